@@ -1,0 +1,138 @@
+"""Tools: what the model may ask for besides text."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, get_type_hints
+
+import jsonschema
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+
+
+class ToolError(Exception):
+    """A tool could not do what it was asked; the model reads the message as the call's result."""
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """What a tool call came to: `text` goes to the model, `detail` only to the person's record of the call."""
+
+    text: str
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Arguments(Protocol):
+    """Turns the model's arguments into keyword arguments, or raises ToolError naming what does not fit."""
+
+    def __call__(self, given: Mapping[str, Any]) -> dict[str, Any]: ...
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A name, a description and a JSON schema for the model, and the async function behind them.
+
+    `function` is called with the arguments as keywords and returns text, a ToolResult, or anything that can
+    be written as JSON. Whatever it raises becomes an error result that the model reads. `repeatable` says that
+    running the same call twice does no harm, so that a call cut off by a crash may simply run again.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+    function: Callable[..., Awaitable[Any]]
+    check: Arguments | None = None
+    repeatable: bool = False
+
+    def definition(self) -> dict[str, Any]:
+        """The tool in the form of the chat-completions `tools` parameter."""
+        function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
+        return {"type": "function", "function": function}
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
+        """Check the arguments, run the function and give its result; raises ToolError if they do not fit."""
+        check = self.check or schema_check(self.parameters)
+        value = await self.function(**check(arguments))
+        if isinstance(value, ToolResult):
+            return value
+        return ToolResult(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
+
+
+def schema_check(schema: Mapping[str, Any]) -> Arguments:
+    """A check of arguments against a JSON schema (with the jsonschema package)."""
+    validator = jsonschema.Draft202012Validator(schema)
+
+    def check(given: Mapping[str, Any]) -> dict[str, Any]:
+        faults = [f"{'.'.join(map(str, fault.path)) or 'arguments'}: {fault.message}" for fault in validator.iter_errors(given)]
+        if faults:
+            raise ToolError("Error: " + "; ".join(faults))
+        return dict(given)
+
+    return check
+
+
+def model_check(model: type[BaseModel]) -> Arguments:
+    """A check of arguments against a pydantic model, whose conversions and defaults apply."""
+
+    def check(given: Mapping[str, Any]) -> dict[str, Any]:
+        try:
+            checked = model.model_validate(given)
+        except ValidationError as error:
+            faults = [f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in error.errors()]
+            raise ToolError("Error: " + "; ".join(faults)) from None
+        return {name: getattr(checked, name) for name in model.model_fields}
+
+    return check
+
+
+def tool(
+    function: Callable[..., Awaitable[Any]] | None = None,
+    *,
+    name: str = "",
+    description: str = "",
+    repeatable: bool = False,
+) -> Any:
+    """Make a Tool from a typed async function: `@tool` or `@tool(name=..., description=...)`.
+
+    The schema comes from the annotations (`Annotated[int, Field(description=..., ge=1)]` says more of one
+    argument), the description from the docstring. Raises TypeError for a function that is not async or has
+    an argument without an annotation.
+    """
+
+    def make(function: Callable[..., Awaitable[Any]]) -> Tool:
+        if not inspect.iscoroutinefunction(function):
+            raise TypeError(f"{function.__name__} must be an async function to be a tool")
+        model = _arguments_model(function)
+        return Tool(
+            name=name or function.__name__,
+            description=description or inspect.getdoc(function) or "",
+            parameters=_plain_schema(model),
+            function=function,
+            check=model_check(model),
+            repeatable=repeatable,
+        )
+
+    return make(function) if function else make
+
+
+def _arguments_model(function: Callable[..., Any]) -> type[BaseModel]:
+    hints = get_type_hints(function, include_extras=True)
+    fields: dict[str, Any] = {}
+    for argument in inspect.signature(function).parameters.values():
+        if argument.name not in hints:
+            raise TypeError(f"argument {argument.name!r} of tool {function.__name__} has no annotation")
+        default = ... if argument.default is inspect.Parameter.empty else argument.default
+        fields[argument.name] = (hints[argument.name], default)
+    return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)
+
+
+def _plain_schema(model: type[BaseModel]) -> dict[str, Any]:
+    """The model's JSON schema without pydantic's titles, which cost tokens and say nothing."""
+    schema = model.model_json_schema()
+    schema.pop("title", None)
+    for argument in schema.get("properties", {}).values():
+        argument.pop("title", None)
+    schema.setdefault("properties", {})
+    return schema
