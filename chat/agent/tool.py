@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, get_type_hints
 
@@ -18,7 +18,7 @@ class ToolError(Exception):
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What a tool call came to: `text` goes to the model, `detail` only to the person's record of the call."""
+    """What a call came to: `text` goes to the model, `detail` only to the person's record of the call."""
 
     text: str
     detail: Mapping[str, Any] = field(default_factory=dict)
@@ -35,8 +35,8 @@ class Tool:
     """A name, a description and a JSON schema for the model, and the async function behind them.
 
     `function` is called with the arguments as keywords and returns text, a ToolResult, or anything that can
-    be written as JSON. Whatever it raises becomes an error result that the model reads. `repeatable` says that
-    running the same call twice does no harm, so that a call cut off by a crash may simply run again.
+    be written as JSON. Whatever it raises becomes an error result that the model reads. `repeatable` says
+    that running the same call twice does no harm, so that a call cut off by a crash may simply run again.
     """
 
     name: str
@@ -45,9 +45,12 @@ class Tool:
     function: Callable[..., Awaitable[Any]]
     check: Arguments | None = None
     repeatable: bool = False
+    raw: Mapping[str, Any] | None = None
 
     def definition(self) -> dict[str, Any]:
         """The tool in the form of the chat-completions `tools` parameter."""
+        if self.raw is not None:
+            return dict(self.raw)
         function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
         return {"type": "function", "function": function}
 
@@ -57,7 +60,32 @@ class Tool:
         value = await self.function(**check(arguments))
         if isinstance(value, ToolResult):
             return value
-        return ToolResult(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str))
+        return ToolResult(
+            value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+        )
+
+
+def as_tool(given: Tool | Mapping[str, Any]) -> Tool:
+    """The tool itself, or one made of a plain dictionary in the provider's form.
+
+    Such a dictionary may carry the async function that runs it under "run", which is not sent. One without
+    is sent as it is, for a provider that runs the tool itself; a call to it here is an error result.
+    """
+    if isinstance(given, Tool):
+        return given
+    raw = {key: value for key, value in given.items() if key != "run"}
+    declared = raw.get("function", {})
+    return Tool(
+        name=declared.get("name") or str(raw.get("name") or raw.get("type", "")),
+        description=declared.get("description", ""),
+        parameters=declared.get("parameters", {"type": "object", "properties": {}}),
+        function=given.get("run", _no_code),
+        raw=raw,
+    )
+
+
+async def _no_code(**_arguments: Any) -> str:
+    raise ToolError("Error: this tool is declared without code to run it.")
 
 
 def schema_check(schema: Mapping[str, Any]) -> Arguments:
@@ -65,12 +93,19 @@ def schema_check(schema: Mapping[str, Any]) -> Arguments:
     validator = jsonschema.Draft202012Validator(schema)
 
     def check(given: Mapping[str, Any]) -> dict[str, Any]:
-        faults = [f"{'.'.join(map(str, fault.path)) or 'arguments'}: {fault.message}" for fault in validator.iter_errors(given)]
+        faults = [
+            f"{'.'.join(map(str, fault.path)) or 'arguments'}: {fault.message}"
+            for fault in validator.iter_errors(given)
+        ]
         if faults:
             raise ToolError("Error: " + "; ".join(faults))
         return dict(given)
 
     return check
+
+
+def _fault(place: Iterable[object], message: str) -> str:
+    return f"{'.'.join(map(str, place)) or 'arguments'}: {message}"
 
 
 def model_check(model: type[BaseModel]) -> Arguments:
@@ -80,7 +115,10 @@ def model_check(model: type[BaseModel]) -> Arguments:
         try:
             checked = model.model_validate(given)
         except ValidationError as error:
-            faults = [f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}" for fault in error.errors()]
+            faults = [
+                f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}"
+                for fault in error.errors()
+            ]
             raise ToolError("Error: " + "; ".join(faults)) from None
         return {name: getattr(checked, name) for name in model.model_fields}
 

@@ -1,0 +1,61 @@
+"""The engine: an agent that plans in the open. No Django in here; usable as a library.
+
+agent = Agent(model="gpt-5", tools=[...])
+async for event in agent.run([{"role": "user", "content": "..."}]):
+    ...
+"""
+
+from chat.agent.agent import Agent, Result
+from chat.agent.events import (
+    End,
+    Event,
+    NotesRead,
+    Reasoning,
+    Reply,
+    Retrying,
+    StepStarted,
+    Text,
+    TodoDraft,
+    TodoUpdate,
+    ToolCall,
+    ToolCallEnded,
+    ToolCallStarted,
+    Usage,
+)
+from chat.agent.limits import Limits, Retry, Spent
+from chat.agent.model import Model, ModelError
+from chat.agent.system_prompt import build_system_prompt
+from chat.agent.todo import TodoItem, TodoList, TodoPolicy
+from chat.agent.tool import Tool, ToolError, ToolResult, tool
+
+__all__ = [
+    "Agent",
+    "End",
+    "Event",
+    "Limits",
+    "Model",
+    "ModelError",
+    "NotesRead",
+    "Reasoning",
+    "Reply",
+    "Result",
+    "Retry",
+    "Retrying",
+    "Spent",
+    "StepStarted",
+    "Text",
+    "TodoDraft",
+    "TodoItem",
+    "TodoList",
+    "TodoPolicy",
+    "TodoUpdate",
+    "Tool",
+    "ToolCall",
+    "ToolCallEnded",
+    "ToolCallStarted",
+    "ToolError",
+    "ToolResult",
+    "Usage",
+    "build_system_prompt",
+    "tool",
+]

@@ -1,0 +1,130 @@
+"""An agent: a model, its instructions and its tools, ready to take turns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from chat.agent.events import End, EndReason, Event, Usage
+from chat.agent.limits import Limits, Retry, Spent
+from chat.agent.model import Model
+from chat.agent.prompts import Language, default_name
+from chat.agent.system_prompt import build_system_prompt
+from chat.agent.todo import TODO_WRITE, TodoItem, TodoPolicy, as_policy
+from chat.agent.tool import Tool, as_tool
+from chat.agent.turn import Approve, Inbox, TurnRun, allow, no_notes
+
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a turn came to: the final text, the final list, and how it ended."""
+
+    text: str
+    todos: tuple[TodoItem, ...]
+    usage: Usage
+    steps: int
+    stop_reason: EndReason
+    sentence: str
+
+
+class Agent:
+    """A named agent. `TodoWrite` is registered by itself, under the given policy.
+
+    `model` is the model's name at `base_url` with `api_key` (by default where the environment of the `openai`
+    package points), or any object with the model protocol. Tools are `Tool`s or plain dictionaries in the
+    provider's form. `temperature` and further keyword arguments are passed on with every request.
+    Raises ValueError for an unknown policy and for tool names that are doubled or that no endpoint takes.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str | Model,
+        name: str = "",
+        instructions: str = "",
+        tools: Iterable[Tool | Mapping[str, Any]] = (),
+        todo_policy: str | TodoPolicy = "focused",
+        limits: Limits | None = None,
+        retry: Retry | None = None,
+        temperature: float | None = None,
+        language: Language = "en",
+        workspace: str = "",
+        base_url: str | None = None,
+        api_key: str | None = None,
+        **options: Any,
+    ) -> None:
+        self.name = name or default_name(language)
+        self.instructions = instructions
+        self.model = _as_model(model, base_url, api_key)
+        self.tools = _checked([as_tool(given) for given in tools])
+        self.todo_policy = as_policy(todo_policy)
+        self.limits = limits or Limits()
+        self.retry = retry or Retry()
+        self.language = language
+        self.workspace = workspace
+        self.options = options if temperature is None else {"temperature": temperature, **options}
+
+    @property
+    def system_prompt(self) -> str:
+        """What the model is told ahead of every conversation."""
+        return build_system_prompt(
+            self.name,
+            self.instructions,
+            todo_policy=self.todo_policy,
+            language=self.language,
+            workspace=self.workspace,
+        )
+
+    async def run(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        todos: Sequence[TodoItem] = (),
+        spent: Spent | None = None,
+        inbox: Inbox = no_notes,
+        approve: Approve = allow,
+    ) -> AsyncGenerator[Event, None]:
+        """One turn over a conversation in the chat-completions form, told as events; the last is an `End`.
+
+        `todos` is the list so far, `spent` what a turn that is taken up again has used of its limits. `inbox`
+        is asked for messages to add after all results of a step; `approve` for a decision before each call.
+        Failures of model and tools are events, never exceptions. Closing the iterator or cancelling its task
+        stops the model's stream and the running tool.
+        """
+        turn = TurnRun(self, messages, todos, spent or Spent(), inbox, approve)
+        async with aclosing(turn.events()) as events:
+            async for event in events:
+                yield event
+
+    async def complete(self, messages: Sequence[Mapping[str, Any]], **turn: Any) -> Result:
+        """One turn to its end; takes what `run` takes."""
+        async with aclosing(self.run(messages, **turn)) as events:
+            async for event in events:
+                if isinstance(event, End):
+                    return Result(
+                        event.text, event.todos, event.usage, event.steps, event.reason, event.sentence
+                    )
+        raise RuntimeError("a turn ended without its End")
+
+
+def _as_model(model: str | Model, base_url: str | None, api_key: str | None) -> Model:
+    if not isinstance(model, str):
+        return model
+    # Half a second to import, so only those who talk to an endpoint pay it.
+    from chat.agent.model.chat_model import ChatModel
+
+    return ChatModel(model, base_url, api_key)
+
+
+def _checked(tools: list[Tool]) -> tuple[Tool, ...]:
+    names = [TODO_WRITE, *(tool.name for tool in tools)]
+    for name in names:
+        if not _TOOL_NAME.fullmatch(name):
+            raise ValueError(f"a tool's name is 1 to 64 letters, digits, _ and -, so not {name!r}")
+        if names.count(name) > 1:
+            raise ValueError(f"two tools are called {name!r}")
+    return tuple(tools)

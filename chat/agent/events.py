@@ -1,0 +1,167 @@
+"""What happens in a turn, as the loop tells it: one small class an event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from chat.agent.todo import TodoItem
+from chat.agent.tool import ToolResult
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call as the model asked for it; `arguments` is JSON text, just as it came.
+
+    `extra` keeps the provider's own fields of the call, which go back to it unchanged.
+    """
+
+    id: str
+    name: str
+    arguments: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class StepStarted:
+    """A call of the model begins. `reminder` rides on its request."""
+
+    type: ClassVar[str] = "step_started"
+    step: int
+    reminder: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A piece of the answer, or of the thought before tool calls."""
+
+    type: ClassVar[str] = "text"
+    text: str
+
+
+@dataclass(frozen=True)
+class Reasoning:
+    """A piece of what the model thinks ahead of its answer."""
+
+    type: ClassVar[str] = "reasoning"
+    text: str
+
+
+@dataclass(frozen=True)
+class TodoDraft:
+    """The list that a `TodoWrite` call, still streaming, has so far; None undoes it."""
+
+    type: ClassVar[str] = "todo_draft"
+    items: tuple[TodoItem, ...] | None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one call of the model, or of a whole turn, by the endpoint's own count."""
+
+    type: ClassVar[str] = "usage"
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+        )
+
+
+@dataclass(frozen=True)
+class Retrying:
+    """The model could not be asked; it is asked again after `seconds`. `reason` is a sentence."""
+
+    type: ClassVar[str] = "retrying"
+    attempt: int
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """The model's reply is complete: its text, and the calls that it asks for."""
+
+    type: ClassVar[str] = "reply"
+    text: str
+    reasoning: str
+    calls: tuple[ToolCall, ...]
+    finish_reason: str
+
+
+@dataclass(frozen=True)
+class ToolCallStarted:
+    """A tool begins to work."""
+
+    type: ClassVar[str] = "tool_call_started"
+    call: ToolCall
+
+
+@dataclass(frozen=True)
+class TodoUpdate:
+    """A `TodoWrite` was accepted: the list as it now stands."""
+
+    type: ClassVar[str] = "todo_update"
+    call: ToolCall
+    items: tuple[TodoItem, ...]
+
+
+CallStatus = Literal["succeeded", "failed", "denied"]
+
+
+@dataclass(frozen=True)
+class ToolCallEnded:
+    """A call has its result, which the model reads next."""
+
+    type: ClassVar[str] = "tool_call_ended"
+    call: ToolCall
+    status: CallStatus
+    result: ToolResult
+    seconds: float
+
+
+@dataclass(frozen=True)
+class NotesRead:
+    """Notes from the inbox joined the conversation, as messages in the chat-completions form."""
+
+    type: ClassVar[str] = "notes_read"
+    messages: tuple[Mapping[str, Any], ...]
+
+
+EndReason = Literal["completed", "limit", "failed"]
+
+
+@dataclass(frozen=True)
+class End:
+    """The turn is over. `sentence` says why, unless it simply completed; `text` is the last reply's text."""
+
+    type: ClassVar[str] = "end"
+    reason: EndReason
+    text: str
+    sentence: str
+    todos: tuple[TodoItem, ...]
+    usage: Usage
+    steps: int
+
+
+Event = (
+    StepStarted
+    | Text
+    | Reasoning
+    | TodoDraft
+    | Usage
+    | Retrying
+    | Reply
+    | ToolCallStarted
+    | TodoUpdate
+    | ToolCallEnded
+    | NotesRead
+    | End
+)

@@ -1,0 +1,56 @@
+"""Whom a workspace's files belong to when the server itself runs as root.
+
+Commands never run as root, so a workspace belongs to an ordinary user, and the file tools act as that user too:
+what one of them writes, the other can change.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+SANDBOX_UID = 48000
+"""The user (and group) that commands run as when the server runs as root. A high number that nothing else uses;
+65534 would be shared with other services' files."""
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def is_root() -> bool:
+    """Whether this process runs as root."""
+    return os.geteuid() == 0
+
+
+@contextmanager
+def acting_as(owner: os.stat_result) -> Iterator[None]:
+    """Reach files as the user who owns something, as far as this process may: only root can, and only this thread does.
+
+    The block must not await: the change belongs to the thread (setfsuid, setfsgid), not to the task.
+    """
+    if not is_root() or owner.st_uid == 0:
+        yield
+        return
+    group = _libc.setfsgid(group_of(owner))
+    user = _libc.setfsuid(owner.st_uid)
+    try:
+        yield
+    finally:
+        _libc.setfsuid(user)
+        _libc.setfsgid(group)
+
+
+def group_of(owner: os.stat_result) -> int:
+    """The group to act in as the owner of something: its own, but never root's."""
+    return owner.st_gid or owner.st_uid
+
+
+def hand_over(folder: int) -> None:
+    """Give the folder behind a descriptor, and what is in it, to the sandbox's user if all of it is still root's."""
+    if not is_root() or os.fstat(folder).st_uid != 0:
+        return
+    for _path, folders, files, inside in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
+        for name in folders + files:
+            os.chown(name, SANDBOX_UID, SANDBOX_UID, dir_fd=inside, follow_symlinks=False)
+    os.fchown(folder, SANDBOX_UID, SANDBOX_UID)

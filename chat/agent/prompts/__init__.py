@@ -1,0 +1,36 @@
+"""The texts that the model reads, kept as files, one folder a language."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import Any, Literal
+
+Language = Literal["en", "zh"]
+
+FOLDER = Path(__file__).parent
+
+
+@cache
+def text(name: str, language: Language) -> Template:
+    """The text file `name` in `language`, whose placeholders are written `$so`."""
+    return Template((FOLDER / language / f"{name}.txt").read_text(encoding="utf-8").strip())
+
+
+@cache
+def _phrases(language: Language) -> dict[str, Any]:
+    return tomllib.loads((FOLDER / language / "phrases.toml").read_text(encoding="utf-8"))
+
+
+def default_name(language: Language) -> str:
+    """What an agent without a name of its own is called."""
+    return str(_phrases(language)["name"])
+
+
+def phrase(language: Language, key: str, variant: str = "", **values: Any) -> str:
+    """The phrase `key` ("todo.refused"), or the one that `variant` has in its place, filled with `values`."""
+    group, name = key.split(".")
+    phrases = _phrases(language)[group]
+    return str(phrases.get(variant, {}).get(name, phrases[name])).format(**values).strip()

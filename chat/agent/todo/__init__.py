@@ -1,0 +1,23 @@
+"""The todo list: what it holds, the rules that it obeys, and how the model is reminded of it."""
+
+from chat.agent.todo.item import Status, TodoItem
+from chat.agent.todo.list import TodoList
+from chat.agent.todo.policy import POLICIES, TodoPolicy, as_policy
+from chat.agent.todo.reading import TodoError
+from chat.agent.todo.reminders import Reminders, enclosed, with_first_reminder
+from chat.agent.todo.tool import TODO_WRITE, todo_tool
+
+__all__ = [
+    "POLICIES",
+    "TODO_WRITE",
+    "Reminders",
+    "Status",
+    "TodoError",
+    "TodoItem",
+    "TodoList",
+    "TodoPolicy",
+    "as_policy",
+    "enclosed",
+    "todo_tool",
+    "with_first_reminder",
+]

@@ -1,0 +1,60 @@
+"""A todo list and the rules that it obeys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from chat.agent.prompts import Language, phrase
+from chat.agent.todo.item import Status, TodoItem, with_stable_ids
+from chat.agent.todo.policy import TodoPolicy, as_policy
+from chat.agent.todo.reading import Reader
+
+
+class TodoList:
+    """The list as it stands. The model writes it whole each time, or it is refused and stays as it was."""
+
+    def __init__(
+        self, policy: str | TodoPolicy = "focused", items: Iterable[TodoItem] = (), language: Language = "en"
+    ) -> None:
+        self.policy = as_policy(policy)
+        self.language = language
+        self.items = tuple(items)
+        self.reader = Reader(self.policy, language)
+
+    def write(self, arguments: Any) -> str:
+        """Replace the list by the one in a `TodoWrite` call's arguments and render it.
+
+        Raises TodoError, with the text for the model, and leaves the list untouched if any part does not fit.
+        """
+        self.items = with_stable_ids(self.reader.read(arguments), self.items)
+        return self.render()
+
+    def draft(self, arguments: Any) -> tuple[TodoItem, ...]:
+        """The list as it would be if the half-written arguments ended here; new items have no id yet."""
+        return with_stable_ids(self.reader.draft(arguments), self.items, fresh=str)
+
+    def render(self) -> str:
+        """The list as the model reads it."""
+        if not self.items:
+            return phrase(self.language, "todo.empty")
+        lines = [self._line(item) for item in self.items]
+        if self.policy.shows_count:
+            lines += ["", phrase(self.language, "todo.count", done=self.done, total=len(self.items))]
+        return "\n".join(lines)
+
+    @property
+    def done(self) -> int:
+        """How many items are completed."""
+        return sum(item.status is Status.COMPLETED for item in self.items)
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is a list and all of it is done."""
+        return bool(self.items) and self.done == len(self.items)
+
+    def _line(self, item: TodoItem) -> str:
+        if item.status is Status.IN_PROGRESS:
+            doing = f" <- {item.active_form}" if item.active_form else ""
+            return f"[>] {item.content}{doing}"
+        return f"[{'x' if item.status is Status.COMPLETED else ' '}] {item.content}"

@@ -1,0 +1,104 @@
+"""Reads the model's arguments as a list of items: whole, or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chat.agent.prompts import Language, phrase
+from chat.agent.todo.item import Status, TodoItem
+from chat.agent.todo.policy import TodoPolicy
+from chat.agent.tool import ToolError
+
+
+class TodoError(ToolError):
+    """The list was refused; the message is what the model reads."""
+
+
+class Reader:
+    """Checks lists against one policy; errors are in one language."""
+
+    def __init__(self, policy: TodoPolicy, language: Language) -> None:
+        self.policy = policy
+        self.language = language
+
+    def read(self, arguments: Any) -> list[TodoItem]:
+        """The items of `arguments`, under either name of the list; raises TodoError for the first fault."""
+        given = _listed(arguments)
+        if not isinstance(given, list):
+            raise self.refusal("not_a_list", argument=self.policy.argument)
+        items = [self._item(index, item) for index, item in enumerate(given)]
+        self._check_whole(items)
+        return items
+
+    def draft(self, arguments: Any) -> list[TodoItem]:
+        """What can be shown of arguments that are still being written; never raises."""
+        given = _listed(arguments)
+        items = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
+        return [
+            TodoItem(
+                content=_text(item.get(self.policy.text_field)),
+                status=self.policy.states.get(_text(item.get("status")).lower(), Status.PENDING),
+                active_form=_text(item.get("activeForm")) if self.policy.has_active_form else "",
+                key=_text(item.get("id")) if self.policy.has_key else "",
+            )
+            for item in items[: self.policy.max_items]
+            if _text(item.get(self.policy.text_field))
+        ]
+
+    def refusal(self, key: str, **values: Any) -> TodoError:
+        """The error that says `key` in the policy's own form."""
+        name = self.policy.name
+        reason = phrase(self.language, f"todo.{key}", name, **values)
+        return TodoError(phrase(self.language, "todo.refused", name, reason=reason))
+
+    def _item(self, index: int, given: Any) -> TodoItem:
+        if not isinstance(given, dict):
+            raise self.refusal("not_an_object", index=index)
+        values = {name: self._field(index, name, given) for name in (*self.policy.required, "status")}
+        return TodoItem(
+            content=values[self.policy.text_field],
+            status=self._status(index, values["status"]),
+            active_form=values.get("activeForm", ""),
+            key=values.get("id", ""),
+        )
+
+    def _field(self, index: int, name: str, given: Mapping[str, Any]) -> str:
+        value = given.get(name)
+        if name == "id" and isinstance(value, int) and not isinstance(value, bool):
+            value = str(value)
+        if value is not None and not isinstance(value, str):
+            raise self.refusal("not_text", index=index, field=name)
+        value = (value or "").strip()
+        if not value and name in self.policy.required:
+            raise self.refusal("required", index=index, field=name)
+        return value
+
+    def _status(self, index: int, word: str) -> Status:
+        status = self.policy.states.get(word.lower() or "pending")
+        if status is None:
+            raise self.refusal(
+                "unknown_status", index=index, status=word, states=", ".join(self.policy.states)
+            )
+        return status
+
+    def _check_whole(self, items: Sequence[TodoItem]) -> None:
+        if len(items) > self.policy.max_items:
+            raise self.refusal("too_many", maximum=self.policy.max_items)
+        if sum(item.status is Status.IN_PROGRESS for item in items) > 1:
+            raise self.refusal("two_in_progress")
+        keys: set[str] = set()
+        for index, item in enumerate(items):
+            if item.key and item.key in keys:
+                raise self.refusal("repeated_id", index=index, id=item.key)
+            keys.add(item.key)
+
+
+def _listed(arguments: Any) -> Any:
+    if not isinstance(arguments, dict):
+        return None
+    return arguments.get("items", arguments.get("todos"))
+
+
+def _text(value: Any) -> str:
+    return str(value).strip() if isinstance(value, str | int) else ""

@@ -1,0 +1,232 @@
+"""One turn of an agent: think, act, go on until a reply asks for nothing more."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+from chat.agent.budget import Budget, LimitError
+from chat.agent.calls import Outcome, outcome, readable
+from chat.agent.draft import Draft
+from chat.agent.events import (
+    End,
+    EndReason,
+    Event,
+    NotesRead,
+    Reasoning,
+    Reply,
+    Retrying,
+    StepStarted,
+    Text,
+    TodoDraft,
+    TodoUpdate,
+    ToolCall,
+    ToolCallEnded,
+    ToolCallStarted,
+    Usage,
+)
+from chat.agent.limits import Spent
+from chat.agent.model import Assembly, ModelError, ToolCallDelta
+from chat.agent.prompts import phrase
+from chat.agent.todo import (
+    TODO_WRITE,
+    Reminders,
+    TodoItem,
+    TodoList,
+    enclosed,
+    todo_tool,
+    with_first_reminder,
+)
+
+if TYPE_CHECKING:
+    from chat.agent.agent import Agent
+
+Inbox = Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]
+# Decides on a call before it runs: None lets it, a text denies it and tells the model why.
+Approve = Callable[[ToolCall], Awaitable[str | None]]
+
+
+async def no_notes() -> Sequence[Mapping[str, Any]]:
+    """The inbox of a turn that nobody writes to."""
+    return ()
+
+
+async def allow(_call: ToolCall) -> str | None:
+    """The decision where nobody is asked."""
+    return None
+
+
+class TurnRun:
+    """A turn while it runs. Methods stand in the order in which a step calls them."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        messages: Sequence[Mapping[str, Any]],
+        todos: Sequence[TodoItem],
+        spent: Spent,
+        inbox: Inbox,
+        approve: Approve,
+    ) -> None:
+        self.agent = agent
+        self.language = agent.language
+        self.inbox = inbox
+        self.approve = approve
+        self.budget = Budget(agent.limits, spent, agent.language)
+        self.todos = TodoList(agent.todo_policy, todos, agent.language)
+        self.tools = {tool.name: tool for tool in (todo_tool(self.todos), *agent.tools)}
+        self.reminders = Reminders(self.todos, spent.rounds, spent.reminders)
+        system = {"role": "system", "content": agent.system_prompt}
+        self.messages = [system, *with_first_reminder(messages, agent.language)]
+        self.usage = Usage()
+        self.reply = Reply("", "", (), "")
+
+    async def events(self) -> AsyncGenerator[Event, None]:
+        """The turn, told to its end."""
+        try:
+            while True:
+                async with aclosing(self._step()) as events:
+                    async for event in events:
+                        yield event
+                if not self.reply.calls:
+                    break
+            yield self._end("completed")
+        except LimitError as limit:
+            yield self._end("limit", str(limit))
+        except ModelError as error:
+            yield self._end("failed", self._sentence(error))
+
+    async def _step(self) -> AsyncGenerator[Event, None]:
+        yield StepStarted(self.budget.start_step(), self._remind())
+        async with aclosing(self._ask()) as events:
+            async for event in events:
+                yield event
+        self.messages.append(_assistant_message(self.reply))
+        if not self.reply.calls:
+            if self.reply.finish_reason == "length":
+                raise LimitError(phrase(self.language, "limit.length"))
+            return
+        async with aclosing(self._act()) as events:
+            async for event in events:
+                yield event
+        if notes := tuple(await self.inbox()):
+            self.messages += [dict(note) for note in notes]
+            yield NotesRead(notes)
+
+    def _remind(self) -> str:
+        """Put a reminder that is due where this request carries it: ahead of the first of the latest results.
+
+        Nothing may stand between a call and its results, and some endpoints allow no message of the person's
+        right after them.
+        """
+        reminder = self.reminders.due()
+        if reminder:
+            asked = max(place for place, message in enumerate(self.messages) if message.get("tool_calls"))
+            first_result = self.messages[asked + 1]
+            first_result["content"] = enclosed(reminder, first_result["content"])
+        return reminder
+
+    async def _ask(self) -> AsyncGenerator[Event, None]:
+        """Ask the model; again where that may help and nothing of a reply was shown."""
+        attempt = 1
+        while True:
+            assembly, draft, shown = Assembly(), Draft(self.todos), False
+            try:
+                async with aclosing(self._stream(assembly, draft)) as events:
+                    async for event in events:
+                        shown = True
+                        yield event
+                break
+            except ModelError as error:
+                if draft.items is not None:
+                    yield TodoDraft(None)
+                if shown or not error.retryable or attempt >= self.agent.retry.attempts:
+                    raise
+                delay = self.agent.retry.delay(attempt, error.retry_after)
+                yield Retrying(attempt, delay, self._sentence(error))
+                await self.budget.within_time(asyncio.sleep(delay))
+                attempt += 1
+        self.reply = assembly.reply()
+        self.usage += assembly.usage
+        yield assembly.usage
+        yield self.reply
+
+    async def _stream(self, assembly: Assembly, draft: Draft) -> AsyncGenerator[Event, None]:
+        definitions = [tool.definition() for tool in self.tools.values()]
+        stream = aiter(self.agent.model.stream(self.messages, definitions, self.agent.options))
+        try:
+            while (delta := await self.budget.within_time(anext(stream, None))) is not None:
+                assembly.add(delta)
+                if isinstance(delta, Text | Reasoning):
+                    yield delta
+                elif isinstance(delta, ToolCallDelta) and (items := draft.read(assembly.calls)) is not None:
+                    yield TodoDraft(items)
+        finally:
+            if isinstance(stream, AsyncGenerator):
+                await stream.aclose()
+
+    async def _act(self) -> AsyncGenerator[Event, None]:
+        """Run the reply's calls one after the other. Each is answered, also when a limit ends the turn."""
+        wrote = False
+        over: LimitError | None = None
+        for call in self.reply.calls:
+            began = time.monotonic()
+            try:
+                if over:
+                    raise over
+                self.budget.start_call(call)
+                yield ToolCallStarted(call)
+                ended = await self._run(call, second_write=wrote and call.name == TODO_WRITE)
+            except LimitError as limit:
+                over = limit
+                ended = Outcome.failed(phrase(self.language, "call.not_run", reason=limit))
+            wrote = wrote or call.name == TODO_WRITE
+            for event in self._answer(call, ended.after(time.monotonic() - began)):
+                yield event
+        self.reminders.count_round(wrote=wrote)
+        if over:
+            raise over
+
+    async def _run(self, call: ToolCall, *, second_write: bool) -> Outcome:
+        if second_write:
+            return Outcome.failed(str(self.todos.reader.refusal("second_write")))
+        if self.reply.finish_reason == "length" and not readable(call.arguments):
+            return Outcome.failed(phrase(self.language, "call.cut"))
+        reason = await self.budget.within_time(self.approve(call))
+        if reason is not None:
+            return Outcome.denied(phrase(self.language, "call.denied", reason=reason))
+        return await self.budget.within_time(outcome(call, self.tools, self.language))
+
+    def _answer(self, call: ToolCall, ended: Outcome) -> list[Event]:
+        self.messages.append({"role": "tool", "tool_call_id": call.id, "content": ended.result.text})
+        events: list[Event] = [ToolCallEnded(call, ended.status, ended.result, ended.seconds)]
+        if call.name == TODO_WRITE:
+            accepted = ended.status == "succeeded"
+            events.insert(0, TodoUpdate(call, self.todos.items) if accepted else TodoDraft(None))
+        return events
+
+    def _sentence(self, error: ModelError) -> str:
+        return phrase(self.language, f"model.{error.kind}", **error.values)
+
+    def _end(self, reason: EndReason, sentence: str = "") -> End:
+        text = self.reply.text
+        return End(reason, text, sentence, self.todos.items, self.usage, self.budget.steps)
+
+
+def _assistant_message(reply: Reply) -> dict[str, Any]:
+    """The reply in the chat-completions form."""
+    if not reply.calls:
+        return {"role": "assistant", "content": reply.text}
+    calls = [
+        {
+            **call.extra,
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": call.arguments or "{}"},
+        }
+        for call in reply.calls
+    ]
+    return {"role": "assistant", "content": reply.text or None, "tool_calls": calls}

@@ -1,0 +1,247 @@
+"""The workspace: one directory that the file tools cannot leave."""
+
+from __future__ import annotations
+
+import errno
+import os
+import posixpath
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from chat.agent.beneath import open_beneath, open_folder
+from chat.agent.ownership import acting_as, hand_over
+
+MOUNT = "/workspace"
+"""Where commands see the workspace; the file tools take the same absolute paths."""
+FILE_LIMIT = 2 * 1024 * 1024
+"""The largest file, in bytes, that the file tools read or write."""
+_PATH_LIMIT = 4096
+
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY  # a pipe or a device must not make the open wait
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+_REASONS = {
+    errno.ENOENT: "does not exist",
+    errno.EXDEV: "leads outside the workspace",
+    errno.ELOOP: "is a symbolic link, or passes through one, which is not followed here; use the real path",
+    errno.ENOTDIR: "passes through something that is not a folder (a file or a symbolic link)",
+    errno.EISDIR: "is a folder",
+    errno.ENAMETOOLONG: "has a name in it that is too long (255 bytes at most)",
+    errno.EACCES: "may not be opened: permission denied",
+    errno.EPERM: "may not be changed: permission denied",
+    errno.ENXIO: "is not a regular file",
+    errno.EROFS: "is on a read-only file system",
+    errno.ENOSPC: "could not be written: the disk is full",
+    errno.EDQUOT: "could not be written: the disk quota is used up",
+}
+
+
+class WorkspaceError(Exception):
+    """A path or a file is not what the workspace can take; the message is a sentence about it."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """A file as it was read: its bytes (up to the limit), its whole size in bytes, and a stamp that any change alters."""
+
+    path: str
+    data: bytes
+    size: int
+    stamp: tuple[int, ...]
+
+    def text(self) -> str:
+        """The whole file as text; raises WorkspaceError if it is too large, binary or not UTF-8."""
+        if self.size > FILE_LIMIT:
+            raise WorkspaceError(
+                f"{self.path} has {self.size / 2**20:.1f} MiB, and the file tools take 2 MiB at most; "
+                "look at a part of it with a command such as head, tail, sed -n or grep."
+            )
+        if b"\0" in self.data:
+            raise WorkspaceError(f"{self.path} is a binary file ({self.size} bytes), not text.")
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError:
+            raise WorkspaceError(f"{self.path} is not UTF-8 text ({self.size} bytes).") from None
+
+
+@dataclass(frozen=True)
+class Folder:
+    """A folder as it was read: the names in it, sorted, folders with a trailing slash."""
+
+    path: str
+    names: list[str]
+
+
+class Workspace:
+    """A directory and the only way to the files in it.
+
+    Paths are relative to it, or absolute beneath /workspace. They are resolved beneath it by the kernel, whatever
+    symbolic links say. When the server runs as root, files are reached as the directory's owner. All methods block
+    and raise WorkspaceError with a sentence for whoever asked.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    def create(cls, path: Path | str) -> Workspace:
+        """Make the directory (mode 0700) and its parents if missing; when the server is root, the sandbox's user gets it."""
+        folder = Path(path)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            hand_over(opened)
+        finally:
+            os.close(opened)
+        return cls(folder)
+
+    def look(self, path: str) -> Content | Folder:
+        """What is at `path`: a file's content, or a folder's names."""
+        name = relative(path)
+        with self._open() as root, _sentences(path):
+            found = open_beneath(root, name, _READ)
+            try:
+                if stat.S_ISDIR(os.fstat(found).st_mode):
+                    return Folder(name, _listing(found))
+                return _content(found, name)
+            finally:
+                os.close(found)
+
+    def read(self, path: str) -> Content:
+        """The file at `path`; refuses a folder."""
+        found = self.look(path)
+        if isinstance(found, Folder):
+            raise WorkspaceError(f"{path} is a folder.")
+        return found
+
+    def write(self, path: str, data: bytes, expected: Content | None = None) -> Content | None:
+        """Put a whole file in place, all or nothing, and give what was there before (None: nothing).
+
+        Missing parent folders are made; symbolic links are never written through; an existing file keeps its mode.
+        With `expected`, the file must still be as it was then.
+        """
+        if len(data) > FILE_LIMIT:
+            raise WorkspaceError(f"{path} would have {len(data) / 2**20:.1f} MiB; the file tools take 2 MiB at most.")
+        parent, name = posixpath.split(relative(path))
+        if name in ("", "."):
+            raise WorkspaceError(f"{path} is the workspace itself, not a file.")
+        with self._open() as root, _sentences(path):
+            folder = open_folder(root, parent, make=True)
+            try:
+                return _replace(folder, name, data, expected)
+            finally:
+                os.close(folder)
+
+    @contextmanager
+    def _open(self) -> Iterator[int]:
+        """A descriptor of the directory, used as its owner."""
+        try:
+            root = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except OSError as error:
+            raise WorkspaceError(f"The workspace folder cannot be opened: {error.strerror}.") from error
+        try:
+            with acting_as(os.fstat(root)):
+                yield root
+        finally:
+            os.close(root)
+
+
+def relative(path: str) -> str:
+    """`path` as a name beneath the workspace ("." is the workspace itself); raises WorkspaceError if it cannot be one."""
+    if not path.strip():
+        raise WorkspaceError("The path is empty.")
+    if "\0" in path:
+        raise WorkspaceError("The path contains a NUL character.")
+    try:
+        length = len(path.encode())
+    except UnicodeEncodeError:
+        raise WorkspaceError("The path contains characters that cannot be written as UTF-8.") from None
+    if length > _PATH_LIMIT:
+        raise WorkspaceError(f"The path is {length} bytes long; {_PATH_LIMIT} is the limit.")
+    name = posixpath.normpath(path)
+    if name.startswith("/"):
+        name = posixpath.relpath(name.replace("//", "/", 1), MOUNT)
+    if name == ".." or name.startswith("../"):
+        raise WorkspaceError(f"{path} is outside the workspace; paths are relative to it or begin with {MOUNT}/.")
+    return name
+
+
+@contextmanager
+def _sentences(path: str) -> Iterator[None]:
+    """Turn the system's errors about `path` into sentences."""
+    try:
+        yield
+    except OSError as error:
+        reason = _REASONS.get(error.errno or 0, f"cannot be used: {error.strerror}")
+        shown = path if len(path) <= 200 else path[:200] + "..."
+        raise WorkspaceError(f"{shown} {reason}.") from error
+
+
+def _content(opened: int, name: str) -> Content:
+    status = os.fstat(opened)
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.ENXIO, os.strerror(errno.ENXIO))
+    with open(opened, "rb", closefd=False) as file:
+        data = file.read(FILE_LIMIT + 1)
+    return Content(name, data, max(status.st_size, len(data)), _stamp(status))
+
+
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
+
+
+def _listing(folder: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        names = [entry.name + ("/" if entry.is_dir(follow_symlinks=False) else "") for entry in entries]
+    return sorted("".join(c if c.isprintable() else "\ufffd" for c in name) for name in names)
+
+
+def _replace(folder: int, name: str, data: bytes, expected: Content | None) -> Content | None:
+    before = _current(folder, name)
+    temporary = f".{secrets.token_hex(8)}.tmp"
+    try:
+        _write_new(folder, temporary, data, before)
+        if expected and _stamp_of(folder, name) != expected.stamp:
+            raise WorkspaceError(f"{expected.path} was changed by something else meanwhile; read it again.")
+        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+    return before
+
+
+def _current(folder: int, name: str) -> Content | None:
+    try:
+        opened = os.open(name, _READ | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+    except FileNotFoundError:
+        return None
+    try:
+        if stat.S_ISDIR(os.fstat(opened).st_mode):
+            raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+        return _content(opened, name)
+    finally:
+        os.close(opened)
+
+
+def _write_new(folder: int, name: str, data: bytes, before: Content | None) -> None:
+    opened = os.open(name, _CREATE, 0o666, dir_fd=folder)
+    with open(opened, "wb") as file:
+        file.write(data)
+        if before:
+            os.fchmod(opened, before.stamp[-1] & 0o777)  # never setuid
+        file.flush()
+        os.fsync(opened)
+
+
+def _stamp_of(folder: int, name: str) -> tuple[int, ...]:
+    try:
+        return _stamp(os.stat(name, dir_fd=folder, follow_symlinks=False))
+    except FileNotFoundError:
+        return ()
