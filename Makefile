@@ -1,0 +1,43 @@
+# The commands of this project; `make` alone lists them. They need Python 3.11+ and nothing else installed.
+
+SHELL := /bin/bash
+PYTHON_IN_VENV := .venv/bin/python
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help run test check format messages lock screenshots set-up set-up-dev
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
+
+run: set-up ## set everything up, serve the site, print a sign-in link
+	@exec $(PYTHON_IN_VENV) manage.py serve
+
+test: set-up-dev ## run every test; ARGS="-k panel" chooses some
+	@scripts/system-packages
+	@$(PYTHON_IN_VENV) -m pytest $(ARGS)
+
+check: set-up-dev ## linter, formatter, types, deployment, migrations, translations
+	@scripts/system-packages gettext
+	@scripts/check
+
+format: set-up-dev ## lay out the code and mend what the linter can
+	@$(PYTHON_IN_VENV) -m ruff check --fix-only --quiet .
+	@$(PYTHON_IN_VENV) -m ruff format .
+
+messages: set-up-dev ## bring the Chinese catalogue up to date with the strings
+	@scripts/system-packages gettext
+	@scripts/messages update
+
+screenshots: set-up-dev ## draw the README's pictures anew
+	@scripts/system-packages chromium fonts-noto-cjk
+	@$(PYTHON_IN_VENV) -m tests.screenshots
+
+lock: ## choose the newest versions that requirements allow: constraints.txt
+	@scripts/lock
+
+set-up:
+	@scripts/set-up .venv requirements.txt
+
+set-up-dev:
+	@scripts/set-up .venv requirements-dev.txt
