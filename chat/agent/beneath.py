@@ -1,8 +1,8 @@
 """Opening files beneath a folder so that nothing in a path can lead out of it.
 
-The kernel resolves the path (`openat2` with RESOLVE_BENEATH), because a check of the name followed by an open
-is a race that a symbolic link wins. Where the kernel lacks the call, a walk with directory descriptors does it,
-and that follows no symbolic links at all.
+The kernel resolves the path (`openat2` with RESOLVE_BENEATH), because a check of the name followed by an
+open is a race that a symbolic link wins. Where the kernel lacks the call, a walk with directory descriptors
+does it, and that follows no symbolic links at all.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import ctypes
 import errno
 import functools
 import os
+from contextlib import suppress
 
 _OPENAT2 = 437  # the same number on every architecture
 _NO_MAGICLINKS = 0x02
@@ -25,7 +26,7 @@ class _OpenHow(ctypes.Structure):
 
 
 def open_beneath(folder: int, path: str, flags: int) -> int:
-    """Open the relative `path` beneath the directory descriptor `folder`; raises OSError, EXDEV if it leads out."""
+    """Open the relative `path` beneath the descriptor `folder`; raises OSError (EXDEV if it leads out)."""
     if has_openat2():
         return _kernel_open(folder, path, flags)
     return walk_open(folder, path, flags)
@@ -57,7 +58,8 @@ def _kernel_open(folder: int, path: str, flags: int) -> int:
         if found >= 0:
             return int(found)
         code = ctypes.get_errno()
-        # EAGAIN: something was renamed meanwhile, and the kernel could not tell whether the path stayed beneath.
+        # EAGAIN: something was renamed meanwhile, and the kernel could not tell whether the path stayed
+        # beneath.
         if code not in (errno.EAGAIN, errno.EINTR):
             raise OSError(code, os.strerror(code), path)
 
@@ -73,7 +75,7 @@ def walk_open(folder: int, path: str, flags: int) -> int:
 
 
 def open_folder(folder: int, path: str, make: bool = False) -> int:
-    """A descriptor of the folder `path` beneath `folder`, following no symbolic links; `make` creates what lacks."""
+    """A descriptor of the folder `path` beneath `folder`, no symbolic links followed; `make` creates it."""
     current = os.dup(folder)
     for name in _names(path):
         try:
@@ -90,10 +92,8 @@ def _enter(folder: int, name: str, make: bool) -> int:
     except FileNotFoundError:
         if not make:
             raise
-    try:
+    with suppress(FileExistsError):  # someone else made it first
         os.mkdir(name, dir_fd=folder)
-    except FileExistsError:
-        pass  # someone else made it first
     return os.open(name, _FOLDER, dir_fd=folder)
 
 

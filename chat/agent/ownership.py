@@ -1,7 +1,7 @@
 """Whom a workspace's files belong to when the server itself runs as root.
 
-Commands never run as root, so a workspace belongs to an ordinary user, and the file tools act as that user too:
-what one of them writes, the other can change.
+Commands never run as root, so a workspace belongs to an ordinary user, and the file tools act as that user
+too: what one of them writes, the other can change.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 SANDBOX_UID = 48000
-"""The user (and group) that commands run as when the server runs as root. A high number that nothing else uses;
-65534 would be shared with other services' files."""
+"""The user (and group) that commands run as when the server runs as root: a number that nothing else uses."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -25,7 +24,7 @@ def is_root() -> bool:
 
 @contextmanager
 def acting_as(owner: os.stat_result) -> Iterator[None]:
-    """Reach files as the user who owns something, as far as this process may: only root can, and only this thread does.
+    """Reach files as the user who owns something; without effect unless the server is root.
 
     The block must not await: the change belongs to the thread (setfsuid, setfsgid), not to the task.
     """
@@ -47,7 +46,7 @@ def group_of(owner: os.stat_result) -> int:
 
 
 def hand_over(folder: int) -> None:
-    """Give the folder behind a descriptor, and what is in it, to the sandbox's user if all of it is still root's."""
+    """Give root's folder behind a descriptor, and all that is in it, to the sandbox's user."""
     if not is_root() or os.fstat(folder).st_uid != 0:
         return
     for _path, folders, files, inside in os.fwalk(".", dir_fd=folder, follow_symlinks=False):

@@ -46,7 +46,7 @@ class WorkspaceError(Exception):
 
 @dataclass(frozen=True)
 class Content:
-    """A file as it was read: its bytes (up to the limit), its whole size in bytes, and a stamp that any change alters."""
+    """A file as it was read: its bytes (up to the limit), its whole size, and a stamp of its state."""
 
     path: str
     data: bytes
@@ -79,9 +79,9 @@ class Folder:
 class Workspace:
     """A directory and the only way to the files in it.
 
-    Paths are relative to it, or absolute beneath /workspace. They are resolved beneath it by the kernel, whatever
-    symbolic links say. When the server runs as root, files are reached as the directory's owner. All methods block
-    and raise WorkspaceError with a sentence for whoever asked.
+    Paths are relative to it, or absolute beneath /workspace. They are resolved beneath it by the kernel,
+    whatever symbolic links say. When the server runs as root, files are reached as the directory's owner.
+    All methods block and raise WorkspaceError with a sentence for whoever asked.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -89,7 +89,11 @@ class Workspace:
 
     @classmethod
     def create(cls, path: Path | str) -> Workspace:
-        """Make the directory (mode 0700) and its parents if missing; when the server is root, the sandbox's user gets it."""
+        """Make the directory (mode 0700) if missing, and its parents.
+
+        When the server runs as root and the directory is root's, it is given to the sandbox's user with all
+        that is in it. For a directory that is not the server's own to give away, use `Workspace(path)`.
+        """
         folder = Path(path)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
@@ -104,7 +108,7 @@ class Workspace:
     def look(self, path: str) -> Content | Folder:
         """What is at `path`: a file's content, or a folder's names."""
         name = relative(path)
-        with self._open() as root, _sentences(path):
+        with self._as_owner() as root, _sentences(path):
             found = open_beneath(root, name, _READ)
             try:
                 if stat.S_ISDIR(os.fstat(found).st_mode):
@@ -123,15 +127,17 @@ class Workspace:
     def write(self, path: str, data: bytes, expected: Content | None = None) -> Content | None:
         """Put a whole file in place, all or nothing, and give what was there before (None: nothing).
 
-        Missing parent folders are made; symbolic links are never written through; an existing file keeps its mode.
-        With `expected`, the file must still be as it was then.
+        Missing parent folders are made; symbolic links are never written through; an existing file keeps
+        its mode. With `expected`, the file must still be as it was then.
         """
         if len(data) > FILE_LIMIT:
-            raise WorkspaceError(f"{path} would have {len(data) / 2**20:.1f} MiB; the file tools take 2 MiB at most.")
+            raise WorkspaceError(
+                f"{path} would have {len(data) / 2**20:.1f} MiB; the file tools take 2 MiB at most."
+            )
         parent, name = posixpath.split(relative(path))
         if name in ("", "."):
             raise WorkspaceError(f"{path} is the workspace itself, not a file.")
-        with self._open() as root, _sentences(path):
+        with self._as_owner() as root, _sentences(path):
             folder = open_folder(root, parent, make=True)
             try:
                 return _replace(folder, name, data, expected)
@@ -139,21 +145,26 @@ class Workspace:
                 os.close(folder)
 
     @contextmanager
-    def _open(self) -> Iterator[int]:
-        """A descriptor of the directory, used as its owner."""
+    def opened(self) -> Iterator[int]:
+        """A descriptor of the directory."""
         try:
             root = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise WorkspaceError(f"The workspace folder cannot be opened: {error.strerror}.") from error
         try:
-            with acting_as(os.fstat(root)):
-                yield root
+            yield root
         finally:
             os.close(root)
 
+    @contextmanager
+    def _as_owner(self) -> Iterator[int]:
+        """A descriptor of the directory, to be used as its owner."""
+        with self.opened() as root, acting_as(os.fstat(root)):
+            yield root
+
 
 def relative(path: str) -> str:
-    """`path` as a name beneath the workspace ("." is the workspace itself); raises WorkspaceError if it cannot be one."""
+    """`path` as a name beneath the workspace ("." is the workspace itself); raises WorkspaceError."""
     if not path.strip():
         raise WorkspaceError("The path is empty.")
     if "\0" in path:
@@ -168,7 +179,9 @@ def relative(path: str) -> str:
     if name.startswith("/"):
         name = posixpath.relpath(name.replace("//", "/", 1), MOUNT)
     if name == ".." or name.startswith("../"):
-        raise WorkspaceError(f"{path} is outside the workspace; paths are relative to it or begin with {MOUNT}/.")
+        raise WorkspaceError(
+            f"{path} is outside the workspace; paths are relative to it or begin with {MOUNT}/."
+        )
     return name
 
 
@@ -193,7 +206,14 @@ def _content(opened: int, name: str) -> Content:
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_mode
+    return (
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
+        status.st_mode,
+    )
 
 
 def _listing(folder: int) -> list[str]:

@@ -1,1 +1,17 @@
-"""The tools that the agent works with."""
+"""The built-in tools that work in a workspace."""
+
+from __future__ import annotations
+
+from chat.agent.sandbox import Sandbox
+from chat.agent.tool import Tool
+from chat.agent.tools.bash import bash_tool
+from chat.agent.tools.edit_file import edit_file_tool
+from chat.agent.tools.read_file import read_file_tool
+from chat.agent.tools.write_file import write_file_tool
+from chat.agent.workspace import Workspace
+
+
+def workspace_tools(workspace: Workspace, sandbox: Sandbox | None) -> list[Tool]:
+    """The file tools of this workspace, and `bash` if there is a sandbox to run commands in."""
+    tools = [read_file_tool(workspace), write_file_tool(workspace), edit_file_tool(workspace)]
+    return [bash_tool(workspace, sandbox), *tools] if sandbox else tools

@@ -1,0 +1,50 @@
+"""The sandbox's self-test: a confined command that proves what must be true."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from chat.agent.sandbox import launch, seccomp
+from chat.agent.sandbox.diagnosis import SandboxError
+from chat.agent.sandbox.runner import Sandbox
+from chat.agent.workspace import Workspace
+
+# Each line prints what is wrong; a sandbox that holds prints only the last word.
+_PROOF = """
+[ "$(id -u)" = 1000 ] || echo "runs as user $(id -u)"
+[ ! -e /etc/shadow ] || echo "/etc/shadow is there"
+[ "$(cat /proc/1/comm)" = bwrap ] || echo "sees other processes"
+set -- /proc/[0-9]*; [ $# -lt 8 ] || echo "sees $# processes"
+[ "$(wc -l < /proc/net/route)" -le 1 ] || echo "has a network"
+(echo x > /probe) 2>/dev/null && echo "can write to /"
+(echo x > /usr/probe) 2>/dev/null && echo "can write to /usr"
+(echo x > /workspace/probe) 2>/dev/null || echo "cannot write to its workspace"
+echo held
+"""
+
+
+async def probe(folder: Path | None = None) -> str | None:
+    """None when commands can run safely here, else one sentence with the cause and the cure.
+
+    `folder` is where workspaces will be (default: the system's temporary folder); the test makes one there
+    for a moment.
+    """
+    if missing := launch.missing_programs():
+        packages = "bubblewrap" if missing == ["bwrap"] else "bubblewrap, util-linux and mount"
+        return (
+            f"Commands cannot run because {', '.join(missing)} is not installed: apt-get install {packages}."
+        )
+    if not seccomp.supported():
+        return "Commands cannot run on this kind of processor: the sandbox knows x86_64 and aarch64."
+    with tempfile.TemporaryDirectory(prefix="probe-", dir=folder, ignore_cleanup_errors=True) as made:
+        try:
+            outcome = await Sandbox().run(_PROOF, Workspace.create(made), timeout=10)
+        except SandboxError as error:
+            return str(error)
+    found = outcome.output.strip()
+    return (
+        None
+        if found == "held" and outcome.ok
+        else f"Commands cannot run: the sandbox failed its self-test ({found})."
+    )

@@ -1,0 +1,159 @@
+"""The sandbox: one command at a time, confined, bounded, and dead when it is over."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from chat.agent.sandbox.bubblewrap import invocation
+from chat.agent.sandbox.diagnosis import SandboxError, explain
+from chat.agent.sandbox.limits import SandboxLimits
+from chat.agent.sandbox.output import Output
+from chat.agent.sandbox.process import Process
+from chat.agent.sandbox.watch import Usage, memory_of, usage
+from chat.agent.workspace import Workspace
+
+_COMMAND_LIMIT = 100 * 1024  # the kernel takes 128 KiB in one word
+_FIRST_LOOK, _EACH_LOOK = 0.2, 0.5
+
+
+class Ended(StrEnum):
+    """Why a command is over."""
+
+    EXIT = "exit"
+    TIMEOUT = "timeout"
+    OUTPUT = "output"
+    MEMORY = "memory"
+    DISK = "disk"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a command came to: what it printed (both streams, head and tail), how it ended, its seconds."""
+
+    output: str
+    exit_code: int
+    ended: Ended
+    seconds: float
+    note: str
+    """A line in square brackets about anything but a plain success; else empty."""
+
+    @property
+    def ok(self) -> bool:
+        return self.ended is Ended.EXIT and self.exit_code == 0
+
+
+class Sandbox:
+    """Runs shell commands in bubblewrap, with one workspace writable and no network.
+
+    Nothing that a command starts outlives it, whether it exits, runs out of time, is cancelled, or the
+    server dies.
+    """
+
+    def __init__(self, limits: SandboxLimits | None = None) -> None:
+        self.limits = limits or SandboxLimits()
+
+    async def run(
+        self,
+        command: str,
+        workspace: Workspace,
+        timeout: float | None = None,
+        on_output: Callable[[str], None] | None = None,
+    ) -> Outcome:
+        """Run `command` with bash in the workspace and give what it came to.
+
+        `timeout` is in seconds (default and maximum: the limits'). `on_output` gets the beginning of the
+        output as it comes, in pieces of text, up to `limits.live_output` bytes. Cancelling kills the
+        command at once. Raises SandboxError when the sandbox itself could not run, WorkspaceError when the
+        workspace is gone.
+        """
+        _check(command)
+        limits = self.limits
+        seconds = min(timeout if timeout is not None else limits.seconds, limits.most_seconds)
+        output = Output(limits.output_head, limits.output_tail, limits.live_output, on_output)
+        started = time.monotonic()
+        with workspace.opened() as folder, invocation(command, folder, seconds, limits) as call:
+            process = Process(call, output, limits.output_total)
+            ended = await self._end(process, workspace, seconds)
+            if (
+                ended is Ended.EXIT
+                and not process.was_killed
+                and b'"exit-code"' not in os.pread(call.status, 4096, 0)
+            ):
+                raise SandboxError(explain(output.text()))
+        note = self._note(ended, process.exit_code, seconds)
+        return Outcome(output.text(), process.exit_code, ended, time.monotonic() - started, note)
+
+    async def _end(self, process: Process, workspace: Workspace, seconds: float) -> Ended:
+        """Wait for the process's end, or bring it about; it is reaped afterwards in any case."""
+        watch = asyncio.create_task(self._watch(process, workspace))
+        try:
+            either: list[asyncio.Future[Any]] = [process.finished, watch]
+            await asyncio.wait(either, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+            if process.finished.done():
+                return Ended.OUTPUT if process.flooded else Ended.EXIT
+            return watch.result() if watch.done() else Ended.TIMEOUT
+        finally:
+            watch.cancel()
+            process.kill()
+            await asyncio.shield(process.finished)
+
+    async def _watch(self, process: Process, workspace: Workspace) -> Ended:
+        """Look at memory and disk again and again, and say which of them is used up."""
+        before: Usage | None = None
+        pause = _FIRST_LOOK
+        while True:
+            await asyncio.sleep(pause)
+            if await asyncio.to_thread(memory_of, process.pid) > self.limits.memory:
+                return Ended.MEMORY
+            started = time.monotonic()
+            now = await asyncio.to_thread(_usage, workspace)
+            if before and self._is_full(now) and not now.less_than(before):
+                return Ended.DISK
+            before = now
+            pause = max(_EACH_LOOK, 5 * (time.monotonic() - started))
+
+    def _is_full(self, now: Usage) -> bool:
+        return now.size > self.limits.workspace_bytes or now.files > self.limits.workspace_files
+
+    def _note(self, ended: Ended, exit_code: int, seconds: float) -> str:
+        limits = self.limits
+        match ended:
+            case Ended.EXIT:
+                return f"[exit code {exit_code}]" if exit_code else ""
+            case Ended.TIMEOUT:
+                return f"[timed out after {seconds:g} s]"
+            case Ended.OUTPUT:
+                return f"[killed: it printed more than {limits.output_total / 2**20:g} MiB]"
+            case Ended.MEMORY:
+                return f"[killed: it used more than {limits.memory / 2**20:g} MiB of memory]"
+            case Ended.DISK:
+                return (
+                    f"[killed: the workspace holds more than {limits.workspace_bytes / 2**20:g} MiB "
+                    f"or {limits.workspace_files} files; delete some]"
+                )
+
+
+def _check(command: str) -> None:
+    if not command.strip():
+        raise SandboxError("The command is empty.")
+    if "\0" in command:
+        raise SandboxError("The command contains a NUL character.")
+    try:
+        length = len(command.encode())
+    except UnicodeEncodeError:
+        raise SandboxError("The command contains a character that cannot be written as UTF-8.") from None
+    if length > _COMMAND_LIMIT:
+        raise SandboxError(
+            "The command is longer than 100 KiB; write it to a file with write_file and run that."
+        )
+
+
+def _usage(workspace: Workspace) -> Usage:
+    with workspace.opened() as folder:
+        return usage(folder)

@@ -1,0 +1,86 @@
+"""What the kernel's limits do not bound: the memory of all processes together, the size of the workspace."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from chat.agent.beneath import open_beneath
+
+_PAGE = os.sysconf("SC_PAGE_SIZE")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a folder holds: bytes on disk, and how many files and folders."""
+
+    size: int
+    files: int
+
+    def less_than(self, other: Usage) -> bool:
+        """Whether something was deleted and nothing grew."""
+        return (self.size, self.files) != (other.size, other.files) and (
+            self.size <= other.size and self.files <= other.files
+        )
+
+
+def memory_of(pid: int) -> int:
+    """Bytes of memory that a process and all its descendants hold; what they share counts once for each."""
+    return sum(_resident(each) for each in _family(pid))
+
+
+def _family(pid: int) -> Iterator[int]:
+    """The process and its descendants; they may come and go meanwhile."""
+    waiting = [pid]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        try:
+            for task in os.listdir(f"/proc/{one}/task"):
+                waiting += map(int, Path(f"/proc/{one}/task/{task}/children").read_text().split())
+        except OSError:
+            continue
+
+
+def _resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
+    except (OSError, IndexError):
+        return 0
+
+
+def usage(folder: int) -> Usage:
+    """What is in the folder behind a descriptor; symbolic links are not followed."""
+    size = files = 0
+    waiting = ["."]
+    while waiting:
+        path = waiting.pop()
+        for name, status in _entries(folder, path):
+            files += 1
+            size += status.st_blocks * 512
+            if stat.S_ISDIR(status.st_mode):
+                waiting.append(f"{path}/{name}")
+    return Usage(size, files)
+
+
+def _entries(folder: int, path: str) -> list[tuple[str, os.stat_result]]:
+    try:
+        opened = open_beneath(folder, path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return []  # gone meanwhile, or nested deeper than a path can say
+    try:
+        with os.scandir(opened) as entries:
+            return list(_present(entries))
+    finally:
+        os.close(opened)
+
+
+def _present(entries: Iterator[os.DirEntry[str]]) -> Iterator[tuple[str, os.stat_result]]:
+    for entry in entries:
+        try:
+            yield entry.name, entry.stat(follow_symlinks=False)
+        except FileNotFoundError:
+            continue

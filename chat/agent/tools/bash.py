@@ -1,0 +1,48 @@
+"""The bash tool."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from chat.agent.sandbox import Outcome, Sandbox, SandboxError
+from chat.agent.tool import Tool, ToolError, ToolResult, tool
+from chat.agent.workspace import Workspace, WorkspaceError
+
+
+def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
+    """The tool that lets the model run shell commands in this workspace."""
+
+    async def bash(
+        command: Annotated[str, Field(description="What to run, as one would type it into bash.")],
+        timeout: Annotated[
+            int, Field(description="Seconds after which it is killed, 600 at most.", ge=1, le=600)
+        ] = 120,
+    ) -> ToolResult:
+        """Run a shell command and read what it prints.
+
+        Use it to look around, search, build, run programs and tests. To read, write or change a single file
+        use read_file, write_file and edit_file, which are safer. It starts in the workspace, /workspace,
+        and only that and /tmp (emptied after each command) can be written; there is no network and no
+        terminal to ask questions on. Every call is a fresh shell, and nothing keeps running after it: `cd`,
+        variables and background programs do not last. Standard output and errors come together, the
+        beginning and the end (24 KiB each) of a long one, then a line in square brackets if it failed,
+        timed out or used too much.
+        """
+        try:
+            outcome = await sandbox.run(command, workspace, timeout)
+        except (SandboxError, WorkspaceError) as error:
+            raise ToolError(f"Error: {error}") from error
+        text = _shown(outcome)
+        if not outcome.ok:
+            raise ToolError(text)
+        return ToolResult(text, {"exit_code": outcome.exit_code, "seconds": round(outcome.seconds, 3)})
+
+    made: Tool = tool(bash)
+    return made
+
+
+def _shown(outcome: Outcome) -> str:
+    printed = outcome.output.rstrip("\n")
+    return "\n".join(part for part in (printed, outcome.note) if part) or "(no output)"

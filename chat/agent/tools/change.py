@@ -1,0 +1,36 @@
+"""What a change of a file leaves for the record: the text before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chat.agent.tool import ToolError
+from chat.agent.workspace import Content
+
+_KEPT = 256 * 1024  # bytes of each side
+
+
+def change_detail(path: str, before: Content | None, after: str) -> dict[str, Any]:
+    """The `detail` of a write: `path`, `before` (None for a new file) and `after`, each cut at 256 KiB.
+
+    `cut` says that at least one of them was.
+    """
+    old = before.data if before else None
+    new = after.encode()
+    cut = len(new) > _KEPT or (old is not None and len(old) > _KEPT)
+    return {"path": path, "before": None if old is None else _kept(old), "after": _kept(new), "cut": cut}
+
+
+def _kept(data: bytes) -> str:
+    # Databases refuse NUL in text, and a file that was there before may hold anything.
+    return data[:_KEPT].decode(errors="ignore").replace("\0", "\ufffd")
+
+
+def encoded(argument: str, text: str) -> bytes:
+    """A text argument as UTF-8; raises ToolError for what no text file can hold."""
+    if "\0" in text:
+        raise ToolError(f"Error: {argument} contains a NUL character; only text can be written.")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise ToolError(f"Error: {argument} contains a character that cannot be written as UTF-8.") from None

@@ -1,0 +1,72 @@
+"""The read_file tool."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from pydantic import Field
+
+from chat.agent.tool import Tool, ToolError, tool
+from chat.agent.workspace import Content, Folder, Workspace, WorkspaceError
+
+_OUTPUT_LIMIT = 64 * 1024  # characters: more would crowd everything else out of the model's memory
+
+
+def read_file_tool(workspace: Workspace) -> Tool:
+    """The tool that shows the model a text file, or what is in a folder, of this workspace."""
+
+    async def read_file(
+        path: Annotated[
+            str, Field(description="File or folder: relative to the workspace, or /workspace/...")
+        ],
+        offset: Annotated[int, Field(description="First line to read, counted from 1.", ge=1)] = 1,
+        limit: Annotated[int, Field(description="How many lines to read at most.", ge=1)] = 2000,
+    ) -> str:
+        """Read a text file, or list a folder.
+
+        Use it before you change a file, and to look around: of a folder you get the names in it (hidden
+        ones too, folders with a trailing slash); "." is the workspace itself. Lines come exactly as they
+        are, without line numbers. At most 2000 lines and 64 KiB come at once; when there is more, a last
+        line in square brackets says how to go on. Files above 2 MiB and binary files are refused.
+        """
+        try:
+            found = await asyncio.to_thread(workspace.look, path)
+            return _shown(found, offset, limit)
+        except WorkspaceError as error:
+            raise ToolError(f"Error: {error}") from error
+
+    made: Tool = tool(read_file, repeatable=True)
+    return made
+
+
+def _shown(found: Content | Folder, offset: int, limit: int) -> str:
+    lines = found.names if isinstance(found, Folder) else _lines(found.text())
+    if not lines:
+        return "(empty folder)" if isinstance(found, Folder) else "(empty file)"
+    if offset > len(lines):
+        raise WorkspaceError(f"offset {offset} is past the end: {found.path} has {len(lines)} lines.")
+    return _page(lines, offset, limit)
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as an editor counts them: only a line feed ends one, and the last one need not."""
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _page(lines: list[str], offset: int, limit: int) -> str:
+    chosen: list[str] = []
+    room = _OUTPUT_LIMIT
+    for line in lines[offset - 1 : offset - 1 + limit]:
+        if len(line) > room and chosen:
+            break
+        chosen.append(line[:room])
+        room -= len(line) + 1
+    last = offset + len(chosen) - 1
+    notes = []
+    if len(lines[last - 1]) > len(chosen[-1]):
+        notes.append(f"[line {last} cut after {_OUTPUT_LIMIT} of {len(lines[last - 1])} characters]")
+    if last < len(lines):
+        notes.append(f"[lines {offset}-{last} of {len(lines)}; go on with offset={last + 1}]")
+    return "\n".join(chosen + notes)

@@ -1,0 +1,41 @@
+"""The write_file tool."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from pydantic import Field
+
+from chat.agent.tool import Tool, ToolError, ToolResult, tool
+from chat.agent.tools.change import change_detail, encoded
+from chat.agent.workspace import Workspace, WorkspaceError
+
+
+def write_file_tool(workspace: Workspace) -> Tool:
+    """The tool that lets the model write a whole text file of this workspace."""
+
+    async def write_file(
+        path: Annotated[str, Field(description="The file: relative to the workspace, or /workspace/...")],
+        content: Annotated[str, Field(description="The whole new text of the file.")],
+    ) -> ToolResult:
+        """Write a whole text file: make a new one, or replace everything in an existing one.
+
+        Use it for new files and for rewriting a file completely; to change a part of a file use edit_file,
+        which needs less text and cannot lose the rest. Missing parent folders are made. The file is
+        replaced at once or not at all. At most 2 MiB, UTF-8.
+        """
+        try:
+            before = await asyncio.to_thread(workspace.write, path, encoded("content", content))
+        except WorkspaceError as error:
+            raise ToolError(f"Error: {error}") from error
+        done = "Replaced" if before else "Created"
+        return ToolResult(f"{done} {path} ({_counted(content)}).", change_detail(path, before, content))
+
+    made: Tool = tool(write_file)
+    return made
+
+
+def _counted(content: str) -> str:
+    lines = content.count("\n") + (not content.endswith("\n") and content != "")
+    return f"{lines} line{'' if lines == 1 else 's'}, {len(content.encode())} bytes"
