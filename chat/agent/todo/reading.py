@@ -24,7 +24,7 @@ class Reader:
 
     def read(self, arguments: Any) -> list[TodoItem]:
         """The items of `arguments`, under either name of the list; raises TodoError for the first fault."""
-        given = _listed(arguments)
+        given = self._listed(arguments)
         if not isinstance(given, list):
             raise self.refusal("not_a_list", argument=self.policy.argument)
         items = [self._item(index, item) for index, item in enumerate(given)]
@@ -33,7 +33,7 @@ class Reader:
 
     def draft(self, arguments: Any) -> list[TodoItem]:
         """What can be shown of arguments that are still being written; never raises."""
-        given = _listed(arguments)
+        given = self._listed(arguments)
         items = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
         return [
             TodoItem(
@@ -52,16 +52,23 @@ class Reader:
         reason = phrase(self.language, f"todo.{key}", name, **values)
         return TodoError(phrase(self.language, "todo.refused", name, reason=reason))
 
+    def _listed(self, arguments: Any) -> Any:
+        """What the arguments give as the list: under the policy's own name, else under the other one."""
+        if not isinstance(arguments, dict):
+            return None
+        given = (arguments.get(name) for name in (self.policy.argument, "items", "todos"))
+        return next((listed for listed in given if listed is not None), None)
+
     def _item(self, index: int, given: Any) -> TodoItem:
         if not isinstance(given, dict):
             raise self.refusal("not_an_object", index=index)
-        values = {name: self._field(index, name, given) for name in (*self.policy.required, "status")}
-        return TodoItem(
-            content=values[self.policy.text_field],
-            status=self._status(index, values["status"]),
-            active_form=values.get("activeForm", ""),
-            key=values.get("id", ""),
-        )
+        policy = self.policy
+        # In this order: the first fault is the one that the model is told.
+        key = self._field(index, "id", given) if policy.has_key else ""
+        content = self._field(index, policy.text_field, given)
+        status = self._status(index, self._field(index, "status", given).lower())
+        active_form = self._field(index, "activeForm", given) if policy.has_active_form else ""
+        return TodoItem(content, status, active_form, key)
 
     def _field(self, index: int, name: str, given: Mapping[str, Any]) -> str:
         value = given.get(name)
@@ -75,7 +82,7 @@ class Reader:
         return value
 
     def _status(self, index: int, word: str) -> Status:
-        status = self.policy.states.get(word.lower() or "pending")
+        status = self.policy.states.get(word or "pending")
         if status is None:
             raise self.refusal(
                 "unknown_status", index=index, status=word, states=", ".join(self.policy.states)
@@ -92,12 +99,6 @@ class Reader:
             if item.key and item.key in keys:
                 raise self.refusal("repeated_id", index=index, id=item.key)
             keys.add(item.key)
-
-
-def _listed(arguments: Any) -> Any:
-    if not isinstance(arguments, dict):
-        return None
-    return arguments.get("items", arguments.get("todos"))
 
 
 def _text(value: Any) -> str:

@@ -1,0 +1,65 @@
+"""Items keep their ids from list to list: by key, then text, then position."""
+
+from __future__ import annotations
+
+from chat.agent.todo import Status, TodoItem, TodoList
+from tests.agent.todo.lists import item, written
+
+
+def ids(todos: TodoList) -> dict[str, str]:
+    return {todo.content: todo.id for todo in todos.items}
+
+
+def test_every_item_gets_an_id_of_its_own() -> None:
+    todos = TodoList()
+    todos.write(written("focused", "a", "b", "b"))
+    assert len({todo.id for todo in todos.items}) == 3
+    assert all(todo.id for todo in todos.items)
+
+
+def test_an_id_stays_with_the_key_that_the_model_chose_whatever_the_text() -> None:
+    todos = TodoList("checklist")
+    todos.write({"items": [item("checklist", "a", key="1"), item("checklist", "b", key="2")]})
+    before = ids(todos)
+    todos.write({"items": [item("checklist", "b, better", key="2"), item("checklist", "a", key="1")]})
+    assert ids(todos) == {"b, better": before["b"], "a": before["a"]}
+
+
+def test_an_id_stays_with_the_exact_text_when_the_order_changes() -> None:
+    todos = TodoList()
+    todos.write(written("focused", "a", "b", "c"))
+    before = ids(todos)
+    todos.write(written("focused", "c", "a", "b"))
+    assert ids(todos) == before
+
+
+def test_a_reworded_item_keeps_its_id_by_its_position() -> None:
+    todos = TodoList()
+    todos.write(written("focused", "a", "b", "c"))
+    before = ids(todos)
+    todos.write(written("focused", "a", "b, reworded", "c"))
+    assert ids(todos)["b, reworded"] == before["b"]
+
+
+def test_a_list_that_shares_nothing_with_the_old_one_gets_new_ids() -> None:
+    todos = TodoList()
+    todos.write(written("focused", "a", "b"))
+    before = set(ids(todos).values())
+    todos.write(written("focused", "x", "y"))
+    assert before.isdisjoint(ids(todos).values())
+
+
+def test_an_inserted_item_takes_no_id_from_another() -> None:
+    todos = TodoList()
+    todos.write(written("focused", "a", "b"))
+    before = ids(todos)
+    todos.write(written("focused", "a", "new", "b"))
+    after = ids(todos)
+    assert (after["a"], after["b"]) == (before["a"], before["b"])
+    assert after["new"] not in before.values()
+
+
+def test_a_stored_item_is_read_back_the_same() -> None:
+    stored = TodoItem("a", Status.IN_PROGRESS, "Doing a", "1", "5b6046cc")
+    assert stored.as_dict()["status"] == "in_progress"
+    assert TodoItem.from_dict(stored.as_dict()) == stored
