@@ -47,7 +47,7 @@ async def test_text_comes_in_small_pieces_with_role_finish_and_usage(connect: Co
 
 
 async def test_tool_calls_are_assembled_from_their_pieces(connect: Connect) -> None:
-    calls = [
+    calls: list[Call | tuple[Any, ...]] = [
         ("read_file", {"path": "数据.csv"}),
         ("bash", "{broken", "call_7"),
         Call("write_file", {}, "call_8"),

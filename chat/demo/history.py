@@ -1,0 +1,106 @@
+"""What a request's messages say: the turn in hand, and the plan that earlier ones left."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+TODO_WRITE = "TodoWrite"
+
+_REMINDER = re.compile(r"\A\s*<reminder>.*?</reminder>\s*", re.DOTALL)
+_REFUSED = re.compile(r"\A\s*(error|错误|❌|traceback)", re.IGNORECASE)
+_KILLED = re.compile(r"^\[(?:timed out|killed)\b", re.MULTILINE)
+_EXIT = re.compile(
+    r"(?:exit(?:ed)?(?: with)?(?: code| status)?|退出码|退出状态)\W{0,3}([1-9]\d*)", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A tool call and what came of it. `reminded` says that a reminder stood ahead of the text."""
+
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    text: str = ""
+    reminded: bool = False
+
+    @property
+    def exit_code(self) -> int:
+        """The exit code that a shell's result names, else 0."""
+        found = _EXIT.search(self.text) if self.name == "bash" else None
+        return int(found[1]) if found else 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether the tool says that it could not do what it was asked."""
+        if self.name == "bash":
+            return bool(self.exit_code or _KILLED.search(self.text) or _REFUSED.match(self.text))
+        return bool(_REFUSED.match(self.text))
+
+
+@dataclass(frozen=True)
+class History:
+    """`text` is the person's last message, `steps` the calls answered since, `past` the calls before it.
+
+    `joined` says that the message came while work was going on, and not after an answer.
+    """
+
+    text: str
+    steps: Sequence[Sequence[Result]]
+    past: Sequence[Result]
+    joined: bool
+
+    @classmethod
+    def read(cls, messages: Sequence[Mapping[str, Any]]) -> History:
+        """The history in chat-completions messages; with no user message the text is empty."""
+        asked = [index for index, message in enumerate(messages) if message.get("role") == "user"]
+        last = asked[-1] if asked else -1
+        text = _REMINDER.sub("", _text(messages[last])) if asked else ""
+        joined = last > 0 and messages[last - 1].get("role") == "tool"
+        past = [result for step in _steps(messages[: max(last, 0)]) for result in step]
+        return cls(text.strip(), list(_steps(messages[last + 1 :])), past, joined)
+
+    def last_list(self) -> Mapping[str, Any] | None:
+        """The arguments of the last accepted list from before this turn."""
+        accepted = (
+            call.arguments for call in reversed(self.past) if call.name == TODO_WRITE and not call.failed
+        )
+        return next(accepted, None)
+
+
+def _steps(messages: Sequence[Mapping[str, Any]]) -> Iterator[list[Result]]:
+    for index, message in enumerate(messages):
+        if message.get("role") == "assistant" and message.get("tool_calls"):
+            yield list(_results(message["tool_calls"], messages[index + 1 :]))
+
+
+def _results(calls: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> Iterator[Result]:
+    """Each call with its result; ids count only up to the next message that is not a result."""
+    answers: dict[Any, str] = {}
+    for message in after:
+        if message.get("role") != "tool":
+            break
+        answers[message.get("tool_call_id")] = _text(message)
+    for call in calls:
+        function = call.get("function") or {}
+        told = answers.get(call.get("id"), "")
+        text = _REMINDER.sub("", told)
+        yield Result(str(function.get("name")), _arguments(function.get("arguments")), text, text != told)
+
+
+def _arguments(text: Any) -> Mapping[str, Any]:
+    try:
+        arguments = json.loads(text or "{}")
+    except (TypeError, ValueError):
+        return {}
+    return arguments if isinstance(arguments, dict) else {}
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))

@@ -1,0 +1,100 @@
+"""Writes a small Python module and its tests, runs them, and reports how they went."""
+
+from __future__ import annotations
+
+import re
+
+from chat.demo.desk import Desk, Script, free_name
+from chat.demo.plan import Item
+from chat.demo.work import Outcome, Work, quoted
+
+_ASKED = re.compile(
+    r"\b(?:program|script|module|package)\b.*\btests?\b|\btests?\b.*\b(?:program|script)\b"
+    r"|\b(?:write|make|create|build)\b.*\b(?:python )?(?:program|script)\b"
+    r"|测试.*(?:程序|脚本)|(?:程序|脚本).*测试"
+    r"|(?:写|做|创建|编写).{0,8}(?:程序|脚本)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+_MODULE = '''"""Counts the words of a text."""
+
+import re
+
+
+def words(text):
+    """The words of the text in lower case, in order."""
+    return re.findall(r"[a-z0-9']+", text.lower())
+
+
+def most_common(text, count=3):
+    """The words that occur most often with how often they do; of equals the first in the alphabet."""
+    counted = {word: words(text).count(word) for word in words(text)}
+    return sorted(counted.items(), key=lambda pair: (-pair[1], pair[0]))[:count]
+'''
+_TESTS = """import unittest
+
+from wordcount import most_common, words
+
+
+class WordCountTest(unittest.TestCase):
+    def test_words_are_lower_case(self):
+        self.assertEqual(words("To be, or NOT to be"), ["to", "be", "or", "not", "to", "be"])
+
+    def test_no_words_in_nothing(self):
+        self.assertEqual(words(" ... "), [])
+
+    def test_most_common_first_then_the_alphabet(self):
+        self.assertEqual(most_common("to be or not to be", 3), [("be", 2), ("to", 2), ("not", 1)])
+
+
+if __name__ == "__main__":
+    unittest.main()
+"""
+
+
+def fits(desk: Desk) -> bool:
+    """Whether a program is asked for, and files can be written."""
+    return bool(_ASKED.search(desk.text)) and desk.has("write_file")
+
+
+def script(desk: Desk) -> Script[str]:
+    """Module, tests and, where a shell is on offer, a run of them."""
+    say = desk.say
+    listing = yield from desk.look(say("I look for a free place first.", "我先找一个空位置。"))
+    folder = free_name("wordcount", listing)
+    module, tests = f"{folder}/wordcount.py", f"{folder}/test_wordcount.py"
+    command = f"cd {folder} && python3 -B -m unittest -v"
+    texts = {
+        module: say(f"Write {module}", f"编写 {module}"),
+        tests: say(f"Write the tests in {tests}", f"在 {tests} 里写测试"),
+    }
+    if desk.has("bash"):
+        texts[command] = say("Run the tests", "运行测试")
+    work = Work.planned(desk, list(texts.values()))
+    yield from work.start(say("A word counter is small enough.", "做一个统计单词的小程序。"))
+
+    def do(item: Item) -> Script[Outcome]:
+        if item.text == texts.get(command):
+            return (yield from _run(desk, command))
+        path, content = (module, _MODULE) if item.text == texts[module] else (tests, _TESTS)
+        return (yield from _written(desk, path, content))
+
+    closing = yield from work.through(do)
+    unrun = say(
+        f"There is no shell here. To run the tests: `{command}`", f"这里没有命令行。运行测试：`{command}`"
+    )
+    return closing if desk.has("bash") else f"{unrun}\n\n{closing}"
+
+
+def _written(desk: Desk, path: str, content: str) -> Script[Outcome]:
+    result = yield from desk.write_file(path, content)
+    lines = len(content.splitlines())
+    told = desk.say(f"{lines} lines", f"{lines} 行")
+    return Outcome(result.text if result.failed else told, ok=not result.failed)
+
+
+def _run(desk: Desk, command: str) -> Script[Outcome]:
+    result = yield from desk.run(command)
+    passed = not result.failed and bool(re.search(r"^OK\b", result.text, re.MULTILINE))
+    told = desk.say("all tests passed", "测试全部通过") if passed else desk.say("the run failed", "运行失败")
+    return Outcome(told, ok=passed, quote=quoted(result.text))

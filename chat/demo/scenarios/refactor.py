@@ -1,0 +1,107 @@
+"""The typical one: five files, two are done, the third raises a question, its answer finishes the rest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from chat.demo.desk import Desk, Script, ask, free_name
+from chat.demo.plan import Item
+from chat.demo.practice import MODULES, NEW_RESTOCK, OLD_RESTOCK, Module
+from chat.demo.reply import Call
+from chat.demo.words import files_in
+from chat.demo.work import Outcome, Work, quoted
+
+_ASKED = re.compile(
+    r"refactor\w*\b.*\b(?:files|modules|five|5)\b|重构.*(?:文件|模块|五|5)|(?:文件|模块).*重构", re.I | re.S
+)
+_OLD = re.compile(r"\bold\b|\bfirst\b|旧|第一", re.IGNORECASE)
+
+
+def fits(desk: Desk) -> bool:
+    """Whether files are to be refactored, and the tools for it are there."""
+    return bool(_ASKED.search(desk.text)) and desk.has("read_file", "write_file", "edit_file")
+
+
+def script(desk: Desk) -> Script[str]:
+    """A practice set, so that no file of the person's is touched, and the first two of its five done."""
+    say = desk.say
+    listing = yield from desk.look(say("Let me see what is there.", "我先看看有什么。"))
+    folder = free_name("practice", listing)
+    texts = [say(f"Refactor {folder}/{module.name}", f"重构 {folder}/{module.name}") for module in MODULES]
+    work = Work.planned(desk, texts)
+    yield from work.start(say("Five files, so five items.", "五个文件，列成五项。"))
+    writes = [
+        Call("write_file", {"path": f"{folder}/{module.name}", "content": module.source})
+        for module in MODULES
+    ]
+    told = say(
+        f"I leave your own files alone and set up five to practise on, in `{folder}/`.",
+        f"我不动你自己的文件，先在 `{folder}/` 里放五个用来练习的文件。",
+    )
+    written = yield from ask(*writes, text=told)
+    if any(result.failed for result in written):
+        failed = next(result.text for result in written if result.failed)
+        return say("The practice files could not be written:", "练习文件无法写入：") + f"\n\n{quoted(failed)}"
+    return (yield from _rest(desk, work, answered=False))
+
+
+def is_ours(items: Sequence[Item]) -> bool:
+    """Whether the list is the one that this scenario wrote."""
+    names = [name.rpartition("/")[2] for item in items for name in files_in(item.text)]
+    return names[: len(MODULES)] == [module.name for module in MODULES]
+
+
+def resumed(desk: Desk, work: Work, opening: str) -> Script[str]:
+    """The list again, the question answered, and the rest done."""
+    yield from work.restart(opening)
+    return (yield from _rest(desk, work, answered=True))
+
+
+def _rest(desk: Desk, work: Work, answered: bool) -> Script[str]:
+    def do(item: Item) -> Script[Outcome]:
+        path = (files_in(item.text) or [""])[0]
+        module = next((each for each in MODULES if path.endswith(each.name)), None)
+        if module is None:
+            return Outcome(desk.say("not one of the five", "不在这五个文件之中"), ok=False)
+        if module.after:
+            return (yield from _replaced(desk, path, module))
+        return (yield from (_decided(desk, path) if answered else _questioned(desk, path)))
+
+    return (yield from work.through(do))
+
+
+def _replaced(desk: Desk, path: str, module: Module) -> Script[Outcome]:
+    (read,) = yield from desk.read_files(path)
+    if read.failed:
+        return Outcome(read.text, ok=False)
+    edited = yield from desk.edit_file(path, module.before, module.after)
+    return Outcome(
+        edited.text if edited.failed else desk.say(module.english, module.chinese), ok=not edited.failed
+    )
+
+
+def _questioned(desk: Desk, path: str) -> Script[Outcome]:
+    (read,) = yield from desk.read_files(path)
+    if read.failed:
+        return Outcome(read.text, ok=False)
+    both = quoted(f"{OLD_RESTOCK.rstrip()}\n\n{NEW_RESTOCK}", "python")
+    question = desk.say(
+        f"Two of five are done. In `{path}` I have met a problem: **`restock` is there twice**, and the two "
+        f"do not do the same.\n\n{both}\n\nWhich one should stay? Say **keep the new version** or "
+        "**keep the old version**, and I go on.",
+        f"五项中已完成两项。在 `{path}` 里遇到一个问题：**`restock` 有两个版本**，而且行为不同。\n\n"
+        f"{both}\n\n应该保留哪一个？请回答 **保留新版本** 或 **保留旧版本**，我就继续。",
+    )
+    return Outcome("", ok=False, question=question)
+
+
+def _decided(desk: Desk, path: str) -> Script[Outcome]:
+    old = bool(_OLD.search(desk.text))
+    goes, stays = (NEW_RESTOCK, OLD_RESTOCK.rstrip() + "\n") if old else (OLD_RESTOCK, NEW_RESTOCK)
+    edited = yield from desk.edit_file(path, OLD_RESTOCK + NEW_RESTOCK, stays)
+    told = desk.say(
+        f"the {'old' if old else 'new'} `restock` stays", f"保留{'旧' if old else '新'}的 `restock`"
+    )
+    diff = "\n".join(f"- {line}".rstrip() for line in goes.strip().splitlines())
+    return Outcome(edited.text if edited.failed else told, ok=not edited.failed, quote=quoted(diff, "diff"))

@@ -1,0 +1,56 @@
+"""Goes on with an unfinished list: after an answer to a question, "continue", or a note during the work."""
+
+from __future__ import annotations
+
+import re
+
+from chat.demo import steps
+from chat.demo.desk import Desk, Script
+from chat.demo.errands import Errands
+from chat.demo.plan import Dialect, Item
+from chat.demo.scenarios import refactor
+from chat.demo.words import doing, one_line
+from chat.demo.work import Work
+
+_LONGEST = 100  # characters; who writes more has new work in mind
+_GO_ON = re.compile(
+    r"\b(?:continue|go on|go ahead|carry on|proceed|resume|finish (?:it|the)"
+    r"|keep (?:the|it|going|new|old|both)"
+    r"|(?:the|use) (?:new|old|first|second)(?: one| version)?|(?:new|old) version|yes|ok|okay|sure)\b"
+    r"|继续|接着做|保留|新版|旧版|用新|用旧|新的|旧的|好的|可以|没问题",
+    re.IGNORECASE,
+)
+
+
+def fits(desk: Desk) -> bool:
+    """Whether there is something unfinished and the message goes on with it."""
+    if all(item.state == "done" for item in _left(desk)):
+        return False
+    short = len(desk.text) <= _LONGEST and not steps.numbered(desk.text)
+    return desk.history.joined or (short and bool(_GO_ON.search(desk.text)))
+
+
+def script(desk: Desk) -> Script[str]:
+    """The list again, with what a note adds, and the rest of it done."""
+    items = [*_left(desk), *_added(desk)]
+    left = sum(item.state != "done" for item in items)
+    opening = desk.say(f"I go on with the list: {left} still open.", f"我继续这份列表：还有 {left} 项。")
+    work = Work(desk, items)
+    if refactor.is_ours(items) and desk.has("read_file", "edit_file"):
+        return (yield from refactor.resumed(desk, work, opening))
+    yield from work.start(opening) if desk.history.joined else work.restart(opening)
+    return (yield from work.through(Errands(desk).do))
+
+
+def _left(desk: Desk) -> list[Item]:
+    arguments = desk.history.last_list()
+    dialect = desk.dialect or Dialect()
+    return dialect.items(arguments) if arguments else []
+
+
+def _added(desk: Desk) -> list[Item]:
+    """The items of a note that joined the work; a plain "go on" adds none."""
+    if not desk.history.joined or _GO_ON.search(desk.text):
+        return []
+    texts = steps.numbered(desk.text) or steps.listed(desk.text) or [one_line(desk.text)]
+    return [Item(text, doing(text)) for text in texts]

@@ -1,0 +1,42 @@
+"""The person's own steps, numbered or in a sentence, become the list."""
+
+from __future__ import annotations
+
+from chat.demo import steps
+from chat.demo.desk import Desk, Script
+from chat.demo.errands import Errands
+from chat.demo.work import Work
+
+
+class Numbered:
+    """A numbered or bulleted list; it goes before every other reading of the message."""
+
+    @staticmethod
+    def fits(desk: Desk) -> bool:
+        return bool(steps.numbered(desk.text))
+
+    @staticmethod
+    def script(desk: Desk) -> Script[str]:
+        return worked(desk, steps.numbered(desk.text))
+
+
+class Listed:
+    """Steps after commas and "then"."""
+
+    @staticmethod
+    def fits(desk: Desk) -> bool:
+        return bool(steps.listed(desk.text))
+
+    @staticmethod
+    def script(desk: Desk) -> Script[str]:
+        return worked(desk, steps.listed(desk.text))
+
+
+def worked(desk: Desk, texts: list[str]) -> Script[str]:
+    """The steps as a list, done one after the other."""
+    opening = desk.say(
+        f"I read {len(texts)} steps in this, so first the plan.", f"我读到 {len(texts)} 个步骤，先列出计划。"
+    )
+    work = Work.planned(desk, texts)
+    yield from work.start(opening)
+    return (yield from work.through(Errands(desk).do))

@@ -1,0 +1,46 @@
+"""Plain talk: says what this is and what can be tried. No list, no tools."""
+
+from __future__ import annotations
+
+from chat.demo.desk import Desk, Script
+
+_ENGLISH = """Hello! I am the **built-in demo**, not an AI: I follow rules, so that you can see this \
+site at work without a key. The tools, the files and the plan are real.
+
+Try one of these:
+
+- `refactor these five files` (stops with a question; answer `keep the new version`)
+- `first make a plan, then read the files, run the shop and write a note`
+- `fix the bug in shop.py`
+- `make a small Python program with tests and run them`
+- `show me a forgotten list`, `show me a wrong status`, or `show me a failing command`
+- your own steps, as a numbered list
+
+To talk to a real model, set `OPENAI_BASE_URL`, `OPENAI_MODEL` and `OPENAI_API_KEY`, then start again."""
+
+_CHINESE = """你好！我是**内置的演示模型**，不是人工智能：我按规则行事，\
+让你不用密钥也能看到这个网站如何工作。工具、文件和计划都是真实的。
+
+可以试试：
+
+- `重构这五个文件`（中途会提问，回答 `保留新版本` 即可）
+- `先做计划，然后阅读文件、运行商店程序和写一份笔记`
+- `修复 shop.py 里的错误`
+- `写一个带测试的 Python 小程序并运行测试`
+- `演示忘记更新列表`、`演示错误的状态`、`演示失败的命令`
+- 你自己的步骤，写成编号列表
+
+要使用真正的模型，请设置 `OPENAI_BASE_URL`、`OPENAI_MODEL` 和 `OPENAI_API_KEY`，然后重新启动。"""
+
+_NO_TOOLS = (
+    "I am the built-in demo, not an AI. No tools came with this request, so I can do nothing; with "
+    "tools on offer I plan and work in the open.",
+    "我是内置的演示模型，不是人工智能。这次请求没有提供任何工具，所以我什么也做不了；"
+    "有工具时，我会公开地计划并工作。",
+)
+
+
+def script(desk: Desk) -> Script[str]:
+    """One answer in text."""
+    yield from ()  # no calls
+    return desk.say(_ENGLISH, _CHINESE) if desk.tools else desk.say(*_NO_TOOLS)

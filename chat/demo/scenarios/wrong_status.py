@@ -1,0 +1,35 @@
+"""Writes a list with a status that does not exist, reads the error, corrects it and goes on."""
+
+from __future__ import annotations
+
+import re
+
+from chat.demo.desk import Desk, Script, ask
+from chat.demo.errands import Errands
+from chat.demo.plan import Dialect
+from chat.demo.work import Work, quoted
+
+_ASKED = re.compile(
+    r"\b(?:wrong|invalid|bad|unknown)\b.*\bstatus\b|(?:错误|错|无效|不对|未知).{0,4}状态|状态.{0,4}(?:错|无效|不对)",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def fits(desk: Desk) -> bool:
+    """Whether a wrong status is asked for, and there is a list to write it to."""
+    return bool(_ASKED.search(desk.text)) and desk.dialect is not None
+
+
+def script(desk: Desk) -> Script[str]:
+    """The refused list, the right one, and the work."""
+    say = desk.say
+    texts = say("Look around the workspace,Read README.md,Sum up", "看看工作区,阅读 README.md,总结").split(
+        ","
+    )
+    work = Work.planned(desk, texts)
+    told = say("I write the list with a status that does not exist.", "我用一个不存在的状态来写列表。")
+    (refused,) = yield from ask((desk.dialect or Dialect()).call(work.items, {0: "doing"}), text=told)
+    yield from work.start(say("That was refused, so I correct it.", "列表被拒绝了，我来改正。"))
+    closing = yield from work.through(Errands(desk).do)
+    said = say("The first list was answered with:", "第一份列表得到的回答是：")
+    return f"{said}\n\n{quoted(refused.text)}\n\n{closing}"

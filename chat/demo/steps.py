@@ -1,0 +1,102 @@
+"""Reads the steps that a person has written: numbered, bulleted, or one after the other in a sentence."""
+
+from __future__ import annotations
+
+import re
+
+from chat.demo.words import asks_for_work, begins_with_work, files_in, is_chinese, one_line
+
+_NUMERAL = r"[一二三四五六七八九十]{1,3}"
+_LINE = re.compile(
+    rf"^[ \t]*(?:[-*•·+](?=\s)|\(?\d{{1,2}}[.)、．）:：]|[①-⑳]|第{_NUMERAL}步?[，,：:、]?|{_NUMERAL}、"
+    r"|step \d+\s*[:.)-])[ \t]*(.+)$",
+    re.MULTILINE | re.IGNORECASE,
+)
+_INLINE = re.compile(
+    rf"(?:^|(?<=[\s，,。；;：:]))\(?(?P<n>\d{{1,2}})[.)、．）](?!\d)\s*|第{_NUMERAL}步[，,：:、]?|[①-⑳]"
+)
+_THEN = re.compile(
+    r"[,;.]?\s*\b(?:and then|and finally|then|after that|afterwards|next|finally|lastly)\b[,:]?\s*"
+    r"|[，,；;。]?\s*(?:然后|接着|随后|之后|最后)(?:再)?[，,]?",
+    re.IGNORECASE,
+)
+_COMMA = re.compile(r"\s*[;；，、]\s*|,\s+|。\s*(?=\S)|[.!]\s+(?=[A-Z])|\s*\n\s*")
+_AND = re.compile(
+    r"^(?:and|&|和|并且?|以及|再)\s*(?=\S)|(?<=\S)(?:\s+and\s+|以及|和(?!平|谐))", re.IGNORECASE
+)
+_LEAD = re.compile(
+    r"^(?:please|now|first|firstly|also|and|do|can you|could you|would you|i want you to|i'd like you to"
+    r"|let's|the following|请你?|麻烦你?|帮我|给我|首先|现在|先|再|并|去|来|做(?=[A-Za-z0-9\s]))"
+    r"[,:，：]?(?:\s+|(?<=[^a-z]))",
+    re.IGNORECASE,
+)
+_PLANNING = re.compile(
+    r"^(?:(?:make|write|draw up|create|give me)\s+)?(?:an?\s+|the\s+)?(?:short\s+|small\s+)?"
+    r"(?:plan|todo list)(?:\s+it)?(?:\s+first)?$"
+    r"|^(?:做|制定|列|写|给)?(?:出|一)?(?:一?个)?(?:计划|规划|清单|任务列表)(?:一下)?$",
+    re.IGNORECASE,
+)
+
+
+def numbered(text: str) -> list[str]:
+    """The steps of a numbered or bulleted list, in lines or within a sentence; none if there are not two."""
+    lines = [_clean(step) for step in _LINE.findall(text)]
+    return _steps(lines) or _steps(_inline(text))
+
+
+def listed(text: str) -> list[str]:
+    """The steps of a sentence: parts after commas and "then", of which one at least names some work."""
+    if not asks_for_work(text) or _asks(text):
+        return []
+    parts = [part for sentence in _THEN.split(_after_colon(text)) for part in _COMMA.split(sentence)]
+    parts = [cleaned for part in _last_split(parts) if (cleaned := _clean(part))]
+    return _steps(parts) if any(map(_is_step, parts)) else []
+
+
+def _inline(text: str) -> list[str]:
+    marks = list(_INLINE.finditer(text))
+    numbers = [int(mark["n"]) for mark in marks if mark["n"]]
+    if numbers and numbers != list(range(1, len(numbers) + 1)):
+        return []
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    return [_clean(text[mark.end() : end]) for mark, end in zip(marks, ends, strict=True)] if marks else []
+
+
+def _last_split(parts: list[str]) -> list[str]:
+    """The parts, with an "and" split where it joins the last two steps rather than two words of one."""
+    whole = [part for part in parts if part.strip()]
+    result: list[str] = []
+    for index, part in enumerate(whole):
+        halves = [half for half in _AND.split(part) if half and half.strip()]
+        splits = len(halves) == 2 and (begins_with_work(halves[1]) or (index > 1 and index == len(whole) - 1))
+        splits = splits or (len(halves) == 2 and max(map(len, halves)) <= 2)
+        result += halves if splits else [part]
+    return result
+
+
+def _after_colon(text: str) -> str:
+    head, colon, rest = text.partition("：" if "：" in text else ": ")
+    return rest if colon and len(_COMMA.split(rest)) > 1 and len(head) < 60 else text
+
+
+def _clean(part: str) -> str:
+    step = one_line(part).strip(" \t,;，；。、").removesuffix(".")
+    while (shorter := _LEAD.sub("", step, count=1)) != step:
+        step = shorter
+    step = _AND.sub("", step, count=1) if _AND.match(step) else step
+    return "" if _PLANNING.match(step) else step[:1].upper() + step[1:]
+
+
+def _steps(parts: list[str]) -> list[str]:
+    steps = list(dict.fromkeys(part for part in parts if part))
+    return steps if len(steps) > 1 else []
+
+
+def _asks(text: str) -> bool:
+    """Whether the text is a question about something rather than work in a polite form."""
+    polite = re.match(r"\s*(?:can|could|would|will) you\b|.*(?:吗|好吗)[?？]\s*$", text, re.IGNORECASE)
+    return text.rstrip().endswith(("?", "？")) and not polite
+
+
+def _is_step(part: str) -> bool:
+    return begins_with_work(part) or bool(files_in(part)) or (is_chinese(part) and asks_for_work(part))

@@ -1,0 +1,34 @@
+"""A seeded workspace, and conversations with the demo in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from chat.demo.answer import answer
+from chat.demo.server import ModelServer
+from chat.demo.workspace import seed
+from tests.demo.clients import in_process
+from tests.demo.turns import Conversation
+
+Talk = Callable[..., Conversation]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """A folder with the sample files in it."""
+    folder = tmp_path / "workspace"
+    seed(folder)
+    return folder
+
+
+@pytest.fixture
+def talk(workspace: Path) -> Talk:
+    """Begin a conversation: `talk(policy, without=[...])`."""
+
+    def begun(policy: str = "focused", without: tuple[str, ...] = ()) -> Conversation:
+        return Conversation(in_process(ModelServer(answer)), workspace, policy, without)
+
+    return begun

@@ -1,0 +1,125 @@
+"""Turns with the demo model: the real client, the real list, tools and reminders, and a loop of ten lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from openai import AsyncOpenAI
+
+from chat.agent.todo import TodoList
+from chat.agent.todo.reminders import Reminders, enclosed, with_first_reminder
+from chat.agent.todo.tool import todo_tool
+from chat.agent.tool import Tool, ToolError, tool
+from chat.agent.tools.edit_file import edit_file_tool
+from chat.agent.tools.read_file import read_file_tool
+from chat.agent.tools.write_file import write_file_tool
+from chat.agent.workspace import Workspace
+from tests.demo.clients import listen
+
+_MOST_STEPS = 100
+
+
+@dataclass
+class Called:
+    """One call as it was made and answered."""
+
+    name: str
+    arguments: dict[str, Any]
+    text: str = ""
+    reminded: bool = False
+
+    @property
+    def states(self) -> str:
+        """The list's states as letters, "ciipp" style: the first letter of each."""
+        rows = self.arguments.get("items") or self.arguments.get("todos") or []
+        return "".join(row["status"][0] for row in rows)
+
+
+@dataclass
+class Conversation:
+    """A person talking with the demo. `calls` are those of the last turn."""
+
+    client: AsyncOpenAI
+    workspace: Path
+    policy: str = "focused"
+    without: Iterable[str] = ()
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    calls: list[Called] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.todos = TodoList(self.policy)
+        held = Workspace(self.workspace)
+        made = [todo_tool(self.todos), read_file_tool(held), write_file_tool(held), edit_file_tool(held)]
+        made.append(_bash(self.workspace))
+        self.tools = {tool.name: tool for tool in made if tool.name not in set(self.without)}
+
+    @property
+    def writes(self) -> list[Called]:
+        """The turn's calls of TodoWrite."""
+        return [call for call in self.calls if call.name == "TodoWrite"]
+
+    @property
+    def names(self) -> list[str]:
+        """What the turn called, in order."""
+        return [call.name for call in self.calls]
+
+    async def say(self, text: str) -> str:
+        """One turn: the person's text, the calls it takes, and the answer."""
+        self.messages.append({"role": "user", "content": text})
+        return await self.go_on()
+
+    async def go_on(self) -> str:
+        """The turn's calls and answer, for messages that end with the person's."""
+        self.calls = []
+        reminders = Reminders(self.todos)
+        for _ in range(_MOST_STEPS):
+            heard = await listen(self.client, with_first_reminder(self.messages, "en"), self.definitions)
+            self.messages.append(heard.message())
+            if not heard.calls:
+                return heard.text
+            round_ = [await self._answer(call) for call in heard.calls]
+            reminders.count_round(wrote=any(call.name == "TodoWrite" for call in round_))
+            self._remind(reminders.due(), round_)
+            self.calls += round_
+        raise AssertionError(f"the turn did not end after {_MOST_STEPS} steps")
+
+    @property
+    def definitions(self) -> list[dict[str, Any]]:
+        return [tool.definition() for tool in self.tools.values()]
+
+    async def _answer(self, call: dict[str, str]) -> Called:
+        called = Called(call["name"], json.loads(call["arguments"]))
+        try:
+            called.text = (await self.tools[call["name"]].call(called.arguments)).text
+        except ToolError as error:
+            called.text = str(error)
+        self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": called.text})
+        return called
+
+    def _remind(self, reminder: str, round_: list[Called]) -> None:
+        if reminder:
+            first = self.messages[-len(round_)]
+            first["content"] = enclosed(reminder, first["content"])
+            round_[0].reminded = True
+
+
+def _bash(folder: Path) -> Tool:
+    async def bash(command: str) -> str:
+        """Run a shell command, unfenced: what the demo runs is known."""
+        process = await asyncio.create_subprocess_shell(
+            command, cwd=folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+        )
+        output, _ = await process.communicate()
+        note = f"[exit code {process.returncode}]" if process.returncode else ""
+        text = "\n".join(part for part in (output.decode().rstrip(), note) if part) or "(no output)"
+        if note:
+            raise ToolError(text)
+        return text
+
+    made: Tool = tool(bash)
+    return made
