@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from chat.agent.events import End, EndReason, Event, Usage
 from chat.agent.limits import Limits, Retry, Spent
@@ -16,6 +16,9 @@ from chat.agent.system_prompt import build_system_prompt
 from chat.agent.todo import TODO_WRITE, TodoItem, TodoPolicy, as_policy
 from chat.agent.tool import Tool, as_tool
 from chat.agent.turn import Approve, Inbox, TurnRun, allow, no_notes
+
+if TYPE_CHECKING:
+    from chat.agent.model.chat_model import ChatModel
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -60,7 +63,10 @@ class Agent:
     ) -> None:
         self.name = name or default_name(language)
         self.instructions = instructions
-        self.model = _as_model(model, base_url, api_key)
+        self._made_model: ChatModel | None = None
+        if isinstance(model, str):
+            model = self._made_model = _made_model(model, base_url, api_key)
+        self.model: Model = model
         self.tools = _checked([as_tool(given) for given in tools])
         self.todo_policy = as_policy(todo_policy)
         self.limits = limits or Limits()
@@ -100,6 +106,17 @@ class Agent:
             async for event in events:
                 yield event
 
+    async def close(self) -> None:
+        """Close the connections to the endpoint; a model given as an object is its owner's to close."""
+        if self._made_model:
+            await self._made_model.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
     async def complete(self, messages: Sequence[Mapping[str, Any]], **turn: Any) -> Result:
         """One turn to its end; takes what `run` takes."""
         async with aclosing(self.run(messages, **turn)) as events:
@@ -111,9 +128,7 @@ class Agent:
         raise RuntimeError("a turn ended without its End")
 
 
-def _as_model(model: str | Model, base_url: str | None, api_key: str | None) -> Model:
-    if not isinstance(model, str):
-        return model
+def _made_model(model: str, base_url: str | None, api_key: str | None) -> ChatModel:
     # Half a second to import, so only those who talk to an endpoint pay it.
     from chat.agent.model.chat_model import ChatModel
 

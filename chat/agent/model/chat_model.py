@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from email.utils import parsedate_to_datetime
 from time import time
 from typing import Any
@@ -11,8 +12,9 @@ from typing import Any
 import httpx2
 import openai
 from jiter import from_json
-from openai import AsyncOpenAI, DefaultAioHttpClient
+from openai import AsyncAPIResponse, AsyncOpenAI, DefaultAioHttpClient
 
+from chat.agent.events import Usage
 from chat.agent.model.deltas import deltas, error_text
 from chat.agent.model.protocol import Delta, Finish, ModelError
 from chat.agent.model.sse import sse_data
@@ -22,11 +24,15 @@ TIMEOUT = httpx2.Timeout(60, connect=10)
 
 _KINDS = {401: "key_refused", 403: "key_refused", 404: "not_found", 429: "rate_limited"}
 
+# Options that say how the `openai` package asks, and are no part of the request's body.
+_ASKING = ("extra_headers", "extra_query", "timeout")
+
 
 class ChatModel:
     """The model `name` at `base_url`; without one, where the `openai` package's environment points.
 
-    `transport` replaces the network, for an endpoint inside this process.
+    `transport` replaces the network, for an endpoint inside this process; `timeout` holds the seconds to
+    connect and of silence. Holds connections open until it is closed.
     """
 
     def __init__(
@@ -35,16 +41,23 @@ class ChatModel:
         base_url: str | None = None,
         api_key: str | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
+        timeout: httpx2.Timeout = TIMEOUT,
     ) -> None:
         self.name = name
         http_client = (
-            httpx2.AsyncClient(transport=transport, timeout=TIMEOUT)
+            httpx2.AsyncClient(transport=transport, timeout=timeout)
             if transport
-            else DefaultAioHttpClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False)
+            else DefaultAioHttpClient(timeout=timeout, follow_redirects=False, trust_env=False)
         )
         # Endpoints without keys exist; the package only insists that there is one.
         key = api_key if api_key is not None or base_url is None else "none"
-        self.client = AsyncOpenAI(base_url=base_url, api_key=key, max_retries=0, http_client=http_client)
+        self.client = AsyncOpenAI(
+            base_url=base_url, api_key=key, max_retries=0, timeout=timeout, http_client=http_client
+        )
+
+    async def close(self) -> None:
+        """Close the connections to the endpoint."""
+        await self.client.close()
 
     async def stream(
         self,
@@ -54,16 +67,16 @@ class ChatModel:
     ) -> AsyncIterator[Delta]:
         """The reply as it is written; raises ModelError, also when the stream ends before the reply does."""
         try:
-            async for delta in self._stream(self._request(messages, tools, options)):
-                yield delta
+            async with aclosing(self._stream(self._request(messages, tools, options))) as found:
+                async for delta in found:
+                    yield delta
+        except ModelError as error:
+            error.values.setdefault("where", self._where)
+            raise
         except openai.APIStatusError as error:
             raise self._status_error(error) from error
-        except (openai.APITimeoutError, httpx2.TimeoutException, TimeoutError) as error:
-            raise ModelError("timeout", retryable=True, where=self._where) from error
         except (openai.APIConnectionError, httpx2.TransportError) as error:
-            cause = error.__cause__ or error
-            detail = str(cause) or type(cause).__name__
-            raise ModelError("unreachable", retryable=True, where=self._where, detail=detail) from error
+            raise self._connection_error(error) from error
 
     def _request(
         self,
@@ -71,60 +84,106 @@ class ChatModel:
         tools: Sequence[Mapping[str, Any]],
         options: Mapping[str, Any],
     ) -> dict[str, Any]:
-        body: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}, **options}
+        asking = {name: options[name] for name in _ASKING if name in options}
+        # By way of the extra body any option passes through, also those that the package does not know.
+        body = {"stream_options": {"include_usage": True}, **options, **options.get("extra_body", {})}
+        for name in (*_ASKING, "extra_body", "stream"):
+            body.pop(name, None)
         if tools:
             body["tools"] = list(tools)
-        return {"model": self.name, "messages": list(messages), **body}
+        return {
+            "model": self.name,
+            "messages": list(messages),
+            "stream": True,
+            "extra_body": body,
+            **asking,
+        }
 
-    async def _stream(self, request: Mapping[str, Any]) -> AsyncIterator[Delta]:
+    async def _stream(self, request: Mapping[str, Any]) -> AsyncGenerator[Delta, None]:
         # The package carries the request; its per-chunk models cost two thirds of a relay's CPU, so the
         # stream is read here.
         create = self.client.chat.completions.with_streaming_response.create
         async with create(**request) as response:
             begun = finished = False
-            async for data in sse_data(response.iter_bytes()):
-                if data.strip() == "[DONE]":
-                    finished = begun
-                    break
-                for delta in deltas(self._chunk(data)):
-                    begun = True
-                    finished = finished or isinstance(delta, Finish)
-                    yield delta
+            async with aclosing(self._events(response)) as events:
+                async for data in events:
+                    if data.strip() == "[DONE]":
+                        finished = begun
+                        break
+                    for delta in deltas(self._chunk(data)):
+                        begun = begun or not isinstance(delta, Usage)
+                        finished = finished or isinstance(delta, Finish)
+                        yield delta
             if not begun:
                 raise self._nothing(response.headers.get("content-type", ""))
             if not finished:
-                raise ModelError("cut", retryable=True)
+                raise self._error("cut", retryable=True)
+
+    async def _events(self, response: AsyncAPIResponse[Any]) -> AsyncGenerator[str, None]:
+        """The reply's chunks as text; an endpoint that does not stream sends the whole of it as one."""
+        try:
+            if response.headers.get("content-type", "").startswith("application/json"):
+                yield (await response.read()).decode(errors="replace")
+                return
+            async for data in sse_data(response.iter_bytes()):
+                yield data
+        except httpx2.ReadTimeout:
+            raise
+        except httpx2.TransportError as error:
+            raise self._error("cut", retryable=True) from error
+        except ValueError as error:
+            raise self._error("garbage", str(error)) from error
 
     def _chunk(self, data: str) -> Mapping[str, Any]:
         try:
-            chunk = from_json(data.encode())
-        except ValueError as error:
-            raise ModelError("garbage", where=self._where, detail=str(error)) from error
+            chunk = _decoded(data)
+        except (ValueError, RecursionError) as error:
+            raise self._error("garbage", str(error)) from error
         if not isinstance(chunk, dict):
-            raise ModelError("garbage", where=self._where, detail=data[:80])
+            raise self._error("garbage", data[:80])
         return chunk
 
     def _nothing(self, content_type: str) -> ModelError:
         if content_type.startswith("text/event-stream"):
-            return ModelError("empty", retryable=True, where=self._where)
-        return ModelError("garbage", where=self._where, detail=content_type or "no content type")
+            return self._error("empty", retryable=True)
+        return self._error("garbage", content_type or "no content type")
 
     def _status_error(self, error: openai.APIStatusError) -> ModelError:
         status = error.status_code
         retryable = status in (408, 409, 429) or status >= 500
-        return ModelError(
+        return self._error(
             _KINDS.get(status, "unavailable" if retryable else "refused"),
+            _body_text(error),
             retryable=retryable,
             retry_after=_retry_after(error.response.headers.get("retry-after", "")),
-            where=self._where,
             model=self.name,
             status=status,
-            detail=_body_text(error),
         )
+
+    def _connection_error(self, error: Exception) -> ModelError:
+        cause = (error.__cause__ if isinstance(error, openai.APIConnectionError) else None) or error
+        # A connection that is refused comes out of the package as a ConnectTimeout, too.
+        if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
+            return self._error("timeout", retryable=True)
+        return self._error("unreachable", str(cause) or type(cause).__name__, retryable=True)
+
+    def _error(self, kind: str, detail: str = "", **values: Any) -> ModelError:
+        # Some endpoints repeat the key that they refuse, and this is shown and stored.
+        key = self.client.api_key
+        hidden = detail.replace(key, "***") if key else detail
+        return ModelError(kind, where=self._where, detail=hidden, **values)
 
     @property
     def _where(self) -> str:
         return str(self.client.base_url).rstrip("/")
+
+
+def _decoded(data: str) -> Any:
+    try:
+        return from_json(data.encode())
+    except ValueError:
+        # The slower reader lets raw line breaks and halves of characters pass.
+        return json.loads(data, strict=False)
 
 
 def _body_text(error: openai.APIStatusError) -> str:

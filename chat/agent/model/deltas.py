@@ -8,19 +8,22 @@ from typing import Any
 
 from chat.agent.events import Reasoning, Text, Usage
 from chat.agent.model.protocol import Delta, Finish, ModelError, ToolCallDelta
+from chat.agent.storable import storable
 
 _OWN_FIELDS = {"index", "id", "type", "function"}
 
 
 def deltas(chunk: Mapping[str, Any]) -> Iterator[Delta]:
     """The deltas in one chunk; raises ModelError("reported") for an error object."""
-    if chunk.get("error"):
-        raise ModelError("reported", detail=error_text(chunk["error"]))
+    if chunk.get("error") or chunk.get("object") == "error":
+        raise ModelError("reported", detail=error_text(chunk))
     for choice in _dicts(chunk.get("choices"))[:1]:
-        delta = choice.get("delta") or choice.get("message") or {}
+        delta = _dict(choice.get("delta")) or _dict(choice.get("message"))
         yield from _texts(delta)
         for call in _calls(delta):
             yield _call(call)
+        if choice.get("finish_reason") == "error":
+            raise ModelError("reported", detail=error_text(choice.get("error") or ""))
         if choice.get("finish_reason"):
             yield Finish(str(choice["finish_reason"]))
     if isinstance(chunk.get("usage"), dict):
@@ -50,7 +53,7 @@ def _texts(delta: Mapping[str, Any]) -> Iterator[Delta]:
 def _text(content: Any) -> str:
     if isinstance(content, list):
         return "".join(_text(part.get("text")) for part in _dicts(content))
-    return content if isinstance(content, str) else ""
+    return storable(content) if isinstance(content, str) else ""
 
 
 def _calls(delta: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -60,12 +63,12 @@ def _calls(delta: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 
 
 def _call(call: Mapping[str, Any]) -> ToolCallDelta:
-    function = call.get("function") or {}
+    function = _dict(call.get("function"))
     index = call.get("index")
     identity = call.get("id")
     return ToolCallDelta(
         key=index if isinstance(index, int) else None,
-        id="" if identity is None else str(identity),
+        id="" if identity is None else storable(str(identity)),
         name=_text(function.get("name")).split("<|")[0],
         arguments=_arguments(function.get("arguments")),
         extra={name: value for name, value in call.items() if name not in _OWN_FIELDS},
@@ -89,6 +92,10 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
         cached_tokens=count(usage.get("prompt_tokens_details"), "cached_tokens"),
         reasoning_tokens=count(usage.get("completion_tokens_details"), "reasoning_tokens"),
     )
+
+
+def _dict(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _dicts(value: Any) -> list[Mapping[str, Any]]:

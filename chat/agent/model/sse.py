@@ -18,6 +18,8 @@ async def sse_data(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
     async for line in _lines(chunks):
         if line.startswith("data:"):
             data.append(line[5:].removeprefix(" "))
+            if sum(map(len, data)) > MAX_EVENT:
+                raise ValueError("an event without end")
         elif not line and data:
             yield "\n".join(data)
             data = []

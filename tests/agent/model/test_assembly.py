@@ -1,0 +1,118 @@
+"""Replies put together from pieces as real endpoints cut them. Rows are those of the conformance list."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from chat.agent.events import Reasoning, Reply, Text, ToolCall, Usage
+from chat.agent.model import Assembly, Delta, Finish, ModelError, ToolCallDelta
+from chat.agent.model.assembly import MAX_REPLY
+
+Piece = ToolCallDelta
+
+
+def reply(*deltas: Delta) -> Reply:
+    assembly = Assembly()
+    for delta in deltas:
+        assembly.add(delta)
+    return assembly.reply()
+
+
+def calls(*deltas: Delta) -> list[tuple[str, str, str]]:
+    return [(call.id, call.name, call.arguments) for call in reply(*deltas).calls]
+
+
+def test_text_reasoning_and_finish_are_joined() -> None:
+    whole = reply(Reasoning("h"), Reasoning("m"), Text("a"), Text("b"), Finish("stop"), Finish("again"))
+    assert whole == Reply("ab", "hm", (), "stop")
+
+
+def test_the_last_usage_counts() -> None:
+    assembly = Assembly()
+    assembly.add(Usage(1, 1))
+    assembly.add(Usage(5, 2))
+    assert assembly.usage == Usage(5, 2)
+
+
+def test_pieces_are_told_apart_by_their_index() -> None:
+    pieces = [Piece(0, "a", "f", '{"x":'), Piece(1, "b", "g", '{"y":'), Piece(0, arguments="1}")]
+    assert calls(*pieces, Piece(1, arguments="2}")) == [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}')]
+
+
+def test_without_an_index_by_their_id() -> None:
+    pieces = [Piece(None, "a", "f", '{"x":'), Piece(None, "b", "g", "{}"), Piece(None, "a", "", "1}")]
+    assert calls(*pieces) == [("a", "f", '{"x":1}'), ("b", "g", "{}")]
+
+
+def test_with_neither_they_belong_to_the_call_that_was_open_last() -> None:
+    pieces = [Piece(None, "a", "f", '{"x":'), Piece(None, arguments="1}")]
+    assert calls(*pieces) == [("a", "f", '{"x":1}')]
+
+
+def test_an_index_that_is_given_only_once_is_found_again_by_the_id() -> None:
+    pieces = [Piece(0, "a", "f", '{"x":'), Piece(None, "a", "", "1}")]
+    assert calls(*pieces) == [("a", "f", '{"x":1}')]
+
+
+def test_another_id_at_the_same_index_is_another_call() -> None:
+    pieces = [Piece(0, "a", "f", '{"a":1}'), Piece(0, "b", "f", '{"b":'), Piece(0, "", "", "2}")]
+    assert calls(*pieces) == [("a", "f", '{"a":1}'), ("b", "f", '{"b":2}')]
+
+
+@pytest.mark.parametrize("key", [0, None])
+def test_whole_calls_without_ids_at_one_index_are_calls_of_their_own(key: int | None) -> None:
+    whole = reply(Piece(key, "", "f", '{"a":1}'), Piece(key, "", "f", '{"b":2}'), Piece(key, "", "g", "{}"))
+    assert [(call.name, call.arguments) for call in whole.calls] == [
+        ("f", '{"a":1}'),
+        ("f", '{"b":2}'),
+        ("g", "{}"),
+    ]
+
+
+def test_empty_ids_and_names_later_on_change_nothing() -> None:
+    pieces = [Piece(0, "a", "f", "{"), Piece(0, "", "", "}"), Piece(0, "", "", "")]
+    assert calls(*pieces) == [("a", "f", "{}")]
+
+
+def test_an_id_and_name_repeated_with_every_piece_are_one_call() -> None:
+    pieces = [
+        Piece(0, "a", "f", '{"x":'),
+        Piece(0, "a", "f", "1"),
+        Piece(0, "a", "f", "}"),
+        Piece(0, "", "f"),
+    ]
+    assert calls(*pieces) == [("a", "f", '{"x":1}')]
+
+
+def test_a_call_without_an_id_gets_one_of_nine_letters_and_digits() -> None:
+    (call,) = reply(Piece(0, "", "f", "{}")).calls
+    assert re.fullmatch(r"[A-Za-z0-9]{9}", call.id)
+
+
+def test_an_id_that_came_twice_is_replaced_and_the_first_stays() -> None:
+    first, second = reply(Piece(0, "search:0", "f", "{}"), Piece(1, "search:0", "f", "{}")).calls
+    assert first.id == "search:0"
+    assert second.id not in ("", "search:0")
+
+
+def test_an_assembled_reply_is_the_same_when_asked_twice() -> None:
+    assembly = Assembly()
+    assembly.add(Piece(0, "", "f", "{}"))
+    assert assembly.reply() == assembly.reply()
+
+
+def test_the_providers_own_fields_stay_with_their_call() -> None:
+    (call,) = reply(Piece(0, "a", "f", "{}", {"signature": "s"}), Piece(0, extra={"more": 1})).calls
+    assert call == ToolCall("a", "f", "{}", {"signature": "s", "more": 1})
+
+
+@pytest.mark.parametrize("piece", [Text("x" * 1024), Reasoning("x" * 1024), Piece(0, "a", "f", "x" * 1024)])
+def test_a_reply_without_end_is_given_up(piece: Delta) -> None:
+    assembly = Assembly()
+    for _ in range(MAX_REPLY // 1024):
+        assembly.add(piece)
+    with pytest.raises(ModelError) as caught:
+        assembly.add(piece)
+    assert (caught.value.kind, caught.value.retryable) == ("endless", False)
