@@ -93,10 +93,7 @@ def schema_check(schema: Mapping[str, Any]) -> Arguments:
     validator = jsonschema.Draft202012Validator(schema)
 
     def check(given: Mapping[str, Any]) -> dict[str, Any]:
-        faults = [
-            f"{'.'.join(map(str, fault.path)) or 'arguments'}: {fault.message}"
-            for fault in validator.iter_errors(given)
-        ]
+        faults = [_fault(fault.path, fault.message) for fault in validator.iter_errors(given)]
         if faults:
             raise ToolError("Error: " + "; ".join(faults))
         return dict(given)
@@ -115,10 +112,7 @@ def model_check(model: type[BaseModel]) -> Arguments:
         try:
             checked = model.model_validate(given)
         except ValidationError as error:
-            faults = [
-                f"{'.'.join(map(str, fault['loc'])) or 'arguments'}: {fault['msg']}"
-                for fault in error.errors()
-            ]
+            faults = [_fault(fault["loc"], fault["msg"]) for fault in error.errors()]
             raise ToolError("Error: " + "; ".join(faults)) from None
         return {name: getattr(checked, name) for name in model.model_fields}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -29,14 +29,14 @@ from chat.agent.events import (
     Usage,
 )
 from chat.agent.limits import Spent
-from chat.agent.model import Assembly, ModelError, ToolCallDelta
+from chat.agent.model import Assembly, Delta, ModelError, ToolCallDelta
 from chat.agent.prompts import phrase
 from chat.agent.todo import (
     TODO_WRITE,
     Reminders,
     TodoItem,
     TodoList,
-    enclosed,
+    remind,
     todo_tool,
     with_first_reminder,
 )
@@ -100,21 +100,22 @@ class TurnRun:
             yield self._end("failed", self._sentence(error))
 
     async def _step(self) -> AsyncGenerator[Event, None]:
-        yield StepStarted(self.budget.start_step(), self._remind())
+        step = self.budget.start_step()
+        # Only now is it sure that the model will read them.
+        if self.reply.calls and (notes := tuple(await self.inbox())):
+            self.messages += [dict(note) for note in notes]
+            yield NotesRead(notes)
+        yield StepStarted(step, self._remind())
         async with aclosing(self._ask()) as events:
             async for event in events:
                 yield event
         self.messages.append(_assistant_message(self.reply))
-        if not self.reply.calls:
-            if self.reply.finish_reason == "length":
-                raise LimitError(phrase(self.language, "limit.length"))
-            return
-        async with aclosing(self._act()) as events:
-            async for event in events:
-                yield event
-        if notes := tuple(await self.inbox()):
-            self.messages += [dict(note) for note in notes]
-            yield NotesRead(notes)
+        if self.reply.calls:
+            async with aclosing(self._act()) as events:
+                async for event in events:
+                    yield event
+        elif self.reply.finish_reason == "length":
+            raise LimitError(phrase(self.language, "limit.length"))
 
     def _remind(self) -> str:
         """Put a reminder that is due where this request carries it: ahead of the first of the latest results.
@@ -122,27 +123,24 @@ class TurnRun:
         Nothing may stand between a call and its results, and some endpoints allow no message of the person's
         right after them.
         """
-        reminder = self.reminders.due()
-        if reminder:
-            asked = max(place for place, message in enumerate(self.messages) if message.get("tool_calls"))
-            first_result = self.messages[asked + 1]
-            first_result["content"] = enclosed(reminder, first_result["content"])
+        result = _first_of_the_latest_results(self.messages)
+        reminder = self.reminders.due() if result else ""
+        if result and reminder:
+            remind(result, reminder)
         return reminder
 
     async def _ask(self) -> AsyncGenerator[Event, None]:
         """Ask the model; again where that may help and nothing of a reply was shown."""
         attempt = 1
         while True:
-            assembly, draft, shown = Assembly(), Draft(self.todos), False
+            assembly, shown = Assembly(), False
             try:
-                async with aclosing(self._stream(assembly, draft)) as events:
+                async with aclosing(self._stream(assembly)) as events:
                     async for event in events:
                         shown = True
                         yield event
                 break
             except ModelError as error:
-                if draft.items is not None:
-                    yield TodoDraft(None)
                 if shown or not error.retryable or attempt >= self.agent.retry.attempts:
                     raise
                 delay = self.agent.retry.delay(attempt, error.retry_after)
@@ -154,19 +152,32 @@ class TurnRun:
         yield assembly.usage
         yield self.reply
 
-    async def _stream(self, assembly: Assembly, draft: Draft) -> AsyncGenerator[Event, None]:
+    async def _stream(self, assembly: Assembly) -> AsyncGenerator[Event, None]:
         definitions = [tool.definition() for tool in self.tools.values()]
         stream = aiter(self.agent.model.stream(self.messages, definitions, self.agent.options))
+        draft = Draft(self.todos)
         try:
-            while (delta := await self.budget.within_time(anext(stream, None))) is not None:
+            while (delta := await self._next(stream)) is not None:
                 assembly.add(delta)
                 if isinstance(delta, Text | Reasoning):
                     yield delta
                 elif isinstance(delta, ToolCallDelta) and (items := draft.read(assembly.calls)) is not None:
                     yield TodoDraft(items)
+        except (ModelError, LimitError):
+            if draft.items is not None:
+                yield TodoDraft(None)
+            raise
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
+
+    async def _next(self, stream: AsyncIterator[Delta]) -> Delta | None:
+        try:
+            return await self.budget.within_time(anext(stream, None))
+        except (ModelError, LimitError):
+            raise
+        except Exception as error:  # a model of any make; what it raises ends the turn, not the program
+            raise ModelError("crashed", detail=f"{type(error).__name__}: {error}") from error
 
     async def _act(self) -> AsyncGenerator[Event, None]:
         """Run the reply's calls one after the other. Each is answered, also when a limit ends the turn."""
@@ -178,8 +189,11 @@ class TurnRun:
                 if over:
                     raise over
                 self.budget.start_call(call)
-                yield ToolCallStarted(call)
-                ended = await self._run(call, second_write=wrote and call.name == TODO_WRITE)
+                ended = await self._refusal(call, second_write=wrote and call.name == TODO_WRITE)
+                if ended is None:
+                    began = time.monotonic()
+                    yield ToolCallStarted(call)
+                    ended = await self.budget.within_time(outcome(call, self.tools, self.language))
             except LimitError as limit:
                 over = limit
                 ended = Outcome.failed(phrase(self.language, "call.not_run", reason=limit))
@@ -190,15 +204,16 @@ class TurnRun:
         if over:
             raise over
 
-    async def _run(self, call: ToolCall, *, second_write: bool) -> Outcome:
+    async def _refusal(self, call: ToolCall, *, second_write: bool) -> Outcome | None:
+        """How the call ends without having run, or None if it may run."""
         if second_write:
             return Outcome.failed(str(self.todos.reader.refusal("second_write")))
         if self.reply.finish_reason == "length" and not readable(call.arguments):
             return Outcome.failed(phrase(self.language, "call.cut"))
         reason = await self.budget.within_time(self.approve(call))
-        if reason is not None:
-            return Outcome.denied(phrase(self.language, "call.denied", reason=reason))
-        return await self.budget.within_time(outcome(call, self.tools, self.language))
+        if reason is None:
+            return None
+        return Outcome.denied(phrase(self.language, "call.denied", reason=reason))
 
     def _answer(self, call: ToolCall, ended: Outcome) -> list[Event]:
         self.messages.append({"role": "tool", "tool_call_id": call.id, "content": ended.result.text})
@@ -230,3 +245,9 @@ def _assistant_message(reply: Reply) -> dict[str, Any]:
         for call in reply.calls
     ]
     return {"role": "assistant", "content": reply.text or None, "tool_calls": calls}
+
+
+def _first_of_the_latest_results(messages: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    asked = [place for place, message in enumerate(messages) if message.get("tool_calls")]
+    results = [message for message in messages[asked[-1] :] if message["role"] == "tool"] if asked else []
+    return results[0] if results else None

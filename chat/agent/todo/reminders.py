@@ -42,15 +42,19 @@ def enclosed(reminder: str, content: str) -> str:
     return f"<reminder>{reminder}</reminder>\n{content}"
 
 
+def remind(message: dict[str, Any], reminder: str) -> None:
+    """Put a reminder ahead of the message's content, be it text or a list of parts."""
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        message["content"] = enclosed(reminder, content)
+    else:
+        message["content"] = [{"type": "text", "text": enclosed(reminder, "")}, *content]
+
+
 def with_first_reminder(messages: Sequence[Mapping[str, Any]], language: Language) -> list[dict[str, Any]]:
     """The messages, with the reminder to plan ahead of the text of the conversation's first one."""
     copies = [dict(message) for message in messages]
     first = next((message for message in copies if message.get("role") == "user"), None)
     if first is not None:
-        reminder = phrase(language, "reminder.first")
-        content = first.get("content")
-        if isinstance(content, str):
-            first["content"] = enclosed(reminder, content)
-        else:
-            first["content"] = [{"type": "text", "text": enclosed(reminder, "")}, *(content or [])]
+        remind(first, phrase(language, "reminder.first"))
     return copies
