@@ -1,0 +1,1 @@
+"""How the site is put together: settings, addresses, the ASGI application."""

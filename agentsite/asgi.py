@@ -1,0 +1,34 @@
+"""The ASGI application: static files, pages, sockets, and the worker's channel."""
+
+from __future__ import annotations
+
+import os
+
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentsite.settings")
+pages = get_asgi_application()
+
+from channels.auth import AuthMiddlewareStack  # noqa: E402 (Django must be set up first)
+from channels.routing import ChannelNameRouter, ProtocolTypeRouter, URLRouter  # noqa: E402
+from django.conf import settings  # noqa: E402
+from django.urls import path  # noqa: E402
+from servestatic import ServeStaticASGI  # noqa: E402
+
+from agentsite.embedded import EmbeddedWorker  # noqa: E402
+from chat.live.agent_consumer import AgentConsumer  # noqa: E402
+from chat.live.chat_consumer import ChatConsumer  # noqa: E402
+from chat.live.doorbell import AGENT_CHANNEL  # noqa: E402
+from chat.live.origin import SameOrigin  # noqa: E402
+
+sockets = URLRouter([path("ws/conversations/<uuid:conversation_id>/", ChatConsumer.as_asgi())])
+router = ProtocolTypeRouter(
+    {
+        "http": ServeStaticASGI(
+            pages, root=settings.STATIC_ROOT, prefix=settings.STATIC_URL, allow_all_origins=False
+        ),
+        "websocket": SameOrigin(AuthMiddlewareStack(sockets)),
+        "channel": ChannelNameRouter({AGENT_CHANNEL: AgentConsumer.as_asgi()}),
+    }
+)
+application = EmbeddedWorker(router)

@@ -1,0 +1,79 @@
+"""The agent worker inside the web process, so that one command runs everything."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from channels.layers import get_channel_layer
+from channels.worker import Worker
+
+from chat.live.agent_consumer import pool
+from chat.live.agents import Shell
+from chat.live.doorbell import AGENT_CHANNEL
+
+log = logging.getLogger(__name__)
+
+Application = Callable[..., Awaitable[Any]]
+
+
+class EmbeddedWorker:
+    """An ASGI application with the worker beside it.
+
+    Daphne tells an application neither of its start nor of its end, so the worker starts with the first call,
+    or when `start` is called, and a shutdown trigger of Twisted's drains it.
+    """
+
+    def __init__(self, application: Application) -> None:
+        self.application = application
+        self.task: asyncio.Task[None] | None = None
+
+    async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        if scope["type"] != "channel":
+            self.start()
+        await self.application(scope, receive, send)
+
+    def start(self) -> None:
+        """Start the worker in the running loop, once; again if it died."""
+        if self.task is not None and not self.task.done():
+            return
+        first = self.task is None
+        self.task = asyncio.get_running_loop().create_task(self._work())
+        reactor = sys.modules.get("twisted.internet.reactor")
+        if first and reactor is not None and reactor.running:
+            reactor.addSystemEventTrigger("before", "shutdown", self._drained_for_twisted)
+
+    async def _work(self) -> None:
+        await Shell.find_out()
+        # Half a second to import; paid here, and not by the first person who asks something.
+        await asyncio.to_thread(__import__, "chat.agent.model.chat_model")
+        pool().open()
+        await get_channel_layer().send(AGENT_CHANNEL, {"type": "agent.open"})
+        await Worker(self.application, [AGENT_CHANNEL], get_channel_layer()).arun()
+
+    async def _drain(self) -> None:
+        await pool().drain()
+        if self.task:
+            self.task.cancel()
+
+    def _drained_for_twisted(self) -> Any:
+        from twisted.internet.defer import Deferred
+
+        return Deferred.fromFuture(asyncio.ensure_future(self._drain()))
+
+    async def _lifespan(self, receive: Any, send: Any) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                self.start()
+            else:
+                await self._drain()
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                return

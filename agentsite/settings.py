@@ -1,0 +1,164 @@
+"""The one settings module. Every variable that it reads is in README.md; a bad value stops the start."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dj_database_url
+from django.core.exceptions import ImproperlyConfigured
+
+from agentsite import environment
+from agentsite.secret_key import kept_secret_key
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+DATA_DIR = environment.path("DATA_DIR", BASE_DIR / "var")
+DEBUG = environment.flag("DEBUG")
+SECRET_KEY = environment.text("SECRET_KEY") or kept_secret_key(DATA_DIR / "secret_key")
+
+# Where the site listens, and who may speak to it.
+BIND = environment.text("BIND", "127.0.0.1")
+PORT = environment.whole("PORT", 8000, 0, 65535)
+LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
+ALLOWED_HOSTS = environment.words("ALLOWED_HOSTS", LOOPBACK)
+if "*" in ALLOWED_HOSTS and not DEBUG:
+    raise ImproperlyConfigured("ALLOWED_HOSTS must name the site's hosts; '*' is for DEBUG=1 alone.")
+TRUSTED_ORIGINS = environment.words("TRUSTED_ORIGINS")
+TRUST_PROXY = environment.flag("TRUST_PROXY")
+
+# The model: any chat-completions endpoint, or the built-in demo when none of the three is set.
+MODEL_BASE_URL = environment.url("OPENAI_BASE_URL") or None
+MODEL_API_KEY = environment.text("OPENAI_API_KEY") or None
+MODEL_NAME = environment.text("OPENAI_MODEL")
+DEMO = not (MODEL_BASE_URL or MODEL_API_KEY or MODEL_NAME)
+MODEL_NAME = MODEL_NAME or ("demo" if DEMO else "gpt-5-mini")
+# What the rooms of the chat take from the demo, by name, so that they need not know it.
+MODEL_TRANSPORT = "chat.demo.transport.demo_transport" if DEMO else None
+WORKSPACE_SEED = "chat.demo.workspace.seed" if DEMO else None
+
+# The agent's work.
+SANDBOX = environment.choice("SANDBOX", ["bwrap", "off"], "bwrap")
+MAX_TURNS = environment.whole("MAX_TURNS", 8, 1, 1000)
+WORKSPACES = DATA_DIR / "workspaces"
+
+INSTALLED_APPS = [
+    "daphne",
+    "chat",
+    "channels",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+]
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "agentsite.content_security_policy.content_security_policy",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+ROOT_URLCONF = "agentsite.urls"
+ASGI_APPLICATION = "agentsite.asgi.application"
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "chat.pages.sidebar.sidebar",
+            ],
+        },
+    },
+]
+
+# SQLite waits for its lock at the start of a transaction, so that two writers never meet half way.
+SQLITE_OPTIONS = {
+    "timeout": 10,
+    "transaction_mode": "IMMEDIATE",
+    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=10000;",
+}
+POSTGRES_OPTIONS = {"pool": {"min_size": 1, "max_size": 16, "timeout": 10}}
+
+
+def database() -> dict[str, Any]:
+    """The database that DATABASE_URL names, or SQLite in the data folder."""
+    address = environment.url(
+        "DATABASE_URL", f"sqlite:///{DATA_DIR}/db.sqlite3", ["sqlite", "postgres", "postgresql"]
+    )
+    parsed = dict(dj_database_url.parse(address))
+    is_sqlite = parsed["ENGINE"].endswith("sqlite3")
+    options = {**(SQLITE_OPTIONS if is_sqlite else POSTGRES_OPTIONS), **parsed.get("OPTIONS", {})}
+    return {**parsed, "CONN_MAX_AGE": 0, "OPTIONS": options}
+
+
+DATABASES = {"default": database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = environment.url("REDIS_URL", schemes=["redis", "rediss", "unix"])
+CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
+    "default": (
+        {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+        if REDIS_URL
+        else {"BACKEND": "chat.live.memory_layer.MemoryLayer"}
+    )
+}
+
+LANGUAGE_CODE = environment.choice("LANGUAGE_CODE", ["en", "zh-hans"], "en")
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+TIME_ZONE = environment.text("TIME_ZONE", "UTC")
+USE_TZ = True
+LOCALE_PATHS = [BASE_DIR / "chat" / "locale"]
+
+STATIC_URL = "static/"
+STATIC_ROOT = DATA_DIR / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STATICFILES_FINDERS = [
+    "agentsite.assets.JoinedFinder",
+    "django.contrib.staticfiles.finders.FileSystemFinder",
+    "django.contrib.staticfiles.finders.AppDirectoriesFinder",
+]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"},
+}
+
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "new_conversation"
+LOGOUT_REDIRECT_URL = "login"
+SESSION_COOKIE_AGE = 30 * 24 * 3600
+SESSION_COOKIE_HTTPONLY = True
+CSRF_COOKIE_HTTPONLY = True
+CSRF_TRUSTED_ORIGINS = TRUSTED_ORIGINS
+X_FRAME_OPTIONS = "DENY"
+SECURE_REFERRER_POLICY = "same-origin"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
+if TRUST_PROXY:
+    # A proxy in front ends TLS and says so: then everything that wants TLS is on.
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_HSTS_SECONDS = 365 * 24 * 3600
+    SESSION_COOKIE_SECURE = True
+    CSRF_COOKIE_SECURE = True
+SILENCED_SYSTEM_CHECKS = [
+    "security.W005",  # whether sub-domains and preload lists follow is the operator's to say
+    "security.W008",  # the proxy that ends TLS redirects
+    "security.W021",
+]
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {"chat": {"level": "INFO"}, "daphne": {"level": "WARNING"}},
+}

@@ -1,0 +1,10 @@
+"""The site's addresses."""
+
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("", include("chat.pages.urls")),
+    path("accounts/", include("chat.pages.account_urls")),
+    path("admin/", admin.site.urls),
+]

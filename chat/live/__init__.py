@@ -1,0 +1,1 @@
+"""What runs: sockets, workers, and the turn on its way from the loop to the screen."""

@@ -1,0 +1,53 @@
+"""The worker's side of the doorbell. Every handler returns at once; the pool does the work."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from channels.consumer import AsyncConsumer
+
+from chat.live.doorbell import AGENTS_GROUP
+from chat.live.pool import Pool
+
+Message = dict[str, Any]
+
+_pool: Pool | None = None
+
+
+def pool() -> Pool:
+    """The one pool of this process. It lives outside the consumer, which Channels replaces after an error."""
+    global _pool
+    if _pool is None:
+        _pool = Pool()
+    return _pool
+
+
+class AgentConsumer(AsyncConsumer):
+    """Hears that turns wait, are to be stopped, or are to be shown."""
+
+    async def agent_open(self, _message: Message) -> None:
+        """The worker has started: listen, and look for work."""
+        await self._listen()
+
+    async def turn_run(self, _message: Message) -> None:
+        """A turn is waiting."""
+        await self._listen()
+        await pool().kick()
+
+    async def turn_stop(self, message: Message) -> None:
+        """A turn is to stop."""
+        pool().stop(message["turn"])
+
+    async def turn_snapshot(self, message: Message) -> None:
+        """A tab lacks something of a turn."""
+        showing = asyncio.create_task(pool().send_snapshot(message["turn"], message["reply"]))
+        _showing.add(showing)
+        showing.add_done_callback(_showing.discard)
+
+    async def _listen(self) -> None:
+        pool().open()
+        await self.channel_layer.group_add(AGENTS_GROUP, self.channel_name)
+
+
+_showing: set[asyncio.Task[None]] = set()

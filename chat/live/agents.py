@@ -1,0 +1,106 @@
+"""From a turn's profile to the agent that answers it."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import uuid
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.utils.module_loading import import_string
+from django.utils.translation import gettext as _
+
+from chat.agent import Agent, Model, TodoPolicy, Tool
+from chat.agent.prompts import Language
+from chat.agent.sandbox import Sandbox, probe
+from chat.agent.todo import as_policy
+from chat.agent.tools import workspace_tools
+from chat.agent.workspace import Workspace
+from chat.models import Conversation, Profile, Turn
+
+WORKSPACE_AS_SEEN = "/workspace"
+
+
+class Shell:
+    """Whether commands can be confined on this machine; found out once, by trying."""
+
+    problem: str | None = None
+    known = False
+
+    @classmethod
+    async def find_out(cls) -> None:
+        """Try the sandbox, unless that was done."""
+        if cls.known:
+            return
+        if settings.SANDBOX == "off":
+            cls.problem = _("Shell commands are switched off (SANDBOX=off).")
+        else:
+            cls.problem = await probe()
+        cls.known = True
+
+
+async def agent_for(turn: Turn) -> Agent:
+    """The agent of the turn's conversation, with its tools on its workspace."""
+    await Shell.find_out()
+    return await database_sync_to_async(_agent_for)(turn.conversation)
+
+
+def _agent_for(conversation: Conversation) -> Agent:
+    profile = conversation.profile or Profile()
+    return Agent(
+        name=profile.name,
+        instructions=profile.instructions,
+        model=model_called(profile.model or settings.MODEL_NAME),
+        tools=tools_for(conversation),
+        todo_policy=policy_of(profile),
+        language=cast(Language, profile.language),
+        workspace=WORKSPACE_AS_SEEN,
+    )
+
+
+@cache
+def model_called(name: str) -> Model:
+    """The model of that name at the configured endpoint; connections are kept from turn to turn."""
+    from chat.agent.model.chat_model import ChatModel
+
+    make_transport = cast("Callable[[], Any] | None", _named(settings.MODEL_TRANSPORT))
+    if make_transport:
+        return ChatModel(name, "http://demo/v1", "demo", transport=make_transport())
+    return ChatModel(name, settings.MODEL_BASE_URL, settings.MODEL_API_KEY)
+
+
+def policy_of(profile: Profile) -> TodoPolicy:
+    """The profile's todo policy, with its own numbers where it has any."""
+    policy = as_policy(profile.todo_policy)
+    remind_after = profile.remind_after or policy.remind_after
+    return dataclasses.replace(policy, max_items=profile.max_todos, remind_after=remind_after)
+
+
+def tools_for(conversation: Conversation) -> list[Tool]:
+    """The tools on the conversation's workspace, which is made if it does not exist yet."""
+    sandbox = None if Shell.problem else Sandbox()
+    return workspace_tools(Workspace(workspace_of(conversation)), sandbox)
+
+
+def workspace_of(conversation: Conversation) -> Path:
+    """The conversation's own directory; a new one may be seeded with samples."""
+    directory = Path(settings.WORKSPACES) / str(conversation.pk)
+    if not directory.exists():
+        directory.mkdir(parents=True)
+        if seed := _named(settings.WORKSPACE_SEED):
+            seed(directory)
+    return directory
+
+
+def remove_workspace(conversation_id: uuid.UUID) -> None:
+    """Remove the directory of a conversation that was deleted."""
+    shutil.rmtree(Path(settings.WORKSPACES) / str(conversation_id), ignore_errors=True)
+
+
+def _named(path: str | None) -> Any:
+    return import_string(path) if path else None

@@ -1,0 +1,38 @@
+"""What an event changed, as the recorder tells the screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chat.live.todo_panel import TodoPanel
+from chat.models import Message, ToolCall
+
+
+@dataclass(frozen=True)
+class RowChanged:
+    """A row is new, or has other content."""
+
+    row: Message | ToolCall
+    new: bool = False
+
+
+@dataclass(frozen=True)
+class TextGrew:
+    """A message that is being written has more text."""
+
+    message: Message
+
+
+@dataclass(frozen=True)
+class PanelChanged:
+    """The list on show is another."""
+
+    panel: TodoPanel | None
+
+
+@dataclass(frozen=True)
+class TurnChanged:
+    """The turn as a whole is to be drawn again: it began, ended, or has something to say."""
+
+
+Change = RowChanged | TextGrew | PanelChanged | TurnChanged

@@ -1,0 +1,181 @@
+"""A socket on one conversation: takes messages in, hands frames out, and sees to it that none is missing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+import uuid
+from typing import Any
+
+from channels.db import database_sync_to_async
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.utils.translation import gettext as _
+
+from chat.live.doorbell import ask_snapshot, conversation_group, ring, send_frame
+from chat.live.frames import END, Position, key_frame, snapshot
+from chat.models import Conversation, MessageRefused, Turn
+
+LOOK = 0.5  # seconds between the watchdog's looks
+SILENCE = 3.0  # seconds without a sign of life from a turn that should be live
+IDLE = 10.0  # seconds between looks for a turn that nobody told of
+MAX_FRAME = 256 * 1024  # characters of one incoming frame
+
+CLOSE_NOT_FOUND = 4404
+
+
+class ChatConsumer(AsyncWebsocketConsumer):
+    """Speaks with one open tab."""
+
+    conversation: Conversation
+
+    async def connect(self) -> None:
+        """Let the conversation's owner in: join first, then send all that the page lacks."""
+        self.after = _whole(self.scope["query_string"])
+        self.position: Position = (0, 0, 0)
+        self.live = False
+        self.asked_at = 0.0
+        self.heard_at = time.monotonic()
+        self.watching: asyncio.Task[None] | None = None
+        found = await database_sync_to_async(self._find)()
+        if found is None:
+            await self.close(code=CLOSE_NOT_FOUND)
+            return
+        self.conversation = found
+        await self.channel_layer.group_add(conversation_group(found.pk), self.channel_name)
+        await self.accept()
+        await self._send_snapshot()
+        self.watching = asyncio.create_task(self._watch())
+
+    async def disconnect(self, code: int) -> None:
+        """Leave the group. Whatever runs goes on running."""
+        if self.watching:
+            self.watching.cancel()
+            group = conversation_group(self.conversation.pk)
+            await self.channel_layer.group_discard(group, self.channel_name)
+
+    async def dispatch(self, message: dict[str, Any]) -> None:
+        """Frames are many and need no database, so they skip the look after old connections."""
+        if message["type"] == "chat.frame":
+            await self.chat_frame(message)
+        else:
+            await super().dispatch(message)
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """A message of the person: start a turn with it, or say why not."""
+        try:
+            text, client_id = _read(text_data)
+        except ValueError as error:
+            await self._send_json(type="error", message=str(error))
+            return
+        if await database_sync_to_async(self._find)() is None:
+            await self.close(code=CLOSE_NOT_FOUND)
+            return
+        await self._start_turn(text, client_id)
+
+    async def chat_frame(self, frame: dict[str, Any]) -> None:
+        """Pass a frame on if it is the next one; a gap asks for the turn whole."""
+        position: Position = tuple(frame["position"])
+        self.heard_at = time.monotonic()
+        if position <= self.position and not frame["key"]:
+            return
+        if frame["key"]:
+            if position >= self.position:
+                await self._pass_on(position, frame["messages"])
+        elif position == (*self.position[:2], self.position[2] + 1) and not self.asked_at:
+            await self._pass_on(position, frame["messages"])
+        else:
+            await self._ask(position[0])
+
+    async def chat_beat(self, beat: dict[str, Any]) -> None:
+        """A turn lives; if it is ahead of this tab, frames were lost."""
+        position: Position = tuple(beat["position"])
+        self.heard_at = time.monotonic()
+        if position > self.position:
+            self.live = True
+            await self._ask(position[0])
+
+    async def _start_turn(self, text: str, client_id: uuid.UUID) -> None:
+        try:
+            turn = await database_sync_to_async(self.conversation.start_turn)(text, client_id)
+        except MessageRefused as refusal:
+            await self._send_json(type="refused", client_id=str(client_id), message=str(refusal))
+            return
+        await self._send_json(type="accepted", client_id=str(client_id), turn=turn.pk)
+        await send_frame(self.conversation.pk, await database_sync_to_async(key_frame)(turn, 0))
+        await ring()
+
+    async def _send_snapshot(self) -> None:
+        position, messages, active = await database_sync_to_async(snapshot)(self.conversation, self.after)
+        await self._pass_on(position, messages)
+        self.live = active is not None
+        if active and active.status != Turn.Status.QUEUED:
+            await self._ask(active.pk)
+
+    async def _pass_on(self, position: Position, messages: list[str]) -> None:
+        self.position = position
+        self.asked_at = 0.0
+        self.live = position[2] != END
+        for message in messages:
+            await self.send(text_data=message)
+
+    async def _ask(self, turn_id: int) -> None:
+        """Ask the worker for a key frame, once a second at most; until it comes, frames are let go."""
+        now = time.monotonic()
+        if now - self.asked_at >= 1:
+            self.asked_at = now
+            await ask_snapshot(turn_id, self.channel_name)
+
+    async def _watch(self) -> None:
+        """Look into the database when a live turn has gone silent, and now and then when all is idle."""
+        while True:
+            await asyncio.sleep(LOOK)
+            if time.monotonic() - self.heard_at >= (SILENCE if self.live else IDLE):
+                self.heard_at = time.monotonic()
+                await self._look()
+
+    async def _look(self) -> None:
+        found = await database_sync_to_async(self._find)()
+        if found is None:
+            await self.close(code=CLOSE_NOT_FOUND)
+        elif self.live or await database_sync_to_async(self._has_news)():
+            await self._send_snapshot()
+
+    def _find(self) -> Conversation | None:
+        """The conversation, if the person at the other end is still signed in and may see it."""
+        user = self.scope["user"]
+        session = self.scope.get("session")
+        if not user.is_authenticated or (session is not None and not session.exists(session.session_key)):
+            return None
+        user.refresh_from_db()
+        visible = Conversation.objects.visible_to(user) if user.is_active else Conversation.objects.none()
+        return visible.filter(pk=self.scope["url_route"]["kwargs"]["conversation_id"]).first()
+
+    def _has_news(self) -> bool:
+        return self.conversation.turns.filter(pk__gt=max(self.position[0], self.after)).exists()
+
+    async def _send_json(self, **content: Any) -> None:
+        await self.send(text_data=json.dumps(content))
+
+
+def _whole(query: bytes) -> int:
+    """The number in `after=N`; 0 for anything else."""
+    name, _equals, value = query.decode("latin-1").partition("=")
+    return int(value) if name == "after" and value.isdecimal() and len(value) < 19 else 0
+
+
+def _read(data: str | None) -> tuple[str, uuid.UUID]:
+    """Text and client id of an incoming frame; raises ValueError with a sentence."""
+    if data is None or len(data) > MAX_FRAME:
+        raise ValueError(_("This frame is not a message: it must be a JSON object of at most 256 KiB."))
+    try:
+        content = json.loads(data)
+        text = content["text"]
+        client_id = uuid.UUID(content["client_id"]) if "client_id" in content else uuid.uuid4()
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise ValueError(
+            _("This frame is not a message: it must be a JSON object with a text and a client_id.")
+        ) from None
+    if not isinstance(text, str):
+        raise ValueError(_("The text of a message must be a string."))
+    return text, client_id

@@ -1,0 +1,71 @@
+"""Doorbells and frames over the channel layer: hints all, for the rows are the truth."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import uuid
+from typing import Any
+
+from channels.layers import get_channel_layer
+
+log = logging.getLogger(__name__)
+
+AGENT_CHANNEL = "agent"
+AGENTS_GROUP = "agents"
+PATIENCE = 1.0  # seconds that a layer in trouble may hold anybody up
+
+
+def conversation_group(conversation_id: uuid.UUID) -> str:
+    """The group of every socket that is open on a conversation."""
+    return f"conversation.{conversation_id.hex}"
+
+
+async def ring() -> None:
+    """Tell the workers that a turn is waiting."""
+    await _try(get_channel_layer().send(AGENT_CHANNEL, {"type": "turn.run"}))
+
+
+async def ring_stop(turn_id: int) -> None:
+    """Tell the workers that a turn is to stop."""
+    await _try(get_channel_layer().group_send(AGENTS_GROUP, {"type": "turn.stop", "turn": turn_id}))
+
+
+async def ask_snapshot(turn_id: int, reply: str) -> None:
+    """Ask the turn's worker for a key frame, to be sent to the channel `reply`."""
+    message = {"type": "turn.snapshot", "turn": turn_id, "reply": reply}
+    await _try(get_channel_layer().group_send(AGENTS_GROUP, message))
+
+
+async def send_frame(conversation_id: uuid.UUID, frame: dict[str, Any]) -> None:
+    """Send a frame to every socket that is open on the conversation."""
+    await _try(get_channel_layer().group_send(conversation_group(conversation_id), frame))
+
+
+async def send_to(channel: str, frame: dict[str, Any]) -> None:
+    """Send a frame to one socket."""
+    await _try(get_channel_layer().send(channel, frame))
+
+
+async def answers() -> bool:
+    """Whether the channel layer passes a message on."""
+    layer = get_channel_layer()
+    try:
+        async with asyncio.timeout(PATIENCE):
+            channel = await layer.new_channel("ready")
+            await layer.group_add("ready", channel)
+            await layer.group_send("ready", {"type": "ready"})
+            await layer.receive(channel)
+            await layer.group_discard("ready", channel)
+    except Exception as error:
+        log.warning("the channel layer does not answer: %r", error)
+        return False
+    return True
+
+
+async def _try(sending: Any) -> None:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            await sending
+    except Exception as error:  # whatever a layer raises, screens heal from the rows
+        log.warning("the channel layer did not take a message: %r", error)

@@ -1,0 +1,78 @@
+"""Rows drawn for the socket: the partials that the pages include too, addressed to their place on the page.
+
+One socket message may hold several partials, whose targets the browser looks up before it changes any; what
+must find the result of an earlier change therefore goes into a message of its own.
+"""
+
+from __future__ import annotations
+
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from chat.live.todo_panel import TodoPanel
+from chat.models import Conversation, Message, ToolCall, Turn
+
+Row = Message | ToolCall
+
+
+def draw(row: Row) -> SafeString:
+    """A row's HTML."""
+    if isinstance(row, Message):
+        return render_to_string("partials/_message.html", {"message": row})
+    name = "todo_marker" if row.is_todo_write else "tool_call"
+    return render_to_string(f"partials/_{name}.html", {"call": row})
+
+
+def draw_turn(turn: Turn) -> SafeString:
+    """A whole turn's HTML."""
+    return render_to_string("partials/_turn.html", {"turn": turn})
+
+
+def turn_messages(turn: Turn) -> list[str]:
+    """Put the turn on the page as it stands, whether the page has it or not."""
+    shell = format_html('<article class="turn" id="turn-{}"></article>', turn.pk)
+    missing = f"#transcript:not(:has(> #turn-{turn.pk}))"
+    return [
+        partial(missing, "beforeend", shell),
+        partial(f"#turn-{turn.pk}", "outerMorph", draw_turn(turn)),
+    ]
+
+
+def row_message(row: Row, *, new: bool) -> str:
+    """Add a new row to its turn, or redraw one that is there."""
+    if not new:
+        return partial(f"#{row.dom_id}", "outerMorph", draw(row))
+    return partial(f"#turn-{row.turn_id}-rows:not(:has(> #{row.dom_id}))", "beforeend", draw(row))
+
+
+def text_message(message: Message, settled: str, tail: str) -> str:
+    """Add settled blocks to a message that is being written, and redraw its open end."""
+    end = f"#{message.dom_id}-tail"
+    blocks = partial(end, "beforebegin", mark_safe(settled)) if settled else ""  # noqa: S308 (from markdown)
+    return blocks + partial(end, "innerMorph", mark_safe(tail))  # noqa: S308
+
+
+def panel_message(panel: TodoPanel | None) -> str:
+    """Show the panel: morphed where the tab has the same turn and phase, so that a fold stays; else anew."""
+    html = draw_panel(panel)
+    if panel is None:
+        return partial("#todo-slot", "innerHTML", html)
+    same = f'#todo-panel[data-turn="{panel.turn_id}"][data-phase="{panel.phase}"]'
+    return partial(same, "outerMorph", html) + partial(f"#todo-slot:not(:has({same}))", "innerHTML", html)
+
+
+def draw_panel(panel: TodoPanel | None) -> SafeString:
+    """The panel's HTML; empty for none."""
+    return render_to_string("partials/_todo_panel.html", {"panel": panel}) if panel else SafeString()
+
+
+def state_message(conversation: Conversation, status: str) -> str:
+    """Tell the page whether the conversation works; only the attributes of its main element change."""
+    html = render_to_string("partials/_main_tag.html", {"conversation": conversation, "status": status})
+    return partial("#conversation", "outerMorph", SafeString(f"{html}</main>"))
+
+
+def partial(target: str, swap: str, html: str) -> str:
+    """An htmx partial: put `html` where the selector says, in the way that `swap` names."""
+    return format_html('<hx-partial hx-target="{}" hx-swap="{}">{}</hx-partial>', target, swap, html)

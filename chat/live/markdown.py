@@ -1,0 +1,96 @@
+"""Markdown to HTML, the same for a page and for text that still streams."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.utils.html import escape
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from pygments import highlight as colour
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+MAX_BLOCK = 32 * 1024  # characters; a parser's bad cases grow with the square
+MAX_HIGHLIGHT = 20 * 1024
+_SAFE_LINKS = ("http://", "https://", "mailto:")
+_FORMATTER = HtmlFormatter(nowrap=True, classprefix="hl-")
+
+
+def render(text: str) -> str:
+    """A whole text as HTML that holds no markup of the text's own."""
+    if len(text) <= MAX_BLOCK:
+        return str(_MARKDOWN.render(text))
+    growing, html, tail = Settling(), "", ""
+    for start in range(0, len(text), MAX_BLOCK // 4):
+        growing.text = text[: start + MAX_BLOCK // 4]
+        settled, tail = growing.advance()
+        html += settled
+    return html + tail
+
+
+def render_open(text: str) -> tuple[str, str]:
+    """A text that is still being written: the HTML of its settled blocks, and that of its open end."""
+    return Settling(text).advance()
+
+
+class Settling:
+    """A text that grows. Blocks that can change no more are given once; the open end each time."""
+
+    def __init__(self, text: str = "") -> None:
+        self.text = text
+        self.settled = 0
+
+    def advance(self) -> tuple[str, str]:
+        """The HTML of the blocks settled since the last call, and that of the open end."""
+        open_text = self.text[self.settled :]
+        if len(open_text) > MAX_BLOCK:
+            return "", f"<pre>{escape(open_text)}</pre>"
+        end = _settled_length(open_text)
+        self.settled += end
+        settled_html = str(_MARKDOWN.render(open_text[:end])) if end else ""
+        return settled_html, str(_MARKDOWN.render(open_text[end:]))
+
+
+def _settled_length(text: str) -> int:
+    """How much of the text stands before its last block whose first line is complete."""
+    lines = text.splitlines(keepends=True)
+    starts = [token.map[0] for token in _MARKDOWN.parse(text) if token.map and token.level == 0]
+    begun = [start for start in starts if start < len(lines) and lines[start].endswith("\n")]
+    return sum(map(len, lines[: begun[-1]])) if begun else 0
+
+
+def _highlight(code: str, language: str, _attributes: str) -> str:
+    if not language or len(code) > MAX_HIGHLIGHT:
+        return ""
+    try:
+        lexer = get_lexer_by_name(language, stripnl=False)
+    except ClassNotFound:
+        return ""
+    return str(colour(code, lexer, _FORMATTER))
+
+
+def _image(_self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    # An image address would tell its server what was said here, so only its description is shown.
+    return f'<span class="image-left-out">[{escape(tokens[place].content or "image")}]</span>'
+
+
+def _link_open(self: RendererHTML, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
+    tokens[place].attrSet("target", "_blank")
+    tokens[place].attrSet("rel", "noopener noreferrer nofollow")
+    return self.renderToken(tokens, place, options, env)
+
+
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"html": False, "highlight": _highlight})
+    parser.enable(["table", "strikethrough"])
+    parser.validateLink = lambda url: url.lower().startswith(_SAFE_LINKS)  # type: ignore[method-assign]
+    parser.add_render_rule("image", _image)
+    parser.add_render_rule("link_open", _link_open)
+    return parser
+
+
+_MARKDOWN = _parser()

@@ -1,0 +1,109 @@
+"""The turns that this process works on: as many as it may, claimed from the database."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import os
+import secrets
+import socket
+
+from channels.db import database_sync_to_async
+from django.conf import settings
+
+from chat.live.doorbell import send_frame
+from chat.live.frames import key_frame
+from chat.live.run_turn import RunningTurn
+from chat.models import LeaseLost, Turn
+
+log = logging.getLogger(__name__)
+
+ROUND = 2.0  # seconds between looks at the database
+GRACE = 2.0  # seconds that a stopped process gives its turns to write their end
+
+
+class Pool:
+    """Claims turns while there is room; outlives the consumer that rings it, which Channels may replace."""
+
+    def __init__(self) -> None:
+        self.worker = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.running: dict[int, tuple[RunningTurn, asyncio.Task[None]]] = {}
+        self.closing = False
+        self._claiming = asyncio.Lock()
+        self._rounds: asyncio.Task[None] | None = None
+
+    def open(self) -> None:
+        """Begin to look for work, and go on looking."""
+        if self._rounds is None or self._rounds.done():
+            self._rounds = asyncio.create_task(self._make_rounds())
+
+    async def kick(self) -> None:
+        """Claim what is waiting, as far as there is room."""
+        async with self._claiming:
+            while not self.closing and len(self.running) < settings.MAX_TURNS:
+                turn = await database_sync_to_async(Turn.claim)(self.worker)
+                if turn is None:
+                    return
+                self._start(turn)
+
+    def stop(self, turn_id: int) -> None:
+        """Stop the turn at once if it runs here, because the person wants it so."""
+        if turn_id in self.running:
+            running, task = self.running[turn_id]
+            running.cancelled_as = Turn.Status.STOPPED
+            task.cancel()
+
+    async def send_snapshot(self, turn_id: int, reply: str) -> None:
+        """Send a key frame of the turn to one socket, if it runs here."""
+        if turn_id in self.running:
+            await self.running[turn_id][0].screen.send_key_frame(reply)
+
+    async def drain(self) -> None:
+        """Claim nothing more and end what runs; its rows say that the server was stopped."""
+        self.closing = True
+        tasks = [task for _running, task in self.running.values()]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=GRACE)
+        if self._rounds:
+            self._rounds.cancel()
+
+    def _start(self, turn: Turn) -> None:
+        running = RunningTurn(turn)
+        # A fresh context: nothing of the request or consumer that rang belongs to the turn.
+        task = asyncio.create_task(running.run(), context=contextvars.Context())
+        self.running[turn.pk] = (running, task)
+        task.add_done_callback(lambda _task: self._ended(turn))
+
+    def _ended(self, turn: Turn) -> None:
+        self.running.pop(turn.pk, None)
+        if not self.closing:
+            self._follow_up = asyncio.create_task(self.kick())
+
+    async def _make_rounds(self) -> None:
+        while True:
+            try:
+                await self._round()
+            except Exception:  # a database that is away comes back
+                log.exception("the worker's round failed; it goes on")
+            await asyncio.sleep(ROUND)
+
+    async def _round(self) -> None:
+        for running, task in list(self.running.values()):
+            try:
+                await database_sync_to_async(running.turn.hold)()
+            except LeaseLost:
+                task.cancel()
+        for turn_id in await database_sync_to_async(self._stop_requests)():
+            self.stop(turn_id)
+        for turn in await database_sync_to_async(Turn.interrupt_orphans)():
+            log.warning("%s was left by its worker", turn)
+            frame = await database_sync_to_async(key_frame)(turn, 0)
+            await send_frame(turn.conversation_id, frame)
+        await self.kick()
+
+    def _stop_requests(self) -> list[int]:
+        wanted = Turn.objects.filter(pk__in=list(self.running), stop_requested_at__isnull=False)
+        return list(wanted.values_list("pk", flat=True))

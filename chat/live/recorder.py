@@ -1,0 +1,208 @@
+"""Writes a turn's events down as they come: the only writer while a turn runs."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from chat.agent import (
+    End,
+    Event,
+    Reasoning,
+    Reply,
+    Retrying,
+    StepStarted,
+    Text,
+    TodoDraft,
+    TodoItem,
+    TodoUpdate,
+    ToolCallEnded,
+    ToolCallStarted,
+    Usage,
+)
+from chat.agent import ToolCall as CallRequest
+from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
+from chat.live.todo_panel import panel, panel_of
+from chat.models import Message, Step, TodoRevision, ToolCall, Turn
+from chat.models.text import clean
+
+SAVE_EVERY = 1.0  # seconds of streamed text that a crash may cost
+MAX_OUTPUT = 64 * 1024  # characters of a call's output that are kept
+
+STATUS_OF_END = {
+    "completed": Turn.Status.COMPLETED,
+    "limit": Turn.Status.STOPPED,
+    "failed": Turn.Status.FAILED,
+}
+
+
+class Recorder:
+    """One turn's rows. Every write holds the lease, so a worker that lost it raises LeaseLost instead."""
+
+    step: Step
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.message: Message | None = None
+        self.calls: dict[str, ToolCall] = {}
+        self.saved_at = 0.0
+
+    def absorbs(self, event: Event) -> bool:
+        """Whether the event needs no database now: text that joins a message saved less than a second ago."""
+        fresh = time.monotonic() - self.saved_at < SAVE_EVERY
+        if isinstance(event, TodoDraft):
+            return event.items is not None
+        return isinstance(event, Text | Reasoning) and self.message is not None and fresh
+
+    def record(self, event: Event) -> list[Change]:
+        """Write the event down and say what it changed."""
+        with transaction.atomic():
+            self.turn.hold()
+            return self.take(event)
+
+    def take(self, event: Event) -> list[Change]:
+        """What the event changes; what `absorbs` lets pass changes only what is in memory."""
+        match event:
+            case StepStarted(number, reminder):
+                return self._begin_step(number, reminder)
+            case Text(text):
+                return self._write(text=text)
+            case Reasoning(text):
+                return self._write(reasoning=text)
+            case TodoDraft(items):
+                return self._draft(items)
+            case Retrying():
+                return self._notice(event.reason)
+            case Usage():
+                return self._count(event)
+            case Reply():
+                return self._reply(event)
+            case ToolCallStarted(call):
+                return self._start_call(call)
+            case TodoUpdate(call, items):
+                return self._revise(call, items)
+            case ToolCallEnded():
+                return self._end_call(event)
+            case End():
+                return self.end(STATUS_OF_END[event.reason], event.sentence)
+        return []
+
+    def flush(self) -> None:
+        """Save the text that is only in memory yet."""
+        if self.message and not self.message.complete:
+            with transaction.atomic():
+                self.turn.hold()
+                self._save(self.message)
+
+    def end(self, status: Turn.Status, sentence: str = "") -> list[Change]:
+        """End the turn: whatever is open is closed, and the terminal state is claimed."""
+        with transaction.atomic():
+            self.turn.hold()
+            if self.message and not self.message.complete:
+                self.message.complete = True
+                self._save(self.message)
+            self.turn.close_calls("stopped")
+            self.turn.end(status, sentence)
+        return [TurnChanged()]
+
+    def _begin_step(self, number: int, reminder: str) -> list[Change]:
+        self.step = self.turn.steps.create(number=number, reminder=reminder)
+        self.message = None
+        self.calls = {}
+        return []
+
+    def _write(self, text: str = "", reasoning: str = "") -> list[Change]:
+        changes: list[Change] = self._notice("")
+        if self.message is None:
+            self.message = Message(
+                turn=self.turn, step=self.step, role=Message.Role.ASSISTANT, complete=False
+            )
+            changes.append(RowChanged(self.message, new=True))
+        self.message.text += clean(text)
+        self.message.reasoning += clean(reasoning)
+        if time.monotonic() - self.saved_at >= SAVE_EVERY or self.message.pk is None:
+            self._save(self.message)
+        changes.append(RowChanged(self.message) if reasoning else TextGrew(self.message))
+        return changes
+
+    def _save(self, message: Message) -> None:
+        message.save()
+        self.saved_at = time.monotonic()
+
+    def _draft(self, items: tuple[TodoItem, ...] | None) -> list[Change]:
+        if items is None:
+            return [PanelChanged(panel_of(self.turn.conversation))]
+        return [PanelChanged(panel(self.turn, [item.as_dict() for item in items]))]
+
+    def _notice(self, sentence: str) -> list[Change]:
+        if self.turn.sentence == sentence:
+            return []
+        self.turn.hold(sentence=sentence)
+        return [TurnChanged()]
+
+    def _count(self, usage: Usage) -> list[Change]:
+        self._change_step(
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            cached_tokens=usage.cached_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+            ended_at=timezone.now(),
+        )
+        return []
+
+    def _reply(self, reply: Reply) -> list[Change]:
+        changes = self._notice("")
+        self._change_step(finish_reason=reply.finish_reason[:40])
+        if self.message:
+            self.message.complete = True
+            self._save(self.message)
+            changes.append(RowChanged(self.message))
+        for index, request in enumerate(reply.calls):
+            self.calls[request.id] = call = self._request(index, request)
+            changes.append(RowChanged(call, new=True))
+        return changes
+
+    def _request(self, index: int, request: CallRequest) -> ToolCall:
+        return self.turn.tool_calls.create(
+            step=self.step,
+            index=index,
+            wire_id=request.id,
+            name=clean(request.name)[:200],
+            arguments=clean(request.arguments),
+            extra=dict(request.extra),
+        )
+
+    def _start_call(self, request: CallRequest) -> list[Change]:
+        return self._change_call(request, status=ToolCall.Status.RUNNING, started_at=timezone.now())
+
+    def _revise(self, request: CallRequest, items: tuple[TodoItem, ...]) -> list[Change]:
+        revision = TodoRevision.objects.create(
+            conversation_id=self.turn.conversation_id,
+            turn=self.turn,
+            tool_call=self.calls[request.id],
+            policy=self.turn.conversation.policy,
+            items=[{name: clean(value) for name, value in item.as_dict().items()} for item in items],
+        )
+        return [PanelChanged(panel(self.turn, revision.items))]
+
+    def _end_call(self, ended: ToolCallEnded) -> list[Change]:
+        return self._change_call(
+            ended.call,
+            status=ToolCall.Status(ended.status),
+            output=clean(ended.result.text)[:MAX_OUTPUT],
+            detail=dict(ended.result.detail),
+            ended_at=timezone.now(),
+        )
+
+    def _change_call(self, request: CallRequest, **changes: Any) -> list[Change]:
+        call = self.calls[request.id]
+        for name, value in changes.items():
+            setattr(call, name, value)
+        call.save(update_fields=list(changes))
+        return [RowChanged(call)]
+
+    def _change_step(self, **changes: Any) -> None:
+        Step.objects.filter(pk=self.step.pk).update(**changes)

@@ -1,0 +1,77 @@
+"""A claimed turn on its way: loop, record, draw, send."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import aclosing
+
+from asgiref.sync import ThreadSensitiveContext
+from channels.db import database_sync_to_async
+from django.utils.translation import gettext as _
+
+from chat.agent import Event
+from chat.live.agents import agent_for
+from chat.live.changes import Change, TurnChanged
+from chat.live.recorder import Recorder
+from chat.live.screen import Screen
+from chat.live.transcript import todos_of, transcript
+from chat.models import LeaseLost, Turn
+
+log = logging.getLogger(__name__)
+
+
+class RunningTurn:
+    """One turn while this process works on it."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.recorder = Recorder(turn)
+        self.screen = Screen(turn)
+        # How the turn ends if its task is cancelled: by the person's wish, or because this process goes.
+        self.cancelled_as = Turn.Status.INTERRUPTED
+
+    async def run(self) -> None:
+        """Work until the turn has ended, one way or another; never raises but for cancellation of the end."""
+        # The ORM runs on a thread of this turn's own, or all turns of the process would share one.
+        async with ThreadSensitiveContext():
+            try:
+                await self._work()
+            except asyncio.CancelledError:
+                await self._end(self.cancelled_as, self._reason())
+            except LeaseLost as lost:
+                log.warning("%s", lost)
+                await self.screen.close()
+            except Exception:
+                log.exception("turn %s failed", self.turn.pk)
+                sentence = _("Something went wrong in the server; its log says what. Retry, or send it anew.")
+                await self._end(Turn.Status.FAILED, sentence)
+
+    async def _work(self) -> None:
+        await self.screen.show([TurnChanged()])
+        agent = await agent_for(self.turn)
+        messages = await database_sync_to_async(transcript)(self.turn)
+        todos = await database_sync_to_async(todos_of)(self.turn)
+        async with aclosing(agent.run(messages, todos)) as events:
+            async for event in events:
+                await self.screen.show(await self._record(event))
+        await self.screen.finish()
+
+    async def _record(self, event: Event) -> list[Change]:
+        if self.recorder.absorbs(event):
+            return self.recorder.take(event)
+        return await database_sync_to_async(self.recorder.record)(event)
+
+    async def _end(self, status: Turn.Status, sentence: str) -> None:
+        try:
+            changes = await database_sync_to_async(self.recorder.end)(status, sentence)
+            await self.screen.show(changes)
+            await self.screen.finish()
+        except LeaseLost as lost:
+            log.warning("%s", lost)
+            await self.screen.close()
+
+    def _reason(self) -> str:
+        if self.cancelled_as is Turn.Status.STOPPED:
+            return ""
+        return _("The server was stopped while the agent was working. What it did so far is kept.")

@@ -1,0 +1,142 @@
+"""What the open tabs see of one running turn: changes, joined for a moment, drawn, numbered and sent."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from channels.db import database_sync_to_async
+
+from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
+from chat.live.doorbell import send_frame, send_to
+from chat.live.fragments import Row, panel_message, row_message, text_message
+from chat.live.frames import frame, key_frame
+from chat.live.markdown import Settling
+from chat.models import Message, Turn
+
+JOIN = 0.05  # seconds for which changes are joined into one frame
+SHARE = 10  # drawing may take one part in so many of the time
+BEAT = 1.0  # seconds between signs of life
+
+
+class Screen:
+    """Sends a turn's frames one at a time, in order. What changes twice before it is sent is drawn once."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        self.count = 0
+        self.texts: dict[int, Settling] = {}
+        self._rows: dict[str, RowChanged | TextGrew] = {}
+        self._panel: PanelChanged | None = None
+        self._whole = False
+        self._wait_until = 0.0
+        self._sending = asyncio.Lock()
+        self._timer: asyncio.Task[None] | None = None
+        self._beating = asyncio.create_task(self._beat())
+
+    async def show(self, changes: Iterable[Change]) -> None:
+        """Take changes in; they are on their way within a moment."""
+        for change in changes:
+            self._join(change)
+        if self._has_news and (self._timer is None or self._timer.done()):
+            self._timer = asyncio.create_task(self._send_soon())
+
+    async def send_key_frame(self, reply: str = "") -> None:
+        """Send the turn whole: to everybody, or to the channel `reply`, which then stands where all do."""
+        async with self._sending:
+            if not reply:
+                self._draw()  # what was waiting is in the rows, and texts are told up to now
+                self.count += 1
+            texts = {key: text.text for key, text in self.texts.items()}
+            whole = await database_sync_to_async(key_frame)(self.turn, self.count, texts)
+            if reply:
+                await send_to(reply, whole)
+            else:
+                await send_frame(self.turn.conversation_id, whole)
+
+    async def finish(self) -> None:
+        """Send what is waiting, then nothing more."""
+        if self._timer:
+            await self._timer
+        await self.close()
+
+    async def close(self) -> None:
+        """Send nothing more."""
+        for task in (self._beating, self._timer):
+            if task and not task.done():
+                task.cancel()
+                await asyncio.wait([task])
+
+    @property
+    def _has_news(self) -> bool:
+        return bool(self._rows or self._panel or self._whole)
+
+    def _join(self, change: Change) -> None:
+        match change:
+            case RowChanged(row, new):
+                before = self._rows.get(row.dom_id)
+                unsent = isinstance(before, RowChanged) and before.new
+                self._rows[row.dom_id] = RowChanged(row, new or unsent)
+            case TextGrew(message):
+                self._rows.setdefault(message.dom_id, change)
+            case PanelChanged():
+                self._panel = change
+            case TurnChanged():
+                self._whole = True
+
+    async def _send_soon(self) -> None:
+        while self._has_news:
+            await asyncio.sleep(max(0.0, self._wait_until - time.monotonic()))
+            if self._whole:
+                await self.send_key_frame()
+            else:
+                await self._send()
+
+    async def _send(self) -> None:
+        async with self._sending:
+            began = time.monotonic()
+            messages = self._draw()
+            drawn_in = time.monotonic() - began
+            self._wait_until = began + max(JOIN, SHARE * drawn_in)
+            self.count += 1
+            await send_frame(self.turn.conversation_id, frame(self._position, messages))
+
+    def _draw(self) -> list[str]:
+        """The socket messages that show all that is waiting; then nothing is."""
+        messages = []
+        for change in self._rows.values():
+            if isinstance(change, TextGrew):
+                messages.append(self._grow(change.message))
+            else:
+                messages.append(row_message(change.row, new=change.new))
+                self._start_text(change.row)
+        if self._panel:
+            messages.append(panel_message(self._panel.panel))
+        self._forget()
+        return messages
+
+    def _grow(self, message: Message) -> str:
+        text = self.texts.setdefault(message.pk, Settling())
+        text.text = message.text
+        return text_message(message, *text.advance())
+
+    def _start_text(self, row: Row) -> None:
+        """A message that was drawn whole is on the page with its settled blocks."""
+        if isinstance(row, Message) and not row.complete:
+            self.texts[row.pk] = Settling(row.text)
+            self.texts[row.pk].advance()
+
+    def _forget(self) -> None:
+        self._rows, self._panel, self._whole = {}, None, False
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT)
+            beat: dict[str, Any] = {"type": "chat.beat", "position": list(self._position)}
+            await send_frame(self.turn.conversation_id, beat)
+
+    @property
+    def _position(self) -> tuple[int, int, int]:
+        return (self.turn.pk, self.turn.fence, self.count)

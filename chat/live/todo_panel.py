@@ -1,0 +1,59 @@
+"""The todo panel as the page shows it: which list, of which turn, open or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chat.models import Conversation, Turn
+
+Item = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TodoPanel:
+    """A list and the turn that it belongs to; open while that turn works, whatever is unfinished after."""
+
+    turn_id: int
+    phase: str
+    items: Sequence[Item]
+    cut_off: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the list is shown unfolded."""
+        return self.phase == "working"
+
+    @property
+    def total(self) -> int:
+        """How many items there are."""
+        return len(self.items)
+
+    @property
+    def done(self) -> int:
+        """How many of them are completed."""
+        return sum(item["status"] == "completed" for item in self.items)
+
+    @property
+    def current(self) -> Item | None:
+        """The item that is worked on, else the next one."""
+        for status in ("in_progress", "pending"):
+            for item in self.items:
+                if item["status"] == status:
+                    return item
+        return None
+
+
+def panel_of(conversation: Conversation) -> TodoPanel | None:
+    """The panel of a conversation's latest list; None when it never had one, or an empty one that ended."""
+    revision = conversation.revision()
+    return panel(revision.turn, revision.items) if revision else None
+
+
+def panel(turn: Turn, items: Sequence[Item]) -> TodoPanel | None:
+    """The panel of a list that `turn` wrote."""
+    if not items and not turn.is_active:
+        return None
+    ended_badly = turn.status in (Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED)
+    return TodoPanel(turn.pk, "working" if turn.is_active else "ended", items, cut_off=ended_badly)

@@ -1,0 +1,83 @@
+"""Rows to chat-completion messages: the one place where the record becomes what a model reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+from chat.agent.todo import TodoItem, enclosed
+from chat.models import Message, TodoRevision, ToolCall, Turn
+
+ChatMessage = dict[str, Any]
+
+CUT_OFF = "Error: this call was cut off and its outcome is unknown. Look before you repeat it."
+
+# What the model reads of calls that came to no result.
+WITHOUT_RESULT = {
+    ToolCall.Status.PENDING: "Error: this call was not run.",
+    ToolCall.Status.WAITING: "Error: this call was not run.",
+    ToolCall.Status.RUNNING: CUT_OFF,
+    ToolCall.Status.UNKNOWN: CUT_OFF,
+    ToolCall.Status.STOPPED: "Error: the person stopped this call before it had a result.",
+}
+
+
+def transcript(turn: Turn) -> list[ChatMessage]:
+    """The conversation up to and with `turn` as the model reads it: every call answered once, in order."""
+    return [message for each in _line_of(turn) for message in _turn_messages(each)]
+
+
+def todos_of(turn: Turn) -> list[TodoItem]:
+    """The todo list as the turn finds it."""
+    line = [each.pk for each in _line_of(turn)]
+    revision = TodoRevision.objects.filter(turn__in=line).order_by("pk").last()
+    return [TodoItem.from_dict(item) for item in revision.items] if revision else []
+
+
+def _line_of(turn: Turn) -> list[Turn]:
+    """The turns that led here, oldest first."""
+    turns = {each.pk: each for each in Turn.with_rows().filter(conversation=turn.conversation_id)}
+    line = []
+    current: Turn | None = turns[turn.pk]
+    while current:
+        line.append(current)
+        current = turns.get(current.follows_id) if current.follows_id else None
+    return line[::-1]
+
+
+def _turn_messages(turn: Turn) -> Iterator[ChatMessage]:
+    yield {"role": "user", "content": turn.user_text}
+    results: list[ChatMessage] = []
+    steps = groupby((row for row in turn.rows() if row.step), key=lambda row: row.step)
+    for step, grouped in steps:
+        rows = list(grouped)
+        if results and step and step.reminder:
+            results[0]["content"] = enclosed(step.reminder, results[0]["content"])
+        yield from results
+        calls = [row for row in rows if isinstance(row, ToolCall)]
+        text = "".join(row.text for row in rows if isinstance(row, Message))
+        if text or calls:
+            yield _assistant(text, calls)
+        results = [_result(call) for call in calls]
+    yield from results
+
+
+def _assistant(text: str, calls: list[ToolCall]) -> ChatMessage:
+    message: ChatMessage = {"role": "assistant", "content": text or None}
+    if calls:
+        message["tool_calls"] = [
+            {
+                **call.extra,
+                "id": call.wire_id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments or "{}"},
+            }
+            for call in calls
+        ]
+    return message
+
+
+def _result(call: ToolCall) -> ChatMessage:
+    content = WITHOUT_RESULT.get(ToolCall.Status(call.status), call.output)
+    return {"role": "tool", "tool_call_id": call.wire_id, "content": content}

@@ -1,0 +1,71 @@
+"""`manage.py serve`: everything in one process, from nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from daphne.server import Server
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from twisted.internet import reactor
+
+from chat.models import SignInLink
+
+OWNER = "owner"
+
+
+class Command(BaseCommand):
+    help = "Prepare database and assets, then serve the site with the agent worker inside."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--bind", metavar="HOST:PORT", help="default: BIND and PORT of the environment")
+
+    def handle(self, *args: Any, bind: str | None, **options: Any) -> None:
+        host, port = self._place(bind)
+        settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+        call_command("migrate", verbosity=0, interactive=False)
+        call_command("collectstatic", verbosity=0, interactive=False)
+        token = SignInLink.issue(self._owner())
+        # Loaded only now: the application looks for the collected files as it is made.
+        from agentsite.asgi import application
+
+        self.server = Server(
+            application=application,
+            endpoints=[f"tcp:port={port}:interface={_escaped(host)}"],
+            ready_callable=lambda: self._ready(application, host, token),
+            ping_interval=10,
+            ping_timeout=10,
+            websocket_timeout=-1,
+            server_name="agentsite",
+        )
+        self.server.run()
+        if not self.server.listening_addresses:
+            raise CommandError(f"{host}:{port} is taken. Choose another with PORT=8001 or --bind HOST:PORT.")
+
+    def _place(self, bind: str | None) -> tuple[str, int]:
+        if bind is None:
+            return settings.BIND, settings.PORT
+        host, colon, port = bind.rpartition(":")
+        if not colon or not port.isdecimal() or int(port) > 65535:
+            raise CommandError(f"--bind takes HOST:PORT, such as 127.0.0.1:8000, not {bind!r}.")
+        return host.strip("[]") or settings.BIND, int(port)
+
+    def _ready(self, application: Any, host: str, token: str) -> None:
+        _host, port = self.server.listening_addresses[0]
+        shown = "127.0.0.1" if host in ("0.0.0.0", "") else f"[{host}]" if ":" in host else host  # noqa: S104
+        self.stdout.write(f"Sign in: http://{shown}:{port}/sign-in/{token}/", ending="\n")
+        self.stdout.flush()
+        reactor.callLater(0, application.start)
+
+    def _owner(self) -> Any:
+        """The account of whoever started the site; it has no password until one is set."""
+        users = get_user_model()
+        owner = users.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
+        return owner or users.objects.create_superuser(OWNER, password=None)
+
+
+def _escaped(host: str) -> str:
+    """The host as Twisted's endpoint description wants it, where colons part the fields."""
+    return host.replace(":", r"\:")

@@ -1,0 +1,151 @@
+"""Conversations: everything under one address."""
+
+from __future__ import annotations
+
+import uuid
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.db import models, transaction
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from chat.models.message import Message
+from chat.models.profile import Profile
+from chat.models.text import clean
+from chat.models.todo_revision import TodoRevision
+from chat.models.turn import Turn
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+
+MAX_MESSAGE_BYTES = 64 * 1024
+TITLE_LENGTH = 80
+
+
+class MessageRefused(ValueError):  # noqa: N818 (a refusal, told to the person who wrote the message)
+    """The message starts no turn; the text says why, to the person who wrote it."""
+
+
+class ConversationQuerySet(QuerySet["Conversation"]):
+    """Conversations as they may be asked for."""
+
+    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> ConversationQuerySet:
+        """Those that the user may see: their own."""
+        return self.filter(owner_id=user.pk) if user.pk else self.none()
+
+    def listed(self, start: int, stop: int) -> list[Conversation]:
+        """Those from place `start` up to `stop`, each with its latest list as `plan`, in two queries."""
+        latest = TodoRevision.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
+        rows = list(self.annotate(plan_id=Subquery(latest.values("pk")[:1]))[start:stop])
+        plans = TodoRevision.objects.in_bulk([row.plan_id for row in rows if row.plan_id])
+        for row in rows:
+            row.plan = plans.get(row.plan_id)
+        return rows
+
+
+class Conversation(models.Model):
+    """A person's exchange with an agent: turns in order, a workspace, a plan."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        verbose_name=_("owner"),
+        on_delete=models.CASCADE,
+        related_name="conversations",
+    )
+    profile = models.ForeignKey(
+        Profile, verbose_name=_("profile"), on_delete=models.SET_NULL, null=True, related_name="conversations"
+    )
+    title = models.CharField(_("title"), max_length=200)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    updated_at = models.DateTimeField(_("updated"), default=timezone.now)
+
+    objects = ConversationQuerySet.as_manager()
+    plan_id: int | None
+    plan: TodoRevision | None
+
+    class Meta:
+        verbose_name = _("conversation")
+        verbose_name_plural = _("conversations")
+        ordering = ["-updated_at", "-pk"]
+        indexes = [models.Index(fields=["owner", "-updated_at"], name="conversation_newest_first")]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @classmethod
+    def begin(
+        cls, owner: AbstractBaseUser, text: str, client_id: uuid.UUID, profile: Profile | None
+    ) -> Conversation:
+        """A new conversation whose first message is `text`; the same `client_id` gives the same conversation.
+
+        Raises MessageRefused for a text that starts no turn.
+        """
+        text = checked_message(text)
+        with transaction.atomic():
+            known = Turn.objects.filter(client_id=client_id, conversation__owner=owner).first()
+            if known:
+                return known.conversation
+            conversation = cls.objects.create(owner=owner, profile=profile, title=title_of(text))
+            conversation.start_turn(text, client_id)
+        return conversation
+
+    def start_turn(self, text: str, client_id: uuid.UUID, retries: Turn | None = None) -> Turn:
+        """Queue a turn that answers `text`. A repeated `client_id` gives the turn that it started before.
+
+        `retries` is a turn that came to nothing, in whose place the new one stands. Raises MessageRefused for
+        a blank or overlong text, and while another turn works.
+        """
+        text = checked_message(text)
+        with transaction.atomic():
+            Conversation.objects.select_for_update().get(pk=self.pk)
+            known = Turn.objects.filter(client_id=client_id).first()
+            if known:
+                return self._own(known)
+            if self.turns.filter(status__in=Turn.ACTIVE).exists():
+                raise MessageRefused(_("The agent is still working. Send this when it is done, or stop it."))
+            follows = retries.replaced_by_retry() if retries else self.turns.order_by("pk").last()
+            turn = self.turns.create(client_id=client_id, follows=follows)
+            Message.objects.create(turn=turn, role=Message.Role.USER, text=text)
+            self.updated_at = turn.created_at
+            self.save(update_fields=["updated_at"])
+        return turn
+
+    def _own(self, turn: Turn) -> Turn:
+        if turn.conversation_id != self.pk:
+            raise MessageRefused(_("This message was sent before, in another conversation."))
+        return turn
+
+    @property
+    def policy(self) -> str:
+        """The todo policy of its profile."""
+        return self.profile.todo_policy if self.profile else Profile.Policy.FOCUSED
+
+    def revision(self) -> TodoRevision | None:
+        """The todo list as it stands."""
+        return self.revisions.select_related("turn").order_by("pk").last()
+
+    def rename(self, title: str) -> None:
+        """Give the conversation another title; a blank one changes nothing."""
+        title = " ".join(clean(title).split())[:200]
+        if title:
+            self.title = title
+            self.save(update_fields=["title"])
+
+
+def checked_message(text: str) -> str:
+    """The text of a message as it is stored; raises MessageRefused for one that is blank or above 64 KiB."""
+    text = clean(text).replace("\r\n", "\n").strip()
+    if not text:
+        raise MessageRefused(_("The message is empty."))
+    if len(text.encode()) > MAX_MESSAGE_BYTES:
+        raise MessageRefused(_("The message is longer than 64 KiB. Shorten it, or put the text into a file."))
+    return text
+
+
+def title_of(text: str) -> str:
+    """A title made of a message's first line."""
+    line = " ".join(text.splitlines()[0].split())
+    return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"

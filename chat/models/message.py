@@ -1,0 +1,50 @@
+"""Messages: text by the person or by the agent."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.db.models import Q
+from django.utils.translation import gettext_lazy as _
+
+from chat.models.step import Step
+from chat.models.turn import Turn
+
+
+class Message(models.Model):
+    """A text in markdown. The agent's belong to a step, and are not `complete` while they are written."""
+
+    class Role(models.TextChoices):
+        USER = "user", _("You")
+        ASSISTANT = "assistant", _("Agent")
+
+    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="messages")
+    step = models.OneToOneField(Step, on_delete=models.CASCADE, null=True, related_name="message")
+    role = models.CharField(max_length=10, choices=Role)
+    text = models.TextField(blank=True)
+    reasoning = models.TextField(blank=True)
+    complete = models.BooleanField(default=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("message")
+        verbose_name_plural = _("messages")
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(condition=Q(role__in=["user", "assistant"]), name="message_role_known"),
+            models.UniqueConstraint(
+                fields=["turn"], condition=Q(role="user"), name="message_one_question_a_turn"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.role}: {self.text[:40]}"
+
+    @property
+    def dom_id(self) -> str:
+        """Its id on the page."""
+        return f"message-{self.pk}"
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it stands in its turn: step, then place in the step."""
+        return (self.step.number if self.step else 0, -1)

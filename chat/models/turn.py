@@ -1,0 +1,186 @@
+"""Turns: one message of the person, and all that the agent does to answer it."""
+
+from __future__ import annotations
+
+import datetime
+from typing import TYPE_CHECKING, Any
+
+from django.db import connection, models, transaction
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from chat.models.message import Message
+    from chat.models.tool_call import ToolCall
+
+LEASE = datetime.timedelta(seconds=8)
+
+
+class LeaseLost(Exception):  # noqa: N818 (a state that a worker finds itself in)
+    """The turn is no longer this worker's, so nothing more of it may be written."""
+
+
+class Turn(models.Model):
+    """A job in the database: queued, claimed by one worker under a lease, ended exactly once.
+
+    `fence` grows with every claim; a writer names the one that it was given, and an older one writes nothing.
+    """
+
+    class Status(models.TextChoices):
+        QUEUED = "queued", _("Queued")
+        RUNNING = "running", _("Running")
+        WAITING = "waiting", _("Waiting")
+        COMPLETED = "completed", _("Completed")
+        STOPPED = "stopped", _("Stopped")
+        FAILED = "failed", _("Failed")
+        INTERRUPTED = "interrupted", _("Interrupted")
+
+    ACTIVE = [Status.QUEUED, Status.RUNNING, Status.WAITING]
+    HELD = [Status.RUNNING, Status.WAITING]
+
+    conversation = models.ForeignKey("chat.Conversation", on_delete=models.CASCADE, related_name="turns")
+    follows = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, null=True, related_name="followed_by", verbose_name=_("follows")
+    )
+    client_id = models.UUIDField(unique=True)
+    status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.QUEUED)
+    sentence = models.TextField(_("what happened"), blank=True)
+    stop_requested_at = models.DateTimeField(null=True)
+    worker = models.CharField(max_length=100, blank=True)
+    fence = models.PositiveIntegerField(default=0)
+    lease_until = models.DateTimeField(null=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+    started_at = models.DateTimeField(_("started"), null=True)
+    ended_at = models.DateTimeField(_("ended"), null=True)
+
+    class Meta:
+        verbose_name = _("turn")
+        verbose_name_plural = _("turns")
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation"],
+                condition=Q(status__in=["queued", "running", "waiting"]),
+                name="turn_one_active",
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    status__in=[
+                        "queued",
+                        "running",
+                        "waiting",
+                        "completed",
+                        "stopped",
+                        "failed",
+                        "interrupted",
+                    ]
+                ),
+                name="turn_status_known",
+            ),
+        ]
+        indexes = [models.Index(fields=["status", "id"], name="turn_by_status")]
+
+    def __str__(self) -> str:
+        return f"turn {self.pk} ({self.status})"
+
+    @classmethod
+    def claim(cls, worker: str) -> Turn | None:
+        """Take the longest waiting turn for `worker`, or None. Of many who try, one gets it."""
+        with transaction.atomic():
+            queued = cls.objects.filter(status=cls.Status.QUEUED)
+            if connection.features.has_select_for_update_skip_locked:
+                queued = queued.select_for_update(skip_locked=True)
+            turn = queued.first()
+            if turn is None:
+                return None
+            now = timezone.now()
+            claimed = cls.objects.filter(pk=turn.pk, status=cls.Status.QUEUED).update(
+                status=cls.Status.RUNNING,
+                worker=worker,
+                fence=F("fence") + 1,
+                lease_until=now + LEASE,
+                started_at=now,
+            )
+        return cls.objects.select_related("conversation__profile").get(pk=turn.pk) if claimed else None
+
+    def hold(self, **changes: Any) -> None:
+        """Renew the lease, with further changes of the row; raises LeaseLost when it is not ours any more."""
+        held = Turn.objects.filter(pk=self.pk, fence=self.fence, status__in=self.HELD)
+        if not held.update(lease_until=timezone.now() + LEASE, **changes):
+            raise LeaseLost(f"{self} was taken from {self.worker}")
+        for name, value in changes.items():
+            setattr(self, name, value)
+
+    def end(self, status: Status, sentence: str = "") -> None:
+        """Claim the terminal state, once; raises LeaseLost when it is claimed already or not ours."""
+        self.hold(status=status, sentence=sentence, ended_at=timezone.now())
+
+    def request_stop(self) -> bool:
+        """Ask for the turn to stop, whoever works on it. True if it was only queued and is stopped now."""
+        now = timezone.now()
+        active = Turn.objects.filter(pk=self.pk, status__in=self.ACTIVE)
+        active.update(stop_requested_at=now)
+        queued = Turn.objects.filter(pk=self.pk, status=self.Status.QUEUED)
+        return bool(queued.update(status=self.Status.STOPPED, ended_at=now))
+
+    @classmethod
+    def interrupt_orphans(cls) -> list[Turn]:
+        """End the turns whose workers let their lease run out, and say which."""
+        expired = cls.objects.filter(status__in=cls.HELD, lease_until__lt=timezone.now())
+        return [turn for turn in expired if turn.interrupt()]
+
+    def interrupt(self) -> bool:
+        """End a turn that its worker left; False when somebody else was first."""
+        sentence = _("The server stopped while the agent was working. What it did so far is kept.")
+        mine = Turn.objects.filter(
+            pk=self.pk, fence=self.fence, status__in=self.HELD, lease_until=self.lease_until
+        )
+        with transaction.atomic():
+            interrupted = mine.update(
+                status=self.Status.INTERRUPTED,
+                sentence=str(sentence),
+                ended_at=timezone.now(),
+                fence=F("fence") + 1,
+            )
+            if interrupted:
+                self.close_calls("unknown")
+        return bool(interrupted)
+
+    def close_calls(self, running: str) -> None:
+        """Give every open call an end: those that were running become `running`, the rest were never run."""
+        calls = self.tool_calls.all()
+        now = timezone.now()
+        calls.filter(status="running").update(status=running, ended_at=now)
+        calls.filter(status__in=["pending", "waiting"]).update(status="stopped", ended_at=now)
+
+    def replaced_by_retry(self) -> Turn | None:
+        """The turn that a retry of this one follows: this one if it did anything, else the one before."""
+        return self if self.tool_calls.exists() else self.follows
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the turn has not ended."""
+        return self.status in self.ACTIVE
+
+    @property
+    def can_be_retried(self) -> bool:
+        """Whether its message may be sent again as it is."""
+        return self.status in (self.Status.FAILED, self.Status.INTERRUPTED)
+
+    @property
+    def user_text(self) -> str:
+        """What the person wrote."""
+        return next(message.text for message in self.messages.all() if message.role == "user")
+
+    def rows(self) -> list[Message | ToolCall]:
+        """Its messages and tool calls in the order in which they came."""
+        rows: list[Message | ToolCall] = [*self.messages.all(), *self.tool_calls.all()]
+        return sorted(rows, key=lambda row: row.place)
+
+    @classmethod
+    def with_rows(cls) -> QuerySet[Turn]:
+        """Turns with everything that drawing them needs, in a fixed number of queries."""
+        return cls.objects.select_related("conversation").prefetch_related(
+            "messages__step", "tool_calls__step", "tool_calls__revision"
+        )

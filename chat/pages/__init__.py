@@ -1,0 +1,1 @@
+"""What a person sees: plain views over the rows."""

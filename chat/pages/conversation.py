@@ -1,0 +1,119 @@
+"""One conversation: its page, and what a person does to it there."""
+
+from __future__ import annotations
+
+import uuid
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from chat.live.agents import Shell, remove_workspace
+from chat.live.doorbell import ring, ring_stop, send_frame
+from chat.live.frames import key_frame, status_of
+from chat.live.todo_panel import panel_of
+from chat.models import Conversation, MessageRefused, Turn
+from chat.pages.new_conversation import client_id_of
+
+
+@require_safe
+def show(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """The conversation: live while a turn runs, the record afterwards; the same HTML."""
+    return _page(request, _own(request, conversation_id))
+
+
+@require_POST
+def send(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """The composer's post where the socket does not carry it."""
+    conversation = _own(request, conversation_id)
+    try:
+        turn = conversation.start_turn(request.POST.get("text", ""), client_id_of(request))
+    except MessageRefused as refusal:
+        return _page(request, conversation, refusal=str(refusal), text=request.POST.get("text", ""))
+    _announce(turn)
+    return redirect("conversation", conversation.pk)
+
+
+@require_POST
+def stop(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """Stop what runs, from whichever tab."""
+    conversation = _own(request, conversation_id)
+    turn = conversation.turns.filter(status__in=Turn.ACTIVE).first()
+    if turn and turn.request_stop():
+        async_to_sync(send_frame)(conversation.pk, key_frame(turn, 0))
+    elif turn:
+        async_to_sync(ring_stop)(turn.pk)
+    return _back(request, conversation)
+
+
+@require_POST
+def retry(request: HttpRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
+    """Send a message again whose turn came to nothing."""
+    conversation = _own(request, conversation_id)
+    failed = get_object_or_404(Turn.with_rows(), pk=turn_id, conversation=conversation)
+    if failed.can_be_retried:
+        # The same click twice is one retry: its id follows from the turn.
+        client_id = uuid.uuid5(failed.client_id, "retry")
+        try:
+            _announce(conversation.start_turn(failed.user_text, client_id, retries=failed))
+        except MessageRefused as refusal:
+            return _page(request, conversation, refusal=str(refusal))
+    return _back(request, conversation)
+
+
+@require_POST
+def rename(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """Give it another title."""
+    conversation = _own(request, conversation_id)
+    conversation.rename(request.POST.get("title", ""))
+    return redirect("conversation", conversation.pk)
+
+
+@require_POST
+def delete(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """Delete it with all that belongs to it; what runs is stopped first."""
+    conversation = _own(request, conversation_id)
+    turn = conversation.turns.filter(status__in=Turn.ACTIVE).first()
+    conversation.delete()
+    if turn:
+        async_to_sync(ring_stop)(turn.pk)
+    remove_workspace(conversation_id)
+    return redirect("conversations")
+
+
+def _own(request: HttpRequest, conversation_id: uuid.UUID) -> Conversation:
+    visible = Conversation.objects.visible_to(request.user).select_related("profile")
+    return get_object_or_404(visible, pk=conversation_id)
+
+
+def _announce(turn: Turn) -> None:
+    async_to_sync(send_frame)(turn.conversation_id, key_frame(turn, 0))
+    async_to_sync(ring)()
+
+
+def _back(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+    if "HX-Request" in request.headers:
+        return HttpResponse(status=204)
+    return redirect("conversation", conversation.pk)
+
+
+def _page(
+    request: HttpRequest, conversation: Conversation, refusal: str = "", text: str = ""
+) -> HttpResponse:
+    turns = list(Turn.with_rows().filter(conversation=conversation))
+    ended = [turn.pk for turn in turns if not turn.is_active]
+    context = {
+        "conversation": conversation,
+        "turns": turns,
+        "after": max(ended, default=0),
+        "status": status_of(conversation),
+        "panel": panel_of(conversation),
+        "shell_problem": Shell.problem,
+        "demo": settings.DEMO,
+        "client_id": uuid.uuid4(),
+        "refusal": refusal,
+        "text": text,
+    }
+    return render(request, "conversation.html", context, status=400 if refusal else 200)

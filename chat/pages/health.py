@@ -1,0 +1,34 @@
+"""Whether the site is up, and whether it can work."""
+
+from __future__ import annotations
+
+from asgiref.sync import async_to_sync
+from django.contrib.auth.decorators import login_not_required
+from django.db import DatabaseError, connection
+from django.http import HttpRequest, HttpResponse
+from django.views.decorators.http import require_safe
+
+from chat.live.doorbell import answers
+
+
+@login_not_required
+@require_safe
+def healthz(_request: HttpRequest) -> HttpResponse:
+    """The process is up."""
+    return HttpResponse("ok\n", content_type="text/plain")
+
+
+@login_not_required
+@require_safe
+def readyz(_request: HttpRequest) -> HttpResponse:
+    """Database and channel layer answer; 503 with the name of what does not."""
+    problems = []
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+    except DatabaseError as error:
+        problems.append(f"database: {type(error).__name__}")
+    if not async_to_sync(answers)():
+        problems.append("channel layer: no answer")
+    text = "\n".join(problems) or "ok"
+    return HttpResponse(f"{text}\n", content_type="text/plain", status=503 if problems else 200)

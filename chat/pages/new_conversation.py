@@ -1,0 +1,78 @@
+"""The first page: a composer, ready to type."""
+
+from __future__ import annotations
+
+import uuid
+
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from chat.live.agents import Shell
+from chat.live.doorbell import ring
+from chat.models import Conversation, MessageRefused, Profile
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def new_conversation(request: HttpRequest) -> HttpResponse:
+    """Show the composer; its form's post begins a conversation and leads there."""
+    profiles = profiles_for(request)
+    if request.method != "POST":
+        return _page(request, profiles)
+    try:
+        client_id = client_id_of(request)
+        profile = profiles.filter(pk=_whole(request.POST.get("profile", ""))).first() or profiles.first()
+        conversation = Conversation.begin(request.user, request.POST.get("text", ""), client_id, profile)
+    except MessageRefused as refusal:
+        return _page(request, profiles, refusal=str(refusal), status=400)
+    async_to_sync(ring)()
+    return redirect("conversation", conversation.pk)
+
+
+def profiles_for(request: HttpRequest) -> QuerySet[Profile]:
+    """The profiles that the person may choose."""
+    return Profile.objects.filter(Q(owner=None) | Q(owner_id=request.user.pk))
+
+
+def ideas() -> list[str]:
+    """What can be asked of the demo, in the page's language."""
+    return [
+        _("Refactor these five files"),
+        _("First make a plan, then look around, read the files and write a summary"),
+        _("Make a small Python program with tests in the workspace and run them"),
+        _("Show me a forgotten list"),
+        _("Show me a wrong status"),
+    ]
+
+
+def client_id_of(request: HttpRequest) -> uuid.UUID:
+    """The id that the page gave to the message; raises MessageRefused for one that is no UUID."""
+    given = request.POST.get("client_id", "")
+    try:
+        return uuid.UUID(given) if given else uuid.uuid4()
+    except ValueError:
+        raise MessageRefused(_("This form is damaged. Load the page again and send it once more.")) from None
+
+
+def _page(
+    request: HttpRequest, profiles: QuerySet[Profile], refusal: str = "", status: int = 200
+) -> HttpResponse:
+    context = {
+        "profiles": profiles,
+        "chosen": request.POST.get("profile", ""),
+        "client_id": uuid.uuid4(),
+        "text": request.POST.get("text", ""),
+        "refusal": refusal,
+        "demo": settings.DEMO,
+        "ideas": ideas() if settings.DEMO else [],
+        "shell_problem": Shell.problem,
+    }
+    return render(request, "new_conversation.html", context, status=status)
+
+
+def _whole(given: str) -> int:
+    return int(given) if given.isdecimal() and len(given) < 19 else 0
