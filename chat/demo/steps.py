@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chat.demo.words import asks_for_work, begins_with_work, files_in, is_chinese, one_line
+from chat.demo.words import asks_for_work, begins_with_work, files_in, is_chinese, is_question, one_line
 
 _NUMERAL = r"[一二三四五六七八九十]{1,3}"
 _LINE = re.compile(
@@ -46,11 +46,11 @@ def numbered(text: str) -> list[str]:
 
 def listed(text: str) -> list[str]:
     """The steps of a sentence: parts after commas and "then", of which one at least names some work."""
-    if not asks_for_work(text) or _asks(text):
+    if not asks_for_work(text) or is_question(text):
         return []
     parts = [part for sentence in _THEN.split(_after_colon(text)) for part in _COMMA.split(sentence)]
     parts = [cleaned for part in _last_split(parts) if (cleaned := _clean(part))]
-    return _steps(parts) if any(map(_is_step, parts)) else []
+    return _steps(parts) if _THEN.search(text) or any(map(_is_step, parts)) else []
 
 
 def _inline(text: str) -> list[str]:
@@ -68,10 +68,15 @@ def _last_split(parts: list[str]) -> list[str]:
     result: list[str] = []
     for index, part in enumerate(whole):
         halves = [half for half in _AND.split(part) if half and half.strip()]
-        splits = len(halves) == 2 and (begins_with_work(halves[1]) or (index > 1 and index == len(whole) - 1))
-        splits = splits or (len(halves) == 2 and max(map(len, halves)) <= 2)
-        result += halves if splits else [part]
+        result += halves if _are_steps(halves, last=0 < index == len(whole) - 1) else [part]
     return result
+
+
+def _are_steps(halves: list[str], last: bool) -> bool:
+    """Whether an "and" stands between two steps: the second says what to do, or ends a list of short ones."""
+    if len(halves) != 2:
+        return False
+    return begins_with_work(halves[1]) or (last and len(halves[1].split()) <= 3)
 
 
 def _after_colon(text: str) -> str:
@@ -80,22 +85,19 @@ def _after_colon(text: str) -> str:
 
 
 def _clean(part: str) -> str:
-    step = one_line(part).strip(" \t,;，；。、").removesuffix(".")
+    step = one_line(part).strip(" \t,;，；。、?？!！").removesuffix(".")
     while (shorter := _LEAD.sub("", step, count=1)) != step:
         step = shorter
     step = _AND.sub("", step, count=1) if _AND.match(step) else step
-    return "" if _PLANNING.match(step) else step[:1].upper() + step[1:]
+    if _PLANNING.match(step):
+        return ""
+    named = files_in(step)
+    return step if named and step.startswith(named[0]) else step[:1].upper() + step[1:]
 
 
 def _steps(parts: list[str]) -> list[str]:
     steps = list(dict.fromkeys(part for part in parts if part))
     return steps if len(steps) > 1 else []
-
-
-def _asks(text: str) -> bool:
-    """Whether the text is a question about something rather than work in a polite form."""
-    polite = re.match(r"\s*(?:can|could|would|will) you\b|.*(?:吗|好吗)[?？]\s*$", text, re.IGNORECASE)
-    return text.rstrip().endswith(("?", "？")) and not polite
 
 
 def _is_step(part: str) -> bool:

@@ -32,7 +32,10 @@ _WORK_ZH = re.compile(
     r"看看|查看|浏览|阅读|读取?|写|创建|新建|生成|修复|修改|改|编辑|更新|运行|执行|测试|检查|分析|整理|总结|汇总|列出"
     r"|统计|重构|实现|制作|做|添加|增加|删除|搜索|查找|翻译|计划|规划|准备|比较|报告"
 )
-_FILE = re.compile(r"(?<![\w./-])(?:[\w-]+/)*[\w-]+\.[A-Za-z]\w{0,4}(?![\w/])", re.ASCII)
+_POLITE = re.compile(
+    r"\s*(?:please|(?:can|could|would|will) you)\b|.*(?:吗|好吗|行吗)[?？]\s*\Z", re.I | re.S
+)
+_FILE = re.compile(r"(?<![\w./-])(?!e\.g\b|i\.e\b)(?:[\w-]+/)*[\w-]+\.[A-Za-z]\w{0,4}(?![\w/])", re.ASCII)
 
 
 def is_chinese(text: str) -> bool:
@@ -48,6 +51,11 @@ def asks_for_work(text: str) -> bool:
 def begins_with_work(text: str) -> bool:
     """Whether the text's first word is something to do."""
     return bool(_WORK.match(text.lstrip()) or _WORK_ZH.match(text.lstrip()))
+
+
+def is_question(text: str) -> bool:
+    """Whether the text asks about something, rather than for work in a polite form."""
+    return text.rstrip().endswith(("?", "？")) and not _POLITE.match(text)
 
 
 def files_in(text: str) -> list[str]:

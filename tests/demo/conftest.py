@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,8 @@ def talk(workspace: Path) -> Talk:
     """Begin a conversation: `talk(policy, without=[...])`."""
 
     def begun(policy: str = "focused", without: tuple[str, ...] = ()) -> Conversation:
-        return Conversation(in_process(ModelServer(answer)), workspace, policy, without)
+        # Large pieces keep the tests fast; what small ones look like is the server's own test.
+        server = ModelServer(lambda request: replace(answer(request), piece=500))
+        return Conversation(in_process(server), workspace, policy, without)
 
     return begun

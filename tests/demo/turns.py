@@ -1,4 +1,4 @@
-"""Turns with the demo model: the real client, the real list, tools and reminders, and a loop of ten lines."""
+"""Turns with the demo model: the real client, the real list and tools, and a loop of a few lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any
 from openai import AsyncOpenAI
 
 from chat.agent.todo import TodoList
-from chat.agent.todo.reminders import Reminders, enclosed, with_first_reminder
 from chat.agent.todo.tool import todo_tool
 from chat.agent.tool import Tool, ToolError, tool
 from chat.agent.tools.edit_file import edit_file_tool
@@ -76,15 +75,14 @@ class Conversation:
     async def go_on(self) -> str:
         """The turn's calls and answer, for messages that end with the person's."""
         self.calls = []
-        reminders = Reminders(self.todos)
+        self.rounds = 0
         for _ in range(_MOST_STEPS):
-            heard = await listen(self.client, with_first_reminder(self.messages, "en"), self.definitions)
+            heard = await listen(self.client, self.messages, self.definitions)
             self.messages.append(heard.message())
             if not heard.calls:
                 return heard.text
             round_ = [await self._answer(call) for call in heard.calls]
-            reminders.count_round(wrote=any(call.name == "TodoWrite" for call in round_))
-            self._remind(reminders.due(), round_)
+            self._remind(round_)
             self.calls += round_
         raise AssertionError(f"the turn did not end after {_MOST_STEPS} steps")
 
@@ -101,10 +99,13 @@ class Conversation:
         self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": called.text})
         return called
 
-    def _remind(self, reminder: str, round_: list[Called]) -> None:
-        if reminder:
+    def _remind(self, round_: list[Called]) -> None:
+        """After so many rounds without a list, a reminder ahead of the first result, as in the engine."""
+        wrote = any(call.name == "TodoWrite" for call in round_)
+        self.rounds = 0 if wrote else self.rounds + 1
+        if self.rounds == self.todos.policy.remind_after and not self.todos.complete:
             first = self.messages[-len(round_)]
-            first["content"] = enclosed(reminder, first["content"])
+            first["content"] = f"<reminder>Update your todos.</reminder>\n{first['content']}"
             round_[0].reminded = True
 
 

@@ -8,13 +8,14 @@ from chat.demo.desk import Desk, Script
 from chat.demo.errands import Errands
 from chat.demo.plan import Item
 from chat.demo.scenarios.steps import worked
-from chat.demo.words import asks_for_work, files_in
+from chat.demo.words import asks_for_work, files_in, is_question
 from chat.demo.work import signature
 
 _FIX = re.compile(r"\b(fix|repair|bug)\b|修复|修正|错误", re.IGNORECASE)
+_WRITE = re.compile(r"\b(write|create|draft|make|generate)\b|写|创建|新建|生成", re.IGNORECASE)
 _ONE = re.compile(
     r"^\W*(?:please |can you |could you |请|帮我)?\s*"
-    r"(?:read|open|show(?: me)?|run|list|读取?|打开|查看|运行|列出)",
+    r"(?:read|open|show(?: me)?|run|list|阅?读取?|打开|查看|运行|列出)",
     re.I,
 )
 _TALK = re.compile(
@@ -27,7 +28,8 @@ _TALK = re.compile(
 def fits(desk: Desk) -> bool:
     """Whether the message names work, or a file, rather than being talk."""
     named = files_in(desk.text)
-    return bool(named) or (asks_for_work(desk.text) and not _TALK.search(desk.text))
+    talk = is_question(desk.text) or _TALK.search(desk.text)
+    return bool(named) or (asks_for_work(desk.text) and not talk)
 
 
 def script(desk: Desk) -> Script[str]:
@@ -64,6 +66,9 @@ def _plan(desk: Desk) -> list[str]:
         if desk.has("bash") and path.endswith(".py"):
             plan.append(say(f"Run `python3 {path}`", f"运行 `python3 {path}`"))
         return [*plan, say("Sum up", "总结")]
+    if named and _WRITE.search(desk.text) and desk.has("write_file"):
+        writes = [say(f"Write {path}", f"写 {path}") for path in named]
+        return [say("Look around the workspace", "看看工作区"), *writes, say("Sum up", "总结")]
     read = (
         say(f"Read {', '.join(named)}", f"阅读 {'、'.join(named)}")
         if named

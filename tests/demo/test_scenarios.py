@@ -1,0 +1,316 @@
+"""Every scenario, by ordinary words in both languages and under every policy, with real lists and tools."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.demo.conftest import Talk
+from tests.demo.turns import Conversation
+
+POLICIES = ["focused", "lean", "checklist"]
+FORGOTTEN_ROUNDS = {"focused": 11, "lean": 10, "checklist": 3}
+
+
+@pytest.fixture(params=POLICIES)
+def policy(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def assert_policy_kept(conversation: Conversation) -> None:
+    """No list was refused, and under lean none was written to mark a start alone."""
+    states = [call.states for call in conversation.writes]
+    assert not [call.text for call in conversation.writes if call.text.startswith(("Error", "❌"))]
+    if conversation.policy == "lean":
+        assert set("".join(states)) <= {"c", "p"}
+        assert len(set(states)) == len(states), "a call was spent on a start"
+
+
+@pytest.mark.parametrize(
+    ("asked", "answered"),
+    [("Please refactor these five files", "keep the new version"), ("重构这五个文件", "保留新版本")],
+)
+async def test_typical_scenario(talk: Talk, workspace: Path, policy: str, asked: str, answered: str) -> None:
+    conversation = talk(policy)
+    question = await conversation.say(asked)
+    assert conversation.writes[-1].states[:2] in ("cc", "dd")
+    assert conversation.writes[-1].states[2:] == ("ppp" if policy == "lean" else "ipp")
+    assert "stock.py" in question
+    assert question.rstrip().endswith((".", "。"))
+    assert_policy_kept(conversation)
+
+    closing = await conversation.say(answered)
+    assert conversation.todos.complete
+    assert len(conversation.todos.items) == 5
+    assert "5" in closing.splitlines()[0]
+    assert_policy_kept(conversation)
+    assert not [call.text for call in conversation.calls if call.text.startswith("Error")]
+    stock = (workspace / "practice" / "stock.py").read_text()
+    assert stock.count("def restock") == 1
+    assert "limit" in stock
+
+
+async def test_the_typical_scenario_can_keep_the_old_version(talk: Talk, workspace: Path) -> None:
+    conversation = talk()
+    await conversation.say("refactor these five files")
+    await conversation.say("keep the old version")
+    assert "limit=" not in (workspace / "practice" / "stock.py").read_text()
+    for module in (workspace / "practice").iterdir():
+        compile(module.read_text(), module.name, "exec")
+
+
+async def test_the_typical_scenario_again_takes_another_folder(talk: Talk, workspace: Path) -> None:
+    (workspace / "practice").mkdir()
+    (workspace / "practice" / "cart.py").write_text("mine\n")
+    await talk().say("refactor these five files")
+    assert (workspace / "practice" / "cart.py").read_text() == "mine\n"
+    assert (workspace / "practice-2" / "stock.py").exists()
+
+
+async def test_a_new_task_after_the_question_is_a_new_task(talk: Talk) -> None:
+    conversation = talk()
+    await conversation.say("refactor these five files")
+    await conversation.say("1. look around\n2. sum up")
+    assert [item.content for item in conversation.todos.items] == ["Look around", "Sum up"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "items"),
+    [
+        ("first make a plan, then do A, B and C", ["A", "B", "C"]),
+        ("先做计划，然后做A、B和C", ["A", "B", "C"]),
+        (
+            "1. Read README.md\n2. Run `python3 shop.py`\n3. Sum up",
+            ["Read README.md", "Run `python3 shop.py`", "Sum up"],
+        ),
+    ],
+)
+async def test_own_steps_become_the_list_and_are_worked_through(
+    talk: Talk, policy: str, asked: str, items: list[str]
+) -> None:
+    conversation = talk(policy)
+    await conversation.say(asked)
+    assert conversation.names[0] == "TodoWrite"
+    assert [item.content for item in conversation.todos.items] == items
+    assert conversation.todos.complete
+    assert len(conversation.writes) == 4  # the plan, and a tick right after each item
+    assert_policy_kept(conversation)
+
+
+async def test_steps_that_mean_nothing_to_the_demo_are_noted(talk: Talk, workspace: Path) -> None:
+    conversation = talk()
+    await conversation.say("first make a plan, then do A, B and C")
+    note = (workspace / "NOTES.md").read_text()
+    assert [line[:4] for line in note.splitlines() if line.startswith("-")] == ["- A:", "- B:", "- C:"]
+
+
+async def test_more_steps_than_the_list_holds_are_gathered_in_its_last_item(talk: Talk) -> None:
+    conversation = talk()
+    await conversation.say("\n".join(f"{number}. note thing {number}" for number in range(1, 26)))
+    assert len(conversation.todos.items) == 20
+    assert "6" in conversation.todos.items[-1].content
+    assert conversation.todos.complete
+
+
+@pytest.mark.parametrize("asked", ["show me a forgotten list", "演示一下忘记更新列表"])
+async def test_forgets_its_list_until_reminded(talk: Talk, policy: str, asked: str) -> None:
+    conversation = talk(policy)
+    closing = await conversation.say(asked)
+    reminded = next(place for place, call in enumerate(conversation.calls) if call.reminded)
+    assert reminded == FORGOTTEN_ROUNDS[policy]
+    assert conversation.names[1 : reminded + 1] == ["read_file"] * reminded
+    assert conversation.names[reminded + 1] == "TodoWrite"
+    assert len({json.dumps(call.arguments) for call in conversation.calls[1 : reminded + 1]}) == reminded
+    assert conversation.todos.complete
+    assert re.search("reminder|提醒", closing)
+
+
+async def test_forgetting_ends_without_any_reminder(talk: Talk) -> None:
+    conversation = talk()
+    conversation._remind = lambda *_: None  # type: ignore[method-assign]
+    closing = await conversation.say("show me a forgotten list")
+    assert "no reminder" in closing
+    assert conversation.todos.complete
+
+
+@pytest.mark.parametrize("asked", ["show me a wrong status", "演示一个错误的状态"])
+async def test_a_wrong_status_is_corrected(talk: Talk, policy: str, asked: str) -> None:
+    conversation = talk(policy)
+    closing = await conversation.say(asked)
+    refused, corrected = conversation.writes[:2]
+    assert "'doing'" in refused.text
+    assert refused.text in closing
+    assert corrected.text.startswith("[")
+    assert conversation.todos.complete
+
+
+@pytest.mark.parametrize("asked", ["Show me a failing command", "演示失败的命令"])
+async def test_a_failure_is_reported_honestly(talk: Talk, asked: str) -> None:
+    conversation = talk()
+    closing = await conversation.say(asked)
+    assert {"bash", "read_file"} <= set(conversation.names)
+    assert "[exit code 3]" in closing
+    assert "no-such-file.txt" in closing
+
+
+async def test_a_step_that_fails_stays_open(talk: Talk, policy: str) -> None:
+    conversation = talk(policy)
+    closing = await conversation.say("1. Run `exit 4`\n2. Read README.md")
+    assert [item.status.value for item in conversation.todos.items] == ["pending", "completed"]
+    assert "1" in closing.splitlines()[0]
+    assert "⚠️" in closing
+    assert_policy_kept(conversation)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "make a small Python program with tests in the workspace and run them",
+        "写一个带测试的 Python 小程序并运行测试",
+    ],
+)
+async def test_a_program_with_tests_is_written_and_run(talk: Talk, policy: str, asked: str) -> None:
+    conversation = talk(policy)
+    closing = await conversation.say(asked)
+    assert conversation.todos.complete
+    assert "Ran 3 tests" in closing
+    assert_policy_kept(conversation)
+
+
+async def test_a_program_without_a_shell_says_how_to_run_it(talk: Talk, workspace: Path) -> None:
+    conversation = talk(without=("bash",))
+    closing = await conversation.say("write a small program with tests")
+    assert "python3 -B -m unittest" in closing
+    assert (workspace / "wordcount" / "test_wordcount.py").exists()
+    assert conversation.todos.complete
+
+
+@pytest.mark.parametrize("asked", ["fix the bug in shop.py", "修复 shop.py 里的错误"])
+async def test_the_samples_bug_is_fixed(talk: Talk, workspace: Path, asked: str) -> None:
+    conversation = talk()
+    closing = await conversation.say(asked)
+    assert "percent) / 100" in (workspace / "shop.py").read_text()
+    assert "Total: 479.5" in closing
+    assert conversation.todos.complete
+
+
+@pytest.mark.parametrize("asked", ["please improve this project", "整理一下"])
+async def test_work_without_steps_gets_a_small_plan(
+    talk: Talk, workspace: Path, policy: str, asked: str
+) -> None:
+    conversation = talk(policy)
+    await conversation.say(asked)
+    assert len(conversation.todos.items) == 4
+    assert conversation.todos.complete
+    assert (workspace / "NOTES.md").exists()
+    assert_policy_kept(conversation)
+
+
+async def test_one_thing_is_done_without_a_list(talk: Talk) -> None:
+    conversation = talk()
+    for asked in ("read README.md", "What is in README.md?", "请阅读 README.md"):
+        assert "Corner shop" in await conversation.say(asked)
+        assert conversation.names == ["read_file"]
+
+
+@pytest.mark.parametrize(
+    "asked", ["hello", "What can you do?", "你好", "你能做什么？", "How do I write a loop?"]
+)
+async def test_plain_talk_says_what_this_is(talk: Talk, asked: str) -> None:
+    conversation = talk()
+    told = await conversation.say(asked)
+    assert conversation.calls == []
+    assert re.search("not an AI|不是人工智能", told)
+    assert re.search("[\u4e00-\u9fff]", told) is None or re.search("[\u4e00-\u9fff]", asked)
+
+
+async def test_nothing_that_exists_is_overwritten(talk: Talk, workspace: Path) -> None:
+    (workspace / "NOTES.md").write_text("mine\n")
+    conversation = talk()
+    await conversation.say("1. look around\n2. write NOTES.md\n3. write a note")
+    assert (workspace / "NOTES.md").read_text() == "mine\n"
+    assert conversation.todos.complete
+
+
+async def test_without_todo_write_it_works_without_a_list(talk: Talk, workspace: Path) -> None:
+    conversation = talk(without=("TodoWrite",))
+    closing = await conversation.say("1. look around\n2. read README.md\n3. write a note")
+    assert set(conversation.names) == {"read_file", "write_file"}
+    assert (workspace / "NOTES.md").exists()
+    assert "3 of 3" in closing
+
+
+async def test_without_read_file_it_looks_with_the_shell(talk: Talk) -> None:
+    conversation = talk(without=("read_file", "edit_file"))
+    await conversation.say("1. look around\n2. read README.md\n3. sum up")
+    assert set(conversation.names) == {"TodoWrite", "bash"}
+    assert conversation.todos.complete
+
+
+async def test_without_tools_there_is_only_text(talk: Talk) -> None:
+    conversation = talk(without=("TodoWrite", "read_file", "write_file", "edit_file", "bash"))
+    assert "No tools" in await conversation.say("1. look around\n2. read README.md")
+    assert conversation.calls == []
+
+
+@pytest.mark.parametrize("left_out", ["TodoWrite", "read_file", "write_file", "edit_file", "bash"])
+async def test_it_calls_only_tools_on_offer(talk: Talk, left_out: str) -> None:
+    for asked in (
+        "refactor these five files",
+        "show me a forgotten list",
+        "show me a wrong status",
+        "show me a failing command",
+        "make a small program with tests",
+        "fix the bug in shop.py",
+        "1. look\n2. run the tests\n3. A\n4. B",
+    ):
+        conversation = talk(without=(left_out,))
+        assert await conversation.say(asked)
+        assert left_out not in conversation.names
+
+
+async def test_a_refused_list_is_told_and_work_goes_on(talk: Talk) -> None:
+    conversation = talk()
+
+    async def refuse(_: dict[str, Any]) -> Any:
+        from chat.agent.tool import ToolResult
+
+        return ToolResult("Error: Max 2 todos allowed")
+
+    object.__setattr__(conversation.tools["TodoWrite"], "call", refuse)
+    closing = await conversation.say("1. look around\n2. read README.md\n3. sum up")
+    assert len(conversation.writes) == 1
+    assert "Max 2 todos allowed" in closing
+
+
+async def test_a_note_during_the_work_is_added_to_the_list(talk: Talk, policy: str) -> None:
+    conversation = talk(policy)
+    await conversation.say("1. look around\n2. read README.md\n3. sum up")
+    written = next(place for place, message in enumerate(conversation.messages) if message["role"] == "tool")
+    conversation.messages[written + 1 :] = [{"role": "user", "content": "also read data.csv"}]
+    await conversation.go_on()
+    contents = [item.content for item in conversation.todos.items]
+    assert contents == ["Look around", "Read README.md", "Sum up", "also read data.csv"]
+    assert conversation.todos.complete
+
+
+async def test_continue_goes_on_with_what_is_unfinished(talk: Talk, policy: str) -> None:
+    conversation = talk(policy)
+    await conversation.say("1. look around\n2. Read later.txt\n3. sum up")
+    (conversation.workspace / "later.txt").write_text("here now\n")
+    closing = await conversation.say("continue")
+    assert "here now" in closing
+    assert conversation.todos.complete
+    assert_policy_kept(conversation)
+
+
+async def test_the_answer_is_the_same_whoever_is_asked(talk: Talk) -> None:
+    """Nothing is remembered outside the messages: another server, later, gives the same next reply."""
+    first, second = talk(), talk()
+    await first.say("1. look around\n2. read README.md")
+    second.messages = [dict(message) for message in first.messages[:-1]]
+    assert (await second.go_on(), second.calls) == (first.messages[-1]["content"], [])
