@@ -13,6 +13,7 @@ TODO_WRITE = "TodoWrite"
 _REMINDER = re.compile(r"\A\s*<reminder>.*?</reminder>\s*", re.DOTALL)
 _REFUSED = re.compile(r"\A\s*(error|错误|❌|traceback)", re.IGNORECASE)
 _KILLED = re.compile(r"^\[(?:timed out|killed)\b", re.MULTILINE)
+_STOPPED = re.compile(r"turn ended|\bstopped\b|本轮已结束|已停止", re.IGNORECASE)
 _EXIT = re.compile(
     r"(?:exit(?:ed)?(?: with)?(?: code| status)?|退出码|退出状态)\W{0,3}([1-9]\d*)", re.IGNORECASE
 )
@@ -59,7 +60,8 @@ class History:
         asked = [index for index, message in enumerate(messages) if message.get("role") == "user"]
         last = asked[-1] if asked else -1
         text = _REMINDER.sub("", _text(messages[last])) if asked else ""
-        joined = last > 0 and messages[last - 1].get("role") == "tool"
+        before = messages[last - 1] if last > 0 else {}
+        joined = before.get("role") == "tool" and not _STOPPED.search(_text(before))
         past = [result for step in _steps(messages[: max(last, 0)]) for result in step]
         return cls(text.strip(), list(_steps(messages[last + 1 :])), past, joined)
 

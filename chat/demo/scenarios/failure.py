@@ -11,6 +11,7 @@ from chat.demo.work import Outcome, Work, quoted
 
 _ASKED = re.compile(
     r"\b(?:fail\w*|broken|erroneous)\b.*\b(?:command|tool|call|step)s?\b|\b(?:command|tool|call)s?\b.*\bfail"
+    r"|\bmissing\b.*\bfile\b|不存在的文件"
     r"|\b(?:show|demonstrate)\b.*\b(?:error|failure|fail)\b|失败的?.{0,4}(?:命令|工具|调用|操作)"
     r"|(?:命令|工具|调用).{0,4}失败|演示.{0,4}(?:失败|出错|报错)",
     re.IGNORECASE | re.DOTALL,

@@ -9,7 +9,7 @@ from chat.demo.reply import Call
 from chat.demo.work import Work, signature
 
 _ASKED = re.compile(r"\bforg[eo]t\w*|忘", re.IGNORECASE)
-_ABOUT = re.compile(r"\b(?:list|todos?|plan|tasks?)\b|列表|清单|任务|计划", re.IGNORECASE)
+_ABOUT = re.compile(r"\b(?:list|todos?|plan|tasks?|remind\w*)\b|提醒|列表|清单|任务|计划", re.IGNORECASE)
 
 _MOST_ROUNDS = 25  # without a reminder; then it gives in and says so
 

@@ -8,11 +8,11 @@ from chat.demo.desk import Desk, Script, free_name
 from chat.demo.plan import Item
 from chat.demo.work import Outcome, Work, quoted
 
+_MAKE = r"\b(?:write|make|create|build|develop)\b"
 _ASKED = re.compile(
-    r"\b(?:program|script|module|package)\b.*\btests?\b|\btests?\b.*\b(?:program|script)\b"
-    r"|\b(?:write|make|create|build)\b.*\b(?:python )?(?:program|script)\b"
-    r"|测试.*(?:程序|脚本)|(?:程序|脚本).*测试"
-    r"|(?:写|做|创建|编写).{0,8}(?:程序|脚本)",
+    rf"{_MAKE}.*\b(?:program|script|module|package)\b.*\btests?\b"
+    rf"|{_MAKE}(?: me)?(?: an?| the| some)?(?: \w+){{0,2}} (?:program|script)\b"
+    r"|测试.*(?:程序|脚本)|(?:程序|脚本).*测试|(?:写|做|创建|编写).{0,8}(?:程序|脚本)",
     re.IGNORECASE | re.DOTALL,
 )
 

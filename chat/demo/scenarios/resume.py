@@ -9,25 +9,32 @@ from chat.demo.desk import Desk, Script
 from chat.demo.errands import Errands
 from chat.demo.plan import Dialect, Item
 from chat.demo.scenarios import refactor
-from chat.demo.words import doing, one_line
+from chat.demo.words import doing, is_question, one_line
 from chat.demo.work import Work
 
 _LONGEST = 100  # characters; who writes more has new work in mind
 _GO_ON = re.compile(
     r"\b(?:continue|go on|go ahead|carry on|proceed|resume|finish (?:it|the)"
-    r"|keep (?:the|it|going|new|old|both)"
-    r"|(?:the|use) (?:new|old|first|second)(?: one| version)?|(?:new|old) version|yes|ok|okay|sure)\b"
-    r"|继续|接着做|保留|新版|旧版|用新|用旧|新的|旧的|好的|可以|没问题",
+    r"|keep (?:the|it|going|new|old|both)|(?:new|old) version)\b"
+    r"|继续|接着做|保留|新版|旧版|用新|用旧",
     re.IGNORECASE,
 )
+_YES = re.compile(
+    r"\W*(?:yes|ok|okay|sure|fine|(?:use |take )?the (?:new|old|first|second)(?: one)?"
+    r"|好的?|可以|行|没问题|新的|旧的)"
+    r"(?:,? (?:please|thanks))?\W*",
+    re.IGNORECASE,
+)
+_GREETING = re.compile(r"\W*(?:hello|hi|hey|thanks|thank you|你好|您好|谢谢)\b", re.IGNORECASE)
 
 
 def fits(desk: Desk) -> bool:
     """Whether there is something unfinished and the message goes on with it."""
     if all(item.state == "done" for item in _left(desk)):
         return False
-    short = len(desk.text) <= _LONGEST and not steps.numbered(desk.text)
-    return desk.history.joined or (short and bool(_GO_ON.search(desk.text)))
+    if desk.history.joined and not is_question(desk.text) and not _GREETING.match(desk.text):
+        return True
+    return _goes_on(desk.text) and not steps.numbered(desk.text)
 
 
 def script(desk: Desk) -> Script[str]:
@@ -48,9 +55,13 @@ def _left(desk: Desk) -> list[Item]:
     return dialect.items(arguments) if arguments else []
 
 
+def _goes_on(text: str) -> bool:
+    return bool(_YES.fullmatch(text)) or (len(text) <= _LONGEST and bool(_GO_ON.search(text)))
+
+
 def _added(desk: Desk) -> list[Item]:
     """The items of a note that joined the work; a plain "go on" adds none."""
-    if not desk.history.joined or _GO_ON.search(desk.text):
+    if not desk.history.joined or _goes_on(desk.text):
         return []
     texts = steps.numbered(desk.text) or steps.listed(desk.text) or [one_line(desk.text)]
     return [Item(text, doing(text)) for text in texts]

@@ -10,7 +10,8 @@ from chat.demo.plan import Dialect
 from chat.demo.work import Work, quoted
 
 _ASKED = re.compile(
-    r"\b(?:wrong|invalid|bad|unknown)\b.*\bstatus\b|(?:错误|错|无效|不对|未知).{0,4}状态|状态.{0,4}(?:错|无效|不对)",
+    r"\b(?:wrong|invalid|bad|unknown)\b.*\bstatus\b|\bstatus\b.*\b(?:wrong|invalid)\b"
+    r"|(?:错误|错|无效|不对|未知).{0,4}状态|状态.{0,4}(?:错|无效|不对)",
     re.IGNORECASE | re.DOTALL,
 )
 
