@@ -5,13 +5,9 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from chat.demo.desk import Desk
-from chat.demo.reply import Request
-from chat.demo.scenarios import script
 from tests.demo.conftest import Talk
 from tests.demo.turns import Conversation
 
@@ -72,13 +68,6 @@ async def test_the_typical_scenario_again_takes_another_folder(talk: Talk, works
     await talk().say("refactor these five files")
     assert (workspace / "practice" / "cart.py").read_text() == "mine\n"
     assert (workspace / "practice-2" / "stock.py").exists()
-
-
-async def test_a_new_task_after_the_question_is_a_new_task(talk: Talk) -> None:
-    conversation = talk()
-    await conversation.say("refactor these five files")
-    await conversation.say("1. look around\n2. sum up")
-    assert [item.content for item in conversation.todos.items] == ["Look around", "Sum up"]
 
 
 @pytest.mark.parametrize(
@@ -184,14 +173,6 @@ async def test_a_program_with_tests_is_written_and_run(talk: Talk, policy: str, 
     assert_policy_kept(conversation)
 
 
-async def test_a_program_without_a_shell_says_how_to_run_it(talk: Talk, workspace: Path) -> None:
-    conversation = talk(without=("bash",))
-    closing = await conversation.say("write a small program with tests")
-    assert "python3 -B -m unittest" in closing
-    assert (workspace / "wordcount" / "test_wordcount.py").exists()
-    assert conversation.todos.complete
-
-
 @pytest.mark.parametrize("asked", ["fix the bug in shop.py", "修复 shop.py 里的错误"])
 async def test_the_samples_bug_is_fixed(talk: Talk, workspace: Path, asked: str) -> None:
     conversation = talk()
@@ -211,83 +192,6 @@ async def test_work_without_steps_gets_a_small_plan(
     assert conversation.todos.complete
     assert (workspace / "NOTES.md").exists()
     assert_policy_kept(conversation)
-
-
-async def test_one_thing_is_done_without_a_list(talk: Talk) -> None:
-    conversation = talk()
-    for asked in ("read README.md", "What is in README.md?", "请阅读 README.md"):
-        assert "Corner shop" in await conversation.say(asked)
-        assert conversation.names == ["read_file"]
-
-
-@pytest.mark.parametrize(
-    "asked", ["hello", "What can you do?", "你好", "你能做什么？", "How do I write a loop?"]
-)
-async def test_plain_talk_says_what_this_is(talk: Talk, asked: str) -> None:
-    conversation = talk()
-    told = await conversation.say(asked)
-    assert conversation.calls == []
-    assert re.search("not an AI|不是人工智能", told)
-    assert re.search("[\u4e00-\u9fff]", told) is None or re.search("[\u4e00-\u9fff]", asked)
-
-
-async def test_nothing_that_exists_is_overwritten(talk: Talk, workspace: Path) -> None:
-    (workspace / "NOTES.md").write_text("mine\n")
-    conversation = talk()
-    await conversation.say("1. look around\n2. write NOTES.md\n3. write a note")
-    assert (workspace / "NOTES.md").read_text() == "mine\n"
-    assert conversation.todos.complete
-
-
-async def test_without_todo_write_it_works_without_a_list(talk: Talk, workspace: Path) -> None:
-    conversation = talk(without=("TodoWrite",))
-    closing = await conversation.say("1. look around\n2. read README.md\n3. write a note")
-    assert set(conversation.names) == {"read_file", "write_file"}
-    assert (workspace / "NOTES.md").exists()
-    assert "3 of 3" in closing
-
-
-async def test_without_read_file_it_looks_with_the_shell(talk: Talk) -> None:
-    conversation = talk(without=("read_file", "edit_file"))
-    await conversation.say("1. look around\n2. read README.md\n3. sum up")
-    assert set(conversation.names) == {"TodoWrite", "bash"}
-    assert conversation.todos.complete
-
-
-async def test_without_tools_there_is_only_text(talk: Talk) -> None:
-    conversation = talk(without=("TodoWrite", "read_file", "write_file", "edit_file", "bash"))
-    assert "No tools" in await conversation.say("1. look around\n2. read README.md")
-    assert conversation.calls == []
-
-
-@pytest.mark.parametrize("left_out", ["TodoWrite", "read_file", "write_file", "edit_file", "bash"])
-async def test_it_calls_only_tools_on_offer(talk: Talk, left_out: str) -> None:
-    for asked in (
-        "refactor these five files",
-        "show me a forgotten list",
-        "show me a wrong status",
-        "show me a failing command",
-        "make a small program with tests",
-        "fix the bug in shop.py",
-        "1. look\n2. run the tests\n3. A\n4. B",
-    ):
-        conversation = talk(without=(left_out,))
-        assert await conversation.say(asked)
-        assert left_out not in conversation.names
-
-
-async def test_a_refused_list_is_told_and_work_goes_on(talk: Talk) -> None:
-    conversation = talk()
-
-    async def refuse(_: dict[str, Any]) -> Any:
-        from chat.agent.tool import ToolResult
-
-        return ToolResult("Error: Max 2 todos allowed")
-
-    object.__setattr__(conversation.tools["TodoWrite"], "call", refuse)
-    closing = await conversation.say("1. look around\n2. read README.md\n3. sum up")
-    assert len(conversation.writes) == 1
-    assert "Max 2 todos allowed" in closing
 
 
 async def test_a_note_during_the_work_is_added_to_the_list(talk: Talk, policy: str) -> None:
@@ -317,62 +221,3 @@ async def test_the_answer_is_the_same_whoever_is_asked(talk: Talk) -> None:
     await first.say("1. look around\n2. read README.md")
     second.messages = [dict(message) for message in first.messages[:-1]]
     assert (await second.go_on(), second.calls) == (first.messages[-1]["content"], [])
-
-
-SCENARIOS = {
-    "refactor": ["Refactor these 5 files, please", "can you refactor the modules?", "把这五个文件重构一下"],
-    "forgetful": ["work that forgets its list until reminded", "be forgetful about the plan", "忘了更新任务"],
-    "wrong_status": ["use an invalid status", "a status that is wrong", "无效的状态"],
-    "failure": ["run a failing command", "show me an error", "read a missing file", "命令失败了会怎样"],
-    "program": ["write me a small script", "create a package with a module and tests", "做一个小程序"],
-    "steps": [
-        "read the script, write notes about it, then test it",
-        "- look\n- refactor five files",
-        "先看看，再写笔记",
-    ],
-    "errand": ["make a note about the script", "fix the bug", "tidy up", "修复错误"],
-    "talk": ["hi", "What is this?", "thanks, that was nice", "你是谁？", "the sky is blue"],
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "asked"), [(name, asked) for name in SCENARIOS for asked in SCENARIOS[name]]
-)
-def test_ordinary_words_choose_the_scenario(name: str, asked: str) -> None:
-    names = ("TodoWrite", "bash", "read_file", "write_file", "edit_file")
-    tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in names]
-    request = Request.read({"messages": [{"role": "user", "content": asked}], "tools": tools}, {}, 1)
-    chosen: Any = script(Desk.read(request))
-    assert Path(chosen.gi_code.co_filename).stem == name
-
-
-@pytest.mark.parametrize(
-    ("answer", "goes_on"),
-    [
-        ("yes", True),
-        ("OK, thanks!", True),
-        ("the old one", True),
-        ("好的", True),
-        ("继续", True),
-        ("go on please", True),
-        ("ok, now make a small program with tests", False),
-        ("read the first file", False),
-        ("写一个新的文件", False),
-        ("hello", False),
-    ],
-)
-async def test_only_an_answer_goes_on_with_the_list(talk: Talk, answer: str, goes_on: bool) -> None:
-    conversation = talk()
-    await conversation.say("refactor these five files")
-    await conversation.say(answer)
-    stays = [item.content for item in conversation.todos.items][:1] == ["Refactor practice/cart.py"]
-    assert (stays and conversation.todos.complete) == goes_on
-
-
-async def test_a_stopped_turn_is_not_taken_up_by_a_new_message(talk: Talk) -> None:
-    conversation = talk()
-    await conversation.say("refactor these five files")
-    conversation.messages.pop()
-    conversation.messages[-1]["content"] = "Error: there is no result, because the turn ended."
-    await conversation.say("write a poem to poem.txt")
-    assert "poem.txt" in " ".join(item.content for item in conversation.todos.items)

@@ -16,7 +16,7 @@ from chat.demo.chunks import chunk, sse
 from chat.demo.reply import Call, Reply, Request
 from chat.demo.server import ModelServer
 from tests.demo.clients import in_process, listen, over_http
-from tests.model_server import ScriptedModel, model_server  # noqa: F401  a fixture
+from tests.model_server import ScriptedModel
 
 HELLO = [{"role": "user", "content": "hello"}]
 Connect = Callable[[Reply], AsyncOpenAI]
@@ -135,7 +135,7 @@ async def test_a_client_that_leaves_is_noticed_in_process() -> None:
     assert server.disconnects == 1
 
 
-async def test_a_client_that_leaves_is_noticed_over_http(model_server: ScriptedModel) -> None:  # noqa: F811
+async def test_a_client_that_leaves_is_noticed_over_http(model_server: ScriptedModel) -> None:
     model_server.script(Reply(text="abc", stall_after=1))
     await _leave(over_http(model_server.base_url))
     await asyncio.to_thread(model_server.wait_for_disconnects)
@@ -150,7 +150,7 @@ async def _leave(client: AsyncOpenAI) -> None:
     await stream.close()
 
 
-async def test_a_client_that_hears_the_end_has_not_left(model_server: ScriptedModel) -> None:  # noqa: F811
+async def test_a_client_that_hears_the_end_has_not_left(model_server: ScriptedModel) -> None:
     server = ModelServer(lambda _: Reply(text="abc"))
     client = in_process(server)
     for _ in range(20):
@@ -160,7 +160,7 @@ async def test_a_client_that_hears_the_end_has_not_left(model_server: ScriptedMo
     assert (server.disconnects, model_server.disconnects) == (0, 0)
 
 
-async def test_requests_are_recorded_and_an_empty_script_says_so(model_server: ScriptedModel) -> None:  # noqa: F811
+async def test_requests_are_recorded_and_an_empty_script_says_so(model_server: ScriptedModel) -> None:
     model_server.script(Reply(text="one"))
     client = over_http(model_server.base_url)
     await listen(client, HELLO)
@@ -170,7 +170,7 @@ async def test_requests_are_recorded_and_an_empty_script_says_so(model_server: S
     assert model_server.requests[0]["stream_options"] == {"include_usage": True}
 
 
-async def test_an_answer_may_be_async_and_sees_headers_and_number(model_server: ScriptedModel) -> None:  # noqa: F811
+async def test_an_answer_may_be_async_and_sees_headers_and_number(model_server: ScriptedModel) -> None:
     async def answer(request: Request) -> Reply:
         return Reply(text=f"{request.number} {request.headers['authorization']}")
 
@@ -186,7 +186,7 @@ async def test_an_answer_that_raises_is_a_500_with_the_reason() -> None:
         await listen(client, HELLO)
 
 
-async def test_other_addresses_and_broken_bodies_are_refused(model_server: ScriptedModel) -> None:  # noqa: F811
+async def test_other_addresses_and_broken_bodies_are_refused(model_server: ScriptedModel) -> None:
     async with httpx2.AsyncClient(base_url=model_server.base_url) as client:
         assert (await client.get("/nothing")).status_code == 404
         refused = await client.post("/chat/completions", content=b"[1]")
