@@ -84,11 +84,16 @@ def policy_of(profile: Profile) -> TodoPolicy:
 def tools_for(conversation: Conversation) -> list[Tool]:
     """The tools on the conversation's workspace, which is made if it does not exist yet."""
     sandbox = None if Shell.problem else Sandbox()
-    return workspace_tools(Workspace(workspace_of(conversation)), sandbox)
+    directory = workspace_of(conversation)
+    # A directory that somebody named is not ours to hand over to the sandbox's user.
+    workspace = Workspace(directory) if conversation.workspace else Workspace.create(directory)
+    return workspace_tools(workspace, sandbox)
 
 
 def workspace_of(conversation: Conversation) -> Path:
-    """The conversation's own directory; a new one may be seeded with samples."""
+    """The directory that the conversation names, else its own; a new one may be seeded with samples."""
+    if conversation.workspace:
+        return Path(conversation.workspace)
     directory = Path(settings.WORKSPACES) / str(conversation.pk)
     if not directory.exists():
         directory.mkdir(parents=True)
@@ -98,7 +103,7 @@ def workspace_of(conversation: Conversation) -> Path:
 
 
 def remove_workspace(conversation_id: uuid.UUID) -> None:
-    """Remove the directory of a conversation that was deleted."""
+    """Remove the own directory of a conversation that was deleted; one that it named is not ours."""
     shutil.rmtree(Path(settings.WORKSPACES) / str(conversation_id), ignore_errors=True)
 
 

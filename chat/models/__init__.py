@@ -2,6 +2,7 @@
 
 from chat.models.conversation import Conversation, MessageRefused
 from chat.models.message import Message
+from chat.models.owner import site_owner
 from chat.models.profile import Profile
 from chat.models.sign_in_link import SignInLink
 from chat.models.step import Step
@@ -20,4 +21,5 @@ __all__ = [
     "TodoRevision",
     "ToolCall",
     "Turn",
+    "site_owner",
 ]

@@ -59,6 +59,9 @@ class Conversation(models.Model):
         Profile, verbose_name=_("profile"), on_delete=models.SET_NULL, null=True, related_name="conversations"
     )
     title = models.CharField(_("title"), max_length=200)
+    workspace = models.TextField(
+        _("workspace"), blank=True, help_text=_("The directory that it works on; empty: one of its own.")
+    )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated"), default=timezone.now)
 
@@ -77,18 +80,26 @@ class Conversation(models.Model):
 
     @classmethod
     def begin(
-        cls, owner: AbstractBaseUser, text: str, client_id: uuid.UUID, profile: Profile | None
+        cls,
+        owner: AbstractBaseUser,
+        text: str,
+        client_id: uuid.UUID,
+        profile: Profile | None,
+        workspace: str = "",
     ) -> Conversation:
         """A new conversation whose first message is `text`; the same `client_id` gives the same conversation.
 
-        Raises MessageRefused for a text that starts no turn.
+        It works on the directory `workspace`, or on one of its own. Raises MessageRefused for a text that
+        starts no turn.
         """
         text = checked_message(text)
         with transaction.atomic():
             known = Turn.objects.filter(client_id=client_id, conversation__owner=owner).first()
             if known:
                 return known.conversation
-            conversation = cls.objects.create(owner=owner, profile=profile, title=title_of(text))
+            conversation = cls.objects.create(
+                owner=owner, profile=profile, title=title_of(text), workspace=workspace
+            )
             conversation.start_turn(text, client_id)
         return conversation
 

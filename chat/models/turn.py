@@ -85,10 +85,10 @@ class Turn(models.Model):
         return f"turn {self.pk} ({self.status})"
 
     @classmethod
-    def claim(cls, worker: str) -> Turn | None:
-        """Take the longest waiting turn for `worker`, or None. Of many who try, one gets it."""
+    def claim(cls, worker: str, pk: int | None = None) -> Turn | None:
+        """Take the longest waiting turn for `worker`, or turn `pk`, or None. Of many who try, one gets it."""
         with transaction.atomic():
-            queued = cls.objects.filter(status=cls.Status.QUEUED)
+            queued = cls.objects.filter(status=cls.Status.QUEUED, **({"pk": pk} if pk else {}))
             if connection.features.has_select_for_update_skip_locked:
                 queued = queued.select_for_update(skip_locked=True)
             turn = queued.first()

@@ -6,14 +6,12 @@ from typing import Any
 
 from daphne.server import Server
 from django.conf import settings
-from django.contrib.auth import get_user_model
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from twisted.internet import reactor
 
-from chat.models import SignInLink
-
-OWNER = "owner"
+from chat.management.address import site_address
+from chat.models import SignInLink, site_owner
 
 
 class Command(BaseCommand):
@@ -27,7 +25,7 @@ class Command(BaseCommand):
         settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
         call_command("migrate", verbosity=0, interactive=False)
         call_command("collectstatic", verbosity=0, interactive=False)
-        token = SignInLink.issue(self._owner())
+        token = SignInLink.issue(site_owner())
         # Loaded only now: the application looks for the collected files as it is made.
         from agentsite.asgi import application
 
@@ -54,16 +52,9 @@ class Command(BaseCommand):
 
     def _ready(self, application: Any, host: str, token: str) -> None:
         _host, port = self.server.listening_addresses[0]
-        shown = "127.0.0.1" if host in ("0.0.0.0", "") else f"[{host}]" if ":" in host else host  # noqa: S104
-        self.stdout.write(f"Sign in: http://{shown}:{port}/sign-in/{token}/", ending="\n")
+        self.stdout.write(f"Sign in: {site_address(host, port)}/sign-in/{token}/", ending="\n")
         self.stdout.flush()
         reactor.callLater(0, application.start)
-
-    def _owner(self) -> Any:
-        """The account of whoever started the site; it has no password until one is set."""
-        users = get_user_model()
-        owner = users.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
-        return owner or users.objects.create_superuser(OWNER, password=None)
 
 
 def _escaped(host: str) -> str:
