@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 SANDBOX_UID = 48000
 """The user (and group) that commands run as when the server runs as root: a number that nothing else uses."""
@@ -46,10 +46,14 @@ def group_of(owner: os.stat_result) -> int:
 
 
 def hand_over(folder: int) -> None:
-    """Give root's folder behind a descriptor, and all that is in it, to the sandbox's user."""
+    """Give root's folder behind a descriptor, and all that is in it, to the sandbox's user.
+
+    Where root may not (in a container with a single user) the folder stays root's, and the sandbox says so.
+    """
     if not is_root() or os.fstat(folder).st_uid != 0:
         return
-    for _path, folders, files, inside in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
-        for name in folders + files:
-            os.chown(name, SANDBOX_UID, SANDBOX_UID, dir_fd=inside, follow_symlinks=False)
-    os.fchown(folder, SANDBOX_UID, SANDBOX_UID)
+    with suppress(OSError):
+        for _path, folders, files, inside in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
+            for name in folders + files:
+                os.chown(name, SANDBOX_UID, SANDBOX_UID, dir_fd=inside, follow_symlinks=False)
+        os.fchown(folder, SANDBOX_UID, SANDBOX_UID)

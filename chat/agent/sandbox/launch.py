@@ -32,8 +32,8 @@ def launcher(owner: os.stat_result) -> list[str]:
         return []
     if owner.st_uid == 0:
         raise SandboxError(
-            "The workspace belongs to root, and commands never run as root: give it to an ordinary user "
-            f"(chown -R {SANDBOX_UID}:{SANDBOX_UID} with its path)."
+            "The workspace belongs to root, and commands never run as root: start the server as an ordinary "
+            f"user, or give the folder to one (chown -R {SANDBOX_UID}:{SANDBOX_UID} and its path)."
         )
     drop = ["setpriv", f"--reuid={owner.st_uid}", f"--regid={group_of(owner)}", "--clear-groups", "--"]
     if not _can_unshare():

@@ -5,20 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 from chat.agent.tool import ToolError
-from chat.agent.workspace import Content
+from chat.agent.workspace import Content, relative
 
 _KEPT = 256 * 1024  # bytes of each side
 
 
 def change_detail(path: str, before: Content | None, after: str) -> dict[str, Any]:
-    """The `detail` of a write: `path`, `before` (None for a new file) and `after`, each cut at 256 KiB.
+    """The `detail` of a write: `path` beneath the workspace, `before` (None for a new file) and `after`.
 
-    `cut` says that at least one of them was.
+    Both texts are cut at 256 KiB; `cut` says that at least one of them was.
     """
     old = before.data if before else None
     new = after.encode()
     cut = len(new) > _KEPT or (old is not None and len(old) > _KEPT)
-    return {"path": path, "before": None if old is None else _kept(old), "after": _kept(new), "cut": cut}
+    return {
+        "path": relative(path),
+        "before": None if old is None else _kept(old),
+        "after": _kept(new),
+        "cut": cut,
+    }
 
 
 def _kept(data: bytes) -> str:

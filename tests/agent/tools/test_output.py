@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+from chat.agent.sandbox.output import Output
+
+
+def test_a_short_output_is_kept_whole() -> None:
+    output = Output(head=4, tail=4)
+    for data in (b"ab", b"cde", b"fgh"):
+        output.feed(data)
+    assert output.text() == "abcdefgh"
+
+
+def test_of_a_long_one_the_beginning_and_the_end() -> None:
+    output = Output(head=3, tail=3)
+    for place in range(100):
+        output.feed(b"%02d" % place)
+    assert output.text() == "000\n[... 194 bytes left out ...]\n899"
+    assert output.total == 200
+
+
+def test_a_cut_does_not_show_half_a_character() -> None:
+    output = Output(head=4, tail=4)
+    output.feed("äöü€".encode() * 10)
+    assert output.text() == "äö\n[... 82 bytes left out ...]\n€"
+
+
+def test_pieces_are_whole_characters() -> None:
+    heard: list[str] = []
+    output = Output(head=99, tail=99, live=99, on_text=heard.append)
+    for byte in "a€b".encode():
+        output.feed(bytes([byte]))
+    assert heard == ["a", "€", "b"]
+
+
+def test_bytes_that_are_no_text() -> None:
+    output = Output(head=99, tail=99)
+    output.feed(b"a\xff\0b")
+    assert output.text() == "a\ufffd\ufffdb"
