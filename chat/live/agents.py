@@ -6,9 +6,8 @@ import dataclasses
 import shutil
 import uuid
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -23,7 +22,12 @@ from chat.agent.tools import workspace_tools
 from chat.agent.workspace import Workspace
 from chat.models import Conversation, Profile, Turn
 
+if TYPE_CHECKING:
+    from chat.agent.model.chat_model import ChatModel
+
 WORKSPACE_AS_SEEN = "/workspace"
+
+_models: dict[str, ChatModel] = {}
 
 
 class Shell:
@@ -63,9 +67,21 @@ def _agent_for(conversation: Conversation) -> Agent:
     )
 
 
-@cache
 def model_called(name: str) -> Model:
     """The model of that name at the configured endpoint; connections are kept from turn to turn."""
+    if name not in _models:
+        _models[name] = _model_called(name)
+    return _models[name]
+
+
+async def close_models() -> None:
+    """Close the connections to the endpoint, in the loop that opened them, ahead of the loop's end."""
+    while _models:
+        _name, model = _models.popitem()
+        await model.close()
+
+
+def _model_called(name: str) -> ChatModel:
     from chat.agent.model.chat_model import ChatModel
 
     make_transport = cast("Callable[[], Any] | None", _named(settings.MODEL_TRANSPORT))

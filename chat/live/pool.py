@@ -15,6 +15,7 @@ from django.conf import settings
 from chat.live.doorbell import send_frame
 from chat.live.frames import key_frame
 from chat.live.run_turn import RunningTurn
+from chat.live.screen import Screen
 from chat.models import LeaseLost, Turn
 
 log = logging.getLogger(__name__)
@@ -28,7 +29,7 @@ class Pool:
 
     def __init__(self) -> None:
         self.worker = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-        self.running: dict[int, tuple[RunningTurn, asyncio.Task[None]]] = {}
+        self.running: dict[int, tuple[RunningTurn[Screen], asyncio.Task[None]]] = {}
         self.closing = False
         self._claiming = asyncio.Lock()
         self._rounds: asyncio.Task[None] | None = None
@@ -71,7 +72,7 @@ class Pool:
             self._rounds.cancel()
 
     def _start(self, turn: Turn) -> None:
-        running = RunningTurn(turn)
+        running = RunningTurn(turn, Screen(turn))
         # A fresh context: nothing of the request or consumer that rang belongs to the turn.
         task = asyncio.create_task(running.run(), context=contextvars.Context())
         self.running[turn.pk] = (running, task)

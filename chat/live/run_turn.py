@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Iterable
 from contextlib import aclosing
+from typing import Generic, Protocol, TypeVar
 
 from asgiref.sync import ThreadSensitiveContext
 from channels.db import database_sync_to_async
@@ -14,20 +16,35 @@ from chat.agent import Event
 from chat.live.agents import agent_for
 from chat.live.changes import Change, TurnChanged
 from chat.live.recorder import Recorder
-from chat.live.screen import Screen
 from chat.live.transcript import todos_of, transcript
 from chat.models import LeaseLost, Turn
 
 log = logging.getLogger(__name__)
 
 
-class RunningTurn:
+class Display(Protocol):
+    """Where a turn is seen: open tabs, or a terminal."""
+
+    async def show(self, changes: Iterable[Change]) -> None:
+        """Take changes in, in their order."""
+
+    async def finish(self) -> None:
+        """Show what is waiting, then nothing more: the turn has ended."""
+
+    async def close(self) -> None:
+        """Show nothing more: the turn is somebody else's."""
+
+
+D = TypeVar("D", bound=Display)
+
+
+class RunningTurn(Generic[D]):
     """One turn while this process works on it."""
 
-    def __init__(self, turn: Turn) -> None:
+    def __init__(self, turn: Turn, screen: D) -> None:
         self.turn = turn
         self.recorder = Recorder(turn)
-        self.screen = Screen(turn)
+        self.screen = screen
         # How the turn ends if its task is cancelled: by the person's wish, or because this process goes.
         self.cancelled_as = Turn.Status.INTERRUPTED
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 
 class Profile(models.Model):
@@ -62,3 +67,8 @@ class Profile(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    @classmethod
+    def offered_to(cls, user: AbstractBaseUser | AnonymousUser) -> QuerySet[Profile]:
+        """The profiles that the user may choose, the first one first: everybody's, and their own."""
+        return cls.objects.filter(Q(owner=None) | Q(owner_id=user.pk))

@@ -1,0 +1,56 @@
+"""A turn that a process works on by itself, with no pool around it: the terminal's."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from channels.db import database_sync_to_async
+from django.db import DatabaseError
+
+from chat.live.pool import ROUND
+from chat.live.run_turn import RunningTurn
+from chat.models import LeaseLost, Turn
+
+log = logging.getLogger(__name__)
+
+
+class SoloTurn:
+    """Runs a claimed turn to its end, keeps its lease meanwhile, and heeds a stop asked for in a browser."""
+
+    def __init__(self, running: RunningTurn[Any]) -> None:
+        self.running = running
+        self.turn = running.turn
+
+    async def run(self) -> None:
+        """Work until the turn has ended, one way or another."""
+        self.task = asyncio.create_task(self.running.run())
+        keeping = asyncio.create_task(self._keep())
+        try:
+            await self.task
+        finally:
+            keeping.cancel()
+
+    def stop(self, status: Turn.Status = Turn.Status.STOPPED) -> None:
+        """End the turn at once: stopped by the person, or interrupted because this process must go."""
+        self.running.cancelled_as = status
+        self.task.cancel()
+
+    async def _keep(self) -> None:
+        while True:
+            await asyncio.sleep(ROUND)
+            try:
+                if await database_sync_to_async(self._hold)():
+                    self.stop()
+                    return
+            except LeaseLost:
+                self.task.cancel()
+                return
+            except DatabaseError as error:  # one that is away may come back before the lease is over
+                log.warning("the lease could not be renewed: %s", error)
+
+    def _hold(self) -> bool:
+        """Renew the lease; whether somebody asked for the turn to stop."""
+        self.turn.hold()
+        return Turn.objects.filter(pk=self.turn.pk, stop_requested_at__isnull=False).exists()

@@ -1,0 +1,90 @@
+"""`manage.py chat`: the agent in the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils.translation import gettext as _
+
+from chat.live.agents import Shell, close_models
+from chat.management.address import site_address
+from chat.models import MessageRefused, Turn, site_owner
+from chat.terminal.dialogue import Dialogue
+from chat.terminal.paper import Paper
+
+
+class Command(BaseCommand):
+    help = "Talk to the agent here. The conversation is kept, and can be reviewed in the browser."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--workspace", metavar="DIR", help="work on this directory; default: a new one")
+        parser.add_argument(
+            "prompt", metavar="PROMPT", nargs="?", help="answer this and exit; default: a dialogue"
+        )
+
+    def handle(self, *args: Any, workspace: str | None, prompt: str | None, **options: Any) -> None:
+        directory = _directory(workspace) if workspace is not None else ""
+        settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+        call_command("migrate", verbosity=0, interactive=False)
+        paper = Paper(sys.stdout, colour=_colourful(options))
+        with asyncio.Runner() as runner:
+            dialogue = Dialogue(site_owner(), directory, paper, runner)
+            try:
+                runner.run(Shell.find_out())
+                completed = self._once(dialogue, prompt) if prompt is not None else self._loop(dialogue)
+            finally:
+                runner.run(close_models())
+        if not completed:
+            sys.exit(1)
+
+    def _once(self, dialogue: Dialogue, prompt: str) -> bool:
+        try:
+            turn = dialogue.take(prompt)
+        except MessageRefused as refusal:
+            raise CommandError(str(refusal)) from None
+        self._point_to(dialogue)
+        return turn.status == Turn.Status.COMPLETED
+
+    def _loop(self, dialogue: Dialogue) -> bool:
+        if sys.stdin.isatty():
+            import readline  # noqa: F401 (editing and history at the prompt)
+        if settings.DEMO:
+            dialogue.paper.line(
+                _("The demo model answers; it is not an AI. README.md says how to connect one.")
+            )
+        if Shell.problem:
+            dialogue.paper.line(Shell.problem, "quiet")
+        dialogue.paper.line(_("Ctrl-C stops a turn; exit or Ctrl-D leaves."), "quiet")
+        dialogue.hold()
+        self._point_to(dialogue)
+        return not dialogue.leaving
+
+    def _point_to(self, dialogue: Dialogue) -> None:
+        if dialogue.conversation:
+            site = site_address(settings.BIND, settings.PORT)
+            dialogue.paper.gap()
+            dialogue.paper.line(_("In the browser: %s") % f"{site}/conversations/{dialogue.conversation.pk}/")
+
+
+def _directory(given: str) -> str:
+    """The directory as it is stored; raises CommandError for one that cannot be worked in."""
+    directory = Path(given).expanduser().resolve()
+    if not directory.is_dir():
+        raise CommandError(f"--workspace takes a directory that exists; {directory} is none.")
+    if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):
+        raise CommandError(f"--workspace takes a directory that you may read and write; {directory} is none.")
+    return str(directory)
+
+
+def _colourful(options: dict[str, Any]) -> bool:
+    if options["force_color"]:
+        return True
+    plain = options["no_color"] or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    return sys.stdout.isatty() and not plain

@@ -1,0 +1,103 @@
+"""A conversation held in a terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import signal
+import socket
+import uuid
+from typing import TYPE_CHECKING
+
+from django.db import transaction
+
+from chat.live.run_turn import RunningTurn
+from chat.live.solo import SoloTurn
+from chat.models import Conversation, MessageRefused, Profile, Turn
+from chat.terminal.paper import Paper
+from chat.terminal.screen import TerminalScreen
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+PROMPT = "> "
+WAYS_OUT = ("exit", "quit")
+
+
+class Dialogue:
+    """Takes one message after the other, and works on each turn in this process."""
+
+    def __init__(self, owner: User, workspace: str, paper: Paper, runner: asyncio.Runner) -> None:
+        self.owner = owner
+        self.workspace = workspace
+        self.paper = paper
+        self.runner = runner
+        self.worker = f"terminal:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"[-100:]
+        self.conversation: Conversation | None = None
+        self.leaving = False
+
+    def hold(self) -> None:
+        """Read messages until the person leaves. A message that is refused says why, and costs nothing."""
+        while not self.leaving:
+            text = self._read()
+            if text is None or text.strip() in WAYS_OUT:
+                return
+            if text.strip():
+                try:
+                    self.take(text)
+                except MessageRefused as refusal:
+                    self.paper.line(str(refusal), "fault")
+
+    def take(self, text: str) -> Turn:
+        """The ended turn that answers `text`; raises MessageRefused for a text that starts none."""
+        turn = self._begin(text)
+        self.runner.run(self._work(turn))
+        return turn
+
+    def _read(self) -> str | None:
+        """A line of the person's; None when they have left."""
+        self.paper.gap()
+        try:
+            text = input(PROMPT)
+        except EOFError:
+            self.paper.write("\n")
+            return None
+        except KeyboardInterrupt:
+            self.paper.write("\n")
+            return ""
+        self.paper.was_answered()
+        return text
+
+    def _begin(self, text: str) -> Turn:
+        # Queued and claimed in one transaction: no worker that looks for turns ever sees it waiting.
+        with transaction.atomic():
+            if self.conversation is None:
+                conversation = Conversation.begin(
+                    self.owner, text, uuid.uuid4(), Profile.offered_to(self.owner).first(), self.workspace
+                )
+                turn = conversation.turns.get()
+            else:
+                conversation = self.conversation
+                turn = conversation.start_turn(text, uuid.uuid4())
+            claimed = Turn.claim(self.worker, turn.pk)
+        if claimed is None:
+            raise RuntimeError(f"{turn} was claimed before it was committed")
+        self.conversation = conversation
+        return claimed
+
+    async def _work(self, turn: Turn) -> None:
+        solo = SoloTurn(RunningTurn(turn, TerminalScreen(turn, self.paper)))
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGINT, solo.stop)
+        for gone in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(gone, self._leave, solo)
+        try:
+            await solo.run()
+        finally:
+            for caught in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                loop.remove_signal_handler(caught)
+
+    def _leave(self, solo: SoloTurn) -> None:
+        self.leaving = True
+        solo.stop(Turn.Status.INTERRUPTED)

@@ -1,0 +1,146 @@
+"""What the terminal shows of a running turn: text as it comes, tool calls, and the list."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import cast
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from chat.agent import TodoItem, TodoList
+from chat.agent.prompts import Language
+from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
+from chat.live.todo_panel import TodoPanel
+from chat.models import Message, ToolCall, Turn
+from chat.terminal.paper import Paper
+
+OUTPUT_LINES = 6  # of a call's output; the record has all of it
+OUTPUT_WIDTH = 160  # characters of each of them
+
+COLOUR_OF_ITEM = {"[x]": "done", "[>]": "now"}
+ENDED = {
+    ToolCall.Status.SUCCEEDED,
+    ToolCall.Status.FAILED,
+    ToolCall.Status.DENIED,
+    ToolCall.Status.STOPPED,
+    ToolCall.Status.UNKNOWN,
+}
+
+
+class TerminalScreen:
+    """Writes a turn's changes down as they come; what is written stays."""
+
+    def __init__(self, turn: Turn, paper: Paper) -> None:
+        self.turn = turn
+        self.paper = paper
+        self.panel: TodoPanel | None = None
+        self._message: int | None = None
+        self._written = 0
+        self._open_call: int | None = None
+
+    async def show(self, changes: Iterable[Change]) -> None:
+        """Write what changed."""
+        for change in changes:
+            self._show(change)
+
+    async def finish(self) -> None:
+        """Close the last line, and say why the turn ended unless it simply did."""
+        self._close_call()
+        if self.turn.status != Turn.Status.COMPLETED:
+            failed = self.turn.status == Turn.Status.FAILED
+            self.paper.gap()
+            self.paper.line(
+                self.turn.sentence or f"{self.turn.get_status_display()}.", "fault" if failed else "quiet"
+            )
+        self.paper.end_line()
+
+    async def close(self) -> None:
+        """Say that the rest is not seen here."""
+        self._close_call()
+        self.paper.gap()
+        self.paper.line(_("This turn was ended from elsewhere; the record says how."), "fault")
+
+    def _show(self, change: Change) -> None:
+        match change:
+            case RowChanged(Message() as message) | TextGrew(message):
+                self._text(message)
+            case RowChanged(ToolCall() as call) if call.is_todo_write:
+                self._todo_write(call)
+            case RowChanged(ToolCall() as call):
+                self._call(call)
+            case PanelChanged(panel):
+                self.panel = panel
+            case TurnChanged() if self.turn.is_active and self.turn.sentence:
+                self.paper.gap()
+                self.paper.line(_("Trying again: %s") % self.turn.sentence, "quiet")
+
+    def _text(self, message: Message) -> None:
+        if message.pk != self._message:
+            self._message, self._written = message.pk, 0
+        fresh = message.text[self._written :]
+        if not message.text.strip():
+            return
+        if not message.text[: self._written].strip():
+            self.paper.gap()
+            fresh = fresh.lstrip()
+        self._written = len(message.text)
+        self.paper.write(fresh)
+
+    def _todo_write(self, call: ToolCall) -> None:
+        if call.status == ToolCall.Status.SUCCEEDED:
+            self._list(self.panel)
+        elif call.status in ENDED:
+            self._call(call)
+
+    def _list(self, panel: TodoPanel | None) -> None:
+        items = [TodoItem.from_dict(item) for item in panel.items] if panel else []
+        profile = self.turn.conversation.profile
+        language = cast(Language, profile.language if profile else "en")
+        self.paper.gap()
+        # The focused policy's rendering has the count; the other two leave it out for the model's sake.
+        for line in TodoList("focused", items, language).render().splitlines():
+            if line:
+                self.paper.line(line, COLOUR_OF_ITEM.get(line[:3], ""))
+
+    def _call(self, call: ToolCall) -> None:
+        if call.status == ToolCall.Status.RUNNING:
+            self._head(call)
+        elif call.status in ENDED:
+            if self._open_call != call.pk:
+                self._head(call)
+            self._outcome(call)
+
+    def _head(self, call: ToolCall) -> None:
+        self._close_call()
+        self.paper.gap()
+        self.paper.write(call.name, "strong")
+        self.paper.write(f" {call.subject}".rstrip())
+        self._open_call = call.pk
+
+    def _outcome(self, call: ToolCall) -> None:
+        self._open_call = None
+        succeeded = call.status == ToolCall.Status.SUCCEEDED
+        words = [call.get_status_display()]
+        if call.seconds is not None:
+            words.append(_("%.1f s") % call.seconds)
+        self.paper.write(f" ({', '.join(words)})", "quiet" if succeeded else "fault")
+        self.paper.end_line()
+        self._output(call.output.strip("\n").splitlines())
+
+    def _output(self, lines: list[str]) -> None:
+        for line in lines[:OUTPUT_LINES]:
+            cut = line if len(line) <= OUTPUT_WIDTH else f"{line[: OUTPUT_WIDTH - 1]}…"
+            self.paper.line(f"    {cut}".rstrip(), "quiet")
+        if more := len(lines) - OUTPUT_LINES if len(lines) > OUTPUT_LINES else 0:
+            self.paper.line(
+                "    " + ngettext("… %d more line", "… %d more lines", more) % more,
+                "quiet",
+            )
+
+    def _close_call(self) -> None:
+        """A call that never came to its outcome here, because the turn was stopped."""
+        if self._open_call is not None:
+            self._open_call = None
+            self.paper.write(f" ({_('Stopped')})", "quiet")
+            self.paper.end_line()
