@@ -1,20 +1,34 @@
 // Keeps the end of the transcript in view, but only for a person who is there.
 addEventListener("DOMContentLoaded", () => {
   const view = document.getElementById("scroll");
+  const button = document.getElementById("to-end");
   if (!view) return;
   let following = true;
-  const toEnd = () => {
+  let last = 0;
+  const away = () => view.scrollHeight - view.scrollTop - view.clientHeight;
+  const show = () => {
+    button.hidden = following || away() < 200;
+  };
+  const keep = () => {
     if (following) view.scrollTop = view.scrollHeight;
+    show();
+  };
+  const toEnd = () => {
+    following = true;
+    keep();
   };
   view.addEventListener("scroll", () => {
-    following = view.scrollHeight - view.scrollTop - view.clientHeight < 40;
+    // Only a move upwards is a wish to stay: text that came since the last move also makes the end far.
+    const up = view.scrollTop < last - 1;
+    if (up && away() > 2) following = false;
+    else if (!up && away() < 40) following = true;
+    last = view.scrollTop;
+    show();
   });
-  const sizes = new ResizeObserver(toEnd);
+  const sizes = new ResizeObserver(keep);
   sizes.observe(view);
   sizes.observe(document.getElementById("transcript"));
+  button.addEventListener("click", toEnd);
   // Whoever sends a message wants to see what comes of it.
-  document.addEventListener("htmx:ws:after:message:outgoing", () => {
-    following = true;
-    toEnd();
-  });
+  document.addEventListener("htmx:ws:after:message:outgoing", toEnd);
 });
