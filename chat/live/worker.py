@@ -1,0 +1,47 @@
+"""The worker that hears the doorbell, in a process of its own or beside the site."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from channels.layers import get_channel_layer
+from channels.routing import ChannelNameRouter
+from channels.worker import Worker
+
+from chat.live.agent_consumer import AgentConsumer, pool
+from chat.live.agents import Shell
+from chat.live.doorbell import AGENT_CHANNEL
+
+log = logging.getLogger(__name__)
+
+PAUSE = 1.0  # seconds before a channel layer in trouble is asked again
+
+
+class AgentWorker(Worker):  # type: ignore[misc] # Channels has no types
+    """Channels' worker on the agent channel; tells the consumer that it is open, and outlives outages."""
+
+    def __init__(self) -> None:
+        application = ChannelNameRouter({AGENT_CHANNEL: AgentConsumer.as_asgi()})
+        super().__init__(application, [AGENT_CHANNEL], get_channel_layer())
+
+    async def listener(self, channel: str) -> None:
+        """Hand the channel's messages to the consumer, for ever."""
+        # Not by way of the layer: what is sent before anybody listens is lost on Redis.
+        consumer = self.get_or_create_application_instance(channel, {"type": "channel", "channel": channel})
+        consumer.put_nowait({"type": "agent.open"})
+        while True:
+            try:
+                await super().listener(channel)
+            except Exception as error:  # turns are found in the database meanwhile
+                log.warning("the channel layer does not answer: %r", error)
+            await asyncio.sleep(PAUSE)
+
+
+async def work() -> None:
+    """Take turns until cancelled; whoever cancels this closes the pool first."""
+    await Shell.find_out()
+    # Half a second to import; paid here, and not by the first person who asks something.
+    await asyncio.to_thread(__import__, "chat.agent.model.chat_model")
+    pool().open()
+    await AgentWorker().arun()

@@ -1,0 +1,48 @@
+"""`manage.py doctor`: what works here, and the cure for what does not."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from django.core.management.base import BaseCommand
+
+from chat.live.agents import close_models
+from chat.management.checks.channel_layer import channel_layer
+from chat.management.checks.data_folder import data_folder
+from chat.management.checks.database import database
+from chat.management.checks.finding import Finding
+from chat.management.checks.model import model
+from chat.management.checks.sandbox import sandbox
+
+
+class Command(BaseCommand):
+    help = "Check data folder, database, channel layer, model and sandbox; one line each, with the cure."
+    # Django would stop at the first fault that its own checks find; here each is a line.
+    requires_system_checks = []
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        well = True
+        with asyncio.Runner() as runner:
+            for finding in self._findings(runner):
+                self.stdout.write(str(finding), None if finding.well else self.style.ERROR)
+                self.stdout.flush()
+                well = well and finding.well
+        if not well:
+            sys.exit(1)
+
+    def _findings(self, runner: asyncio.Runner) -> Iterator[Finding]:
+        yield data_folder()
+        yield database()
+        yield runner.run(channel_layer())
+        yield runner.run(sandbox())
+        yield from runner.run(_asked())
+
+
+async def _asked() -> list[Finding]:
+    try:
+        return await model()
+    finally:
+        await close_models()

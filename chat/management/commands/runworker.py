@@ -1,0 +1,47 @@
+"""`manage.py runworker agent`: an agent worker in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from chat.live.agent_consumer import close_pool
+from chat.live.agents import close_models
+from chat.live.doorbell import AGENT_CHANNEL, answers
+from chat.live.worker import work
+
+
+class Command(BaseCommand):
+    help = "Take turns, on this machine or another one than the site's, until told to stop."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("channel", choices=[AGENT_CHANNEL], help="what the worker listens on")
+
+    def handle(self, *args: Any, channel: str, **options: Any) -> None:
+        if not settings.REDIS_URL:
+            raise CommandError(
+                "runworker needs REDIS_URL: without it the channel layer is in memory and reaches no other "
+                "process. A single machine needs no runworker, for `serve` has a worker inside."
+            )
+        asyncio.run(self._work(channel))
+
+    async def _work(self, channel: str) -> None:
+        if not await answers():
+            raise CommandError("Redis does not answer. Check that it runs and that REDIS_URL is right.")
+        stop = asyncio.Event()
+        for told in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(told, stop.set)
+        working = asyncio.create_task(work())
+        waiting = asyncio.create_task(stop.wait())
+        self.stdout.write(f"Taking turns from {channel!r}, {settings.MAX_TURNS} at a time. Ctrl-C stops.")
+        self.stdout.flush()
+        done, _ = await asyncio.wait([working, waiting], return_when=asyncio.FIRST_COMPLETED)
+        await close_pool()
+        if working in done:
+            working.result()
+        working.cancel()
+        await close_models()
