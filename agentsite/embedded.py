@@ -11,7 +11,7 @@ from typing import Any
 from channels.layers import get_channel_layer
 from channels.worker import Worker
 
-from chat.live.agent_consumer import pool
+from chat.live.agent_consumer import close_pool, pool
 from chat.live.agents import Shell
 from chat.live.doorbell import AGENT_CHANNEL
 
@@ -58,7 +58,7 @@ class EmbeddedWorker:
         await Worker(self.application, [AGENT_CHANNEL], get_channel_layer()).arun()
 
     async def _drain(self) -> None:
-        await pool().drain()
+        await close_pool()
         if self.task:
             self.task.cancel()
 

@@ -92,8 +92,23 @@ class Reply:
     type: ClassVar[str] = "reply"
     text: str
     reasoning: str
-    calls: tuple[ToolCall, ...]
-    finish_reason: str
+    calls: tuple[ToolCall, ...] = ()
+    finish_reason: str = ""
+
+    def as_message(self) -> dict[str, Any]:
+        """The reply in the chat-completions form, as it goes back to the model."""
+        if not self.calls:
+            return {"role": "assistant", "content": self.text}
+        calls = [
+            {
+                **call.extra,
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments or "{}"},
+            }
+            for call in self.calls
+        ]
+        return {"role": "assistant", "content": self.text or None, "tool_calls": calls}
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ class TurnRun:
         async with aclosing(self._ask()) as events:
             async for event in events:
                 yield event
-        self.messages.append(_assistant_message(self.reply))
+        self.messages.append(self.reply.as_message())
         if self.reply.calls:
             async with aclosing(self._act()) as events:
                 async for event in events:
@@ -229,22 +229,6 @@ class TurnRun:
     def _end(self, reason: EndReason, sentence: str = "") -> End:
         text = self.reply.text
         return End(reason, text, sentence, self.todos.items, self.usage, self.budget.steps)
-
-
-def _assistant_message(reply: Reply) -> dict[str, Any]:
-    """The reply in the chat-completions form."""
-    if not reply.calls:
-        return {"role": "assistant", "content": reply.text}
-    calls = [
-        {
-            **call.extra,
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments or "{}"},
-        }
-        for call in reply.calls
-    ]
-    return {"role": "assistant", "content": reply.text or None, "tool_calls": calls}
 
 
 def _first_of_the_latest_results(messages: Sequence[dict[str, Any]]) -> dict[str, Any] | None:

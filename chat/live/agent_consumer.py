@@ -23,6 +23,14 @@ def pool() -> Pool:
     return _pool
 
 
+async def close_pool() -> None:
+    """End what this process works on; a later call of `pool` begins anew."""
+    global _pool
+    if _pool is not None:
+        await _pool.drain()
+        _pool = None
+
+
 class AgentConsumer(AsyncConsumer):
     """Hears that turns wait, are to be stopped, or are to be shown."""
 

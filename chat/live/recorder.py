@@ -48,6 +48,7 @@ class Recorder:
         self.turn = turn
         self.message: Message | None = None
         self.calls: dict[str, ToolCall] = {}
+        self.listed: list[dict[str, str]] = []
         self.saved_at = 0.0
 
     def absorbs(self, event: Event) -> bool:
@@ -135,7 +136,11 @@ class Recorder:
     def _draft(self, items: tuple[TodoItem, ...] | None) -> list[Change]:
         if items is None:
             return [PanelChanged(panel_of(self.turn.conversation))]
-        return [PanelChanged(panel(self.turn, [item.as_dict() for item in items]))]
+        # What the draft has not reached yet stays in view, or the list would shrink at every rewrite.
+        drafted = [item.as_dict() for item in items]
+        reached = {item.id for item in items}
+        rest = [item for item in self.listed[len(drafted) :] if item["id"] not in reached]
+        return [PanelChanged(panel(self.turn, [*drafted, *rest]))]
 
     def _notice(self, sentence: str) -> list[Change]:
         if self.turn.sentence == sentence:
@@ -186,6 +191,7 @@ class Recorder:
             policy=self.turn.conversation.policy,
             items=[{name: clean(value) for name, value in item.as_dict().items()} for item in items],
         )
+        self.listed = revision.items
         return [PanelChanged(panel(self.turn, revision.items))]
 
     def _end_call(self, ended: ToolCallEnded) -> list[Change]:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
 
-from chat.agent.todo import TodoItem, enclosed
+from chat.agent import Reply, TodoItem
+from chat.agent import ToolCall as CallRequest
+from chat.agent.todo import enclosed
 from chat.models import Message, TodoRevision, ToolCall, Turn
 
 ChatMessage = dict[str, Any]
@@ -58,24 +60,13 @@ def _turn_messages(turn: Turn) -> Iterator[ChatMessage]:
         calls = [row for row in rows if isinstance(row, ToolCall)]
         text = "".join(row.text for row in rows if isinstance(row, Message))
         if text or calls:
-            yield _assistant(text, calls)
+            yield Reply(text, "", tuple(map(_request, calls))).as_message()
         results = [_result(call) for call in calls]
     yield from results
 
 
-def _assistant(text: str, calls: list[ToolCall]) -> ChatMessage:
-    message: ChatMessage = {"role": "assistant", "content": text or None}
-    if calls:
-        message["tool_calls"] = [
-            {
-                **call.extra,
-                "id": call.wire_id,
-                "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments or "{}"},
-            }
-            for call in calls
-        ]
-    return message
+def _request(call: ToolCall) -> CallRequest:
+    return CallRequest(call.wire_id, call.name, call.arguments, call.extra)
 
 
 def _result(call: ToolCall) -> ChatMessage:

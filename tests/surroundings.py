@@ -1,0 +1,15 @@
+"""Loaded before the settings: tests have surroundings of their own, and never a developer's key or data."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+OWN = ["OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "DATABASE_URL", "REDIS_URL", "LANGUAGE_CODE"]
+OWN += ["ALLOWED_HOSTS", "SECRET_KEY", "BIND", "PORT", "SANDBOX", "TRUSTED_ORIGINS", "TRUST_PROXY", "DEBUG"]
+
+for name in OWN:
+    os.environ.pop(name, None)
+os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="agentsite-tests-")
+os.environ["DEMO_PACE"] = "0"
+atexit.register(shutil.rmtree, os.environ["DATA_DIR"], ignore_errors=True)
