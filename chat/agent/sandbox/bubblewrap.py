@@ -50,6 +50,11 @@ _FILES = {
 }
 
 
+READY = b"\0"
+"""What the process prints when all is prepared; it starts the command when it then reads a line."""
+_GATE = """printf '\\0' && read -r go && exec /bin/bash -c "$1" < /dev/null"""
+
+
 @dataclass(frozen=True)
 class Invocation:
     """A process to start: its words, where to start it, what it inherits, and where it reports."""
@@ -89,7 +94,7 @@ def invocation(command: str, workspace: int, seconds: float, limits: SandboxLimi
             "--json-status-fd",
             f"{status}",
         ]
-        words += ["--", "prlimit", *limits.prlimit(seconds), "--", "/bin/bash", "-c", command]
+        words += ["--", "prlimit", *limits.prlimit(seconds), "--", "/bin/sh", "-c", _GATE, "sh", command]
         descriptors = [*files.values(), status, filter_, arguments]
         if "--bind-fd" in bound:  # bubblewrap closes it; left open inside, it would be a way out
             descriptors.append(workspace)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
 from contextlib import suppress
+from pathlib import Path
 
-from chat.agent.sandbox.bubblewrap import Invocation
+from chat.agent.sandbox.bubblewrap import READY, Invocation
 from chat.agent.sandbox.diagnosis import SandboxError
 from chat.agent.sandbox.launch import ENVIRONMENT
 from chat.agent.sandbox.output import Output
@@ -17,24 +19,24 @@ _CHUNK = 64 * 1024
 
 
 class Process:
-    """Started on creation, on the event loop's own thread: bubblewrap dies with the *thread* that started it.
+    """Started on creation, on the loop's thread: bubblewrap dies with the *thread* that starts it.
 
-    `finished` is done when the process is reaped and nobody holds its output open any more.
+    The command waits inside, behind bubblewrap's preparations, until it is told to go: bubblewrap ties the
+    sandbox's life to this process's at the very end of them, so a server that dies earlier must not leave a
+    command behind. `finished` is done when the process is reaped and nobody holds its output open any more.
     """
 
     def __init__(self, call: Invocation, output: Output, most_output: int) -> None:
         self.flooded = False
+        self.ready = False
+        """Whether the command was started: bubblewrap did its part."""
+        self.preparing = b""
+        """What was printed before that."""
+        self._status = call.status
         self._output, self._most_output = output, most_output
         self._loop = asyncio.get_running_loop()
         self.finished: asyncio.Future[None] = self._loop.create_future()
-        self._pipe, writing = os.pipe()
-        try:
-            self._process = _start(call, writing)
-        except OSError as error:
-            os.close(self._pipe)
-            raise SandboxError(f"The command could not be started: {error.strerror}.") from error
-        finally:
-            os.close(writing)
+        self._process, self._go, self._pipe = _start(call)
         self._handle = os.pidfd_open(self._process.pid)
         self._open = {self._pipe, self._handle}
         self._loop.add_reader(self._pipe, self._read)
@@ -50,21 +52,27 @@ class Process:
         code = int(self._process.returncode)
         return code if code >= 0 else 128 - code
 
-    @property
-    def was_killed(self) -> bool:
-        """Whether the outermost process itself was ended by a signal."""
-        return bool(self._process.returncode < 0)
-
     def kill(self) -> None:
-        """End the process group at once; the sandbox's process namespace dies with it, and all in there."""
+        """End everything at once: the process group, and process 1 of the sandbox's process namespace.
+
+        While bubblewrap prepares, that one has left the group but would not yet die with its parent.
+        """
+        if self.finished.done():
+            return
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+        first = _first_process(self._status)
+        if first:
+            with suppress(ProcessLookupError):
+                os.kill(first, signal.SIGKILL)
 
     def _read(self) -> None:
         data = os.read(self._pipe, _CHUNK)
         if not data:
             self._close(self._pipe)
+        elif not self.ready:
+            self._prepare(data)
         elif (
             not self.flooded
         ):  # what still comes after the kill is read and dropped, or the pipe would never end
@@ -72,6 +80,13 @@ class Process:
             if self._output.total > self._most_output:
                 self.flooded = True
                 self.kill()
+
+    def _prepare(self, data: bytes) -> None:
+        self.preparing += data
+        if self.preparing.endswith(READY):
+            self.ready = True
+            with suppress(BrokenPipeError):
+                os.write(self._go, b"\n")
 
     def _reap(self) -> None:
         if self._process.poll() is not None:
@@ -82,17 +97,46 @@ class Process:
         os.close(descriptor)
         self._open.discard(descriptor)
         if not self._open and not self.finished.done():
+            os.close(self._go)
             self.finished.set_result(None)
 
 
-def _start(call: Invocation, output: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603
-        call.words,
-        cwd=call.folder,
-        env=ENVIRONMENT,
-        stdin=subprocess.DEVNULL,
-        stdout=output,
-        stderr=output,
-        pass_fds=call.descriptors,
-        start_new_session=True,
-    )
+def _start(call: Invocation) -> tuple[subprocess.Popen[bytes], int, int]:
+    """The process, and this side's ends of its input and its output."""
+    waiting, go = os.pipe()
+    reading, writing = os.pipe()
+    try:
+        process = subprocess.Popen(  # noqa: S603
+            call.words,
+            cwd=call.folder,
+            env=ENVIRONMENT,
+            stdin=waiting,
+            stdout=writing,
+            stderr=writing,
+            pass_fds=call.descriptors,
+            start_new_session=True,
+        )
+    except OSError as error:
+        os.close(go)
+        os.close(reading)
+        raise SandboxError(f"The command could not be started: {error.strerror}.") from error
+    finally:
+        os.close(waiting)
+        os.close(writing)
+    return process, go, reading
+
+
+def _first_process(status: int) -> int | None:
+    """Process 1 of the sandbox, by its number out here, once bubblewrap has told it and while it lives."""
+    told = os.pread(status, 4096, 0).partition(b"\n")[0]
+    if not told:
+        return None
+    number = int(json.loads(told)["child-pid"])
+    try:
+        lines = Path(f"/proc/{number}/status").read_text().splitlines()
+    except OSError:
+        return None
+    numbers = next((line.split()[1:] for line in lines if line.startswith("NSpid:")), [])
+    return (
+        number if len(numbers) > 1 and numbers[-1] == "1" else None
+    )  # else another process has the number now

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from chat.agent.sandbox.diagnosis import SandboxError, explain
 from chat.agent.sandbox.limits import SandboxLimits
 from chat.agent.sandbox.output import Output
 from chat.agent.sandbox.process import Process
-from chat.agent.sandbox.watch import Usage, memory_of, usage
+from chat.agent.sandbox.watch import Usage, memory_over, usage
 from chat.agent.workspace import Workspace
 
 _COMMAND_LIMIT = 100 * 1024  # the kernel takes 128 KiB in one word
@@ -80,12 +79,8 @@ class Sandbox:
         with workspace.opened() as folder, invocation(command, folder, seconds, limits) as call:
             process = Process(call, output, limits.output_total)
             ended = await self._end(process, workspace, seconds)
-            if (
-                ended is Ended.EXIT
-                and not process.was_killed
-                and b'"exit-code"' not in os.pread(call.status, 4096, 0)
-            ):
-                raise SandboxError(explain(output.text()))
+            if ended is Ended.EXIT and not process.ready:
+                raise SandboxError(explain(process.preparing.decode(errors="replace")))
         note = self._note(ended, process.exit_code, seconds)
         return Outcome(output.text(), process.exit_code, ended, time.monotonic() - started, note)
 
@@ -109,7 +104,7 @@ class Sandbox:
         pause = _FIRST_LOOK
         while True:
             await asyncio.sleep(pause)
-            if await asyncio.to_thread(memory_of, process.pid) > self.limits.memory:
+            if await asyncio.to_thread(memory_over, process.pid, self.limits.memory):
                 return Ended.MEMORY
             started = time.monotonic()
             now = await asyncio.to_thread(_usage, workspace)

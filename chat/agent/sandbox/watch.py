@@ -10,6 +10,8 @@ from pathlib import Path
 
 from chat.agent.beneath import open_beneath
 
+_DEEPEST = 3500  # characters of a path; 4096 are the system's limit
+_ENDLESS = 10**9
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -27,9 +29,14 @@ class Usage:
         )
 
 
-def memory_of(pid: int) -> int:
-    """Bytes of memory that a process and all its descendants hold; what they share counts once for each."""
-    return sum(_resident(each) for each in _family(pid))
+def memory_over(pid: int, most: int) -> bool:
+    """Whether a process and all its descendants hold more than `most` bytes of memory.
+
+    The exact count, in which what processes share counts once, is slow; it is taken only when the quick one,
+    in which it counts for each, is over.
+    """
+    family = list(_family(pid))
+    return sum(map(_resident, family)) > most and sum(map(_share, family)) > most
 
 
 def _family(pid: int) -> Iterator[int]:
@@ -52,8 +59,19 @@ def _resident(pid: int) -> int:
         return 0
 
 
+def _share(pid: int) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except OSError:
+        return _resident(pid)
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
+
+
 def usage(folder: int) -> Usage:
-    """What is in the folder behind a descriptor; symbolic links are not followed."""
+    """What is in the folder behind a descriptor; symbolic links are not followed.
+
+    Folders nested deeper than the system takes in a path cannot be counted, and count as no end of files.
+    """
     size = files = 0
     waiting = ["."]
     while waiting:
@@ -62,6 +80,7 @@ def usage(folder: int) -> Usage:
             files += 1
             size += status.st_blocks * 512
             if stat.S_ISDIR(status.st_mode):
+                files += _ENDLESS if len(path) > _DEEPEST else 0
                 waiting.append(f"{path}/{name}")
     return Usage(size, files)
 
@@ -70,7 +89,7 @@ def _entries(folder: int, path: str) -> list[tuple[str, os.stat_result]]:
     try:
         opened = open_beneath(folder, path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
-        return []  # gone meanwhile, or nested deeper than a path can say
+        return []  # gone meanwhile, or not to be entered
     try:
         with os.scandir(opened) as entries:
             return list(_present(entries))

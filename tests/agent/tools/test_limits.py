@@ -55,6 +55,12 @@ def test_memory_of_all_together_and_shared(server: Server) -> None:
     assert outcome.seconds < 8
 
 
+def test_memory_that_processes_share_counts_once(server: Server) -> None:
+    fork = "import os, time; held = b'x' * (120 << 20); [os.fork() or time.sleep(1) or os._exit(0) for n in 'abcd']"
+    outcome = server.bash(f"python3 -c {shlex.quote(fork)}; sleep 1", memory=300 * MIB)
+    assert outcome.ok
+
+
 def test_address_space(server: Server) -> None:
     reserve = "import mmap; mmap.mmap(-1, 9 << 30)"
     assert "Cannot allocate memory" in server.bash(f"python3 -c {shlex.quote(reserve)}").output
@@ -101,6 +107,12 @@ def test_a_full_disk(server: Server) -> None:
 def test_too_many_files(server: Server) -> None:
     flood = "n=0; while :; do mkdir $n; : > $n/file; n=$((n+1)); done"
     assert server.bash(flood, workspace_files=50).ended is Ended.DISK
+
+
+def test_files_nested_too_deep_to_count(server: Server) -> None:
+    nest = "import os, time\nfor n in range(3000): os.mkdir('deep'); os.chdir('deep')\ntime.sleep(9)"
+    assert server.bash(f"python3 -c {shlex.quote(nest)}").ended is Ended.DISK
+    server.bash("rm -r deep")
 
 
 def test_a_command_that_frees_a_full_disk_may_go_on(server: Server) -> None:

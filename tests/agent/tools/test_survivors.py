@@ -33,11 +33,10 @@ def _alive(mark: str) -> list[str]:
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
+            if mark.encode() in (folder / "cmdline").read_bytes():
+                found.append(folder.name)
         except OSError:
             continue
-        if mark.encode() in words:
-            found.append(folder.name)
     return found
 
 
@@ -111,6 +110,37 @@ def test_stopped_again_while_it_is_being_stopped(server: Server) -> None:
         await _childless()
 
     server.run(scenario)
+    assert _gone(mark)
+
+
+def test_stopped_at_any_moment_of_its_start(server: Server) -> None:
+    """For some milliseconds process 1 inside has left the group and would not yet die with its parent."""
+    mark = _mark()
+
+    async def scenario() -> None:
+        for moment in range(40):
+            command = f"setsid sleep {mark} & sleep {mark}"
+            work = asyncio.create_task(Sandbox().run(command, server.workspace))
+            await asyncio.sleep(moment / 1600)
+            work.cancel()
+            async with asyncio.timeout(5):
+                await asyncio.wait([work])
+
+    server.run(scenario)
+    assert _gone(mark)
+
+
+def test_killed_at_any_moment_of_its_start(workspace: Workspace) -> None:
+    mark = _mark()
+    command = f"setsid sleep {mark} & sleep {mark}"
+    for moment in range(20):
+        child = os.fork()
+        if child == 0:
+            asyncio.run(Sandbox().run(command, workspace))
+            os._exit(1)
+        time.sleep(moment / 500)
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
     assert _gone(mark)
 
 
