@@ -224,7 +224,11 @@ class TurnRun:
         return events
 
     def _sentence(self, error: ModelError) -> str:
-        return phrase(self.language, f"model.{error.kind}", **error.values)
+        try:
+            return phrase(self.language, f"model.{error.kind}", **error.values)
+        except KeyError:  # a model of one's own may have kinds of its own
+            detail = f"{error.kind}: {error.values.get('detail', '')}"
+            return phrase(self.language, "model.crashed", detail=detail)
 
     def _end(self, reason: EndReason, sentence: str = "") -> End:
         text = self.reply.text

@@ -17,7 +17,7 @@ from chat.agent.events import Reasoning, Text, Usage
 from chat.agent.model import Delta, Finish, ModelError, ToolCallDelta
 from chat.agent.model.chat_model import ChatModel
 from chat.demo.chunks import chunk, sse
-from chat.demo.reply import Reply
+from chat.demo.reply import Reply, Request
 from tests.agent.turns import HELLO
 from tests.model_server import ScriptedModel, listening
 
@@ -114,7 +114,12 @@ async def test_an_option_can_take_the_place_of_a_parameter_of_ours(
 
 async def test_the_key_goes_along(ask: Ask, model_server: ScriptedModel) -> None:
     seen: list[str] = []
-    model_server.answer = lambda request: seen.append(request.headers["authorization"]) or Reply("a")
+
+    def answer(request: Request) -> Reply:
+        seen.append(request.headers["authorization"])
+        return Reply("a")
+
+    model_server.answer = answer
     await ask(Reply())
     assert seen == ["Bearer sk-secret"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -22,7 +23,7 @@ def test_the_maximum_can_be_changed_and_the_refusal_names_it() -> None:
 
 
 @pytest.mark.parametrize("change", [{"max_items": 0}, {"remind_after": 0}])
-def test_a_policy_without_room_is_refused(change: dict[str, int]) -> None:
+def test_a_policy_without_room_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="room for one item"):
         replace(POLICIES["focused"], **change)
 

@@ -1,0 +1,125 @@
+"""A call of the model is tried again where that may help, and only while nothing of a reply was shown."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from chat.agent import Retry, Retrying, TodoDraft
+from chat.demo.chunks import chunk, sse
+from chat.demo.reply import Reply
+from tests.agent.conftest import MakeAgent
+from tests.agent.turns import PLAN, end, of, told
+from tests.model_server import ScriptedModel, listening
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 504, 529])
+async def test_a_passing_fault_is_tried_again(
+    make_agent: MakeAgent, model_server: ScriptedModel, status: int
+) -> None:
+    model_server.script(Reply(status=status), Reply(status=status), Reply("there"))
+    events = await told(make_agent())
+    assert end(events).text == "there"
+    retries = of(Retrying, events)
+    assert [retry.attempt for retry in retries] == [1, 2]
+    assert f"(HTTP {status})" in retries[0].reason
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 422])
+async def test_a_lasting_fault_is_not(
+    make_agent: MakeAgent, model_server: ScriptedModel, status: int
+) -> None:
+    model_server.script(Reply(status=status))
+    events = await told(make_agent())
+    assert end(events).reason == "failed"
+    assert of(Retrying, events) == []
+    assert len(model_server.requests) == 1
+
+
+async def test_a_refused_connection_is_tried_again(make_agent: MakeAgent) -> None:
+    with closing(listening()) as taken:
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+    events = await told(make_agent(base_url=address))
+    assert len(of(Retrying, events)) == 2
+    assert end(events).reason == "failed"
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        Reply(raw=[]),
+        Reply("abc", cut_after=1),
+        Reply("abc", cut_after=1, broken=True),
+        Reply(tool_calls=[("look", {"at": 1})], cut_after=2),
+    ],
+)
+async def test_a_stream_that_ends_before_anything_was_shown_is_tried_again(
+    make_agent: MakeAgent, model_server: ScriptedModel, nothing: Reply
+) -> None:
+    model_server.script(nothing, Reply("there"))
+    events = await told(make_agent())
+    assert end(events).text == "there"
+    assert len(of(Retrying, events)) == 1
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [Reply("abc", cut_after=2), Reply("abc", "hm", cut_after=2), Reply("abc", cut_after=2, broken=True)],
+)
+async def test_a_stream_that_was_shown_is_not(
+    make_agent: MakeAgent, model_server: ScriptedModel, shown: Reply
+) -> None:
+    model_server.script(shown)
+    events = await told(make_agent())
+    assert (end(events).reason, of(Retrying, events)) == ("failed", [])
+    assert len(model_server.requests) == 1
+
+
+async def test_a_draft_counts_as_shown_and_is_undone(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply(tool_calls=[("TodoWrite", PLAN)], cut_after=8))
+    events = await told(make_agent())
+    assert of(TodoDraft, events)[-1] == TodoDraft(None)
+    assert len(of(TodoDraft, events)) > 1
+    assert (end(events).reason, of(Retrying, events)) == ("failed", [])
+
+
+async def test_an_error_in_mid_stream_is_not_tried_again(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply(raw=sse(chunk({"role": "assistant"}), {"error": {"message": "no"}})))
+    events = await told(make_agent())
+    assert (end(events).reason, of(Retrying, events)) == ("failed", [])
+
+
+async def test_as_often_as_the_agent_is_told(make_agent: MakeAgent, model_server: ScriptedModel) -> None:
+    model_server.script(*[Reply(status=503)] * 9)
+    assert end(await told(make_agent(retry=Retry(attempts=5, first_delay=0)))).reason == "failed"
+    assert len(model_server.requests) == 5
+    assert end(await told(make_agent(retry=Retry(attempts=1)))).reason == "failed"
+    assert len(model_server.requests) == 6
+
+
+async def test_the_wait_is_the_one_that_the_endpoint_asks_for(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply(status=429, headers={"Retry-After": "0.05"}), Reply("there"))
+    events = await told(make_agent(retry=Retry(first_delay=30)))
+    assert [retry.seconds for retry in of(Retrying, events)] == [0.05]
+    assert end(events).text == "there"
+
+
+def test_the_wait_doubles_with_a_little_chance_in_it() -> None:
+    retry = Retry(first_delay=1, max_delay=60)
+    for attempt, middle in ((1, 1), (2, 2), (3, 4), (4, 8)):
+        waits = {retry.delay(attempt, None) for _ in range(50)}
+        assert all(middle * 0.75 <= wait <= middle * 1.25 for wait in waits)
+        assert len(waits) > 1
+
+
+@pytest.mark.parametrize(("asked", "wait"), [(0, 0), (7, 7), (3600, 60), (float("inf"), 60)])
+def test_the_wait_never_passes_the_longest(asked: float, wait: float) -> None:
+    assert Retry(max_delay=60).delay(1, asked) == wait
+    assert Retry(first_delay=10, max_delay=12).delay(5, None) == 12
