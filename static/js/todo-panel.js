@@ -1,4 +1,5 @@
-// A person's own fold of the todo panel is kept for its turn and phase, also over a reload.
+// A person's own fold of the todo panel is kept for its turn and phase, also over a reload; in a list that is
+// longer than the panel, the item that is worked on stays in view.
 {
   const key = (panel) => `todo-panel ${panel.dataset.turn} ${panel.dataset.phase}`;
   const panelIn = (root) => root.querySelector?.("#todo-panel");
@@ -13,10 +14,23 @@
     const kept = panel && sessionStorage.getItem(key(panel));
     if (kept) panel.open = kept === "unfolded";
   };
+
+  const reveal = (slot) => {
+    const item = slot.querySelector(".todo[data-status='in_progress']");
+    const list = item?.parentElement;
+    if (!list || list.scrollHeight <= list.clientHeight) return;
+    const above = item.offsetTop - list.offsetTop;
+    const seen = above >= list.scrollTop && above + item.offsetHeight <= list.scrollTop + list.clientHeight;
+    if (!seen) list.scrollTop = above - (list.clientHeight - item.offsetHeight) / 2;
+  };
+
   addEventListener("DOMContentLoaded", () => {
     const slot = document.getElementById("todo-slot");
     if (!slot) return;
     restore(panelIn(slot));
     new MutationObserver(() => restore(panelIn(slot))).observe(slot, { childList: true });
+    const looked = { subtree: true, childList: true, attributeFilter: ["data-status"] };
+    new MutationObserver(() => reveal(slot)).observe(slot, looked);
+    slot.addEventListener("toggle", () => reveal(slot), true);
   });
 }
