@@ -56,7 +56,9 @@ def test_memory_of_all_together_and_shared(server: Server) -> None:
 
 
 def test_memory_that_processes_share_counts_once(server: Server) -> None:
-    fork = "import os, time; held = b'x' * (120 << 20); [os.fork() or time.sleep(1) or os._exit(0) for n in 'abcd']"
+    fork = (
+        "import os, time; x = b'x' * (120 << 20); [os.fork() or time.sleep(1) or os._exit(0) for n in 'abcd']"
+    )
     outcome = server.bash(f"python3 -c {shlex.quote(fork)}; sleep 1", memory=300 * MIB)
     assert outcome.ok
 
