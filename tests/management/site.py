@@ -1,0 +1,135 @@
+"""The project's commands, run as a person runs them: each a process of its own, on the test's database."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import signal
+import subprocess
+import sys
+import termios
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.db import connection
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 30.0  # seconds that anything may take on a busy machine
+
+
+class Site:
+    """Settings for `manage.py`, as environment variables; `settings` may be changed between commands."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.settings = {
+            "DATA_DIR": str(folder),
+            "DATABASE_URL": f"sqlite:///{connection.settings_dict['NAME']}",
+            "PORT": "8123",
+            "DEMO_PACE": "0",
+            "TERM": "xterm",
+        }
+        self.processes: list[Process] = []
+
+    def run(self, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        """A command to its end, with `given` as its input."""
+        return subprocess.run(
+            self._command(words),
+            input=given,
+            env=self._environment(),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE * 2,
+        )
+
+    def start(self, *words: str, terminal: bool = False) -> Process:
+        """A command that goes on by itself; in a `terminal` of its own, or with pipes."""
+        self.processes.append(Process(self._command(words), self._environment(), terminal))
+        return self.processes[-1]
+
+    def close(self) -> None:
+        for process in self.processes:
+            process.close()
+
+    def _command(self, words: tuple[str, ...]) -> list[str]:
+        return [sys.executable, "manage.py", *words]
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, **self.settings}
+
+
+class Process:
+    """A running command: what it has written so far, and a way to write to it."""
+
+    def __init__(self, command: list[str], environment: dict[str, str], terminal: bool) -> None:
+        self.written = ""
+        ours, theirs = pty.openpty() if terminal else (None, subprocess.PIPE)
+        self.popen = subprocess.Popen(
+            command,
+            env=environment,
+            cwd=ROOT,
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs if terminal else subprocess.STDOUT,
+            start_new_session=True,
+            preexec_fn=_take_terminal if terminal else None,
+        )
+        if ours is not None:
+            os.close(theirs)
+        self.out = ours if ours is not None else self.popen.stdout.fileno()  # type: ignore[union-attr]
+        self.into = ours if ours is not None else self.popen.stdin.fileno()  # type: ignore[union-attr]
+        self.reading = threading.Thread(target=self._read, daemon=True)
+        self.reading.start()
+
+    def _read(self) -> None:
+        while True:
+            try:
+                piece = os.read(self.out, 65536)
+            except OSError:  # a terminal whose last user has gone
+                return
+            if not piece:
+                return
+            self.written += piece.decode(errors="replace")
+
+    def type(self, text: str) -> None:
+        """Write to it, as a person at the keyboard would."""
+        os.write(self.into, text.encode())
+
+    def leave(self) -> None:
+        """End its input."""
+        self.popen.stdin.close()  # type: ignore[union-attr]
+
+    def wait_for(self, text: str, times: int = 1) -> None:
+        """Return once it has written `text` so often."""
+        wait_until(lambda: self.written.count(text) >= times, lambda: f"no {text!r} in {self.written!r}")
+
+    def signal(self, number: signal.Signals) -> None:
+        self.popen.send_signal(number)
+
+    def ended(self) -> int:
+        """Its exit code, once it has ended and all that it wrote is read."""
+        code = self.popen.wait(PATIENCE)
+        self.reading.join(PATIENCE)
+        return code
+
+    def close(self) -> None:
+        if self.popen.poll() is None:
+            self.popen.kill()
+            self.popen.wait()
+
+
+def wait_until(ready: Callable[[], Any], describe: Callable[[], str] = lambda: "it did not happen") -> None:
+    """Return once `ready` says so; an AssertionError when that takes too long."""
+    deadline = time.monotonic() + PATIENCE
+    while not ready():
+        assert time.monotonic() < deadline, f"after {PATIENCE:.0f} s: {describe()}"
+        time.sleep(0.02)
+
+
+def _take_terminal() -> None:
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
