@@ -1,4 +1,4 @@
-"""The ASGI application: static files, pages, sockets, and the worker's channel."""
+"""The ASGI application: static files, pages, sockets, and a worker beside them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentsite.settings")
 pages = get_asgi_application()
 
 from channels.auth import AuthMiddlewareStack  # noqa: E402 (Django must be set up first)
-from channels.routing import ChannelNameRouter, ProtocolTypeRouter, URLRouter  # noqa: E402
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.urls import path  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
 from agentsite.embedded import EmbeddedWorker  # noqa: E402
-from chat.live.agent_consumer import AgentConsumer  # noqa: E402
 from chat.live.chat_consumer import ChatConsumer  # noqa: E402
-from chat.live.doorbell import AGENT_CHANNEL  # noqa: E402
 from chat.live.origin import SameOrigin  # noqa: E402
 
 sockets = URLRouter([path("ws/conversations/<uuid:conversation_id>/", ChatConsumer.as_asgi())])
@@ -28,7 +26,6 @@ router = ProtocolTypeRouter(
             pages, root=settings.STATIC_ROOT, prefix=settings.STATIC_URL, allow_all_origins=False
         ),
         "websocket": SameOrigin(AuthMiddlewareStack(sockets)),
-        "channel": ChannelNameRouter({AGENT_CHANNEL: AgentConsumer.as_asgi()}),
     }
 )
 application = EmbeddedWorker(router)

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from channels.layers import get_channel_layer
-from channels.worker import Worker
-
-from chat.live.agent_consumer import close_pool, pool
-from chat.live.agents import Shell
-from chat.live.doorbell import AGENT_CHANNEL
-
-log = logging.getLogger(__name__)
+from chat.live.agent_consumer import close_pool
+from chat.live.agents import close_models
+from chat.live.worker import work
 
 Application = Callable[..., Awaitable[Any]]
 
@@ -35,8 +29,7 @@ class EmbeddedWorker:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
             return
-        if scope["type"] != "channel":
-            self.start()
+        self.start()
         await self.application(scope, receive, send)
 
     def start(self) -> None:
@@ -44,28 +37,22 @@ class EmbeddedWorker:
         if self.task is not None and not self.task.done():
             return
         first = self.task is None
-        self.task = asyncio.get_running_loop().create_task(self._work())
+        self.task = asyncio.get_running_loop().create_task(work())
         reactor = sys.modules.get("twisted.internet.reactor")
         if first and reactor is not None and reactor.running:
             reactor.addSystemEventTrigger("before", "shutdown", self._drained_for_twisted)
 
-    async def _work(self) -> None:
-        await Shell.find_out()
-        # Half a second to import; paid here, and not by the first person who asks something.
-        await asyncio.to_thread(__import__, "chat.agent.model.chat_model")
-        pool().open()
-        await get_channel_layer().send(AGENT_CHANNEL, {"type": "agent.open"})
-        await Worker(self.application, [AGENT_CHANNEL], get_channel_layer()).arun()
-
-    async def _drain(self) -> None:
+    async def drain(self) -> None:
+        """End what runs and stop the worker."""
         await close_pool()
         if self.task:
             self.task.cancel()
+        await close_models()
 
     def _drained_for_twisted(self) -> Any:
         from twisted.internet.defer import Deferred
 
-        return Deferred.fromFuture(asyncio.ensure_future(self._drain()))
+        return Deferred.fromFuture(asyncio.ensure_future(self.drain()))
 
     async def _lifespan(self, receive: Any, send: Any) -> None:
         while True:
@@ -73,7 +60,7 @@ class EmbeddedWorker:
             if message["type"] == "lifespan.startup":
                 self.start()
             else:
-                await self._drain()
+                await self.drain()
             await send({"type": f"{message['type']}.complete"})
             if message["type"] == "lifespan.shutdown":
                 return

@@ -1,0 +1,86 @@
+"""The last frame of a turn is what the page renders, however the turn went and whoever watched."""
+
+from __future__ import annotations
+
+import threading
+
+from chat.demo.reply import Reply
+from tests.live.site import Site, article, panel
+from tests.model_server import ScriptedModel
+
+PLAN = [
+    {"content": "Look", "status": "completed", "activeForm": "Looking"},
+    {"content": "Write <b>it</b>", "status": "in_progress", "activeForm": "Writing <b>it</b>"},
+    {"content": "Check", "status": "pending", "activeForm": "Checking"},
+]
+TODO = Reply(text="I plan.", tool_calls=[("TodoWrite", {"items": PLAN})])
+WRITE = Reply(tool_calls=[("write_file", {"path": "a.txt", "content": "<script>"}), ("nonsense", {})])
+ANSWER = Reply(text="# Done\n\nWith *markup* & `code`:\n\n```python\nprint(1)\n```\n\n- a\n- b\n", piece=3)
+
+
+async def test_completed(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(TODO, WRITE, ANSWER)
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    turn = await site.turn(conversation)
+    page = await site.page(conversation)
+    assert turn.status == "completed"
+    assert tab.last_turn().strip() == article(page, turn)
+    assert tab.last_panel().strip() == panel(page)
+    assert "open" not in panel(page).split(">")[0], "the panel collapses with items unfinished"
+    assert 'data-done="1" data-total="3"' in panel(page)
+
+
+async def test_failed(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(TODO, Reply(status=401, body={"error": {"message": "Incorrect API key"}}))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    turn = await site.turn(conversation)
+    page = await site.page(conversation)
+    assert turn.status == "failed"
+    assert "Incorrect API key" in turn.sentence
+    assert tab.last_turn().strip() == article(page, turn)
+    assert tab.last_panel().strip() == panel(page)
+    assert "data-interrupted" in panel(page)
+    assert f"/turns/{turn.pk}/retry/" in article(page, turn)
+
+
+async def test_stopped(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(TODO, Reply(text="I go on and on and on", piece=4, stall_after=4))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until(lambda frame: "I go on" in frame)
+    assert await site.post(conversation, "stop") == 302
+    await tab.until_idle()
+    turn = await site.turn(conversation)
+    page = await site.page(conversation)
+    assert turn.status == "stopped"
+    assert tab.last_turn().strip() == article(page, turn)
+    assert tab.last_panel().strip() == panel(page)
+    assert "I go on" in article(page, turn), "what was said stays"
+    model_server.wait_for_disconnects(1)
+
+
+async def test_a_tab_that_joined_in_the_middle(site: Site, model_server: ScriptedModel) -> None:
+    gate = threading.Event()
+    text = "First paragraph.\n\nSecond paragraph.\n\nThird paragraph, long enough to be cut."
+    model_server.script(TODO, Reply(text=text, piece=5, stall_after=9, gate=gate))
+    conversation = await site.conversation()
+    first = await site.open(conversation)
+    await first.send("do it")
+    await first.until(lambda frame: "Second" in frame)
+    second = await site.open(conversation)
+    await second.until(lambda frame: "Second" in frame)
+    gate.set()
+    await first.until_idle()
+    await second.until_idle()
+    turn = await site.turn(conversation)
+    page = await site.page(conversation)
+    assert first.last_turn() == second.last_turn()
+    assert second.last_turn().strip() == article(page, turn)
+    assert second.last_panel().strip() == panel(page)

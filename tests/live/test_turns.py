@@ -1,0 +1,141 @@
+"""Turns from end to end: retry, the record as the model reads it, the panel over several turns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asgiref.sync import sync_to_async
+
+from chat.demo.reply import Reply
+from chat.models import Profile, Turn
+from tests.live.site import Site, panel, until
+from tests.model_server import ScriptedModel
+
+
+def todo(*states: str) -> Reply:
+    items = [
+        {"content": f"Item {n}", "status": state, "activeForm": f"Doing {n}"} for n, state in enumerate(states)
+    ]
+    return Reply(tool_calls=[("TodoWrite", {"items": items})])
+
+
+async def test_a_failed_turn_can_be_retried(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(Reply(status=400, body={"error": {"message": "no such thing"}}), Reply(text="Now."))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    failed = await site.turn(conversation)
+    assert await site.post(conversation, f"turns/{failed.pk}/retry") == 302
+    assert await site.post(conversation, f"turns/{failed.pk}/retry") == 302
+    await tab.until(lambda frame: f'id="turn-{failed.pk + 1}"' in frame)
+    await tab.until_idle()
+    retried = await site.turn(conversation)
+    assert (retried.pk, retried.status, retried.follows_id) == (failed.pk + 1, "completed", None)
+    asked = [message["role"] for message in model_server.requests[-1]["messages"]]
+    assert asked == ["system", "user"], "the attempt that came to nothing is not told to the model"
+
+
+async def test_a_retry_keeps_what_was_done(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(todo("in_progress"), Reply(status=400, body="{}"), Reply(text="Done."))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    failed = await site.turn(conversation)
+    await site.post(conversation, f"turns/{failed.pk}/retry")
+    await tab.until(lambda frame: f'id="turn-{failed.pk + 1}"' in frame)
+    await tab.until_idle()
+    asked = [message["role"] for message in model_server.requests[-1]["messages"]]
+    assert asked == ["system", "user", "assistant", "tool", "user"]
+
+
+async def test_what_was_sent_before_never_changes(site: Site, model_server: ScriptedModel) -> None:
+    """Each request begins with the one before it, over reminders and turns, so prompt caches stay warm."""
+    profile = await Profile.objects.acreate(title="Checklist", todo_policy="checklist")
+    look = [Reply(tool_calls=[("read_file", {"path": f"file-{n}"})]) for n in range(5)]
+    model_server.script(*look, Reply(text="One."), Reply(text="Two."))
+    conversation = await site.conversation()
+    conversation.profile = profile
+    await conversation.asave()
+    tab = await site.open(conversation)
+    await tab.send("first")
+    await tab.until_idle()
+    await tab.send("second")
+    await tab.until_idle()
+    sent = [request["messages"] for request in model_server.requests]
+    assert all(later[: len(sooner)] == sooner for sooner, later in zip(sent, sent[1:], strict=False))
+    assert len(sent[-1]) > len(sent[-2])
+    reminded = [message for message in sent[-1] if "Update your todos." in str(message["content"])]
+    assert [message["role"] for message in reminded] == ["tool"]
+
+
+async def test_the_panel_opens_again_with_fresh_data(site: Site, model_server: ScriptedModel) -> None:
+    """The typical scenario: the turn ends at 2/5 with a question, the next one opens the panel again."""
+    model_server.script(
+        todo("completed", "completed", "in_progress", "pending", "pending"),
+        Reply(text="Which version should I keep?"),
+        todo(*["completed"] * 5),
+        Reply(text="Done."),
+    )
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("refactor these five files")
+    await tab.until_idle()
+    first = await site.turn(conversation)
+    ended = panel(await site.page(conversation)).split(">")[0]
+    assert 'data-done="2" data-total="5"' in ended
+    assert not ended.endswith(" open")
+    assert "data-interrupted" not in tab.last_panel(), "a turn that completed cut nothing off"
+    await tab.send("keep the new version")
+    opened = await tab.until(lambda frame: f'data-turn="{first.pk + 1}" data-phase="working"' in frame)
+    assert " open>" in opened
+    await tab.until_idle()
+    assert 'data-done="5" data-total="5"' in panel(await site.page(conversation))
+
+
+async def test_the_panel_fills_while_the_list_is_still_written(site: Site, model_server: ScriptedModel) -> None:
+    reply = todo("in_progress", "pending", "pending")
+    model_server.script(Reply(tool_calls=reply.tool_calls, piece=8, delay=0.01), Reply(text="Done."))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    totals = [html.split('data-total="')[1][0] for at, _how, html in tab.partials() if "#todo-" in at and html]
+    assert totals == sorted(totals)
+    assert {"1", "3"} <= set(totals)
+
+
+async def test_a_refused_first_list_leaves_no_panel(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(todo("doing"), Reply(text="I give up."))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    page = await site.page(conversation)
+    assert panel(page) == ""
+    assert tab.last_panel() == ""
+    assert '<div class="todo-marker"' in page
+    assert 'data-status="failed"' in page
+    assert "Item 0: invalid status &#x27;doing&#x27;" in page
+
+
+async def test_a_queued_turn_is_stopped_at_once(site: Site, settings: Any) -> None:
+    conversation = await site.conversation()
+    await sync_to_async(conversation.start_turn)("do it", "7f3c1c1e-0000-4000-8000-000000000000")
+    assert await site.post(conversation, "stop") == 302
+    assert (await site.turn(conversation)).status == "stopped"
+
+
+async def test_a_turn_whose_worker_died_is_interrupted(site: Site, model_server: ScriptedModel) -> None:
+    conversation = await site.conversation()
+    await sync_to_async(conversation.start_turn)("do it", "7f3c1c1e-0000-4000-8000-000000000001")
+    await sync_to_async(Turn.claim)("a worker that is no more")
+    await conversation.turns.aupdate(lease_until="2020-01-01T00:00Z")
+    tab = await site.open(conversation)
+    await until(lambda: conversation.turns.filter(status="interrupted").aexists())
+    turn = await site.turn(conversation)
+    if not any(turn.sentence in frame for frame in tab.received):
+        await tab.until(lambda frame: turn.sentence in frame)
+    assert turn.sentence in tab.last_turn()
+    assert "retry" in tab.last_turn()
