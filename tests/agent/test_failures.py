@@ -33,8 +33,8 @@ FAILURES: dict[str, tuple[Reply, str]] = {
     ),
     "not found": (
         Reply(status=404, body={"error": {"message": "No such model"}}),
-        "The model endpoint at {where} does not know this address or the model 'scripted' (HTTP 404). Check the "
-        "base URL and the model's name. No such model",
+        "The model endpoint at {where} does not know this address or the model 'scripted' (HTTP 404). "
+        "Check the base URL and the model's name. No such model",
     ),
     "rate limited": (
         Reply(status=429, body={"error": {"message": "Slow down"}}),
@@ -50,8 +50,8 @@ FAILURES: dict[str, tuple[Reply, str]] = {
     ),
     "HTML with 200": (
         Reply(raw=[b"<html>Sign in</html>"], headers={"Content-Type": "text/html"}),
-        "The endpoint at {where} answered with something that is not a chat completion (text/html). Check the "
-        "base URL.",
+        "The endpoint at {where} answered with something that is not a chat completion (text/html). "
+        "Check the base URL.",
     ),
     "empty 200": (
         Reply(raw=[]),
@@ -164,7 +164,7 @@ async def test_a_model_that_times_out_by_itself_is_no_limit_of_the_turn() -> Non
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_kind_of_error_has_a_sentence_in_both_languages(language: Language) -> None:
-    values = {
+    values: dict[str, Any] = {
         "where": "http://model/v1",
         "status": 500,
         "model": "m",

@@ -1,0 +1,148 @@
+"""An agent: its name, what it passes on, and what it refuses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from chat.agent import Agent, Model, Retry, Text, TodoItem, Usage, tool
+from chat.agent.model import Delta, Finish, ToolCallDelta
+from chat.agent.prompts import Language
+from chat.agent.todo import Status
+from chat.demo.reply import Reply
+from tests.agent.conftest import MakeAgent
+from tests.agent.turns import HELLO, PLAN, told
+from tests.model_server import ScriptedModel
+
+
+@tool
+async def look() -> str:
+    """Look."""
+    return "seen"
+
+
+class Parrot:
+    """A model without an endpoint: writes a list, then says what it was told."""
+
+    async def stream(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]],
+        options: Mapping[str, Any],
+    ) -> AsyncIterator[Delta]:
+        if messages[-1]["role"] == "user":
+            yield ToolCallDelta(0, "1", "TodoWrite", '{"todos": [{"content": "Talk"}]}')
+        else:
+            yield Text(f"{messages[-1]['content']} {dict(options)}")
+        yield Finish("stop")
+
+
+@pytest.mark.parametrize(("language", "name"), [("en", "Assistant"), ("zh", "智能助理")])
+def test_an_agent_without_a_name_has_one(language: Language, name: str) -> None:
+    agent = Agent(model=Parrot(), language=language)
+    assert agent.name == name
+    assert name in agent.system_prompt
+
+
+async def test_todo_write_is_registered_by_itself_ahead_of_the_tools(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply("ok"))
+    await told(make_agent(tools=[look]))
+    assert [given["function"]["name"] for given in model_server.requests[0]["tools"]] == ["TodoWrite", "look"]
+
+
+async def test_temperature_and_options_pass_through(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply("ok"))
+    await told(make_agent(temperature=0.3, top_p=0.9, enable_thinking=False, max_tokens=50))
+    asked = model_server.requests[0]
+    assert (asked["model"], asked["temperature"], asked["top_p"]) == ("scripted", 0.3, 0.9)
+    assert (asked["enable_thinking"], asked["max_tokens"]) == (False, 50)
+
+
+async def test_without_a_temperature_none_is_sent(make_agent: MakeAgent, model_server: ScriptedModel) -> None:
+    model_server.script(Reply("ok"))
+    await told(make_agent())
+    assert "temperature" not in model_server.requests[0]
+
+
+async def test_the_system_prompt_leads_every_request(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply(tool_calls=[("look", {})]), Reply("ok"))
+    agent = make_agent(tools=[look], name="Ada", instructions="Speak plainly.")
+    await told(agent)
+    for request in model_server.requests:
+        system = [message for message in request["messages"] if message["role"] == "system"]
+        assert system == [{"role": "system", "content": agent.system_prompt}]
+        assert request["messages"][0] == system[0]
+
+
+async def test_complete_gathers_the_turn(make_agent: MakeAgent, model_server: ScriptedModel) -> None:
+    usage = {"prompt_tokens": 5, "completion_tokens": 1}
+    model_server.script(
+        Reply(tool_calls=[("TodoWrite", PLAN)], usage=usage), Reply("All planned.", usage=usage)
+    )
+    result = await make_agent().complete(HELLO)
+    assert (result.text, result.stop_reason, result.sentence) == ("All planned.", "completed", "")
+    assert (result.steps, result.usage) == (2, Usage(10, 2))
+    assert [(todo.content, todo.status) for todo in result.todos] == [
+        ("Read", Status.IN_PROGRESS),
+        ("Write", Status.PENDING),
+    ]
+
+
+async def test_complete_tells_a_failure_and_takes_what_run_takes(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    todos = (TodoItem("Read", id="a1"),)
+    model_server.script(Reply(status=401))
+    result = await make_agent().complete(HELLO, todos=todos)
+    assert (result.stop_reason, result.todos, result.text) == ("failed", todos, "")
+    assert "refused the API key" in result.sentence
+
+
+async def test_any_object_with_the_protocol_is_a_model() -> None:
+    parrot: Model = Parrot()
+    async with Agent(model=parrot, todo_policy="lean", temperature=0) as agent:
+        result = await agent.complete(HELLO)
+    assert result.text == "[ ] Talk\n\n(0/1 completed) {'temperature': 0}"
+
+
+async def test_the_endpoint_may_come_from_the_environment(
+    model_server: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", model_server.base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    model_server.script(Reply("ok"))
+    async with Agent(model="any") as agent:
+        assert (await agent.complete(HELLO)).text == "ok"
+
+
+async def test_two_turns_of_one_agent_do_not_mix(make_agent: MakeAgent, model_server: ScriptedModel) -> None:
+    agent = Agent(model=Parrot(), todo_policy="lean", retry=Retry(attempts=1))
+    one, two = await asyncio.gather(agent.complete(HELLO), agent.complete(HELLO))
+    assert one.todos[0].id != two.todos[0].id
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"todo_policy": "strict"}, "unknown todo policy 'strict'"),
+        ({"tools": [look, look]}, "two tools are called 'look'"),
+        (
+            {"tools": [{"type": "function", "function": {"name": "TodoWrite"}}]},
+            "two tools are called 'TodoWrite'",
+        ),
+        ({"tools": [{"type": "function", "function": {"name": "read file"}}]}, "so not 'read file'"),
+        ({"tools": [{"type": "function", "function": {"name": "x" * 65}}]}, "1 to 64 letters"),
+    ],
+)
+def test_what_no_endpoint_would_take_is_refused_at_once(given: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ValueError, match=fault):
+        Agent(model=Parrot(), **given)
