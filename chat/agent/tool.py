@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, get_type_hints
+from typing import Any, Protocol, get_type_hints, overload
 
 import jsonschema
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
@@ -119,18 +119,31 @@ def model_check(model: type[BaseModel]) -> Arguments:
     return check
 
 
+@overload
+def tool(
+    function: Callable[..., Awaitable[Any]],
+    /,
+    *,
+    name: str = "",
+    description: str = "",
+    repeatable: bool = False,
+) -> Tool: ...
+@overload
+def tool(
+    *, name: str = "", description: str = "", repeatable: bool = False
+) -> Callable[[Callable[..., Awaitable[Any]]], Tool]: ...
 def tool(
     function: Callable[..., Awaitable[Any]] | None = None,
     *,
     name: str = "",
     description: str = "",
     repeatable: bool = False,
-) -> Any:
+) -> Tool | Callable[[Callable[..., Awaitable[Any]]], Tool]:
     """Make a Tool from a typed async function: `@tool` or `@tool(name=..., description=...)`.
 
     The schema comes from the annotations (`Annotated[int, Field(description=..., ge=1)]` says more of one
-    argument), the description from the docstring. Raises TypeError for a function that is not async or has
-    an argument without an annotation.
+    argument), the description from the docstring. Raises TypeError for a function that is not async, or has
+    an argument without an annotation or without a name of its own (`*args`).
     """
 
     def make(function: Callable[..., Awaitable[Any]]) -> Tool:
@@ -155,6 +168,8 @@ def _arguments_model(function: Callable[..., Any]) -> type[BaseModel]:
     for argument in inspect.signature(function).parameters.values():
         if argument.name not in hints:
             raise TypeError(f"argument {argument.name!r} of tool {function.__name__} has no annotation")
+        if argument.kind in (argument.VAR_POSITIONAL, argument.VAR_KEYWORD):
+            raise TypeError(f"tool {function.__name__} takes {argument}, which no schema can say")
         default = ... if argument.default is inspect.Parameter.empty else argument.default
         fields[argument.name] = (hints[argument.name], default)
     return create_model(function.__name__, __config__=ConfigDict(extra="forbid"), **fields)

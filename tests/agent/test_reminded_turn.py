@@ -164,7 +164,7 @@ async def test_a_turn_taken_up_when_one_is_due_gets_it_at_once(
     make_agent: MakeAgent, model_server: ScriptedModel
 ) -> None:
     call = {"id": "1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}
-    conversation = [
+    conversation: list[dict[str, Any]] = [
         *HELLO,
         {"role": "assistant", "content": None, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "1", "content": "seen 1"},

@@ -1,4 +1,4 @@
-"""The four systems that the agent stands for, each whole, over HTTP: (a) focused, (b) lean, (c) checklist, (d) library.
+"""The four systems that the agent stands for, each whole: (a) focused, (b) lean, (c) checklist, (d) library.
 
 The terminal loop of (a) and the panel's life of (c) have their tests with the terminal and the page.
 """

@@ -101,6 +101,14 @@ def test_every_argument_needs_an_annotation() -> None:
         tool(add)
 
 
+def test_arguments_need_names_of_their_own() -> None:
+    async def add(*numbers: int) -> int:
+        return sum(numbers)
+
+    with pytest.raises(TypeError, match=r"tool add takes \*numbers"):
+        tool(add)
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
