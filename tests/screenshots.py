@@ -27,6 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 README_PICTURE = ROOT / "docs" / "screenshot.png"
 QUIET = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 HEIGHTS = {1280: 800, 390: 844}
+README_ASKED = "Write a small script that counts words, and tests for it"
 REFUSED = Reply(status=401, body={"error": {"message": "Incorrect API key provided", "type": "auth"}})
 # What is asked for in the pictures: work that raises a question, its answer, and what fills the list.
 ASKED = {
@@ -37,7 +38,7 @@ OTHERS = {
     "en": [
         "Make a small Python program with tests in the workspace and run them",
         "First make a plan, then look around, read the files and write a summary",
-        "Show me a wrong status",
+        "What can you do?",
     ],
     "zh-hans": ["写一个带测试的 Python 小程序并运行测试", "先制定计划，然后查看文件并写一份总结", "你好"],
 }
@@ -96,6 +97,7 @@ class Site:
             reduced_motion="reduce",
             device_scale_factor=2 if view.width < 500 else 1,
             has_touch=view.width < 500,
+            is_mobile=view.width < 500,
             storage_state=self.signed_in if signed_in else None,
         )
         page = context.new_page()
@@ -122,10 +124,10 @@ def rest(page: Page) -> None:
     page.wait_for_selector("#conversation[data-status='idle'] #connection[data-state='live']", timeout=90_000)
 
 
-def until_half_done(page: Page) -> None:
-    """Wait for the moment that shows the product best: an item is done and another one is worked on."""
+def until_half_done(page: Page, tool: str) -> None:
+    """Wait for the moment that shows the product best: an item is done and `tool` works on another one."""
     page.wait_for_selector("#todo-panel .todo[data-status='completed'] + .todo[data-status='in_progress']")
-    page.wait_for_selector(".tool-call[data-tool='read_file'] >> nth=1")
+    page.wait_for_selector(f".todo-marker ~ .todo-marker ~ .tool-call[data-tool='{tool}']")
     page.wait_for_selector("#connection[data-state='live']")
 
 
@@ -163,11 +165,11 @@ def draw_still(site: Site, view: View, talk: str, folder: Path) -> None:
         page.screenshot(path=folder / f"login-{view}.png")
 
 
-def draw_running(site: Site, view: View, picture: Path) -> None:
+def draw_running(site: Site, view: View, picture: Path, asked: str, tool: str) -> None:
     """A turn at work beside its open panel."""
     with site.page(view) as page:
-        site.begin(page, ASKED[view.language][0])
-        until_half_done(page)
+        site.begin(page, asked)
+        until_half_done(page, tool)
         page.screenshot(path=picture)
         page.click("#stop")
         rest(page)
@@ -194,7 +196,7 @@ def draw_all(browser: Browser, folder: Path) -> list[str]:
                 for view in views(language):
                     draw_still(site, view, talk, folder)
                 for view in views(language):
-                    draw_running(site, view, folder / f"running-{view}.png")
+                    draw_running(site, view, folder / f"running-{view}.png", ASKED[language][0], "edit_file")
                 errors += site.errors
             errors += draw_refused(browser, Path(data), language, folder)
     return errors
@@ -204,7 +206,9 @@ def draw_refused(browser: Browser, data: Path, language: str, folder: Path) -> l
     """The same site with a model that refuses its key; the errors that the browser told of."""
     with (
         ScriptedModel(answer=lambda _request: REFUSED) as model,
-        serving(data, language, OPENAI_BASE_URL=model.base_url, OPENAI_API_KEY="wrong", OPENAI_MODEL="m") as link,
+        serving(
+            data, language, OPENAI_BASE_URL=model.base_url, OPENAI_API_KEY="wrong", OPENAI_MODEL="m"
+        ) as link,
     ):
         site = Site(browser, link)
         for view in views(language):
@@ -219,7 +223,7 @@ def draw_readme_picture(browser: Browser) -> list[str]:
     with tempfile.TemporaryDirectory() as data, serving(Path(data), "en", DEMO_PACE="0.01") as link:
         site = Site(browser, link)
         fill(site, view)
-        draw_running(site, view, README_PICTURE)
+        draw_running(site, view, README_PICTURE, README_ASKED, "bash")
         return site.errors
 
 
