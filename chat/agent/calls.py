@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from chat.agent.arguments import decoded
 from chat.agent.events import CallStatus, ToolCall
 from chat.agent.prompts import Language, phrase
 from chat.agent.storable import storable
@@ -68,47 +67,11 @@ def _crashed(error: BaseException, language: Language) -> Outcome:
     return Outcome.failed(storable(phrase(language, "call.crashed", reason=reason)))
 
 
-def readable(arguments: str) -> bool:
-    """Whether the arguments are JSON at all, or were cut on the way, perhaps before they began."""
-    try:
-        _decoded(arguments)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
 def _arguments(text: str, language: Language) -> dict[str, Any]:
-    """The arguments as an object; an empty text means none. Raw line breaks in strings are let pass."""
     try:
-        arguments = _decoded(text.strip() or "{}")
-        if isinstance(arguments, str):  # written as JSON twice
-            arguments = _decoded(arguments)
+        arguments = decoded(text)
     except (ValueError, RecursionError) as error:
         raise ToolError(phrase(language, "call.not_json", reason=error)) from None
     if not isinstance(arguments, dict):
         raise ToolError(phrase(language, "call.not_an_object"))
     return arguments
-
-
-def _decoded(text: str) -> Any:
-    decoded = json.loads(text, strict=False, parse_constant=_no_number, parse_float=_finite)
-    return _storable(decoded) if "\\u" in text else decoded
-
-
-def _no_number(word: str) -> float:
-    raise ValueError(f"{word} is not a number")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    return number if math.isfinite(number) else _no_number(digits)
-
-
-def _storable(value: Any) -> Any:
-    if isinstance(value, str):
-        return storable(value)
-    if isinstance(value, list):
-        return [_storable(part) for part in value]
-    if isinstance(value, dict):
-        return {storable(name): _storable(part) for name, part in value.items()}
-    return value

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
+from chat.agent.arguments import as_object
 from chat.agent.todo import TodoItem
 from chat.agent.tool import ToolResult
 
@@ -104,7 +105,7 @@ class Reply:
                 **call.extra,
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments or "{}"},
+                "function": {"name": call.name, "arguments": as_object(call.arguments)},
             }
             for call in self.calls
         ]

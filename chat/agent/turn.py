@@ -8,8 +8,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
+from chat.agent.arguments import readable
 from chat.agent.budget import Budget, LimitError
-from chat.agent.calls import Outcome, outcome, readable
+from chat.agent.calls import Outcome, outcome
 from chat.agent.draft import Draft
 from chat.agent.events import (
     End,
