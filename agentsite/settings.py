@@ -95,7 +95,7 @@ def database() -> dict[str, Any]:
     address = environment.url(
         "DATABASE_URL", f"sqlite:///{DATA_DIR}/db.sqlite3", ["sqlite", "postgres", "postgresql"]
     )
-    parsed = dict(dj_database_url.parse(address))
+    parsed: dict[str, Any] = dict(dj_database_url.parse(address))
     is_sqlite = parsed["ENGINE"].endswith("sqlite3")
     options = {**(SQLITE_OPTIONS if is_sqlite else POSTGRES_OPTIONS), **parsed.get("OPTIONS", {})}
     return {**parsed, "CONN_MAX_AGE": 0, "OPTIONS": options}

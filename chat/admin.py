@@ -8,7 +8,7 @@ from chat.models import Profile
 
 
 @admin.register(Profile)
-class ProfileAdmin(admin.ModelAdmin):  # type: ignore[type-arg] (not subscriptable as it runs)
+class ProfileAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscriptable as it runs
     list_display = ["title", "name", "model", "todo_policy", "language", "owner", "position"]
     list_filter = ["todo_policy", "language"]
     search_fields = ["title", "name"]

@@ -130,10 +130,11 @@ def tool(
 ) -> Tool: ...
 @overload
 def tool(
-    *, name: str = "", description: str = "", repeatable: bool = False
+    function: None = None, /, *, name: str = "", description: str = "", repeatable: bool = False
 ) -> Callable[[Callable[..., Awaitable[Any]]], Tool]: ...
 def tool(
     function: Callable[..., Awaitable[Any]] | None = None,
+    /,
     *,
     name: str = "",
     description: str = "",

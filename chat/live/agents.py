@@ -44,14 +44,16 @@ class Shell:
         if settings.SANDBOX == "off":
             cls.problem = _("Shell commands are switched off (SANDBOX=off).")
         else:
-            cls.problem = await probe()
+            Path(settings.WORKSPACES).mkdir(parents=True, exist_ok=True)
+            cls.problem = await probe(Path(settings.WORKSPACES))
         cls.known = True
 
 
 async def agent_for(turn: Turn) -> Agent:
     """The agent of the turn's conversation, with its tools on its workspace."""
     await Shell.find_out()
-    return await database_sync_to_async(_agent_for)(turn.conversation)
+    agent: Agent = await database_sync_to_async(_agent_for)(turn.conversation)
+    return agent
 
 
 def _agent_for(conversation: Conversation) -> Agent:

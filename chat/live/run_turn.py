@@ -77,7 +77,8 @@ class RunningTurn(Generic[D]):
     async def _record(self, event: Event) -> list[Change]:
         if self.recorder.absorbs(event):
             return self.recorder.take(event)
-        return await database_sync_to_async(self.recorder.record)(event)
+        changes: list[Change] = await database_sync_to_async(self.recorder.record)(event)
+        return changes
 
     async def _end(self, status: Turn.Status, sentence: str) -> None:
         try:

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 PAUSE = 1.0  # seconds before a channel layer in trouble is asked again
 
 
-class AgentWorker(Worker):  # type: ignore[misc] # Channels has no types
+class AgentWorker(Worker):
     """Channels' worker on the agent channel; tells the consumer that it is open, and outlives outages."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from chat.models.todo_revision import TodoRevision
 from chat.models.turn import Turn
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+    from django.contrib.auth.models import AnonymousUser, User
 
 MAX_MESSAGE_BYTES = 64 * 1024
 TITLE_LENGTH = 80
@@ -31,18 +31,19 @@ class MessageRefused(ValueError):  # noqa: N818 (a refusal, told to the person w
 class ConversationQuerySet(QuerySet["Conversation"]):
     """Conversations as they may be asked for."""
 
-    def visible_to(self, user: AbstractBaseUser | AnonymousUser) -> ConversationQuerySet:
+    def visible_to(self, user: User | AnonymousUser) -> ConversationQuerySet:
         """Those that the user may see: their own."""
         return self.filter(owner_id=user.pk) if user.pk else self.none()
 
     def listed(self, start: int, stop: int) -> list[Conversation]:
-        """Those from place `start` up to `stop`, each with its latest list as `plan`, in two queries."""
+        """Those from place `start` up to `stop`, each with its latest list as `plan`, in three queries."""
         latest = TodoRevision.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
-        rows = list(self.annotate(plan_id=Subquery(latest.values("pk")[:1]))[start:stop])
-        plans = TodoRevision.objects.in_bulk([row.plan_id for row in rows if row.plan_id])
-        for row in rows:
-            row.plan = plans.get(row.plan_id)
-        return rows
+        keys = dict(self.values_list("pk", Subquery(latest.values("pk")[:1]))[start:stop])
+        rows = self.in_bulk(list(keys))
+        plans = TodoRevision.objects.in_bulk([key for key in keys.values() if key])
+        for pk, row in rows.items():
+            row.plan = plans.get(keys[pk])
+        return [rows[pk] for pk in keys]
 
 
 class Conversation(models.Model):
@@ -66,8 +67,7 @@ class Conversation(models.Model):
     updated_at = models.DateTimeField(_("updated"), default=timezone.now)
 
     objects = ConversationQuerySet.as_manager()
-    plan_id: int | None
-    plan: TodoRevision | None
+    plan: TodoRevision | None  # set by `listed`
 
     class Meta:
         verbose_name = _("conversation")
@@ -81,7 +81,7 @@ class Conversation(models.Model):
     @classmethod
     def begin(
         cls,
-        owner: AbstractBaseUser,
+        owner: User,
         text: str,
         client_id: uuid.UUID,
         profile: Profile | None,

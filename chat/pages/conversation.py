@@ -6,7 +6,7 @@ import uuid
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
@@ -16,16 +16,17 @@ from chat.live.frames import key_frame, status_of
 from chat.live.todo_panel import panel_of
 from chat.models import Conversation, MessageRefused, Turn
 from chat.pages.new_conversation import client_id_of
+from chat.pages.signed_in import SignedInRequest
 
 
 @require_safe
-def show(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
+def show(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """The conversation: live while a turn runs, the record afterwards; the same HTML."""
     return _page(request, _own(request, conversation_id))
 
 
 @require_POST
-def send(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
+def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """The composer's post where the socket does not carry it."""
     conversation = _own(request, conversation_id)
     try:
@@ -37,7 +38,7 @@ def send(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
 
 
 @require_POST
-def stop(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
+def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Stop what runs, from whichever tab."""
     conversation = _own(request, conversation_id)
     turn = conversation.turns.filter(status__in=Turn.ACTIVE).first()
@@ -49,7 +50,7 @@ def stop(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
 
 
 @require_POST
-def retry(request: HttpRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
+def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
     """Send a message again whose turn came to nothing."""
     conversation = _own(request, conversation_id)
     failed = get_object_or_404(Turn.with_rows(), pk=turn_id, conversation=conversation)
@@ -64,7 +65,7 @@ def retry(request: HttpRequest, conversation_id: uuid.UUID, turn_id: int) -> Htt
 
 
 @require_POST
-def rename(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
+def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Give it another title."""
     conversation = _own(request, conversation_id)
     conversation.rename(request.POST.get("title", ""))
@@ -72,7 +73,7 @@ def rename(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
 
 
 @require_POST
-def delete(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
+def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Delete it with all that belongs to it; what runs is stopped first."""
     conversation = _own(request, conversation_id)
     turn = conversation.turns.filter(status__in=Turn.ACTIVE).first()
@@ -83,7 +84,7 @@ def delete(request: HttpRequest, conversation_id: uuid.UUID) -> HttpResponse:
     return redirect("conversations")
 
 
-def _own(request: HttpRequest, conversation_id: uuid.UUID) -> Conversation:
+def _own(request: SignedInRequest, conversation_id: uuid.UUID) -> Conversation:
     visible = Conversation.objects.visible_to(request.user).select_related("profile")
     return get_object_or_404(visible, pk=conversation_id)
 
@@ -93,14 +94,14 @@ def _announce(turn: Turn) -> None:
     async_to_sync(ring)()
 
 
-def _back(request: HttpRequest, conversation: Conversation) -> HttpResponse:
+def _back(request: SignedInRequest, conversation: Conversation) -> HttpResponse:
     if "HX-Request" in request.headers:
         return HttpResponse(status=204)
     return redirect("conversation", conversation.pk)
 
 
 def _page(
-    request: HttpRequest, conversation: Conversation, refusal: str = "", text: str = ""
+    request: SignedInRequest, conversation: Conversation, refusal: str = "", text: str = ""
 ) -> HttpResponse:
     turns = list(Turn.with_rows().filter(conversation=conversation))
     ended = [turn.pk for turn in turns if not turn.is_active]

@@ -7,7 +7,7 @@ import uuid
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
@@ -15,10 +15,11 @@ from django.views.decorators.http import require_http_methods
 from chat.live.agents import Shell
 from chat.live.doorbell import ring
 from chat.models import Conversation, MessageRefused, Profile
+from chat.pages.signed_in import SignedInRequest
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def new_conversation(request: HttpRequest) -> HttpResponse:
+def new_conversation(request: SignedInRequest) -> HttpResponse:
     """Show the composer; its form's post begins a conversation and leads there."""
     profiles = profiles_for(request)
     if request.method != "POST":
@@ -33,7 +34,7 @@ def new_conversation(request: HttpRequest) -> HttpResponse:
     return redirect("conversation", conversation.pk)
 
 
-def profiles_for(request: HttpRequest) -> QuerySet[Profile]:
+def profiles_for(request: SignedInRequest) -> QuerySet[Profile]:
     """The profiles that the person may choose."""
     return Profile.objects.filter(Q(owner=None) | Q(owner_id=request.user.pk))
 
@@ -49,7 +50,7 @@ def ideas() -> list[str]:
     ]
 
 
-def client_id_of(request: HttpRequest) -> uuid.UUID:
+def client_id_of(request: SignedInRequest) -> uuid.UUID:
     """The id that the page gave to the message; raises MessageRefused for one that is no UUID."""
     given = request.POST.get("client_id", "")
     try:
@@ -59,7 +60,7 @@ def client_id_of(request: HttpRequest) -> uuid.UUID:
 
 
 def _page(
-    request: HttpRequest, profiles: QuerySet[Profile], refusal: str = "", status: int = 200
+    request: SignedInRequest, profiles: QuerySet[Profile], refusal: str = "", status: int = 200
 ) -> HttpResponse:
     context = {
         "profiles": profiles,

@@ -56,8 +56,20 @@ async def test_blank_and_overlong_messages_are_refused(site: Site, text: str) ->
 
 @pytest.mark.parametrize(
     "frame",
-    [" ", "hello", "[]", "7", "null", "{}", '{"text": 5}', '{"text": "a", "client_id": 7}', "[" * 100_000]
-    + ['{"text": "a", "client_id": "no uuid"}', json.dumps({"text": "x" * 300_000}), '{"text": "\ud800"'],
+    [
+        " ",
+        "hello",
+        "[]",
+        "7",
+        "null",
+        "{}",
+        '{"text": 5}',
+        '{"text": "a", "client_id": 7}',
+        "[" * 100_000,
+        '{"text": "a", "client_id": "no uuid"}',
+        json.dumps({"text": "x" * 300_000}),
+        '{"text": "\ud800"',
+    ],
 )
 async def test_a_malformed_frame_is_answered_and_the_socket_lives(
     site: Site, model_server: ScriptedModel, frame: str
@@ -73,9 +85,7 @@ async def test_a_malformed_frame_is_answered_and_the_socket_lives(
     await tab.until_idle()
 
 
-async def test_a_second_message_while_a_turn_runs_is_refused(
-    site: Site, model_server: ScriptedModel
-) -> None:
+async def test_a_second_message_while_a_turn_runs_is_refused(site: Site, model_server: ScriptedModel) -> None:
     model_server.script(Reply(text="Wait for it", stall_after=1))
     conversation = await site.conversation()
     tab = await site.open(conversation)
@@ -89,7 +99,9 @@ async def test_a_second_message_while_a_turn_runs_is_refused(
 
 
 async def test_text_that_no_database_takes_is_made_fit(site: Site, model_server: ScriptedModel) -> None:
-    model_server.script(Reply(text="zero \x00 byte", tool_calls=[("a\x00b", {"x": "\x00"})]), Reply(text="ok"))
+    model_server.script(
+        Reply(text="zero \x00 byte", tool_calls=[("a\x00b", {"x": "\x00"})]), Reply(text="ok")
+    )
     conversation = await site.conversation()
     tab = await site.open(conversation)
     await tab.send("null \x00 byte \ud83d")
@@ -152,7 +164,9 @@ async def test_losing_the_last_frame_still_ends_collapsed(
     conversation = await site.conversation()
     tab = await site.open(conversation)
     await tab.send("do it")
-    await tab.until(lambda frame: 'data-phase="working"' in frame and "Todos updated" in "".join(tab.received))
+    await tab.until(
+        lambda frame: 'data-phase="working"' in frame and "Todos updated" in "".join(tab.received)
+    )
     group = doorbell.conversation_group(conversation.pk)
     layer = doorbell.get_channel_layer()
     members = layer.groups.pop(group)

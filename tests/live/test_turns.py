@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -14,7 +15,8 @@ from tests.model_server import ScriptedModel
 
 def todo(*states: str) -> Reply:
     items = [
-        {"content": f"Item {n}", "status": state, "activeForm": f"Doing {n}"} for n, state in enumerate(states)
+        {"content": f"Item {n}", "status": state, "activeForm": f"Doing {n}"}
+        for n, state in enumerate(states)
     ]
     return Reply(tool_calls=[("TodoWrite", {"items": items})])
 
@@ -64,7 +66,7 @@ async def test_what_was_sent_before_never_changes(site: Site, model_server: Scri
     await tab.send("second")
     await tab.until_idle()
     sent = [request["messages"] for request in model_server.requests]
-    assert all(later[: len(sooner)] == sooner for sooner, later in zip(sent, sent[1:], strict=False))
+    assert all(later[: len(sooner)] == sooner for sooner, later in itertools.pairwise(sent))
     assert len(sent[-1]) > len(sent[-2])
     reminded = [message for message in sent[-1] if "Update your todos." in str(message["content"])]
     assert [message["role"] for message in reminded] == ["tool"]
@@ -94,14 +96,15 @@ async def test_the_panel_opens_again_with_fresh_data(site: Site, model_server: S
     assert 'data-done="5" data-total="5"' in panel(await site.page(conversation))
 
 
-async def test_the_panel_fills_while_the_list_is_still_written(site: Site, model_server: ScriptedModel) -> None:
+async def test_the_panel_fills_while_the_list_is_written(site: Site, model_server: ScriptedModel) -> None:
     reply = todo("in_progress", "pending", "pending")
     model_server.script(Reply(tool_calls=reply.tool_calls, piece=8, delay=0.01), Reply(text="Done."))
     conversation = await site.conversation()
     tab = await site.open(conversation)
     await tab.send("do it")
     await tab.until_idle()
-    totals = [html.split('data-total="')[1][0] for at, _how, html in tab.partials() if "#todo-" in at and html]
+    panels = [html for target, _how, html in tab.partials() if "#todo-" in target and html]
+    totals = [html.split('data-total="')[1][0] for html in panels]
     assert totals == sorted(totals)
     assert {"1", "3"} <= set(totals)
 

@@ -14,6 +14,7 @@ from chat.agent.workspace import Workspace, WorkspaceError
 def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
     """The tool that lets the model run shell commands in this workspace."""
 
+    @tool
     async def bash(
         command: Annotated[str, Field(description="What to run, as one would type it into bash.")],
         timeout: Annotated[
@@ -39,8 +40,7 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
             raise ToolError(text)
         return ToolResult(text, {"exit_code": outcome.exit_code, "seconds": round(outcome.seconds, 3)})
 
-    made: Tool = tool(bash)
-    return made
+    return bash
 
 
 def _shown(outcome: Outcome) -> str:

@@ -15,6 +15,7 @@ from chat.agent.workspace import Content, Workspace, WorkspaceError
 def edit_file_tool(workspace: Workspace) -> Tool:
     """The tool that lets the model replace a piece of text in a file of this workspace."""
 
+    @tool
     async def edit_file(
         path: Annotated[str, Field(description="The file: relative to the workspace, or /workspace/...")],
         old_text: Annotated[
@@ -42,8 +43,7 @@ def edit_file_tool(workspace: Workspace) -> Tool:
         text = f"Edited {path}: {times} place{'' if times == 1 else 's'} replaced."
         return ToolResult(text, change_detail(path, before, after))
 
-    made: Tool = tool(edit_file)
-    return made
+    return edit_file
 
 
 def _edit(workspace: Workspace, path: str, old: str, new: str, everywhere: bool) -> tuple[Content, str, int]:

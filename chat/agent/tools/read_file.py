@@ -16,6 +16,7 @@ _OUTPUT_LIMIT = 64 * 1024  # characters: more would crowd everything else out of
 def read_file_tool(workspace: Workspace) -> Tool:
     """The tool that shows the model a text file, or what is in a folder, of this workspace."""
 
+    @tool(repeatable=True)
     async def read_file(
         path: Annotated[
             str, Field(description="File or folder: relative to the workspace, or /workspace/...")
@@ -36,8 +37,7 @@ def read_file_tool(workspace: Workspace) -> Tool:
         except WorkspaceError as error:
             raise ToolError(f"Error: {error}") from error
 
-    made: Tool = tool(read_file, repeatable=True)
-    return made
+    return read_file
 
 
 def _shown(found: Content | Folder, offset: int, limit: int) -> str:

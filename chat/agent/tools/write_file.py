@@ -15,6 +15,7 @@ from chat.agent.workspace import Workspace, WorkspaceError
 def write_file_tool(workspace: Workspace) -> Tool:
     """The tool that lets the model write a whole text file of this workspace."""
 
+    @tool
     async def write_file(
         path: Annotated[str, Field(description="The file: relative to the workspace, or /workspace/...")],
         content: Annotated[str, Field(description="The whole new text of the file.")],
@@ -32,8 +33,7 @@ def write_file_tool(workspace: Workspace) -> Tool:
         done = "Replaced" if before else "Created"
         return ToolResult(f"{done} {path} ({_counted(content)}).", change_detail(path, before, content))
 
-    made: Tool = tool(write_file)
-    return made
+    return write_file
 
 
 def _counted(content: str) -> str:

@@ -54,7 +54,7 @@ class Command(BaseCommand):
         _host, port = self.server.listening_addresses[0]
         self.stdout.write(f"Sign in: {site_address(host, port)}/sign-in/{token}/", ending="\n")
         self.stdout.flush()
-        reactor.callLater(0, application.start)
+        reactor.callLater(0, application.start)  # type: ignore[arg-type] # seconds, as documented
 
 
 def _escaped(host: str) -> str:
