@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from typing import Protocol
+from typing import TextIO
 
 # A model or a tool may send escape sequences that move the cursor, change colours or type for the person.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -11,18 +12,14 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e
 COLOURS = {"": "", "strong": "1", "quiet": "2", "done": "32", "now": "36", "fault": "31"}
 
 
-class Stream(Protocol):
-    """Takes text and passes it on when it is flushed."""
-
-    def write(self, text: str, /) -> object: ...
-
-    def flush(self) -> object: ...
-
-
 class Paper:
-    """Writes text at once, stripped of control characters; with `colour`, in the colours of a terminal."""
+    """Writes text at once, stripped of control characters; with `colour`, in the colours of a terminal.
 
-    def __init__(self, stream: Stream, *, colour: bool) -> None:
+    When whoever reads the stream has gone, what is written is lost, and nothing is raised: turns are kept
+    in the record, whether anybody looks on or not.
+    """
+
+    def __init__(self, stream: TextIO, *, colour: bool) -> None:
         self.stream = stream
         self.colour = colour
         self._ends = "\n\n"  # the last two characters: nothing stands above the first line
@@ -34,8 +31,11 @@ class Paper:
             return
         self._ends = (self._ends + text)[-2:]
         code = COLOURS[colour] if self.colour else ""
-        self.stream.write(f"\x1b[{code}m{text}\x1b[0m" if code else text)
-        self.stream.flush()
+        try:
+            self.stream.write(f"\x1b[{code}m{text}\x1b[0m" if code else text)
+            self.stream.flush()
+        except OSError:
+            self._lose_reader()
 
     def line(self, text: str = "", colour: str = "") -> None:
         """Write text on lines of its own."""
@@ -57,6 +57,11 @@ class Paper:
     def was_answered(self) -> None:
         """The person has pressed Enter: the line stands at its beginning."""
         self._ends = " \n"
+
+    def _lose_reader(self) -> None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.stream.fileno())
+        os.close(nowhere)
 
 
 def printable(text: str) -> str:

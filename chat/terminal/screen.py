@@ -123,7 +123,7 @@ class TerminalScreen:
         succeeded = call.status == ToolCall.Status.SUCCEEDED
         words = [call.get_status_display()]
         if call.seconds is not None:
-            words.append(_("%.1f s") % call.seconds)
+            words.append(_time(call.seconds))
         self.paper.write(f" ({', '.join(words)})", "quiet" if succeeded else "fault")
         self.paper.end_line()
         self._output(call.output.strip("\n").splitlines())
@@ -132,11 +132,9 @@ class TerminalScreen:
         for line in lines[:OUTPUT_LINES]:
             cut = line if len(line) <= OUTPUT_WIDTH else f"{line[: OUTPUT_WIDTH - 1]}…"
             self.paper.line(f"    {cut}".rstrip(), "quiet")
-        if more := len(lines) - OUTPUT_LINES if len(lines) > OUTPUT_LINES else 0:
-            self.paper.line(
-                "    " + ngettext("… %d more line", "… %d more lines", more) % more,
-                "quiet",
-            )
+        more = len(lines) - OUTPUT_LINES
+        if more > 0:
+            self.paper.line("    " + ngettext("… %d more line", "… %d more lines", more) % more, "quiet")
 
     def _close_call(self) -> None:
         """A call that never came to its outcome here, because the turn was stopped."""
@@ -144,3 +142,9 @@ class TerminalScreen:
             self._open_call = None
             self.paper.write(f" ({_('Stopped')})", "quiet")
             self.paper.end_line()
+
+
+def _time(seconds: float) -> str:
+    if seconds < 1:
+        return _("%(ms)s ms") % {"ms": round(seconds * 1000)}
+    return _("%(seconds)s s") % {"seconds": f"{seconds:.1f}"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import shlex
 import signal
 import subprocess
 import sys
@@ -40,6 +41,18 @@ class Site:
         return subprocess.run(
             self._command(words),
             input=given,
+            env=self._environment(),
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE * 2,
+        )
+
+    def piped(self, reader: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """A command to its end whose output a shell's `reader` reads."""
+        line = f"{shlex.join(self._command(words))} | {reader}"
+        return subprocess.run(
+            ["/bin/sh", "-c", line],
             env=self._environment(),
             cwd=ROOT,
             capture_output=True,

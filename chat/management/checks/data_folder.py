@@ -17,9 +17,10 @@ def data_folder() -> Finding:
     part = _("data folder")
     folder = Path(settings.DATA_DIR)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
+        for each in (folder, Path(settings.WORKSPACES)):
+            each.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=each):
+                pass
     except OSError as error:
         cure = _(
             "%(folder)s cannot be written (%(reason)s). Give it to the user who starts the server, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, connection
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.exceptions import InconsistentMigrationHistory
 from django.db.migrations.executor import MigrationExecutor
 from django.utils.translation import gettext as _
@@ -11,32 +12,44 @@ from django.utils.translation import ngettext
 
 from chat.management.checks.finding import Finding
 
+PATIENCE = 10  # seconds for a server to answer
+
 
 def database() -> Finding:
     """The finding about the database that DATABASE_URL names."""
-    part = _("database")
+    asked = _without_pool()
     try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1")
-        missing = _missing()
+        return _finding(asked)
     except (DatabaseError, ImproperlyConfigured) as error:
-        return Finding(part, False, _unanswered(error))
+        return Finding(_("database"), False, _unanswered(error))
     except InconsistentMigrationHistory as error:
-        cure = _("It was made by another version of this program: %s") % error
-        return Finding(part, False, cure)
-    if missing:
-        sentence = ngettext(
-            "%d migration is not applied. Run: python manage.py migrate",
-            "%d migrations are not applied. Run: python manage.py migrate",
-            missing,
-        )
-        return Finding(part, False, sentence % missing)
-    return Finding(part, True, _("%s answers, and all migrations are applied.") % connection.display_name)
+        sentence = _("Another version of this program made it, and the two do not fit: %s")
+        return Finding(_("database"), False, sentence % error)
+    finally:
+        asked.close()
 
 
-def _missing() -> int:
-    executor = MigrationExecutor(connection)
-    return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+def _without_pool() -> BaseDatabaseWrapper:
+    """A connection of its own: a pool tries for long, and then does not say what was wrong."""
+    asked = connection.copy()
+    options = asked.settings_dict["OPTIONS"]
+    if options.pop("pool", None):
+        options["connect_timeout"] = PATIENCE
+    return asked
+
+
+def _finding(asked: BaseDatabaseWrapper) -> Finding:
+    executor = MigrationExecutor(asked)
+    missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    if not missing:
+        sentence = _("%s answers, and all migrations are applied.")
+        return Finding(_("database"), True, sentence % asked.display_name)
+    cure = ngettext(
+        "%d migration is not applied. Run: python manage.py migrate",
+        "%d migrations are not applied. Run: python manage.py migrate",
+        missing,
+    )
+    return Finding(_("database"), False, cure % missing)
 
 
 def _unanswered(error: Exception) -> str:

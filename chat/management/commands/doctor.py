@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -24,6 +25,7 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
+        logging.disable()  # what goes wrong becomes a line
         well = True
         with asyncio.Runner() as runner:
             for finding in self._findings(runner):

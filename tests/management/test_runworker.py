@@ -1,0 +1,74 @@
+"""`manage.py runworker agent`: a worker of its own, and when it says no."""
+
+from __future__ import annotations
+
+import signal
+import uuid
+
+import pytest
+from django.contrib.auth.models import User
+
+from chat.demo.reply import Reply
+from chat.models import Conversation, Turn
+from tests.management.conftest import free_port
+from tests.management.site import Site, wait_until
+from tests.model_server import ScriptedModel
+
+
+def queued(owner: User, text: str = "hello") -> Turn:
+    """A turn that nobody has taken."""
+    return Conversation.begin(owner, text, uuid.uuid4(), None).turns.get()
+
+
+def status(turn: Turn) -> str:
+    return Turn.objects.get(pk=turn.pk).status
+
+
+def test_it_is_refused_without_redis(site: Site) -> None:
+    done = site.run("runworker", "agent")
+    assert done.returncode == 1
+    assert "needs REDIS_URL" in done.stderr
+    assert "reaches no other process" in done.stderr
+
+
+def test_it_is_refused_when_redis_does_not_answer(site: Site) -> None:
+    site.settings["REDIS_URL"] = f"redis://127.0.0.1:{free_port()}"
+    done = site.run("runworker", "agent")
+    assert done.returncode == 1
+    assert "Redis does not answer" in done.stderr
+
+
+def test_it_listens_on_no_other_channel(site: Site) -> None:
+    done = site.run("runworker", "other")
+    assert done.returncode == 2
+    assert "invalid choice: 'other'" in done.stderr
+
+
+def test_it_takes_a_turn_that_waits(site: Site, scripted: ScriptedModel, owner: User, redis_url: str) -> None:
+    site.settings["REDIS_URL"] = redis_url
+    scripted.script(Reply(text="Here I am."))
+    turn = queued(owner)
+    worker = site.start("runworker", "agent")
+    wait_until(lambda: status(turn) == "completed", lambda: worker.written)
+    assert [message.text for message in turn.messages.all()] == ["hello", "Here I am."]
+    worker.signal(signal.SIGTERM)
+    assert worker.ended() == 0
+    assert "Traceback" not in worker.written
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+def test_it_ends_its_turns_when_it_is_told_to_go(
+    site: Site, scripted: ScriptedModel, owner: User, redis_url: str, told: signal.Signals
+) -> None:
+    site.settings["REDIS_URL"] = redis_url
+    scripted.script(Reply(text="I begin and never end.", stall_after=2))
+    turn, later = queued(owner), queued(owner, "later")
+    site.settings["MAX_TURNS"] = "1"
+    worker = site.start("runworker", "agent")
+    scripted.wait_for_requests(1, seconds=30)
+    wait_until(lambda: turn.messages.filter(role="assistant").exists())
+    worker.signal(told)
+    assert worker.ended() == 0
+    assert status(turn) == "interrupted"
+    assert status(later) == "queued"  # nothing more is claimed on the way out
+    assert "Traceback" not in worker.written
