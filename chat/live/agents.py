@@ -45,7 +45,8 @@ class Shell:
             cls.problem = _("Shell commands are switched off (SANDBOX=off).")
         else:
             Path(settings.WORKSPACES).mkdir(parents=True, exist_ok=True)
-            cls.problem = await probe(Path(settings.WORKSPACES))
+            settings.WORKSPACES.mkdir(parents=True, exist_ok=True)
+            cls.problem = await probe(settings.WORKSPACES)
         cls.known = True
 
 
