@@ -43,7 +43,7 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         plans = TodoRevision.objects.in_bulk([key for key in keys.values() if key])
         for pk, row in rows.items():
             row.plan = plans.get(keys[pk])
-        return [rows[pk] for pk in keys]
+        return [rows[pk] for pk in keys if pk in rows]  # one may be deleted meanwhile
 
 
 class Conversation(models.Model):
@@ -94,6 +94,8 @@ class Conversation(models.Model):
         """
         text = checked_message(text)
         with transaction.atomic():
+            # One at a time of each person: a form that is sent twice at once is two of these.
+            type(owner)._default_manager.select_for_update(no_key=True).get(pk=owner.pk)
             known = Turn.objects.filter(client_id=client_id, conversation__owner=owner).first()
             if known:
                 return known.conversation
@@ -117,7 +119,9 @@ class Conversation(models.Model):
                 return self._own(known)
             if self.turns.filter(status__in=Turn.ACTIVE).exists():
                 raise MessageRefused(_("The agent is still working. Send this when it is done, or stop it."))
-            follows = retries.replaced_by_retry() if retries else self.turns.order_by("pk").last()
+            last = self.turns.order_by("pk").last()
+            # In the place of an older turn it would forget what came after that one.
+            follows = last.replaced_by_retry() if last and last == retries else last
             turn = self.turns.create(client_id=client_id, follows=follows)
             Message.objects.create(turn=turn, role=Message.Role.USER, text=text)
             self.updated_at = turn.created_at

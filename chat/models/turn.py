@@ -102,7 +102,9 @@ class Turn(models.Model):
                 lease_until=now + LEASE,
                 started_at=now,
             )
-        return cls.objects.select_related("conversation__profile").get(pk=turn.pk) if claimed else None
+            # Read before the transaction ends: after it the turn may be deleted.
+            whole = cls.objects.select_related("conversation__profile")
+            return whole.get(pk=turn.pk) if claimed else None
 
     def hold(self, **changes: Any) -> None:
         """Renew the lease, with further changes of the row; raises LeaseLost when it is not ours any more."""

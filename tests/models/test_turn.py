@@ -1,0 +1,281 @@
+"""Turns: claimed by one worker, written under its fence, ended once."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Callable
+
+import pytest
+from django.contrib.auth.models import User
+from django.utils import timezone
+from pytest_django import DjangoAssertNumQueries
+
+from chat.models import Conversation, LeaseLost, Message, ToolCall, Turn
+from chat.models.turn import LEASE
+from tests.models.racing import race
+
+LONG_AGO = timezone.now() - datetime.timedelta(hours=1)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_twenty_workers_one_gets_the_turn(turn: Turn) -> None:
+    claims = race(20, lambda number: Turn.claim(f"worker {number}"))
+    [claimed] = [claim for claim in claims if claim]
+    row = Turn.objects.get()
+    assert (row.status, row.fence, row.worker) == ("running", 1, claimed.worker)
+    assert claimed.fence == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_six_workers_share_twelve_turns(owner: User) -> None:
+    for _ in range(12):
+        Conversation.begin(owner, "Hello", uuid.uuid4(), None)
+
+    def work(number: int) -> list[int]:
+        taken = []
+        while claimed := Turn.claim(f"worker {number}"):
+            taken.append(claimed.pk)
+        return taken
+
+    taken = [pk for each in race(6, work) for pk in each]
+    assert sorted(taken) == sorted(Turn.objects.values_list("pk", flat=True))
+    assert set(Turn.objects.values_list("status", "fence")) == {("running", 1)}
+
+
+def test_a_claim_takes_the_longest_waiting_turn(owner: User) -> None:
+    first = Conversation.begin(owner, "One", uuid.uuid4(), None).turns.get()
+    second = Conversation.begin(owner, "Two", uuid.uuid4(), None).turns.get()
+    assert [Turn.claim("a"), Turn.claim("a"), Turn.claim("a")] == [first, second, None]
+
+
+def test_a_claim_may_name_its_turn(owner: User) -> None:
+    Conversation.begin(owner, "One", uuid.uuid4(), None)
+    second = Conversation.begin(owner, "Two", uuid.uuid4(), None).turns.get()
+    assert Turn.claim("a", second.pk) == second
+    assert Turn.claim("a", second.pk) is None
+
+
+def test_a_claim_gives_a_lease(running: Turn) -> None:
+    assert running.started_at is not None
+    assert running.lease_until == running.started_at + LEASE
+    assert (running.worker, running.status) == ("worker", "running")
+
+
+def test_holding_renews_the_lease(running: Turn) -> None:
+    Turn.objects.update(lease_until=LONG_AGO)
+    running.hold(sentence="Trying again")
+    row = Turn.objects.get()
+    assert row.lease_until is not None
+    assert row.lease_until > timezone.now()
+    assert row.sentence == running.sentence == "Trying again"
+
+
+def test_the_fence_grows_and_an_old_one_writes_nothing(running: Turn) -> None:
+    Turn.objects.update(status="queued")
+    successor = Turn.claim("another worker")
+    assert successor is not None
+    assert successor.fence == running.fence + 1
+    for write in (
+        lambda: running.hold(sentence="Mine"),
+        lambda: running.end(Turn.Status.COMPLETED, "Mine"),
+    ):
+        with pytest.raises(LeaseLost):
+            write()
+    row = Turn.objects.get()
+    assert (row.status, row.sentence, row.worker) == ("running", "", "another worker")
+    assert running.status == "running", "what was not written is not believed"
+    successor.end(Turn.Status.COMPLETED)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_end_is_claimed_once(running: Turn) -> None:
+    endings = [Turn.Status.COMPLETED, Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED] * 3
+
+    def end(number: int) -> str:
+        mine = Turn.objects.get(pk=running.pk)
+        try:
+            mine.end(endings[number], str(number))
+        except LeaseLost:
+            return ""
+        return mine.sentence
+
+    [winner] = [sentence for sentence in race(12, end) if sentence]
+    row = Turn.objects.get()
+    assert (row.status, row.sentence) == (endings[int(winner)], winner)
+    assert row.ended_at is not None
+    assert not row.is_active
+
+
+def test_a_deleted_turn_cannot_be_held(running: Turn) -> None:
+    running.conversation.delete()
+    with pytest.raises(LeaseLost):
+        running.hold()
+
+
+def test_orphans_are_interrupted_and_their_calls_closed(running: Turn) -> None:
+    step = running.steps.create(number=1)
+    for index, status in enumerate(["succeeded", "running", "pending", "waiting", "failed"]):
+        running.tool_calls.create(step=step, index=index, wire_id=str(index), name="bash", status=status)
+    assert Turn.interrupt_orphans() == [], "its lease is fresh"
+    Turn.objects.update(lease_until=LONG_AGO)
+    assert Turn.interrupt_orphans() == [running]
+    row = Turn.objects.get()
+    assert (row.status, row.fence, row.can_be_retried) == ("interrupted", 2, True)
+    assert "server stopped" in row.sentence
+    statuses = [call.status for call in row.tool_calls.all()]
+    assert statuses == ["succeeded", "unknown", "stopped", "stopped", "failed"]
+    assert Turn.interrupt_orphans() == []
+    with pytest.raises(LeaseLost):
+        running.end(Turn.Status.COMPLETED)
+
+
+def test_queued_and_ended_turns_are_no_orphans(turn: Turn, ended: Callable[..., Turn]) -> None:
+    Turn.objects.update(lease_until=LONG_AGO)
+    assert Turn.interrupt_orphans() == []
+    Turn.objects.update(status="completed")
+    assert Turn.interrupt_orphans() == []
+
+
+def test_a_worker_that_comes_back_in_time_is_no_orphan(running: Turn) -> None:
+    Turn.objects.update(lease_until=LONG_AGO)
+    seen_by_the_reaper = Turn.objects.get()
+    running.hold()
+    assert not seen_by_the_reaper.interrupt()
+    assert Turn.objects.get().status == "running"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_several_reapers_one_interrupts(running: Turn) -> None:
+    Turn.objects.update(lease_until=LONG_AGO)
+    assert sum(race(8, lambda _n: len(Turn.interrupt_orphans()))) == 1
+    assert Turn.objects.get().fence == 2
+
+
+def test_stopping_a_queued_turn_ends_it(turn: Turn) -> None:
+    assert turn.request_stop()
+    row = Turn.objects.get()
+    assert row.status == "stopped"
+    assert row.ended_at is not None
+    assert Turn.claim("worker") is None
+    assert not row.request_stop()
+
+
+def test_stopping_a_running_turn_is_a_wish_on_record(running: Turn) -> None:
+    assert not running.request_stop()
+    row = Turn.objects.get()
+    assert row.status == "running"
+    assert row.stop_requested_at is not None
+    running.end(Turn.Status.STOPPED)
+
+
+def test_stopping_a_turn_that_has_ended_changes_nothing(ended: Callable[..., Turn]) -> None:
+    turn = ended()
+    assert not turn.request_stop()
+    assert Turn.objects.get().stop_requested_at is None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_turn_is_stopped_or_claimed_but_never_both(turn: Turn) -> None:
+    racing = [turn.request_stop, lambda: Turn.claim("worker") is not None]
+    stopped, claimed = race(2, lambda number: racing[number]())
+    assert stopped != claimed
+    assert Turn.objects.get().status == ("stopped" if stopped else "running")
+
+
+@pytest.mark.parametrize("status", ["completed", "stopped", "queued", "running", "waiting"])
+def test_what_came_to_something_is_not_retried(turn: Turn, status: str) -> None:
+    turn.status = status
+    assert not turn.can_be_retried
+
+
+def test_a_retry_takes_the_place_of_a_turn_that_did_nothing(
+    conversation: Conversation, ended: Callable[..., Turn]
+) -> None:
+    first = ended()
+    failed = ended(Turn.Status.FAILED)
+    again = conversation.start_turn(failed.user_text, uuid.uuid4(), retries=failed)
+    assert again.follows == first
+    Turn.objects.filter(pk=again.pk).update(status="failed")
+    assert conversation.start_turn("Do it", uuid.uuid4(), retries=again).follows == first
+
+
+def test_a_retry_follows_a_turn_that_did_something(
+    conversation: Conversation, ended: Callable[..., Turn]
+) -> None:
+    failed = ended(Turn.Status.FAILED)
+    step = failed.steps.create(number=1)
+    failed.tool_calls.create(step=step, index=0, wire_id="a", name="bash")
+    assert conversation.start_turn("Do it", uuid.uuid4(), retries=failed).follows == failed
+
+
+def test_a_retry_forgets_nothing_that_came_after(
+    conversation: Conversation, ended: Callable[..., Turn]
+) -> None:
+    failed = ended(Turn.Status.FAILED)
+    later = ended(Turn.Status.COMPLETED, "Something else")
+    assert conversation.start_turn("Do it", uuid.uuid4(), retries=failed).follows == later
+
+
+def test_rows_stand_in_the_order_in_which_they_came(
+    running: Turn, django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    steps = [running.steps.create(number=number) for number in (1, 2)]
+    for step in reversed(steps):
+        for index in (1, 0):
+            wire_id = f"{step.number}.{index}"
+            running.tool_calls.create(step=step, index=index, wire_id=wire_id, name="bash")
+        running.messages.create(step=step, role="assistant", text=f"{step.number}")
+    turn = Turn.with_rows().get()
+    with django_assert_num_queries(0):
+        told = [row.wire_id if isinstance(row, ToolCall) else row.text for row in turn.rows()]
+        assert turn.user_text == "Do it"
+    assert told == ["Do it", "1", "1.0", "1.1", "2", "2.0", "2.1"]
+
+
+def test_drawing_ten_turns_takes_as_many_queries_as_one(
+    running: Turn, ended: Callable[..., Turn], django_assert_num_queries: DjangoAssertNumQueries
+) -> None:
+    def work(turn: Turn) -> None:
+        step = turn.steps.create(number=1)
+        turn.messages.create(step=step, role="assistant", text="Hm")
+        turn.tool_calls.create(step=step, index=0, wire_id="a", name="TodoWrite")
+
+    work(running)
+    running.end(Turn.Status.COMPLETED)
+    for _ in range(9):
+        work(ended())
+    with django_assert_num_queries(6):
+        turns = list(Turn.with_rows())
+        assert sum(len(turn.rows()) for turn in turns) == 30
+        assert all(not hasattr(call, "revision") for turn in turns for call in turn.tool_calls.all())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given", "subject"),
+    [
+        ("", {}, ""),
+        ("{", {}, ""),
+        ("[1]", {}, ""),
+        ("[" * 100_000, {}, ""),
+        ('{"n": 3}', {"n": 3}, ""),
+        ('{"n": 3, "text": " two\\n words "}', {"n": 3, "text": " two\n words "}, "two words"),
+        ('{"text": "x", "path": "a.py"}', {"text": "x", "path": "a.py"}, "a.py"),
+        ('{"command": "' + "y" * 300 + '"}', {"command": "y" * 300}, "y" * 200),
+        ('{"path": "raw\nline"}', {"path": "raw\nline"}, "raw line"),
+    ],
+    ids=range(9),
+)
+def test_what_a_call_works_on(arguments: str, given: dict[str, object], subject: str) -> None:
+    call = ToolCall(name="bash", arguments=arguments)
+    assert (call.given, call.subject) == (given, subject)
+
+
+def test_how_long_a_call_ran() -> None:
+    now = timezone.now()
+    ran = ToolCall(started_at=now, ended_at=now + datetime.timedelta(seconds=1.5))
+    assert (ran.seconds, ToolCall(started_at=now).seconds, ToolCall().seconds) == (1.5, None, None)
+
+
+def test_the_ids_on_the_page() -> None:
+    assert (Message(pk=3).dom_id, ToolCall(pk=4).dom_id) == ("message-3", "tool-call-4")
