@@ -63,6 +63,7 @@ class Profile(models.Model):
             models.CheckConstraint(
                 condition=Q(todo_policy__in=["focused", "lean", "checklist"]), name="profile_policy_known"
             ),
+            models.CheckConstraint(condition=Q(language__in=["en", "zh"]), name="profile_language_known"),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,57 @@
+"""Profiles: those that ship ready, and who may choose which."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import AnonymousUser, User
+from django.core.exceptions import ValidationError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
+
+from chat.models import Profile
+
+
+def migrate(name: str) -> None:
+    MigrationExecutor(connection).migrate([("chat", name)])
+
+
+@pytest.fixture
+def before_profiles(transactional_db: Any) -> Any:
+    """The database as it was before the profiles were added."""
+    latest = [key for key in MigrationExecutor(connection).loader.graph.leaf_nodes() if key[0] == "chat"]
+    migrate("0001_initial")
+    assert not Profile.objects.exists()
+    yield
+    migrate(latest[0][1])
+
+
+@pytest.mark.parametrize(("language_code", "language"), [("en", "en"), ("zh-hans", "zh")])
+def test_three_ship_ready_one_for_each_policy(
+    before_profiles: None, settings: Any, language_code: str, language: str
+) -> None:
+    settings.LANGUAGE_CODE = language_code
+    migrate("0002_first_profiles")
+    told = Profile.objects.values_list("title", "todo_policy", "language", "owner", "max_todos", "model")
+    assert list(told) == [
+        ("Focused", "focused", language, None, 20, ""),
+        ("Lean", "lean", language, None, 20, ""),
+        ("Checklist", "checklist", language, None, 20, ""),
+    ]
+
+
+def test_everybodys_profiles_are_offered_and_ones_own(owner: User, stranger: User) -> None:
+    Profile.objects.all().delete()
+    mine = Profile.objects.create(title="Mine", owner=owner, position=2)
+    theirs = Profile.objects.create(title="Theirs", owner=stranger, position=1)
+    common = Profile.objects.create(title="Common", position=3)
+    assert list(Profile.offered_to(owner)) == [mine, common]
+    assert list(Profile.offered_to(stranger)) == [theirs, common]
+    assert list(Profile.offered_to(AnonymousUser())) == [common]
+
+
+@pytest.mark.parametrize("numbers", [{"max_todos": 0}, {"max_todos": 201}, {"remind_after": 0}])
+def test_numbers_have_bounds(db: Any, numbers: dict[str, int]) -> None:
+    with pytest.raises(ValidationError):
+        Profile(title="Odd", **numbers).full_clean()
