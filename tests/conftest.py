@@ -31,12 +31,12 @@ def collected() -> None:
 
 @pytest.fixture
 def owner(db: Any) -> User:
-    return User.objects.create_user("owner", password="open sesame")
+    return User.objects.create_user("owner")
 
 
 @pytest.fixture
 def stranger(db: Any) -> User:
-    return User.objects.create_user("stranger", password="open sesame")
+    return User.objects.create_user("stranger")
 
 
 @pytest.fixture
