@@ -25,6 +25,10 @@ class AgentWorker(Worker):
         application = ChannelNameRouter({AGENT_CHANNEL: AgentConsumer.as_asgi()})
         super().__init__(application, [AGENT_CHANNEL], get_channel_layer())
 
+    async def handle(self) -> None:
+        """Listen, in this very task: whoever cancels it has the layer told that nobody listens any more."""
+        await self.listener(AGENT_CHANNEL)
+
     async def listener(self, channel: str) -> None:
         """Hand the channel's messages to the consumer, for ever."""
         # Not by way of the layer: what is sent before anybody listens is lost on Redis.
@@ -37,6 +41,14 @@ class AgentWorker(Worker):
                 log.warning("the channel layer does not answer: %r", error)
             await asyncio.sleep(PAUSE)
 
+    async def close(self) -> None:
+        """End the consumer and wait for it: ended together with its loop, it would be torn in the middle."""
+        consumers = [instance["future"] for instance in self.application_instances.values()]
+        for consumer in consumers:
+            consumer.cancel()
+        if consumers:
+            await asyncio.wait(consumers)
+
 
 async def work() -> None:
     """Take turns until cancelled; whoever cancels this closes the pool first."""
@@ -44,4 +56,8 @@ async def work() -> None:
     # Half a second to import; paid here, and not by the first person who asks something.
     await asyncio.to_thread(__import__, "chat.agent.model.chat_model")
     pool().open()
-    await AgentWorker().arun()
+    worker = AgentWorker()
+    try:
+        await worker.arun()
+    finally:
+        await worker.close()

@@ -41,7 +41,8 @@ class Command(BaseCommand):
         self.stdout.flush()
         done, _ = await asyncio.wait([working, waiting], return_when=asyncio.FIRST_COMPLETED)
         await close_pool()
+        working.cancel()
+        await asyncio.wait([working])
+        await close_models()
         if working in done:
             working.result()
-        working.cancel()
-        await close_models()
