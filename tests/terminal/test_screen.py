@@ -1,0 +1,108 @@
+"""The terminal's screen, change by change."""
+
+from __future__ import annotations
+
+import datetime
+import io
+from typing import Any
+
+import pytest
+
+from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
+from chat.live.todo_panel import TodoPanel
+from chat.models import Conversation, Message, ToolCall, Turn
+from chat.terminal.paper import Paper
+from chat.terminal.screen import TerminalScreen
+
+NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
+
+
+class Shown:
+    """A screen on a turn that runs, and what it has written."""
+
+    def __init__(self) -> None:
+        self.stream = io.StringIO()
+        self.turn = Turn(pk=1, conversation=Conversation(title="t"), status=Turn.Status.RUNNING)
+        self.screen = TerminalScreen(self.turn, Paper(self.stream, colour=False))
+
+    async def after(self, *changes: Change) -> str:
+        await self.screen.show(changes)
+        return self.stream.getvalue()
+
+    async def finished(self, status: Turn.Status, sentence: str = "") -> str:
+        self.turn.status, self.turn.sentence = status, sentence
+        await self.screen.show([TurnChanged()])
+        await self.screen.finish()
+        return self.stream.getvalue()
+
+
+@pytest.fixture
+def shown() -> Shown:
+    return Shown()
+
+
+def message(text: str) -> Message:
+    return Message(pk=1, role=Message.Role.ASSISTANT, text=text)
+
+
+def call(status: str, seconds: float = 0.0, **given: Any) -> ToolCall:
+    ended = NOON + datetime.timedelta(seconds=seconds) if seconds else None
+    fields = {"name": "bash", "arguments": '{"command": "ls -la"}', **given}
+    return ToolCall(pk=1, status=status, started_at=NOON if seconds else None, ended_at=ended, **fields)
+
+
+async def test_only_what_is_new_of_a_text_is_written(shown: Shown) -> None:
+    one, two = message("Hello"), message("Hello there")
+    assert await shown.after(RowChanged(one, new=True), TextGrew(one), TextGrew(two)) == "Hello there"
+    assert await shown.after(RowChanged(two)) == "Hello there"
+
+
+async def test_a_call_has_state_time_and_the_first_lines_of_its_output(shown: Shown) -> None:
+    output = "\n".join(f"line {number}" for number in range(9))
+    assert await shown.after(RowChanged(call("pending"), new=True)) == ""
+    assert await shown.after(RowChanged(call("running"))) == "bash ls -la"
+    ended = await shown.after(RowChanged(call("succeeded", 1.26, output=output)))
+    head, *lines = ended.splitlines()
+    assert head == "bash ls -la (Done, 1.3 s)"
+    assert lines == [*(f"    line {number}" for number in range(6)), "    … 3 more lines"]
+
+
+async def test_a_call_that_was_refused_before_it_ran_has_no_time(shown: Shown) -> None:
+    written = await shown.after(RowChanged(call("failed", output="Error: no such tool")))
+    assert written == "bash ls -la (Failed)\n    Error: no such tool\n"
+
+
+async def test_a_draft_is_not_shown_and_the_accepted_list_is(shown: Shown) -> None:
+    items = [{"content": "Read", "status": "pending", "active_form": "Reading", "key": "", "id": "1"}]
+    write = {"name": "TodoWrite", "arguments": "{}"}
+    assert await shown.after(PanelChanged(TodoPanel(1, "working", items))) == ""
+    assert await shown.after(RowChanged(call("running", **write))) == ""
+    assert await shown.after(RowChanged(call("succeeded", **write))) == "[ ] Read\n(0/1 completed)\n"
+    empty = PanelChanged(TodoPanel(1, "working", []))
+    written = await shown.after(empty, RowChanged(call("succeeded", **write)))
+    assert written.endswith("\n\nNo todos.\n")
+
+
+async def test_a_completed_turn_ends_without_a_word(shown: Shown) -> None:
+    await shown.after(RowChanged(message("Done."), new=True))
+    assert await shown.finished(Turn.Status.COMPLETED) == "Done.\n"
+
+
+async def test_a_turn_that_came_to_nothing_says_why(shown: Shown) -> None:
+    await shown.after(RowChanged(message("I beg"), new=True))
+    assert await shown.finished(Turn.Status.FAILED, "It broke.") == "I beg\n\nIt broke.\n"
+
+
+async def test_a_stopped_turn_closes_the_call_that_ran(shown: Shown) -> None:
+    await shown.after(RowChanged(call("running")))
+    assert await shown.finished(Turn.Status.STOPPED) == "bash ls -la (Stopped)\n\nStopped.\n"
+
+
+async def test_a_model_that_is_asked_again_is_told_of(shown: Shown) -> None:
+    shown.turn.sentence = "It is busy."
+    assert await shown.after(TurnChanged()) == "Trying again: It is busy.\n"
+
+
+async def test_a_turn_that_was_taken_away_says_so(shown: Shown) -> None:
+    await shown.screen.close()
+    assert "ended from elsewhere" in shown.stream.getvalue()
