@@ -6,6 +6,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import models, transaction
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils import timezone
@@ -95,7 +96,7 @@ class Conversation(models.Model):
         text = checked_message(text)
         with transaction.atomic():
             # One at a time of each person: a form that is sent twice at once is two of these.
-            type(owner)._default_manager.select_for_update(no_key=True).get(pk=owner.pk)
+            get_user_model()._default_manager.select_for_update(no_key=True).get(pk=owner.pk)
             known = Turn.objects.filter(client_id=client_id, conversation__owner=owner).first()
             if known:
                 return known.conversation
