@@ -1,0 +1,47 @@
+"""Every address of the site, found by walking its resolver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from django.urls import URLPattern, URLResolver, get_resolver, reverse
+
+# What stands in for the parts of an address; `conversation_id` and `turn_id` are the test's to give.
+PARTS: dict[str, Any] = {
+    "conversation_id": "00000000-0000-4000-8000-000000000000",
+    "turn_id": 1,
+    "token": "nothing",
+    "app_label": "auth",
+    "content_type_id": 1,
+    "id": 1,
+    "object_id": 1,
+    "url": "nothing-here",
+}
+
+Route = tuple[str, tuple[str, ...]]
+
+
+def routes() -> dict[str, Route]:
+    """Name with namespace, and the names of the parts, by that name."""
+    return {name: (name, parts) for name, parts in _routes(get_resolver().url_patterns, "", ())}
+
+
+def address(name: str, **given: Any) -> str:
+    """A concrete address of the route; what is not given is `PARTS`'."""
+    _name, parts = routes()[name]
+    return reverse(name, kwargs={part: given.get(part, PARTS[part]) for part in parts})
+
+
+def _routes(
+    patterns: Sequence[URLPattern | URLResolver], namespace: str, outer: tuple[str, ...]
+) -> Iterator[Route]:
+    for pattern in patterns:
+        parts = (*outer, *pattern.pattern.regex.groupindex)
+        if isinstance(pattern, URLResolver):
+            inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
+            yield from _routes(pattern.url_patterns, inner, parts)
+        elif pattern.name:
+            yield f"{namespace}{pattern.name}", parts
+        elif namespace != "admin:":  # the admin ends with a nameless one that catches what is left
+            raise AssertionError(f"{pattern} has no name, so no test can ask who may see it")
