@@ -1,0 +1,71 @@
+"""Chromium, a site with the demo, a site with a scripted model; each started once for this folder."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.browser.line import Line
+from tests.browser.site import Site, Visitors
+from tests.model_server import ScriptedModel
+from tests.serving import serving
+
+QUIET = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
+QUIET += ["--disable-sync", "--no-first-run", "--disable-quic"]
+
+
+# Playwright's loop may not outlive this folder: asynchronous tests of other folders need one of their own.
+@pytest.fixture(scope="package")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium: $CHROMIUM, or the system's."""
+    named = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    expect.set_options(timeout=10_000)
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=named, args=QUIET)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="package")
+def demo(browser: Browser) -> Iterator[Site]:
+    """The site as `make run` starts it."""
+    with serving() as served:
+        yield Site(served, browser)
+
+
+@pytest.fixture(scope="package")
+def site_of_model(browser: Browser) -> Iterator[Site]:
+    """The site with a model that its tests script."""
+    with ScriptedModel() as model:
+        named = {"OPENAI_API_KEY": "sk-tests", "OPENAI_MODEL": "scripted"}
+        with serving(OPENAI_BASE_URL=model.base_url, **named) as served:
+            yield Site(served, browser, model)
+
+
+@pytest.fixture
+def scripted(site_of_model: Site) -> Site:
+    """That site, its model with nothing left from other tests."""
+    model = site_of_model.model
+    model.answer = None
+    model.replies.clear()
+    model.requests.clear()
+    return site_of_model
+
+
+@pytest.fixture
+def visitors(browser: Browser) -> Iterator[Visitors]:
+    """People with browsers; the test fails if one of these complains."""
+    people = Visitors(browser)
+    yield people
+    people.leave()
+
+
+@pytest.fixture
+def line(scripted: Site) -> Iterator[Line]:
+    """A line to that site, which can be cut."""
+    with Line(scripted.served.port) as made:
+        yield made

@@ -1,0 +1,86 @@
+"""A served site, and the people who look at it in a real browser."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request
+
+from tests.model_server import ScriptedModel
+from tests.serving import Served
+
+
+class Site:
+    """A served site with one signed-in owner; `model` is there where its replies are scripted."""
+
+    def __init__(self, served: Served, browser: Browser, model: ScriptedModel | None = None) -> None:
+        self.served = served
+        self.browser = browser
+        self.scripted = model
+
+    @property
+    def model(self) -> ScriptedModel:
+        assert self.scripted is not None, "the demo answers here"
+        return self.scripted
+
+    @cached_property
+    def signed_in(self) -> Any:
+        """The owner's cookies, by way of the sign-in link."""
+        context = self.browser.new_context()
+        context.new_page().goto(self.served.link)
+        state = context.storage_state()
+        context.close()
+        return state
+
+
+class Visitors:
+    """Opens pages, each in a browser of its own, and notes every complaint that a browser makes.
+
+    Errors on the console (a breach of the content security policy is one), errors of scripts, dialogs, and
+    requests to anywhere but loopback are complaints, unless their text is `expected`.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self.browser = browser
+        self.contexts: list[BrowserContext] = []
+        self.complaints: list[str] = []
+        self.expected: list[str] = []
+
+    def enter(self, site: Site, *, address: str = "", signed_in: bool = True, **options: Any) -> Page:
+        """A blank page of somebody new, whose relative addresses are the site's."""
+        state = site.signed_in if signed_in else None
+        base = address or site.served.address
+        context = self.browser.new_context(base_url=base, storage_state=state, **options)
+        context.set_default_timeout(10_000)
+        context.on("request", self._note_request)
+        context.on("page", self._listen)
+        self.contexts.append(context)
+        return context.new_page()
+
+    def leave(self) -> None:
+        """Close everything, and fail if a browser complained."""
+        for context in self.contexts:
+            context.close()
+        assert not self.complaints, "\n".join(self.complaints)
+
+    def _listen(self, page: Page) -> None:
+        page.on("console", self._note_console)
+        page.on("pageerror", lambda error: self._note(f"script: {error}"))
+        page.on("dialog", self._note_dialog)
+
+    def _note_console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self._note(f"console: {message.text}")
+
+    def _note_request(self, request: Request) -> None:
+        if not request.url.startswith(("http://127.0.0.1:", "data:")):
+            self._note(f"request: {request.url}")
+
+    def _note_dialog(self, dialog: Dialog) -> None:
+        self._note(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    def _note(self, complaint: str) -> None:
+        if not any(text in complaint for text in self.expected):
+            self.complaints.append(complaint)

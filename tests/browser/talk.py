@@ -1,0 +1,86 @@
+"""What a person does on the pages, and what they wait to see."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from playwright.sync_api import Locator, Page, expect
+
+from chat.demo.reply import Reply
+
+LIVE = "#conversation #connection[data-state='live']"
+CHANGING = re.compile(r' (?:data-htmx-powered(?:="[^"]*")?|open(?:="")?)(?=[ >])')
+
+
+def begin(page: Page, text: str) -> str:
+    """Begin a conversation from the first page; its address."""
+    page.goto("/")
+    page.fill("#composer-text", text)
+    page.press("#composer-text", "Enter")
+    page.wait_for_url("**/conversations/*/")
+    page.wait_for_selector(LIVE)
+    return page.url
+
+
+def send(page: Page, text: str) -> None:
+    """Send one more message of an open conversation, and see it in the transcript."""
+    before = turns(page).count()
+    page.fill("#composer-text", text)
+    page.press("#composer-text", "Enter")
+    expect(turns(page)).to_have_count(before + 1)
+
+
+def at_rest(page: Page) -> None:
+    """Wait until the agent has nothing to do and the page is live."""
+    page.wait_for_selector(f"#conversation[data-status='idle'] {LIVE[14:]}", timeout=60_000)
+
+
+def turns(page: Page) -> Locator:
+    return page.locator("article.turn")
+
+
+def last_turn(page: Page, status: str = "") -> Locator:
+    """The latest turn, once it has the status."""
+    if status:
+        expect(turns(page).last).to_have_attribute("data-status", status)
+    return turns(page).last
+
+
+def panel(page: Page) -> Locator:
+    return page.locator("details#todo-panel")
+
+
+def is_open(page: Page) -> None:
+    """Wait until the panel stands open."""
+    expect(page.locator("details#todo-panel[open]")).to_be_visible()
+
+
+def is_folded(page: Page) -> None:
+    """Wait until the panel is there, as one line."""
+    expect(page.locator("details#todo-panel:not([open])")).to_be_visible()
+
+
+def record(page: Page) -> list[str]:
+    """Turns and panel as HTML, without what htmx adds or a person unfolds."""
+    drawn = page.locator("article.turn, #todo-panel").evaluate_all("all => all.map(one => one.outerHTML)")
+    return [CHANGING.sub("", html) for html in drawn]
+
+
+def until(page: Page, ready: Callable[[], Any]) -> None:
+    """Return once `ready` gives something true; raises AssertionError after 20 seconds."""
+    for _look in range(1000):
+        if ready():
+            return
+        page.wait_for_timeout(20)  # the page's events arrive only while Playwright is at work
+    raise AssertionError("it did not come to pass")
+
+
+def todo(*states: str, **more: Any) -> Reply:
+    """A reply that writes a list with items in these states."""
+    items = [
+        {"content": f"Item {n}", "status": state, "activeForm": f"Doing {n}"}
+        for n, state in enumerate(states, 1)
+    ]
+    return Reply(tool_calls=[("TodoWrite", {"items": items})], **more)

@@ -1,0 +1,107 @@
+"""The composer: what sends, what does not, and that nothing typed is lost."""
+
+from __future__ import annotations
+
+import threading
+
+from playwright.sync_api import Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, last_turn, turns
+
+COMPOSING = """(text, how) => text.dispatchEvent(new KeyboardEvent("keydown", {
+    key: "Enter", bubbles: true, cancelable: true, ...how }))"""
+OVERLONG = "x" * 65_537
+
+
+def opened(scripted: Site, visitors: Visitors) -> Page:
+    """The page of a conversation that rests after one turn."""
+    scripted.model.script(Reply(text="Yes?"))
+    page = visitors.enter(scripted)
+    begin(page, "hello")
+    at_rest(page)
+    return page
+
+
+def test_enter_sends_and_shift_enter_makes_a_line(scripted: Site, visitors: Visitors) -> None:
+    page = opened(scripted, visitors)
+    scripted.model.script(Reply(text="Understood."))
+    text = page.locator("#composer-text")
+    text.focus()
+    page.keyboard.type("one")
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("two")
+    expect(text).to_have_value("one\ntwo")
+    page.keyboard.press("Enter")
+    expect(last_turn(page, "completed")).to_contain_text("Understood.")
+    assert last_turn(page).locator("[data-role='user'] .message__body").inner_text() == "one\ntwo"
+    expect(text).to_have_value("")
+    expect(text).to_be_focused()
+
+
+def test_an_enter_that_confirms_a_candidate_does_not_send(scripted: Site, visitors: Visitors) -> None:
+    page = opened(scripted, visitors)
+    scripted.model.script(Reply(text="你好。"))
+    text = page.locator("#composer-text")
+    text.fill("你好")
+    text.evaluate(COMPOSING, {"isComposing": True})
+    text.evaluate(COMPOSING, {"keyCode": 229})
+    expect(text).to_have_value("你好")
+    text.press("Enter")
+    expect(turns(page)).to_have_count(2)
+    last_turn(page, "completed")
+    assert len(scripted.model.requests) == 2
+
+
+def test_a_blank_message_is_not_sent(scripted: Site, visitors: Visitors) -> None:
+    page = opened(scripted, visitors)
+    scripted.model.script(Reply(text="Now I see something."))
+    for press in ("Enter", "click"):
+        page.fill("#composer-text", " \n ")
+        page.press("#composer-text", press) if press == "Enter" else page.click("#send")
+    page.fill("#composer-text", "something")
+    page.press("#composer-text", "Enter")
+    expect(last_turn(page, "completed")).to_contain_text("Now I see something.")
+    expect(turns(page)).to_have_count(2)
+    page.goto("/")
+    page.press("#composer-text", "Enter")
+    page.fill("#composer-text", "  ")
+    page.press("#composer-text", "Enter")
+    assert page.url == f"{scripted.served.address}/"
+
+
+def test_an_overlong_message_is_refused_and_stays(scripted: Site, visitors: Visitors) -> None:
+    page = opened(scripted, visitors)
+    text = page.locator("#composer-text")
+    for length, sentence in ((OVERLONG, "longer than 64 KiB"), ("界" * 22_000, "longer than 64 KiB")):
+        text.evaluate("(area, value) => { area.value = value }", length)
+        text.press("Enter")
+        expect(page.locator("#composer-note")).to_contain_text(sentence)
+        expect(text).to_have_value(length)
+    expect(turns(page)).to_have_count(1)
+    text.fill("shorter")
+    expect(page.locator("#composer-note")).to_be_hidden()
+    scripted.model.script(Reply(text="Better."))
+    text.press("Enter")
+    expect(last_turn(page, "completed")).to_contain_text("Better.")
+
+
+def test_a_second_message_while_a_turn_runs_is_refused_and_stays(scripted: Site, visitors: Visitors) -> None:
+    page = opened(scripted, visitors)
+    gate = threading.Event()
+    scripted.model.script(Reply(text="Working on it", stall_after=1, gate=gate), Reply(text="Second."))
+    text = page.locator("#composer-text")
+    text.fill("first")
+    text.press("Enter")
+    expect(turns(page)).to_have_count(2)
+    text.fill("second")
+    text.press("Enter")
+    expect(page.locator("#composer-note")).to_contain_text("still working")
+    expect(text).to_have_value("second")
+    gate.set()
+    at_rest(page)
+    expect(text).to_have_value("second")
+    text.press("Enter")
+    expect(turns(page)).to_have_count(3)
+    expect(last_turn(page, "completed")).to_contain_text("Second.")

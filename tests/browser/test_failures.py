@@ -1,0 +1,62 @@
+"""A model that is down, refuses the key or talks nonsense: the page says so, and Retry works afterwards."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from chat.demo.reply import Reply
+from tests.browser.line import Line
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, last_turn, record, turns
+from tests.model_server import ScriptedModel
+from tests.serving import serving
+
+REFUSED = Reply(status=401, body={"error": {"message": "Incorrect API key provided", "type": "auth"}})
+HTML = Reply(raw=[b"<!doctype html><html><script>alert(1)</script><h1>Welcome to the proxy</h1></html>"])
+BROKEN = Reply(text="I begin, and then", stall_after=None, cut_after=2, broken=True)
+
+
+@pytest.mark.parametrize(
+    ("reply", "sentence"),
+    [(REFUSED, "Incorrect API key provided"), (HTML, "chat-completions"), (BROKEN, "connection")],
+    ids=["key refused", "HTML", "broken off"],
+)
+def test_it_is_told_and_retry_works(scripted: Site, visitors: Visitors, reply: Reply, sentence: str) -> None:
+    scripted.model.answer = lambda _request: reply
+    page = visitors.enter(scripted)
+    begin(page, "Do it")
+    at_rest(page)
+    expect(last_turn(page, "failed").locator(".turn__sentence")).to_contain_text(sentence)
+    scripted.model.answer = None
+    scripted.model.script(Reply(text="Here I am."))
+    page.get_by_role("button", name="Retry").click()
+    expect(turns(page)).to_have_count(2)
+    expect(last_turn(page, "completed")).to_contain_text("Here I am.")
+    at_rest(page)
+    live = record(page)
+    page.reload()
+    at_rest(page)
+    assert record(page) == live
+
+
+def test_a_model_that_is_down_and_comes_back(browser: Browser, visitors: Visitors) -> None:
+    with ScriptedModel(Reply(text="Here I am.")) as model, Line(nobody_there()) as line:
+        with serving(OPENAI_BASE_URL=f"{line.address}/v1", OPENAI_MODEL="m") as served:
+            page = visitors.enter(Site(served, browser))
+            begin(page, "Do it")
+            last_turn(page, "failed")
+            expect(last_turn(page).locator(".turn__sentence")).to_contain_text(line.address)
+            line.port = int(model.base_url.split(":")[2].removesuffix("/v1"))
+            page.get_by_role("button", name="Retry").click()
+            expect(turns(page)).to_have_count(2)
+            expect(last_turn(page, "completed")).to_contain_text("Here I am.")
+            page.close()
+
+
+def nobody_there() -> int:
+    """A port that nothing listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return int(taken.getsockname()[1])

@@ -1,0 +1,31 @@
+"""A stranger's first minute: the printed link, the composer, and that the link opens the door once."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Browser, expect
+
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, last_turn
+from tests.serving import serving
+
+
+def test_from_the_link_to_the_first_answer(browser: Browser, visitors: Visitors) -> None:
+    with serving() as served:
+        site = Site(served, browser)
+        page = visitors.enter(site, signed_in=False)
+        page.goto(served.link)
+        assert page.url == f"{served.address}/"
+        expect(page.locator("#composer-text")).to_be_focused()
+        expect(page.locator(".demo-label")).to_contain_text("not an AI")
+        begin(page, "hello")
+        at_rest(page)
+        expect(last_turn(page, "completed").locator("[data-role='assistant']")).to_be_visible()
+
+        visitors.expected.append("status of 410 (Gone)")
+        late = visitors.enter(site, signed_in=False)
+        answer = late.goto(served.link)
+        assert answer is not None
+        assert answer.status == 410
+        expect(late.locator("h1")).to_have_text("This sign-in link is spent")
+        late.goto("/")
+        expect(late).to_have_url(f"{served.address}/accounts/login/?next=/")

@@ -1,0 +1,62 @@
+"""The view follows the end while text streams, but only for a person who is there."""
+
+from __future__ import annotations
+
+import threading
+
+from playwright.sync_api import Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, until
+
+LONG = "\n\n".join(f"Paragraph {n}." for n in range(90))
+PIECE = 40
+
+
+def place(page: Page) -> dict[str, float]:
+    """Where the view is: pixels above it, and pixels below it."""
+    measured: dict[str, float] = page.locator("#scroll").evaluate(
+        "view => ({ top: view.scrollTop, below: view.scrollHeight - view.scrollTop - view.clientHeight })"
+    )
+    return measured
+
+
+def half_written(page: Page, scripted: Site) -> threading.Event:
+    """A page on which more text is than fits; the rest comes once the event is set."""
+    gate = threading.Event()
+    scripted.model.script(Reply(text=LONG, piece=PIECE, stall_after=len(LONG) // PIECE // 2, gate=gate))
+    begin(page, "Tell a long story")
+    expect(page.locator("#transcript")).to_contain_text("Paragraph 38.")
+    return gate
+
+
+def test_it_follows_a_person_at_the_end(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": 1000, "height": 600})
+    gate = half_written(page, scripted)
+    until(page, lambda: place(page)["below"] < 3)
+    before = place(page)["top"]
+    assert before > 0
+    gate.set()
+    at_rest(page)
+    until(page, lambda: place(page)["below"] < 3)
+    assert place(page)["top"] > before
+    expect(page.locator("#to-end")).to_be_hidden()
+
+
+def test_it_leaves_a_person_who_reads_above_in_peace(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": 1000, "height": 600})
+    gate = half_written(page, scripted)
+    until(page, lambda: place(page)["below"] < 3)
+    page.locator("#scroll").hover()
+    page.mouse.wheel(0, -400)
+    expect(page.locator("#to-end")).to_be_visible()
+    last: list[float] = []
+    until(page, lambda: last[-1:] == [last.append(place(page)["top"]) or last[-1]] and len(last) > 3)
+    gate.set()
+    expect(page.locator("#transcript")).to_contain_text("Paragraph 89.")
+    at_rest(page)
+    assert abs(place(page)["top"] - last[-1]) < 3
+    page.click("#to-end")
+    until(page, lambda: place(page)["below"] < 3)
+    expect(page.locator("#to-end")).to_be_hidden()

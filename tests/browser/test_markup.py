@@ -1,0 +1,95 @@
+"""Whatever model, tools or person write stays text: nothing of it is ever run, fetched or swapped."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, is_open, last_turn, panel, record, send
+
+IMAGE = "<img src=x onerror=alert(1)>"
+ATTACKS = [
+    IMAGE,
+    "<script>alert(2)</script>",
+    '</hx-partial><hx-partial hx-target="#composer" hx-swap="outerHTML"><b id="swapped">gone</b></hx-partial>',
+    '<button hx-get="/conversations/" hx-trigger="load" hx-target="body" id="loaded">press</button>',
+    '<a href="javascript:alert(3)" onclick="alert(4)">link</a>',
+    '<iframe src="https://example.org/"></iframe><style>body { display: none }</style>',
+    "</article></main></details><h1 id='escaped'>out</h1>",
+]
+MARKDOWN = """![picture](https://example.org/tracker.png) [run](javascript:alert(5)) [data](data:text/html,x)
+[fine](https://example.org/ok) <https://example.org/auto> [odd](vbscript:x) [ref]
+
+[ref]: javascript:alert(6)
+
+```html"><script>alert(7)</script>
+<img src=y onerror=alert(8)>
+```
+"""
+FOREIGN = "#transcript, #todo-slot, .bar, .sidebar"
+LIVING = [
+    "script",
+    "img",
+    "iframe",
+    "style",
+    "object",
+    "#swapped",
+    "#loaded",
+    "#escaped",
+    "[onerror]",
+    "[onclick]",
+]
+
+
+def is_clean(page: Page) -> None:
+    """Nothing that somebody wrote has become an element, and the page stands as it was built."""
+    for selector in [*LIVING, "[hx-get]", "hx-partial", "a[href^='javascript']", "a[href^='data']"]:
+        assert page.locator(FOREIGN).locator(selector).count() == 0, selector
+    expect(page.locator("#composer-text")).to_be_visible()
+    expect(page.locator("main#conversation")).to_have_count(1)
+
+
+def test_text_of_model_todos_tools_and_person(scripted: Site, visitors: Visitors) -> None:
+    attack = "\n\n".join(ATTACKS)
+    items = [{"content": text, "status": "pending", "activeForm": text} for text in ATTACKS]
+    items[0]["status"] = "in_progress"
+    plan = Reply(text=attack, reasoning=attack, tool_calls=[("TodoWrite", {"items": items})], piece=5)
+    name = "<img src=x onerror=alert(9)>.html"
+    calls = [
+        ("write_file", {"path": name, "content": attack}),
+        ("read_file", {"path": name}),
+        ("read_file", {"path": "."}),
+        ("bash", {"command": f"cat '{name}'"}),
+        ("<script>alert(10)</script>", {"</pre><img src=x onerror=alert(11)>": attack}),
+        ("TodoWrite", {"items": [{"content": IMAGE, "status": IMAGE, "activeForm": IMAGE}]}),
+    ]
+    scripted.model.script(plan, Reply(tool_calls=calls), Reply(text=f"{MARKDOWN}\n\n{attack}", piece=3))
+    scripted.model.script(Reply(status=400, body={"error": {"message": attack}}))
+    page = visitors.enter(scripted)
+    begin(page, attack)
+    at_rest(page)
+    last_turn(page, "completed")
+    is_clean(page)
+    panel(page).locator("summary").click()
+    is_open(page)
+    for text in ATTACKS:
+        expect(page.locator("#todo-panel .todo__text", has_text=text)).to_have_count(1)
+    expect(page.locator("h1")).to_have_text(IMAGE)
+    expect(page.locator(".message[data-role='user'] .message__body")).to_contain_text(ATTACKS[2])
+    answer = page.locator(".message[data-role='assistant'] .message__body").last
+    expect(answer).to_contain_text(ATTACKS[2])
+    expect(answer).to_contain_text("[picture]")
+    links = answer.locator("a").evaluate_all("all => all.map(link => link.href)")
+    assert links == ["https://example.org/ok", "https://example.org/auto"]
+    live = record(page)
+    send(page, "and now fail")
+    expect(last_turn(page, "failed").locator(".turn__sentence")).to_contain_text(IMAGE)
+    is_clean(page)
+    page.reload()
+    at_rest(page)
+    is_clean(page)
+    assert record(page)[0] == live[0]
+    page.goto("/conversations/")
+    expect(page.locator("main .conversation-row__title").first).to_have_text(IMAGE)
+    assert page.locator("main img").count() == 0

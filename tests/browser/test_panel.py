@@ -1,0 +1,107 @@
+"""The todo panel: it fills while the list is written, and a person's own fold is obeyed."""
+
+from __future__ import annotations
+
+import threading
+
+from playwright.sync_api import Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.line import Line
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import LIVE, at_rest, begin, is_folded, is_open, last_turn, panel, send, todo
+
+FOUR = ["in_progress", "pending", "pending", "pending"]
+
+
+def fold(page: Page) -> None:
+    """Click the panel's line, as a person does."""
+    panel(page).locator("summary").click()
+
+
+def held(page: Page, scripted: Site, *replies: Reply) -> threading.Event:
+    """A turn whose panel stands open until the event is set; then come the replies."""
+    gate = threading.Event()
+    scripted.model.script(
+        todo(*FOUR), Reply(text="I work", stall_after=2, gate=gate, tool_calls=[("bash", {})])
+    )
+    scripted.model.script(*replies)
+    begin(page, "Work")
+    is_open(page)
+    expect(page.locator("#transcript")).to_contain_text("I work")
+    return gate
+
+
+def test_it_fills_while_the_list_is_written(scripted: Site, visitors: Visitors) -> None:
+    """The model falls silent in the middle of its arguments; what it has written so far is there."""
+    gate = threading.Event()
+    scripted.model.script(
+        Reply(text="Yes?"), todo(*FOUR, piece=20, stall_after=6, gate=gate), Reply(text="Done.")
+    )
+    page = visitors.enter(scripted)
+    begin(page, "hello")
+    at_rest(page)
+    expect(panel(page)).to_have_count(0)
+    send(page, "Plan")
+    is_open(page)
+    first = page.locator("#todo-panel .todo").first
+    expect(first).to_have_attribute("data-status", "in_progress")
+    expect(first).to_contain_text("Doing 1")
+    assert page.locator("#todo-panel .todo").count() < 4
+    gate.set()
+    at_rest(page)
+    is_folded(page)
+    expect(page.locator("#todo-panel .todo")).to_have_count(4)
+    expect(panel(page).locator("summary")).to_contain_text("0/4")
+    fold(page)
+    is_open(page)
+    expect(first).to_contain_text("Item 1")
+
+
+def test_a_person_who_folds_it_is_obeyed_until_the_turn_ends(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    done = todo("completed", "in_progress", "pending", "pending")
+    gate = held(page, scripted, done, Reply(text="That was it."), todo(*FOUR), Reply(text="Again."))
+    fold(page)
+    is_folded(page)
+    page.reload()
+    page.wait_for_selector(LIVE)
+    is_folded(page)
+    gate.set()
+    expect(panel(page)).to_have_attribute("data-done", "1")
+    is_folded(page)
+    last_turn(page, "completed")
+    send(page, "once more")
+    is_open(page)
+    at_rest(page)
+    is_folded(page)
+
+
+def test_a_fold_outlives_a_cut_line(scripted: Site, visitors: Visitors, line: Line) -> None:
+    page = visitors.enter(scripted, address=line.address)
+    gate = threading.Event()
+    more = Reply(text="Still at it", stall_after=2, gate=gate)
+    first = held(page, scripted, todo("completed", "in_progress", "pending", "pending"), more)
+    fold(page)
+    is_folded(page)
+    line.cut()
+    page.wait_for_selector("#connection[data-state='reconnecting']")
+    first.set()
+    line.mend()
+    page.wait_for_selector(LIVE)
+    expect(panel(page)).to_have_attribute("data-done", "1")
+    expect(page.locator("#transcript")).to_contain_text("Still at it")
+    is_folded(page)
+    gate.set()
+    at_rest(page)
+    is_folded(page)
+
+
+def test_a_refused_list_leaves_the_last_one(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    gate = held(page, scripted, todo("in_progress", "in_progress"), Reply(text="I see."))
+    gate.set()
+    at_rest(page)
+    marker = page.locator(".todo-marker[data-status='failed']")
+    expect(marker).to_contain_text("Only one task can be in_progress at a time")
+    expect(page.locator("#todo-panel .todo")).to_have_count(4)

@@ -1,0 +1,117 @@
+"""Coming back later: the list of conversations, a past one with its final plan, its title, its end."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, is_folded, is_open, panel, todo
+
+
+def test_the_list_leads_to_a_past_conversation(scripted: Site, visitors: Visitors) -> None:
+    three = todo("completed", "completed", "pending")
+    scripted.model.script(three, Reply(text="Two of them are done."), Reply(text="Hello."))
+    page = visitors.enter(scripted)
+    address = begin(page, "Do three things\nand do them well")
+    at_rest(page)
+    begin(page, "hello")
+    at_rest(page)
+
+    page.goto("/conversations/")
+    rows = page.locator("main .conversation-row")
+    expect(rows.nth(0).locator(".conversation-row__title")).to_have_text("hello")
+    assert rows.nth(0).get_attribute("data-total") is None
+    row = rows.nth(1)
+    expect(row).to_have_attribute("data-done", "2")
+    expect(row).to_have_attribute("data-total", "3")
+    expect(row).to_contain_text("2/3")
+    expect(row.locator("progress")).to_be_visible()
+    expect(row.locator("time")).to_have_attribute("datetime", re.compile(r"^20\d\d-"))
+    row.get_by_role("link", name="Do three things").click()
+
+    expect(page).to_have_url(address)
+    at_rest(page)
+    expect(page.locator("#transcript")).to_contain_text("Two of them are done.")
+    is_folded(page)
+    expect(page.locator("#todo-panel .todo").last).to_be_hidden()
+    panel(page).locator("summary").click()
+    is_open(page)
+    expect(page.locator("#todo-panel .todo").last).to_have_text(re.compile("Item 3"))
+
+
+def test_rename(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Hello."))
+    page = visitors.enter(scripted)
+    address = begin(page, "hello")
+    at_rest(page)
+    page.get_by_role("button", name="Rename or delete").click()
+    page.get_by_label("Title").fill("A <b>better</b> name")
+    page.get_by_role("button", name="Rename", exact=True).click()
+    expect(page.locator("h1")).to_have_text("A <b>better</b> name")
+    expect(page).to_have_title("A <b>better</b> name")
+    expect(page).to_have_url(address)
+    page.goto("/conversations/")
+    expect(page.locator("main .conversation-row__title").first).to_have_text("A <b>better</b> name")
+
+
+def test_delete_asks_first(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Hello."))
+    page = visitors.enter(scripted)
+    address = begin(page, "To be deleted")
+    at_rest(page)
+    page.get_by_role("button", name="Rename or delete").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    dialog = page.get_by_role("alertdialog")
+    expect(dialog).to_contain_text("cannot be undone")
+    expect(dialog.get_by_role("button", name="Keep")).to_be_focused()
+    dialog.get_by_role("button", name="Keep").click()
+    expect(dialog).to_be_hidden()
+    page.reload()
+    expect(page.locator("#transcript")).to_contain_text("Hello.")
+
+    page.get_by_role("button", name="Rename or delete").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page).to_have_url(f"{scripted.served.address}/conversations/")
+    expect(page.locator("main")).not_to_contain_text("To be deleted")
+    visitors.expected.append("status of 404 (Not Found)")
+    answer = page.goto(address)
+    assert answer is not None
+    assert answer.status == 404
+
+
+def test_delete_ends_what_runs_and_closes_other_tabs(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="I go on", stall_after=2))
+    before = scripted.model.disconnects
+    page = visitors.enter(scripted)
+    begin(page, "Go on")
+    expect(page.locator("#transcript")).to_contain_text("I go on")
+    page.get_by_role("button", name="Rename or delete").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    expect(page).to_have_url(f"{scripted.served.address}/conversations/")
+    scripted.model.wait_for_disconnects(before + 1)
+
+
+def test_fifty_a_page(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.answer = lambda request: Reply(text="Yes.")
+    page = visitors.enter(scripted)
+    page.goto("/")
+    token = page.locator("#composer [name='csrfmiddlewaretoken']").input_value()
+    for number in range(51):
+        form = {"text": f"Conversation {number}", "csrfmiddlewaretoken": token}
+        headers = {"Referer": f"{scripted.served.address}/", "Origin": scripted.served.address}
+        assert page.request.post("/", form=form, headers=headers, max_redirects=0).status == 302
+    page.goto("/conversations/")
+    rows = page.locator("main .conversation-row")
+    expect(rows).to_have_count(50)
+    expect(rows.first).to_contain_text("Conversation 50")
+    expect(page.get_by_role("link", name="Newer")).to_have_count(0)
+    page.get_by_role("link", name="Older").click()
+    expect(page).to_have_url(f"{scripted.served.address}/conversations/?page=2")
+    expect(rows.first).to_contain_text("Conversation 0")
+    page.get_by_role("link", name="Newer").click()
+    expect(rows.first).to_contain_text("Conversation 50")
