@@ -13,7 +13,11 @@ from django.test import Client
 from agentsite.content_security_policy import POLICY
 from chat.models import Conversation, Profile
 
-INLINE = re.compile(rb"<script(?![^>]*\bsrc=)(?![^>]*\btype=\"application/json\")|<style|<[^>]+\s(style|on\w+)=")
+INLINE = re.compile(
+    rb"<script(?![^>]*\bsrc=)(?![^>]*\btype=\"application/json\")|<style|<[^>]+\s(style|on\w+)="
+)
+ADMIN = ["/admin/", "/admin/login/", "/admin/auth/", "/admin/auth/user/", "/admin/auth/user/add/"]
+ADMIN += ["/admin/chat/profile/", "/admin/chat/profile/add/", "/admin/password_change/", "/admin/nothing/"]
 ELSEWHERE = re.compile(rb"<(?:script|link|img|iframe|form)[^>]*\b(?:src|href|action)=\"(?:[a-z]+:)?//")
 
 
@@ -58,11 +62,7 @@ def test_a_conversation_brings_it(owners: Client, conversation: Conversation) ->
     check(owners.get(f"/conversations/{conversation.owner_id}/"))
 
 
-@pytest.mark.parametrize(
-    "where",
-    ["/admin/", "/admin/login/", "/admin/auth/user/", "/admin/auth/user/add/", "/admin/chat/profile/"]
-    + ["/admin/chat/profile/add/", "/admin/password_change/", "/admin/auth/", "/admin/nothing/"],
-)
+@pytest.mark.parametrize("where", ADMIN)
 def test_the_admin_works_with_it(administrators: Client, where: str) -> None:
     check(administrators.get(where))
 

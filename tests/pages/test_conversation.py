@@ -1,0 +1,238 @@
+"""One conversation: what its page shows, and what a person does there without any script."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from chat.models import Conversation, LeaseLost, Message, TodoRevision, ToolCall, Turn
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
+HTMX = {"HX-Request": "true"}
+
+
+def where(conversation: Conversation, action: str = "") -> str:
+    return f"/conversations/{conversation.pk}/" + (f"{action}/" if action else "")
+
+
+def leads_back(response: Any, conversation: Conversation) -> bool:
+    return (response.status_code, response.get("Location")) == (302, where(conversation))
+
+
+def test_the_page_shows_the_record(owners: Client, conversation: Conversation, turn: Turn) -> None:
+    page = owners.get(where(conversation)).content.decode()
+    assert '<main id="conversation" class="conversation" data-status="queued"' in page
+    assert f'<article class="turn" id="turn-{turn.pk}" data-status="queued">' in page
+    assert '<div class="message__body">Look around</div>' in page
+
+
+def test_sending(owners: Client, conversation: Conversation, failed: Turn) -> None:
+    client_id = uuid.uuid4()
+    for _ in range(2):
+        response = owners.post(where(conversation, "messages"), {"text": "More", "client_id": client_id})
+        assert leads_back(response, conversation)
+    assert [turn.user_text for turn in conversation.turns.all()] == ["Look around", "More"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"text": " "}, "The message is empty."),
+        ({}, "The message is empty."),
+        ({"text": "x" * 66_000}, "The message is longer than 64 KiB."),
+        ({"text": "More", "client_id": "?"}, "This form is damaged."),
+    ],
+)
+def test_what_is_refused_stays_in_the_composer(
+    owners: Client, conversation: Conversation, failed: Turn, fields: dict[str, str], sentence: str
+) -> None:
+    response = owners.post(where(conversation, "messages"), fields)
+    assert response.status_code == 400
+    page = response.content.decode()
+    assert f'role="alert">{sentence}' in page
+    assert f">{fields.get('text', '')}</textarea>" in page
+    assert "Look around" in page, "the record is still in view"
+    assert conversation.turns.count() == 1
+
+
+def test_a_second_message_is_refused_while_a_turn_runs(owners: Client, conversation: Conversation) -> None:
+    response = owners.post(where(conversation, "messages"), {"text": "More"})
+    assert response.status_code == 400
+    assert "The agent is still working." in response.content.decode()
+    assert ">More</textarea>" in response.content.decode()
+    assert conversation.turns.count() == 1
+
+
+def test_stopping_a_turn_that_waits(owners: Client, conversation: Conversation, turn: Turn) -> None:
+    assert leads_back(owners.post(where(conversation, "stop")), conversation)
+    turn.refresh_from_db()
+    assert turn.status == "stopped"
+    page = owners.get(where(conversation)).content.decode()
+    assert 'data-status="idle"' in page
+    assert f'id="turn-{turn.pk}" data-status="stopped"' in page
+
+
+def test_stopping_a_turn_that_runs_is_a_wish_on_record(
+    owners: Client, conversation: Conversation, turn: Turn
+) -> None:
+    Turn.claim("worker", turn.pk)
+    response = owners.post(where(conversation, "stop"), headers=HTMX)
+    assert (response.status_code, response.content) == (204, b"")
+    turn.refresh_from_db()
+    assert turn.status == "running"
+    assert turn.stop_requested_at is not None
+
+
+def test_stopping_when_nothing_runs_changes_nothing(
+    owners: Client, conversation: Conversation, failed: Turn
+) -> None:
+    assert leads_back(owners.post(where(conversation, "stop")), conversation)
+    assert Turn.objects.get().status == "failed"
+
+
+def test_retrying_twice_is_one_retry(owners: Client, conversation: Conversation, failed: Turn) -> None:
+    assert f"turns/{failed.pk}/retry/" in owners.get(where(conversation)).content.decode()
+    for headers, status in (({}, 302), (HTMX, 204)):
+        response = owners.post(where(conversation, f"turns/{failed.pk}/retry"), headers=headers)
+        assert response.status_code == status
+    again = conversation.turns.last()
+    assert again is not None
+    assert (again.user_text, again.status, conversation.turns.count()) == ("Look around", "queued", 2)
+
+
+@pytest.mark.parametrize("status", ["completed", "stopped", "queued", "running"])
+def test_only_what_came_to_nothing_is_retried(
+    owners: Client, conversation: Conversation, turn: Turn, status: str
+) -> None:
+    Turn.objects.update(status=status)
+    assert f"turns/{turn.pk}/retry/" not in owners.get(where(conversation)).content.decode()
+    assert leads_back(owners.post(where(conversation, f"turns/{turn.pk}/retry")), conversation)
+    assert conversation.turns.count() == 1
+
+
+def test_retrying_while_another_turn_works_is_refused(
+    owners: Client, conversation: Conversation, failed: Turn
+) -> None:
+    conversation.start_turn("More", uuid.uuid4())
+    response = owners.post(where(conversation, f"turns/{failed.pk}/retry"))
+    assert response.status_code == 400
+    assert "The agent is still working." in response.content.decode()
+    assert conversation.turns.count() == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "title"),
+    [
+        ("A better name", "A better name"),
+        ("  ", "Look around"),
+        ("x" * 300, "x" * 200),
+        ("a\x00b", "a\ufffdb"),
+    ],
+)
+def test_renaming(owners: Client, conversation: Conversation, given: str, title: str) -> None:
+    assert leads_back(owners.post(where(conversation, "rename"), {"title": given}), conversation)
+    assert Conversation.objects.get().title == title
+
+
+def test_deleting_takes_rows_and_workspace_along(
+    owners: Client, conversation: Conversation, failed: Turn, workspaces: Path
+) -> None:
+    own, others = workspaces / str(conversation.pk), workspaces / str(uuid.uuid4())
+    for folder in (own, others):
+        (folder / "deep").mkdir(parents=True)
+        (folder / "deep" / "file").write_text("text")
+    response = owners.post(where(conversation, "delete"))
+    assert (response.status_code, response.url) == (302, "/conversations/")
+    assert not any(model.objects.exists() for model in (Conversation, Turn, Message))
+    assert not own.exists()
+    assert (others / "deep" / "file").exists()
+    assert owners.get(where(conversation)).status_code == 404
+    assert owners.post(where(conversation, "delete")).status_code == 404
+
+
+def test_deleting_leaves_a_directory_that_somebody_named(
+    owners: Client, conversation: Conversation, failed: Turn, tmp_path: Path
+) -> None:
+    (tmp_path / "code").mkdir()
+    conversation.workspace = str(tmp_path / "code")
+    conversation.save()
+    assert owners.post(where(conversation, "delete")).status_code == 302
+    assert (tmp_path / "code").is_dir()
+
+
+def test_deleting_does_not_follow_links_out_of_the_workspace(
+    owners: Client, conversation: Conversation, failed: Turn, workspaces: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "precious").write_text("text")
+    own = workspaces / str(conversation.pk)
+    own.mkdir(parents=True)
+    (own / "link").symlink_to(tmp_path)
+    owners.post(where(conversation, "delete"))
+    assert not own.exists()
+    assert (tmp_path / "precious").exists()
+
+
+def test_deleting_takes_the_turn_from_its_worker(
+    owners: Client, conversation: Conversation, turn: Turn
+) -> None:
+    running = Turn.claim("worker", turn.pk)
+    assert running is not None
+    assert owners.post(where(conversation, "delete")).status_code == 302
+    with pytest.raises(LeaseLost):
+        running.hold()
+
+
+def test_nothing_that_anybody_writes_becomes_markup(
+    owners: Client, conversation: Conversation, turn: Turn
+) -> None:
+    write_everywhere(conversation, turn, HOSTILE)
+    for address in (where(conversation), "/conversations/", "/"):
+        page = owners.get(address).content.decode()
+        assert "alert(1)" in page
+        assert "<script>alert" not in page
+        assert "<img" not in page
+        assert 'onerror=alert(1)>"' not in page
+
+
+def write_everywhere(conversation: Conversation, turn: Turn, text: str) -> None:
+    """The text in every place that a person, a model or a tool can fill."""
+    conversation.rename(text)
+    Message.objects.update(text=text)
+    step = turn.steps.create(number=1)
+    turn.messages.create(step=step, role="assistant", text=text, reasoning=text)
+    written = {"step": step, "name": text, "arguments": f'{{"{text[:8]}": "x"}}', "output": text}
+    turn.tool_calls.create(index=0, wire_id=text, status="succeeded", **written)
+    todo = turn.tool_calls.create(index=1, wire_id="b", status="failed", **{**written, "name": "TodoWrite"})
+    item = {"id": text, "content": text, "status": "in_progress", "active_form": text, "key": text}
+    TodoRevision.objects.create(conversation=conversation, turn=turn, tool_call=todo, items=[item])
+    Turn.objects.update(status="failed", sentence=text)
+
+
+def test_a_longer_record_takes_no_more_queries(
+    owners: Client,
+    conversation: Conversation,
+    turn: Turn,
+    django_assert_max_num_queries: Any,
+) -> None:
+    for number in range(12):
+        work_through(conversation, number)
+    with django_assert_max_num_queries(16):
+        page = owners.get(where(conversation)).content.decode()
+    assert page.count('<article class="turn"') == 13
+
+
+def work_through(conversation: Conversation, items: int) -> None:
+    """A turn with a message, a tool call and a todo list."""
+    turn = conversation.turns.create(client_id=uuid.uuid4(), status="completed", ended_at=timezone.now())
+    turn.messages.create(role="user", text="More")
+    step = turn.steps.create(number=1)
+    turn.messages.create(step=step, role="assistant", text="Done")
+    call = {"step": step, "status": ToolCall.Status.SUCCEEDED}
+    turn.tool_calls.create(index=0, wire_id="a", name="bash", **call)
+    todo = turn.tool_calls.create(index=1, wire_id="b", name="TodoWrite", **call)
+    conversation.revisions.create(turn=turn, tool_call=todo, items=[{"status": "pending"}] * items)

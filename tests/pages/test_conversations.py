@@ -1,0 +1,114 @@
+"""The list of past conversations, and the sidebar."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from chat.models import Conversation, Turn
+
+ROW = re.compile(
+    r'<li class="conversation-row"([^>]*)>.*?conversation-row__title">([^<]*)<.*?</li>', re.DOTALL
+)
+
+
+@pytest.fixture
+def many(owner: User) -> list[str]:
+    """Titles of 120 conversations, the newest first."""
+    now = timezone.now()
+    titles = [f"Conversation {number}" for number in range(120)]
+    rows = [
+        Conversation(owner=owner, title=title, updated_at=now - timedelta(minutes=number))
+        for number, title in enumerate(titles)
+    ]
+    Conversation.objects.bulk_create(rows[::-1])
+    return titles
+
+
+def listed(browser: Client, page: str = "") -> list[tuple[str, str]]:
+    """Attributes and title of each row of a page's list."""
+    html = browser.get("/conversations/", {"page": page} if page else {}).content.decode()
+    return ROW.findall(html[html.index("<main") :])
+
+
+def titles(browser: Client, page: str = "") -> list[str]:
+    return [title for _attributes, title in listed(browser, page)]
+
+
+def test_an_empty_list_invites_to_begin(owners: Client) -> None:
+    page = owners.get("/conversations/").content.decode()
+    assert "Nothing here yet." in page
+    assert "Begin a conversation" in page
+
+
+def test_fifty_a_page_the_newest_first(owners: Client, many: list[str]) -> None:
+    assert titles(owners) == many[:50]
+    assert titles(owners, "2") == many[50:100]
+    assert titles(owners, "3") == many[100:]
+
+
+def test_every_conversation_is_reached_by_the_links(owners: Client, many: list[str]) -> None:
+    seen, where = [], "/conversations/"
+    while where:
+        page = owners.get(where).content.decode()
+        seen += [title for _attributes, title in ROW.findall(page[page.index("<main") :])]
+        older = re.search(r'rel="next" href="([^"]+)"', page)
+        where = f"/conversations/{older[1]}" if older else ""
+    assert seen == many
+
+
+@pytest.mark.parametrize(
+    ("page", "first"),
+    [("0", 100), ("-1", 100), ("4", 100), ("9" * 30, 100), ("x", 0), ("", 0), ("1.5", 0), ("\x00", 0)],
+)
+def test_a_page_that_does_not_exist_is_the_nearest(
+    owners: Client, many: list[str], page: str, first: int
+) -> None:
+    assert titles(owners, page)[0] == many[first]
+
+
+def test_each_row_has_its_final_counts(owners: Client, conversation: Conversation, turn: Turn) -> None:
+    assert listed(owners) == [("", "Look around")]
+    for states in (["completed"], ["completed", "completed", "pending"]):
+        conversation.revisions.create(turn=turn, items=[{"status": state} for state in states])
+    assert listed(owners) == [(' data-done="2" data-total="3"', "Look around")]
+    page = owners.get("/conversations/").content.decode()
+    assert 'value="2" max="3"' in page
+    assert "<span>2/3</span>" in page
+    conversation.revisions.create(turn=turn, items=[])
+    assert listed(owners) == [(' data-done="0" data-total="0"', "Look around")]
+
+
+def test_the_sidebar_has_the_newest_thirty_and_marks_this_one(
+    owners: Client, many: list[str], owner: User
+) -> None:
+    fifth = Conversation.objects.get(title=many[4])
+    page = owners.get(f"/conversations/{fifth.pk}/").content.decode()
+    sidebar = page[page.index('<nav id="sidebar"') : page.index("</nav>")]
+    assert [title for _attributes, title in ROW.findall(sidebar)] == many[:30]
+    assert re.findall(r'href="([^"]+)" aria-current="page"', page) == [f"/conversations/{fifth.pk}/"]
+
+
+def test_a_full_page_takes_as_many_queries_as_one_row(owners: Client, owner: User, many: list[str]) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(
+            connection,
+        ) as context:
+            owners.get("/conversations/")
+        return len(context)
+
+    for conversation in Conversation.objects.all():
+        turn = Turn.objects.create(conversation=conversation, client_id=uuid.uuid4(), status="completed")
+        conversation.revisions.create(turn=turn, items=[{"status": "pending"}])
+    full = queries()
+    kept = Conversation.objects.values_list("pk", flat=True)[:1]
+    Conversation.objects.exclude(pk=kept[0]).delete()
+    assert queries() == full < 12

@@ -1,0 +1,107 @@
+"""The ways in and out: the printed link, the password, the button."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chat.models import SignInLink
+
+
+@pytest.fixture
+def link(owner: User, collected: None) -> str:
+    return f"/sign-in/{SignInLink.issue(owner)}/"
+
+
+@pytest.fixture
+def password(owner: User, settings: Any, collected: None) -> str:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    owner.set_password("open sesame")
+    owner.save()
+    return "open sesame"
+
+
+def is_in(browser: Client) -> bool:
+    return browser.get("/").status_code == 200
+
+
+def test_the_link_leads_to_the_composer(client: Client, link: str) -> None:
+    response = client.get(link)
+    assert (response.status_code, response.url) == (302, "/")
+    assert "no-store" in response["Cache-Control"]
+    assert is_in(client)
+    cookie = client.cookies["sessionid"]
+    assert cookie["httponly"]
+    assert cookie["samesite"] == "Lax"
+
+
+def test_the_link_works_once(client: Client, link: str) -> None:
+    client.get(link)
+    other = Client()
+    response = other.get(link)
+    assert response.status_code == 410
+    assert "This sign-in link is spent" in response.content.decode()
+    assert not is_in(other)
+
+
+def test_whoever_is_in_may_open_the_link_again(client: Client, link: str) -> None:
+    client.get(link)
+    assert client.get(link).status_code == 302
+
+
+@pytest.mark.parametrize("method", ["head", "post", "options"])
+def test_a_look_ahead_does_not_spend_the_link(client: Client, link: str, method: str) -> None:
+    """Messengers and mail scanners ask for an address before the person does."""
+    assert getattr(client, method)(link).status_code == 405
+    client.get(link)
+    assert is_in(client)
+
+
+def test_the_link_of_who_was_deactivated_is_spent(client: Client, link: str) -> None:
+    User.objects.update(is_active=False)
+    assert client.get(link).status_code == 410
+    assert not is_in(client)
+
+
+def test_signing_in_begins_a_session_of_its_own(client: Client, link: str, stranger: User) -> None:
+    client.force_login(stranger)
+    before = client.cookies["sessionid"].value
+    client.get(link)
+    assert client.cookies["sessionid"].value != before
+
+
+def test_a_password_signs_in_and_leads_on(client: Client, password: str) -> None:
+    page = client.get("/accounts/login/?next=/conversations/")
+    assert 'name="next" value="/conversations/"' in page.content.decode()
+    form = {"username": "owner", "password": password, "next": "/conversations/"}
+    response = client.post("/accounts/login/", form)
+    assert (response.status_code, response.url) == (302, "/conversations/")
+    assert is_in(client)
+
+
+@pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example", "javascript:alert(1)"])
+def test_no_login_leads_elsewhere(client: Client, password: str, elsewhere: str) -> None:
+    form = {"username": "owner", "password": password, "next": elsewhere}
+    assert client.post("/accounts/login/", form).url == "/"
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_what_is_wrong_signs_nobody_in(client: Client, password: str, active: bool) -> None:
+    User.objects.update(is_active=active)
+    given = "wrong" if active else password
+    response = client.post("/accounts/login/", {"username": "owner", "password": given})
+    assert "Please enter a correct username and password." in response.content.decode()
+    assert not is_in(client)
+
+
+def test_whoever_is_in_needs_no_login_page(owners: Client) -> None:
+    assert owners.get("/accounts/login/").url == "/"
+
+
+def test_signing_out(owners: Client) -> None:
+    response = owners.post("/accounts/logout/")
+    assert (response.status_code, response.url) == (302, "/accounts/login/")
+    assert not is_in(owners)
