@@ -38,6 +38,7 @@ WORKSPACE_SEED = "chat.demo.workspace.seed" if DEMO else None
 
 # The agent's work.
 SANDBOX = environment.choice("SANDBOX", ["bwrap", "off"], "bwrap")
+DRAIN_SECONDS = environment.number("DRAIN_SECONDS", 5, 0, 3600)
 MAX_TURNS = environment.whole("MAX_TURNS", 8, 1, 1000)
 WORKSPACES = DATA_DIR / "workspaces"
 

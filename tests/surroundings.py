@@ -12,4 +12,5 @@ for name in OWN:
     os.environ.pop(name, None)
 os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="agentsite-tests-")
 os.environ["DEMO_PACE"] = "0"
+os.environ["DRAIN_SECONDS"] = "0"
 atexit.register(shutil.rmtree, os.environ["DATA_DIR"], ignore_errors=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import shutil
 import uuid
@@ -44,8 +45,7 @@ class Shell:
         if settings.SANDBOX == "off":
             cls.problem = _("Shell commands are switched off (SANDBOX=off).")
         else:
-            Path(settings.WORKSPACES).mkdir(parents=True, exist_ok=True)
-            settings.WORKSPACES.mkdir(parents=True, exist_ok=True)
+            await asyncio.to_thread(settings.WORKSPACES.mkdir, parents=True, exist_ok=True)
             cls.problem = await probe(settings.WORKSPACES)
         cls.known = True
 

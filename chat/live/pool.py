@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-import os
-import secrets
-import socket
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -16,19 +13,19 @@ from chat.live.doorbell import send_frame
 from chat.live.frames import key_frame
 from chat.live.run_turn import RunningTurn
 from chat.live.screen import Screen
-from chat.models import LeaseLost, Turn
+from chat.models import LeaseLost, Turn, worker
 
 log = logging.getLogger(__name__)
 
 ROUND = 2.0  # seconds between looks at the database
-GRACE = 2.0  # seconds that a stopped process gives its turns to write their end
+GRACE = 2.0  # seconds for writing down that a turn is handed over
 
 
 class Pool:
     """Claims turns while there is room; outlives the consumer that rings it, which Channels may replace."""
 
     def __init__(self) -> None:
-        self.worker = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self.worker = worker.new_name()
         self.running: dict[int, tuple[RunningTurn[Screen], asyncio.Task[None]]] = {}
         self.closing = False
         self._claiming = asyncio.Lock()
@@ -61,15 +58,20 @@ class Pool:
             await self.running[turn_id][0].screen.send_key_frame(reply)
 
     async def drain(self) -> None:
-        """Claim nothing more and end what runs; its rows say that the server was stopped."""
+        """Claim nothing more, let what runs finish for a while, then hand the rest over."""
         self.closing = True
-        tasks = [task for _running, task in self.running.values()]
-        for task in tasks:
+        await self._wait(settings.DRAIN_SECONDS)
+        for running, task in self.running.values():
+            running.cancelled_as = Turn.Status.QUEUED
             task.cancel()
-        if tasks:
-            await asyncio.wait(tasks, timeout=GRACE)
+        await self._wait(GRACE)
         if self._rounds:
             self._rounds.cancel()
+
+    async def _wait(self, seconds: float) -> None:
+        tasks = [task for _running, task in self.running.values()]
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
 
     def _start(self, turn: Turn) -> None:
         running = RunningTurn(turn, Screen(turn))
@@ -99,7 +101,7 @@ class Pool:
                 task.cancel()
         for turn_id in await database_sync_to_async(self._stop_requests)():
             self.stop(turn_id)
-        for turn in await database_sync_to_async(Turn.interrupt_orphans)():
+        for turn in await database_sync_to_async(Turn.take_back_orphans)():
             log.warning("%s was left by its worker", turn)
             frame = await database_sync_to_async(key_frame)(turn, 0)
             await send_frame(turn.conversation_id, frame)

@@ -48,6 +48,7 @@ class Recorder:
         self.turn = turn
         self.message: Message | None = None
         self.calls: dict[str, ToolCall] = {}
+        self.cut_off: Message | None = None
         self.listed: list[dict[str, str]] = []
         self.saved_at = 0.0
 
@@ -105,29 +106,45 @@ class Recorder:
             if self.message and not self.message.complete:
                 self.message.complete = True
                 self._save(self.message)
-            self.turn.close_calls("stopped")
+            self.turn.close_rows(running="stopped")
             self.turn.end(status, sentence)
         return [TurnChanged()]
 
+    def hand_over(self) -> list[Change]:
+        """Give the turn back, for another worker to take up again."""
+        with transaction.atomic():
+            self.turn.hold()
+            if self.message and not self.message.complete:
+                self._save(self.message)
+            self.turn.hand_over()
+        return [TurnChanged()]
+
     def _begin_step(self, number: int, reminder: str) -> list[Change]:
-        self.step = self.turn.steps.create(number=number, reminder=reminder)
+        # A step that its worker left unfinished begins anew, in the same rows.
+        self.step, _new = self.turn.steps.update_or_create(number=number, defaults={"reminder": reminder})
+        self.cut_off = Message.objects.filter(step=self.step).first()
         self.message = None
+        self.saved_at = 0.0
         self.calls = {}
         return []
 
     def _write(self, text: str = "", reasoning: str = "") -> list[Change]:
         changes: list[Change] = self._notice("")
         if self.message is None:
-            self.message = Message(
-                turn=self.turn, step=self.step, role=Message.Role.ASSISTANT, complete=False
-            )
-            changes.append(RowChanged(self.message, new=True))
+            self.message = self._start_message()
+            changes.append(RowChanged(self.message, new=self.message is not self.cut_off))
         self.message.text += clean(text)
         self.message.reasoning += clean(reasoning)
         if time.monotonic() - self.saved_at >= SAVE_EVERY or self.message.pk is None:
             self._save(self.message)
         changes.append(RowChanged(self.message) if reasoning else TextGrew(self.message))
         return changes
+
+    def _start_message(self) -> Message:
+        message = self.cut_off or Message(turn=self.turn, step=self.step, role=Message.Role.ASSISTANT)
+        message.text = message.reasoning = ""
+        message.complete = message.cut_off = False
+        return message
 
     def _save(self, message: Message) -> None:
         message.save()
@@ -154,17 +171,19 @@ class Recorder:
             output_tokens=usage.output_tokens,
             cached_tokens=usage.cached_tokens,
             reasoning_tokens=usage.reasoning_tokens,
-            ended_at=timezone.now(),
         )
         return []
 
     def _reply(self, reply: Reply) -> list[Change]:
         changes = self._notice("")
-        self._change_step(finish_reason=reply.finish_reason[:40])
+        self._change_step(finish_reason=reply.finish_reason[:40], ended_at=timezone.now())
         if self.message:
             self.message.complete = True
             self._save(self.message)
             changes.append(RowChanged(self.message))
+        elif self.cut_off:
+            self.cut_off.delete()
+            changes.append(TurnChanged())
         for index, request in enumerate(reply.calls):
             self.calls[request.id] = call = self._request(index, request)
             changes.append(RowChanged(call, new=True))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import aclosing
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from asgiref.sync import ThreadSensitiveContext
 from channels.db import database_sync_to_async
@@ -16,6 +16,7 @@ from chat.agent import Event
 from chat.live.agents import agent_for
 from chat.live.changes import Change, TurnChanged
 from chat.live.recorder import Recorder
+from chat.live.resumption import is_answered, spent_by
 from chat.live.transcript import todos_of, transcript
 from chat.models import LeaseLost, Turn
 
@@ -45,8 +46,8 @@ class RunningTurn(Generic[D]):
         self.turn = turn
         self.recorder = Recorder(turn)
         self.screen = screen
-        # How the turn ends if its task is cancelled: by the person's wish, or because this process goes.
-        self.cancelled_as = Turn.Status.INTERRUPTED
+        # What becomes of the turn if its task is cancelled: ended by the person's wish, or handed over.
+        self.cancelled_as = Turn.Status.QUEUED
 
     async def run(self) -> None:
         """Work until the turn has ended, one way or another; never raises but for cancellation of the end."""
@@ -55,21 +56,25 @@ class RunningTurn(Generic[D]):
             try:
                 await self._work()
             except asyncio.CancelledError:
-                await self._end(self.cancelled_as, self._reason())
+                await self._leave()
             except LeaseLost as lost:
                 log.warning("%s", lost)
                 await self.screen.close()
             except Exception:
                 log.exception("turn %s failed", self.turn.pk)
                 sentence = _("Something went wrong in the server; its log says what. Retry, or send it anew.")
-                await self._end(Turn.Status.FAILED, sentence)
+                await self._write_down(self.recorder.end, Turn.Status.FAILED, sentence)
 
     async def _work(self) -> None:
         await self.screen.show([TurnChanged()])
+        if await database_sync_to_async(is_answered)(self.turn):
+            await self._write_down(self.recorder.end, Turn.Status.COMPLETED)
+            return
         agent = await agent_for(self.turn)
         messages = await database_sync_to_async(transcript)(self.turn)
         todos = await database_sync_to_async(todos_of)(self.turn)
-        async with aclosing(agent.run(messages, todos)) as events:
+        spent = await database_sync_to_async(spent_by)(self.turn)
+        async with aclosing(agent.run(messages, todos, spent)) as events:
             async for event in events:
                 await self.screen.show(await self._record(event))
         await self.screen.finish()
@@ -80,16 +85,16 @@ class RunningTurn(Generic[D]):
         changes: list[Change] = await database_sync_to_async(self.recorder.record)(event)
         return changes
 
-    async def _end(self, status: Turn.Status, sentence: str) -> None:
+    async def _leave(self) -> None:
+        if self.cancelled_as is Turn.Status.QUEUED:
+            await self._write_down(self.recorder.hand_over)
+        else:
+            await self._write_down(self.recorder.end, self.cancelled_as)
+
+    async def _write_down(self, write: Callable[..., list[Change]], *what: Any) -> None:
         try:
-            changes = await database_sync_to_async(self.recorder.end)(status, sentence)
-            await self.screen.show(changes)
+            await self.screen.show(await database_sync_to_async(write)(*what))
             await self.screen.finish()
         except LeaseLost as lost:
             log.warning("%s", lost)
             await self.screen.close()
-
-    def _reason(self) -> str:
-        if self.cancelled_as is Turn.Status.STOPPED:
-            return ""
-        return _("The server was stopped while the agent was working. What it did so far is kept.")

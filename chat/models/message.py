@@ -11,7 +11,10 @@ from chat.models.turn import Turn
 
 
 class Message(models.Model):
-    """A text in markdown. The agent's belong to a step, and are not `complete` while they are written."""
+    """A text in markdown. The agent's belong to a step, and are not `complete` while they are written.
+
+    One that is `cut_off` ended with its worker; the model never reads it.
+    """
 
     class Role(models.TextChoices):
         USER = "user", _("You")
@@ -23,6 +26,7 @@ class Message(models.Model):
     text = models.TextField(blank=True)
     reasoning = models.TextField(blank=True)
     complete = models.BooleanField(default=True)
+    cut_off = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -6,15 +6,19 @@ import datetime
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection, models, transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
+
+from chat.models import worker
 
 if TYPE_CHECKING:
     from chat.models.message import Message
     from chat.models.tool_call import ToolCall
 
 LEASE = datetime.timedelta(seconds=8)
+MAX_DEATHS = 3  # of workers; a turn that outlived so many is not given to another
 
 
 class LeaseLost(Exception):  # noqa: N818 (a state that a worker finds itself in)
@@ -50,6 +54,7 @@ class Turn(models.Model):
     worker = models.CharField(max_length=100, blank=True)
     fence = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
+    deaths = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     started_at = models.DateTimeField(_("started"), null=True)
     ended_at = models.DateTimeField(_("ended"), null=True)
@@ -85,22 +90,25 @@ class Turn(models.Model):
         return f"turn {self.pk} ({self.status})"
 
     @classmethod
-    def claim(cls, worker: str, pk: int | None = None) -> Turn | None:
-        """Take the longest waiting turn for `worker`, or turn `pk`, or None. Of many who try, one gets it."""
+    def claim(cls, by: str, pk: int | None = None) -> Turn | None:
+        """Take a waiting turn, or turn `pk`, for worker `by`. Of many who try one gets it, the rest None.
+
+        Owners take their turns: whoever has fewest running comes first, then whoever waits longest.
+        """
         with transaction.atomic():
-            queued = cls.objects.filter(status=cls.Status.QUEUED, **({"pk": pk} if pk else {}))
+            waiting = cls.objects.filter(status=cls.Status.QUEUED, **({"pk": pk} if pk else {}))
             if connection.features.has_select_for_update_skip_locked:
-                queued = queued.select_for_update(skip_locked=True)
-            turn = queued.first()
+                waiting = waiting.select_for_update(skip_locked=True, of=("self",))
+            turn = waiting.annotate(load=_turns_held_by_owner()).order_by("load", "pk").first()
             if turn is None:
                 return None
             now = timezone.now()
             claimed = cls.objects.filter(pk=turn.pk, status=cls.Status.QUEUED).update(
                 status=cls.Status.RUNNING,
-                worker=worker,
+                worker=by,
                 fence=F("fence") + 1,
                 lease_until=now + LEASE,
-                started_at=now,
+                started_at=Coalesce("started_at", now),
             )
             # Read before the transaction ends: after it the turn may be deleted.
             whole = cls.objects.select_related("conversation__profile")
@@ -126,39 +134,66 @@ class Turn(models.Model):
         queued = Turn.objects.filter(pk=self.pk, status=self.Status.QUEUED)
         return bool(queued.update(status=self.Status.STOPPED, ended_at=now))
 
-    @classmethod
-    def interrupt_orphans(cls) -> list[Turn]:
-        """End the turns whose workers let their lease run out, and say which."""
-        expired = cls.objects.filter(status__in=cls.HELD, lease_until__lt=timezone.now())
-        return [turn for turn in expired if turn.interrupt()]
+    def hand_over(self) -> None:
+        """Give the turn back, for another worker to take up again; raises LeaseLost when it is not ours."""
+        self.close_rows(running="unknown")
+        self.hold(status=self.Status.QUEUED, worker="", fence=self.fence + 1)
 
-    def interrupt(self) -> bool:
-        """End a turn that its worker left; False when somebody else was first."""
-        sentence = _("The server stopped while the agent was working. What it did so far is kept.")
+    @classmethod
+    def take_back_orphans(cls) -> list[Turn]:
+        """Queue turns again whose workers died, or end those that saw too many die; says which they were."""
+        held = cls.objects.filter(status__in=cls.HELD)
+        return [turn for turn in held if turn.is_orphan and turn.take_back()]
+
+    def take_back(self) -> bool:
+        """Take the turn from the worker that held it as we saw it; False when anything has moved since."""
         mine = Turn.objects.filter(
             pk=self.pk, fence=self.fence, status__in=self.HELD, lease_until=self.lease_until
         )
         with transaction.atomic():
-            interrupted = mine.update(
-                status=self.Status.INTERRUPTED,
-                sentence=str(sentence),
-                ended_at=timezone.now(),
-                fence=F("fence") + 1,
-            )
-            if interrupted:
-                self.close_calls("unknown")
-        return bool(interrupted)
+            changes = self._fate()
+            taken = mine.update(worker="", fence=self.fence + 1, deaths=self.deaths + 1, **changes)
+            if taken:
+                self.close_rows(running="unknown")
+        return bool(taken)
 
-    def close_calls(self, running: str) -> None:
-        """Give every open call an end: those that were running become `running`, the rest were never run."""
-        calls = self.tool_calls.all()
+    def _fate(self) -> dict[str, Any]:
+        """What becomes of a turn whose worker died: queued again, or ended where that leads nowhere."""
+        if self.stop_requested_at:
+            return {"status": self.Status.STOPPED, "ended_at": timezone.now()}
+        if self.deaths + 1 < MAX_DEATHS:
+            return {"status": self.Status.QUEUED}
+        sentence = _("The server stopped {count} times while the agent was working. What it did is kept.")
+        return {
+            "status": self.Status.INTERRUPTED,
+            "sentence": str(sentence).format(count=MAX_DEATHS),
+            "ended_at": timezone.now(),
+        }
+
+    def close_rows(self, running: str) -> None:
+        """Give every open row an end: calls that were running become `running`, the rest were never run.
+
+        A text that was being written is cut off.
+        """
         now = timezone.now()
-        calls.filter(status="running").update(status=running, ended_at=now)
-        calls.filter(status__in=["pending", "waiting"]).update(status="stopped", ended_at=now)
+        self.tool_calls.filter(status="running").update(status=running, ended_at=now)
+        self.tool_calls.filter(status__in=["pending", "waiting"]).update(status="stopped", ended_at=now)
+        self.messages.filter(complete=False).update(complete=True, cut_off=True)
 
     def replaced_by_retry(self) -> Turn | None:
         """The turn that a retry of this one follows: this one if it did anything, else the one before."""
         return self if self.tool_calls.exists() else self.follows
+
+    @property
+    def is_orphan(self) -> bool:
+        """Whether its worker let the lease run out, or is a process of this machine that has ended."""
+        expired = self.lease_until is None or self.lease_until < timezone.now()
+        return expired or worker.is_gone(self.worker)
+
+    @property
+    def ahead(self) -> int:
+        """How many turns were waiting before this one."""
+        return Turn.objects.filter(status=self.Status.QUEUED, pk__lt=self.pk).count()
 
     @property
     def is_active(self) -> bool:
@@ -186,3 +221,12 @@ class Turn(models.Model):
         return cls.objects.select_related("conversation").prefetch_related(
             "messages__step", "tool_calls__step", "tool_calls__revision"
         )
+
+
+def _turns_held_by_owner() -> Coalesce:
+    """How many turns of the same owner are being worked on."""
+    owners = Turn.objects.filter(
+        status__in=Turn.HELD, conversation__owner=OuterRef("conversation__owner")
+    ).order_by()
+    counted = owners.values("conversation__owner").annotate(count=Count("pk"))
+    return Coalesce(Subquery(counted.values("count")), 0)

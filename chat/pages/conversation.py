@@ -8,6 +8,7 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.live.agents import Shell, remove_workspace
@@ -51,14 +52,16 @@ def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 
 @require_POST
 def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
-    """Send a message again whose turn came to nothing."""
+    """Send a message again whose turn failed, or go on after one that was interrupted."""
     conversation = _own(request, conversation_id)
     failed = get_object_or_404(Turn.with_rows(), pk=turn_id, conversation=conversation)
     if failed.can_be_retried:
         # The same click twice is one retry: its id follows from the turn.
         client_id = uuid.uuid5(failed.client_id, "retry")
         try:
-            _announce(conversation.start_turn(failed.user_text, client_id, retries=failed))
+            was_failed = failed.status == Turn.Status.FAILED
+            text = failed.user_text if was_failed else _("Go on where you were interrupted.")
+            _announce(conversation.start_turn(text, client_id, retries=failed))
         except MessageRefused as refusal:
             return _page(request, conversation, refusal=str(refusal))
     return _back(request, conversation)

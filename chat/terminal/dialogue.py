@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import secrets
 import signal
-import socket
 import uuid
 from typing import TYPE_CHECKING
 
@@ -14,7 +11,7 @@ from django.db import transaction
 
 from chat.live.run_turn import RunningTurn
 from chat.live.solo import SoloTurn
-from chat.models import Conversation, MessageRefused, Profile, Turn
+from chat.models import Conversation, MessageRefused, Profile, Turn, worker
 from chat.terminal.paper import Paper
 from chat.terminal.screen import TerminalScreen
 
@@ -33,7 +30,7 @@ class Dialogue:
         self.workspace = workspace
         self.paper = paper
         self.runner = runner
-        self.worker = f"terminal:{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"[-100:]
+        self.worker = worker.new_name()
         self.conversation: Conversation | None = None
         self.leaving = False
 

@@ -8,8 +8,8 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from chat.demo.reply import Reply
-from chat.models import Profile, Turn
-from tests.live.site import Site, panel, until
+from chat.models import Profile
+from tests.live.site import Site, panel
 from tests.model_server import ScriptedModel
 
 
@@ -128,17 +128,3 @@ async def test_a_queued_turn_is_stopped_at_once(site: Site, settings: Any) -> No
     await sync_to_async(conversation.start_turn)("do it", "7f3c1c1e-0000-4000-8000-000000000000")
     assert await site.post(conversation, "stop") == 302
     assert (await site.turn(conversation)).status == "stopped"
-
-
-async def test_a_turn_whose_worker_died_is_interrupted(site: Site, model_server: ScriptedModel) -> None:
-    conversation = await site.conversation()
-    await sync_to_async(conversation.start_turn)("do it", "7f3c1c1e-0000-4000-8000-000000000001")
-    await sync_to_async(Turn.claim)("a worker that is no more")
-    await conversation.turns.aupdate(lease_until="2020-01-01T00:00Z")
-    tab = await site.open(conversation)
-    await until(lambda: conversation.turns.filter(status="interrupted").aexists())
-    turn = await site.turn(conversation)
-    if not any(turn.sentence in frame for frame in tab.received):
-        await tab.until(lambda frame: turn.sentence in frame)
-    assert turn.sentence in tab.last_turn()
-    assert "retry" in tab.last_turn()

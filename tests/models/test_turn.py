@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import subprocess
+import sys
 import uuid
 from collections.abc import Callable
 
@@ -11,10 +13,11 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from chat.models import Conversation, LeaseLost, Message, ToolCall, Turn
+from chat.models import Conversation, LeaseLost, Message, ToolCall, Turn, worker
 from chat.models.turn import LEASE
 from tests.models.racing import race
 
+NAME_A_WORKER = "import django; django.setup(); from chat.models import worker; print(worker.new_name())"
 LONG_AGO = timezone.now() - datetime.timedelta(hours=1)
 
 
@@ -113,42 +116,85 @@ def test_a_deleted_turn_cannot_be_held(running: Turn) -> None:
         running.hold()
 
 
-def test_orphans_are_interrupted_and_their_calls_closed(running: Turn) -> None:
+def test_orphans_are_queued_again_and_their_rows_closed(running: Turn) -> None:
     step = running.steps.create(number=1)
     for index, status in enumerate(["succeeded", "running", "pending", "waiting", "failed"]):
         running.tool_calls.create(step=step, index=index, wire_id=str(index), name="bash", status=status)
-    assert Turn.interrupt_orphans() == [], "its lease is fresh"
+    running.messages.create(step=step, role="assistant", text="Half a", complete=False)
+    assert Turn.take_back_orphans() == [], "its lease is fresh"
     Turn.objects.update(lease_until=LONG_AGO)
-    assert Turn.interrupt_orphans() == [running]
+    assert Turn.take_back_orphans() == [running]
     row = Turn.objects.get()
-    assert (row.status, row.fence, row.can_be_retried) == ("interrupted", 2, True)
-    assert "server stopped" in row.sentence
+    assert (row.status, row.fence, row.deaths) == ("queued", 2, 1)
     statuses = [call.status for call in row.tool_calls.all()]
     assert statuses == ["succeeded", "unknown", "stopped", "stopped", "failed"]
-    assert Turn.interrupt_orphans() == []
+    assert row.messages.get(role="assistant").cut_off
+    assert Turn.take_back_orphans() == []
     with pytest.raises(LeaseLost):
         running.end(Turn.Status.COMPLETED)
 
 
+def test_after_three_deaths_a_turn_is_interrupted(running: Turn) -> None:
+    for death in (1, 2, 3):
+        Turn.objects.update(lease_until=LONG_AGO)
+        assert Turn.take_back_orphans() == [running]
+        assert (Turn.claim("another") is None) == (death == 3)
+    row = Turn.objects.get()
+    assert (row.status, row.can_be_retried) == ("interrupted", True)
+    assert "3 times" in row.sentence
+
+
+def test_an_orphan_that_was_to_stop_is_stopped(running: Turn) -> None:
+    running.request_stop()
+    Turn.objects.update(lease_until=LONG_AGO)
+    assert Turn.take_back_orphans() == [running]
+    assert Turn.objects.get().status == "stopped"
+
+
+def test_a_dead_process_of_this_machine_is_known_at_once(running: Turn) -> None:
+    name = subprocess.check_output([sys.executable, "-c", NAME_A_WORKER], text=True).strip()
+    Turn.objects.update(worker=worker.new_name())
+    assert Turn.take_back_orphans() == [], "this process lives"
+    Turn.objects.update(worker=name)
+    assert Turn.take_back_orphans() == [running], "its lease is fresh, but it is gone"
+
+
+def test_a_turn_that_is_handed_over_waits_for_another_worker(running: Turn) -> None:
+    running.hand_over()
+    row = Turn.objects.get()
+    assert (row.status, row.deaths, row.worker) == ("queued", 0, "")
+    with pytest.raises(LeaseLost):
+        running.hand_over()
+
+
+def test_owners_take_their_turns(turn: Turn, stranger: User) -> None:
+    """Of two who wait, the one who has nothing running comes first, though he came later."""
+    first, second = (Conversation.begin(turn.conversation.owner, "hi", uuid.uuid4(), None) for _ in range(2))
+    other = Conversation.begin(stranger, "hi", uuid.uuid4(), None)
+    claimed = [Turn.claim("worker") for _ in range(4)]
+    expected = [turn, other.turns.get(), first.turns.get(), second.turns.get()]
+    assert claimed == expected
+
+
 def test_queued_and_ended_turns_are_no_orphans(turn: Turn, ended: Callable[..., Turn]) -> None:
     Turn.objects.update(lease_until=LONG_AGO)
-    assert Turn.interrupt_orphans() == []
+    assert Turn.take_back_orphans() == []
     Turn.objects.update(status="completed")
-    assert Turn.interrupt_orphans() == []
+    assert Turn.take_back_orphans() == []
 
 
 def test_a_worker_that_comes_back_in_time_is_no_orphan(running: Turn) -> None:
     Turn.objects.update(lease_until=LONG_AGO)
     seen_by_the_reaper = Turn.objects.get()
     running.hold()
-    assert not seen_by_the_reaper.interrupt()
+    assert not seen_by_the_reaper.take_back()
     assert Turn.objects.get().status == "running"
 
 
 @pytest.mark.django_db(transaction=True)
-def test_of_several_reapers_one_interrupts(running: Turn) -> None:
+def test_of_several_reapers_one_takes_it_back(running: Turn) -> None:
     Turn.objects.update(lease_until=LONG_AGO)
-    assert sum(race(8, lambda _n: len(Turn.interrupt_orphans()))) == 1
+    assert sum(race(8, lambda _n: len(Turn.take_back_orphans()))) == 1
     assert Turn.objects.get().fence == 2
 
 

@@ -1,0 +1,41 @@
+"""What a turn that is taken up again has behind it, read from its rows."""
+
+from __future__ import annotations
+
+from django.utils import timezone
+
+from chat.agent import Spent
+from chat.agent.todo import TODO_WRITE
+from chat.models import Step, Turn
+
+
+def is_answered(turn: Turn) -> bool:
+    """Whether the model has said its last word already, so that only the end is missing."""
+    last = _finished_steps(turn)[-1:]
+    return bool(last) and not last[0].tool_calls.all()
+
+
+def spent_by(turn: Turn) -> Spent:
+    """What the turn has used of its limits so far; nothing for a new one."""
+    steps = _finished_steps(turn)
+    if not steps:
+        return Spent()
+    rounds = reminders = 0
+    for step in steps:
+        names = [call.name for call in step.tool_calls.all()]
+        if step.reminder:
+            rounds, reminders = 0, reminders + 1
+        rounds = 0 if TODO_WRITE in names else rounds + 1
+    began = turn.started_at or timezone.now()
+    return Spent(
+        steps=len(steps),
+        tool_calls=turn.tool_calls.filter(started_at__isnull=False).count(),
+        seconds=(timezone.now() - began).total_seconds(),
+        rounds=rounds,
+        reminders=reminders,
+    )
+
+
+def _finished_steps(turn: Turn) -> list[Step]:
+    """The steps whose reply came to its end, oldest first."""
+    return list(turn.steps.filter(ended_at__isnull=False).prefetch_related("tool_calls"))
