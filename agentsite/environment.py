@@ -12,6 +12,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo
 
 from django.core.exceptions import ImproperlyConfigured
 
@@ -81,6 +82,29 @@ def url(name: str, default: str = "", schemes: Sequence[str] = ("http", "https")
     return value or default
 
 
+def origins(name: str) -> list[str]:
+    """Addresses of sites, parted by commas, each with its scheme and without a path."""
+    given = words(name)
+    for origin in given:
+        if not re.fullmatch(r"https?://[^/?#\s]+", origin):
+            raise ImproperlyConfigured(
+                f"{name} must be addresses such as https://example.org, not {origin!r}."
+            )
+    return given
+
+
+def time_zone(name: str, default: str) -> str:
+    """The name of a time zone in the IANA database."""
+    value = text(name, default)
+    try:
+        ZoneInfo(value)
+    except (KeyError, ValueError, OSError):  # OSError: a part of a name, such as Europe
+        raise ImproperlyConfigured(
+            f"{name} must be a time zone such as UTC or Europe/Berlin, not {value!r}."
+        ) from None
+    return value
+
+
 def path(name: str, default: Path) -> Path:
     """A file or folder as an absolute path; `~` is a home folder, and a relative one starts here."""
     value = text(name)
@@ -109,7 +133,9 @@ def _span(minimum: float | None, maximum: float | None) -> str:
 def _is_address(value: str, schemes: Sequence[str]) -> bool:
     try:
         parts = urlsplit(value)
-        if parts.scheme in ("http", "https") and not (parts.hostname and parts.port != 0):
+        if parts.scheme in ("http", "https") and not parts.hostname:
+            return False
+        if parts.scheme != "sqlite" and parts.port == 0:
             return False
     except ValueError:  # a port that is no number, or a broken IPv6 address
         return False

@@ -5,15 +5,26 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 
 
 def kept_secret_key(file: Path) -> str:
-    """The key in `file`, which is made with mode 600 when it does not exist yet."""
+    """The key in `file`, which is made with mode 600 when it does not exist yet.
+
+    Raises ImproperlyConfigured, naming DATA_DIR, when the file can be neither read nor made.
+    """
     try:
+        if not file.exists():
+            _make(file)
         return file.read_text().strip()
-    except FileNotFoundError:
-        pass
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"DATA_DIR must be a folder that can be written to; {str(file)!r} cannot: {error.strerror}."
+        ) from None
+
+
+def _make(file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     fresh = file.with_name(f"{file.name}.{os.getpid()}")
     with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
@@ -24,4 +35,3 @@ def kept_secret_key(file: Path) -> str:
         pass
     finally:
         fresh.unlink()
-    return file.read_text().strip()

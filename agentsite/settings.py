@@ -23,7 +23,7 @@ LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
 ALLOWED_HOSTS = environment.words("ALLOWED_HOSTS", LOOPBACK)
 if "*" in ALLOWED_HOSTS and not DEBUG:
     raise ImproperlyConfigured("ALLOWED_HOSTS must name the site's hosts; '*' is for DEBUG=1 alone.")
-TRUSTED_ORIGINS = environment.words("TRUSTED_ORIGINS")
+TRUSTED_ORIGINS = environment.origins("TRUSTED_ORIGINS")
 TRUST_PROXY = environment.flag("TRUST_PROXY")
 
 # The model: any chat-completions endpoint, or the built-in demo when none of the three is set.
@@ -116,7 +116,7 @@ CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
 
 LANGUAGE_CODE = environment.choice("LANGUAGE_CODE", ["en", "zh-hans"], "en")
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
-TIME_ZONE = environment.text("TIME_ZONE", "UTC")
+TIME_ZONE = environment.time_zone("TIME_ZONE", "UTC")
 USE_TZ = True
 LOCALE_PATHS = [BASE_DIR / "chat" / "locale"]
 

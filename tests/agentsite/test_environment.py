@@ -34,6 +34,8 @@ READERS = [
     (environment.words, (("a", "b"),), ["a", "b"]),
     (environment.url, ("http://127.0.0.1",), "http://127.0.0.1"),
     (environment.path, (Path("/srv"),), Path("/srv")),
+    (environment.time_zone, ("Asia/Shanghai",), "Asia/Shanghai"),
+    (environment.origins, (), []),
 ]
 
 
