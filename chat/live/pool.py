@@ -98,7 +98,8 @@ class Pool:
             try:
                 await database_sync_to_async(running.turn.hold)()
             except LeaseLost:
-                task.cancel()
+                if running.turn.is_active:  # else it ended just now, here
+                    task.cancel()
         for turn_id in await database_sync_to_async(self._stop_requests)():
             self.stop(turn_id)
         for turn in await database_sync_to_async(Turn.take_back_orphans)():

@@ -153,8 +153,11 @@ class Recorder:
     def _draft(self, items: tuple[TodoItem, ...] | None) -> list[Change]:
         if items is None:
             return [PanelChanged(panel_of(self.turn.conversation))]
-        # What the draft has not reached yet stays in view, or the list would shrink at every rewrite.
+        # What the draft has not reached yet stays in view as it was, the item that is being written included,
+        # or the list would shrink, and ticks vanish, at every rewrite.
         drafted = [item.as_dict() for item in items]
+        known = {item["id"]: item for item in self.listed}
+        drafted[-1] = known.get(drafted[-1]["id"], drafted[-1])
         reached = {item.id for item in items}
         rest = [item for item in self.listed[len(drafted) :] if item["id"] not in reached]
         return [PanelChanged(panel(self.turn, [*drafted, *rest]))]

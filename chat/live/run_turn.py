@@ -86,7 +86,9 @@ class RunningTurn(Generic[D]):
         return changes
 
     async def _leave(self) -> None:
-        if self.cancelled_as is Turn.Status.QUEUED:
+        if not self.turn.is_active:  # it had ended, and only the last frame was still on its way
+            await self.screen.finish()
+        elif self.cancelled_as is Turn.Status.QUEUED:
             await self._write_down(self.recorder.hand_over)
         else:
             await self._write_down(self.recorder.end, self.cancelled_as)

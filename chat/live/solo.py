@@ -45,7 +45,8 @@ class SoloTurn:
                     self.stop()
                     return
             except LeaseLost:
-                self.task.cancel()
+                if self.turn.is_active:  # else it ended just now, here
+                    self.task.cancel()
                 return
             except DatabaseError as error:  # one that is away may come back before the lease is over
                 log.warning("the lease could not be renewed: %s", error)
