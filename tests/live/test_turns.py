@@ -128,3 +128,37 @@ async def test_a_queued_turn_is_stopped_at_once(site: Site, settings: Any) -> No
     await sync_to_async(conversation.start_turn)("do it", "7f3c1c1e-0000-4000-8000-000000000000")
     assert await site.post(conversation, "stop") == 302
     assert (await site.turn(conversation)).status == "stopped"
+
+
+async def test_system_c_the_checklist_and_the_life_of_its_panel(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    """id, text and done; the panel opens with the first list, folds at the turn's end, and done is completed."""
+
+    def checklist(*states: str) -> Reply:
+        items = [
+            {"id": str(n), "text": f"Item {n}", "status": state} for n, state in enumerate(states, start=1)
+        ]
+        return Reply(tool_calls=[("TodoWrite", {"items": items})])
+
+    model_server.script(
+        checklist("in_progress", "pending", "pending"),
+        checklist("done", "in_progress", "pending"),
+        Reply(text="Shall I go on?"),
+    )
+    conversation = await site.conversation()
+    conversation.profile = await Profile.objects.acreate(title="Checklist", todo_policy="checklist")
+    await conversation.asave()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    panels = [html for _at, _how, html in tab.partials() if "data-phase" in html]
+    phases = [html.split('data-phase="')[1].split('"')[0] for html in panels]
+    assert phases == sorted(phases, reverse=True), "working, then ended"
+    page = await site.page(conversation)
+    assert 'data-done="1" data-total="3"' in panel(page)
+    assert " open>" not in panel(page)
+    assert panel(page).count('<li class="todo" data-status="completed"') == 1
+    revisions = [revision.items async for revision in conversation.revisions.all()]
+    assert [[item["key"] for item in items] for items in revisions] == [["1", "2", "3"]] * 2
+    assert [item["id"] for item in revisions[0]] == [item["id"] for item in revisions[1]]
