@@ -1,25 +1,23 @@
-"""The three profiles that ship ready, one for each todo policy."""
+"""The three profiles that ship ready, one for each todo policy, in the language that the site starts in."""
 
+from django.conf import settings
 from django.db import migrations
 
-PROFILES = [
-    ("Focused", "focused", 10),
-    ("Lean", "lean", 20),
-    ("Checklist", "checklist", 30),
-]
+TITLES = {
+    "en": {"focused": "Focused", "lean": "Lean", "checklist": "Checklist"},
+    "zh": {"focused": "专注", "lean": "精简", "checklist": "清单"},
+}
 
 
 def add(apps, _schema_editor):
-    from django.conf import settings
-
     language = "zh" if settings.LANGUAGE_CODE.startswith("zh") else "en"
     profiles = apps.get_model("chat", "Profile").objects
-    for title, policy, position in PROFILES:
-        profiles.create(title=title, todo_policy=policy, position=position, language=language)
+    for number, (policy, title) in enumerate(TITLES[language].items(), start=1):
+        profiles.create(title=title, todo_policy=policy, position=10 * number, language=language)
 
 
 def remove(apps, _schema_editor):
-    titles = [title for title, _policy, _position in PROFILES]
+    titles = [title for titles in TITLES.values() for title in titles.values()]
     apps.get_model("chat", "Profile").objects.filter(title__in=titles, owner=None).delete()
 
 

@@ -133,7 +133,7 @@ async def test_a_queued_turn_is_stopped_at_once(site: Site, settings: Any) -> No
 async def test_system_c_the_checklist_and_the_life_of_its_panel(
     site: Site, model_server: ScriptedModel
 ) -> None:
-    """id, text and done; the panel opens with the first list, folds at the turn's end, and done is completed."""
+    """id, text and done; the panel opens with the first list and folds at the turn's end."""
 
     def checklist(*states: str) -> Reply:
         items = [
