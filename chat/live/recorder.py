@@ -27,7 +27,7 @@ from chat.agent import ToolCall as CallRequest
 from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
 from chat.live.todo_panel import panel, panel_of
 from chat.models import Message, Step, TodoRevision, ToolCall, Turn
-from chat.models.text import clean
+from chat.models.text import clean, clean_json
 
 SAVE_EVERY = 1.0  # seconds of streamed text that a crash may cost
 MAX_OUTPUT = 64 * 1024  # characters of a call's output that are kept
@@ -107,7 +107,7 @@ class Recorder:
                 self.message.complete = True
                 self._save(self.message)
             self.turn.close_rows(running="stopped")
-            self.turn.end(status, sentence)
+            self.turn.end(status, clean(sentence))
         return [TurnChanged()]
 
     def hand_over(self) -> list[Change]:
@@ -163,6 +163,7 @@ class Recorder:
         return [PanelChanged(panel(self.turn, [*drafted, *rest]))]
 
     def _notice(self, sentence: str) -> list[Change]:
+        sentence = clean(sentence)
         if self.turn.sentence == sentence:
             return []
         self.turn.hold(sentence=sentence)
@@ -179,7 +180,7 @@ class Recorder:
 
     def _reply(self, reply: Reply) -> list[Change]:
         changes = self._notice("")
-        self._change_step(finish_reason=reply.finish_reason[:40], ended_at=timezone.now())
+        self._change_step(finish_reason=clean(reply.finish_reason)[:40], ended_at=timezone.now())
         if self.message:
             self.message.complete = True
             self._save(self.message)
@@ -196,10 +197,10 @@ class Recorder:
         return self.turn.tool_calls.create(
             step=self.step,
             index=index,
-            wire_id=request.id,
+            wire_id=clean(request.id)[:200],
             name=clean(request.name)[:200],
             arguments=clean(request.arguments),
-            extra=dict(request.extra),
+            extra=clean_json(dict(request.extra)),
         )
 
     def _start_call(self, request: CallRequest) -> list[Change]:
@@ -221,7 +222,7 @@ class Recorder:
             ended.call,
             status=ToolCall.Status(ended.status),
             output=clean(ended.result.text)[:MAX_OUTPUT],
-            detail=dict(ended.result.detail),
+            detail=clean_json(dict(ended.result.detail)),
             ended_at=timezone.now(),
         )
 
