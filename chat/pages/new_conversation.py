@@ -6,7 +6,7 @@ import uuid
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -21,7 +21,7 @@ from chat.pages.signed_in import SignedInRequest
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_conversation(request: SignedInRequest) -> HttpResponse:
     """Show the composer; its form's post begins a conversation and leads there."""
-    profiles = profiles_for(request)
+    profiles = Profile.offered_to(request.user)
     if request.method != "POST":
         return _page(request, profiles)
     try:
@@ -32,11 +32,6 @@ def new_conversation(request: SignedInRequest) -> HttpResponse:
         return _page(request, profiles, refusal=str(refusal), status=400)
     async_to_sync(ring)()
     return redirect("conversation", conversation.pk)
-
-
-def profiles_for(request: SignedInRequest) -> QuerySet[Profile]:
-    """The profiles that the person may choose."""
-    return Profile.objects.filter(Q(owner=None) | Q(owner_id=request.user.pk))
 
 
 def ideas() -> list[str]:
