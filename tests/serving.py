@@ -1,4 +1,4 @@
-"""The site as a process of its own, as a person starts it: `manage.py serve`, a data folder, a sign-in link."""
+"""The site as a process of its own, as a person starts it: `manage.py serve`, with a data folder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ class Served:
         self.log = data.with_suffix(".log")
         # Nothing else of the environment gets in, so a developer's key or database plays no part.
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        self.environment = {**kept, "DATA_DIR": str(data), "DEMO_PACE": "0.002", **surroundings}
+        self.environment = {**kept, "DATA_DIR": str(data), "DEMO_PACE": "0.002", "DRAIN_SECONDS": "0"}
+        self.environment |= surroundings
         self.port = 0
 
     def start(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
@@ -40,16 +41,21 @@ def demo(browser: Browser) -> Iterator[Site]:
 @pytest.fixture(scope="package")
 def site_of_model(browser: Browser) -> Iterator[Site]:
     """The site with a model that its tests script."""
-    with ScriptedModel() as model:
-        named = {"OPENAI_API_KEY": "sk-tests", "OPENAI_MODEL": "scripted"}
-        with serving(OPENAI_BASE_URL=model.base_url, **named) as served:
-            yield Site(served, browser, model)
+    with (
+        ScriptedModel() as model,
+        Line(model_port(model)) as line,
+        serving(OPENAI_BASE_URL=f"{line.address}/v1", OPENAI_MODEL="scripted") as served,
+    ):
+        site = Site(served, browser)
+        site.model, site.way_to_model = model, line
+        yield site
 
 
 @pytest.fixture
 def scripted(site_of_model: Site) -> Site:
-    """That site, its model with nothing left from other tests."""
+    """That site, its model with nothing left from other tests, and within reach."""
     model = site_of_model.model
+    site_of_model.way_to_model.port = model_port(model)
     model.answer = None
     model.replies.clear()
     model.requests.clear()
@@ -69,3 +75,8 @@ def line(scripted: Site) -> Iterator[Line]:
     """A line to that site, which can be cut."""
     with Line(scripted.served.port) as made:
         yield made
+
+
+def model_port(model: ScriptedModel) -> int:
+    """Where the model listens."""
+    return urlsplit(model.base_url).port or 0

@@ -1,13 +1,14 @@
-"""A line between browser and site that can be cut: a relay for TCP connections."""
+"""A line that can be cut, between browser and site or site and model: a relay for TCP connections."""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 
 
 class Line:
-    """Relays connections to a loopback port; while it is cut, new ones wait unanswered."""
+    """Relays connections to a loopback port, which may change; while it is cut, new ones wait unanswered."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -20,6 +21,10 @@ class Line:
     def cut(self) -> None:
         """End every connection at once, and answer no new one."""
         self.whole.clear()
+        self.break_off()
+
+    def break_off(self) -> None:
+        """End every connection at once; new ones are relayed."""
         while self.open:
             _end(self.open.pop())
 
@@ -67,8 +72,6 @@ def _pass(source: socket.socket, sink: socket.socket) -> None:
 
 
 def _end(connection: socket.socket) -> None:
-    try:
+    with contextlib.suppress(OSError):  # ended already
         connection.shutdown(socket.SHUT_RDWR)
-    except OSError:  # ended already
-        pass
     connection.close()

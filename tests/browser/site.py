@@ -7,27 +7,25 @@ from typing import Any
 
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog, Page, Request
 
+from tests.browser.line import Line
 from tests.model_server import ScriptedModel
 from tests.serving import Served
 
 
 class Site:
-    """A served site with one signed-in owner; `model` is there where its replies are scripted."""
+    """A served site with one signed-in owner; a model, and a line to it, where replies are scripted."""
 
-    def __init__(self, served: Served, browser: Browser, model: ScriptedModel | None = None) -> None:
+    model: ScriptedModel
+    way_to_model: Line
+
+    def __init__(self, served: Served, browser: Browser) -> None:
         self.served = served
         self.browser = browser
-        self.scripted = model
-
-    @property
-    def model(self) -> ScriptedModel:
-        assert self.scripted is not None, "the demo answers here"
-        return self.scripted
 
     @cached_property
     def signed_in(self) -> Any:
-        """The owner's cookies, by way of the sign-in link."""
-        context = self.browser.new_context()
+        """The owner's cookies, by way of the sign-in link, which needs no script."""
+        context = self.browser.new_context(java_script_enabled=False)
         context.new_page().goto(self.served.link)
         state = context.storage_state()
         context.close()

@@ -87,6 +87,17 @@ def test_an_overlong_message_is_refused_and_stays(scripted: Site, visitors: Visi
     expect(last_turn(page, "completed")).to_contain_text("Better.")
 
 
+def test_an_overlong_first_message_is_refused_and_stays(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected.append("status of 400 (Bad Request)")
+    page = visitors.enter(scripted)
+    page.goto("/")
+    text = page.locator("#composer-text")
+    text.evaluate("(area, value) => { area.value = value }", OVERLONG)
+    text.press("Enter")
+    expect(page.locator("#composer-note")).to_contain_text("longer than 64 KiB")
+    expect(text).to_have_value(OVERLONG)
+
+
 def test_a_second_message_while_a_turn_runs_is_refused_and_stays(scripted: Site, visitors: Visitors) -> None:
     page = opened(scripted, visitors)
     gate = threading.Event()

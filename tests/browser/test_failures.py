@@ -5,23 +5,24 @@ from __future__ import annotations
 import socket
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 from chat.demo.reply import Reply
-from tests.browser.line import Line
+from tests.browser.conftest import model_port
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import at_rest, begin, last_turn, record, turns
-from tests.model_server import ScriptedModel
-from tests.serving import serving
 
 REFUSED = Reply(status=401, body={"error": {"message": "Incorrect API key provided", "type": "auth"}})
-HTML = Reply(raw=[b"<!doctype html><html><script>alert(1)</script><h1>Welcome to the proxy</h1></html>"])
-BROKEN = Reply(text="I begin, and then", stall_after=None, cut_after=2, broken=True)
+HTML = Reply(
+    raw=[b"<!doctype html><html><script>alert(1)</script><h1>Welcome to the proxy</h1></html>"],
+    headers={"content-type": "text/html"},
+)
+BROKEN = Reply(text="I begin, and then", cut_after=2, broken=True)
 
 
 @pytest.mark.parametrize(
     ("reply", "sentence"),
-    [(REFUSED, "Incorrect API key provided"), (HTML, "chat-completions"), (BROKEN, "connection")],
+    [(REFUSED, "Incorrect API key provided"), (HTML, "not a chat completion"), (BROKEN, "connection")],
     ids=["key refused", "HTML", "broken off"],
 )
 def test_it_is_told_and_retry_works(scripted: Site, visitors: Visitors, reply: Reply, sentence: str) -> None:
@@ -42,18 +43,17 @@ def test_it_is_told_and_retry_works(scripted: Site, visitors: Visitors, reply: R
     assert record(page) == live
 
 
-def test_a_model_that_is_down_and_comes_back(browser: Browser, visitors: Visitors) -> None:
-    with ScriptedModel(Reply(text="Here I am.")) as model, Line(nobody_there()) as line:
-        with serving(OPENAI_BASE_URL=f"{line.address}/v1", OPENAI_MODEL="m") as served:
-            page = visitors.enter(Site(served, browser))
-            begin(page, "Do it")
-            last_turn(page, "failed")
-            expect(last_turn(page).locator(".turn__sentence")).to_contain_text(line.address)
-            line.port = int(model.base_url.split(":")[2].removesuffix("/v1"))
-            page.get_by_role("button", name="Retry").click()
-            expect(turns(page)).to_have_count(2)
-            expect(last_turn(page, "completed")).to_contain_text("Here I am.")
-            page.close()
+def test_a_model_that_is_down_and_comes_back(scripted: Site, visitors: Visitors) -> None:
+    scripted.way_to_model.port = nobody_there()
+    scripted.way_to_model.break_off()
+    page = visitors.enter(scripted)
+    begin(page, "Do it")
+    expect(last_turn(page, "failed").locator(".turn__sentence")).to_contain_text("cannot be reached")
+    scripted.way_to_model.port = model_port(scripted.model)
+    scripted.model.script(Reply(text="Here I am."))
+    page.get_by_role("button", name="Retry").click()
+    expect(turns(page)).to_have_count(2)
+    expect(last_turn(page, "completed")).to_contain_text("Here I am.")
 
 
 def nobody_there() -> int:

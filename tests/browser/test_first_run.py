@@ -21,6 +21,7 @@ def test_from_the_link_to_the_first_answer(browser: Browser, visitors: Visitors)
         at_rest(page)
         expect(last_turn(page, "completed").locator("[data-role='assistant']")).to_be_visible()
 
+        page.close()
         visitors.expected.append("status of 410 (Gone)")
         late = visitors.enter(site, signed_in=False)
         answer = late.goto(served.link)

@@ -22,6 +22,18 @@ def place(page: Page) -> dict[str, float]:
     return measured
 
 
+def come_to_rest(page: Page) -> float:
+    """Wait for the end of a scroll; pixels above the view then."""
+    seen: list[float] = []
+
+    def still() -> bool:
+        seen.append(place(page)["top"])
+        return seen[-4:] == [seen[-1]] * 4
+
+    until(page, still)
+    return seen[-1]
+
+
 def half_written(page: Page, scripted: Site) -> threading.Event:
     """A page on which more text is than fits; the rest comes once the event is set."""
     gate = threading.Event()
@@ -51,12 +63,11 @@ def test_it_leaves_a_person_who_reads_above_in_peace(scripted: Site, visitors: V
     page.locator("#scroll").hover()
     page.mouse.wheel(0, -400)
     expect(page.locator("#to-end")).to_be_visible()
-    last: list[float] = []
-    until(page, lambda: last[-1:] == [last.append(place(page)["top"]) or last[-1]] and len(last) > 3)
+    chosen = come_to_rest(page)
     gate.set()
     expect(page.locator("#transcript")).to_contain_text("Paragraph 89.")
     at_rest(page)
-    assert abs(place(page)["top"] - last[-1]) < 3
+    assert abs(place(page)["top"] - chosen) < 3
     page.click("#to-end")
     until(page, lambda: place(page)["below"] < 3)
     expect(page.locator("#to-end")).to_be_hidden()

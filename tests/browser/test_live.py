@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page, expect
 from chat.demo.reply import Reply
 from tests.browser.line import Line
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, is_folded, is_open, last_turn, record, send, todo
+from tests.browser.talk import LIVE, at_rest, begin, is_folded, is_open, last_turn, record, send, todo, turns
 from tests.model_server import ScriptedModel
 from tests.serving import serving
 
@@ -89,25 +89,32 @@ def test_a_cut_line_leaves_no_hole(scripted: Site, visitors: Visitors, line: Lin
     ends_as_the_record(page)
 
 
-def test_a_killed_server_is_told_and_the_turn_can_be_retried(browser: Browser, visitors: Visitors) -> None:
-    with ScriptedModel() as model, serving(OPENAI_BASE_URL=model.base_url, OPENAI_API_KEY="k") as served:
-        site = Site(served, browser, model)
-        model.script(todo("in_progress", "pending"), Reply(text="I begin and never end.", stall_after=2))
+def test_a_turn_outlives_its_server(browser: Browser, visitors: Visitors) -> None:
+    """Killed in the middle, then stopped in good order: the open page sees the turn to its end."""
+    with ScriptedModel() as model, serving(OPENAI_BASE_URL=model.base_url) as served:
+        model.script(todo("in_progress", "pending"), endless("I begin"), endless("I begin anew"))
         with Line(served.port) as line:
-            page = visitors.enter(site, address=line.address)
+            page = visitors.enter(Site(served, browser), address=line.address)
             begin(page, "Work")
             expect(page.locator("#transcript")).to_contain_text("I begin")
-            line.cut()
-            served.kill()
-            page.wait_for_selector(LOST)
-            served.start()
-            line.mend()
-            expect(last_turn(page, "interrupted")).to_contain_text("The server stopped")
-            at_rest(page)
-            is_folded(page)
-            expect(page.locator("#todo-panel .todo[data-interrupted]")).to_have_count(1)
-            model.script(Reply(text="Now I end."))
-            page.get_by_role("button", name="Retry").click()
+            for end in (served.kill, served.stop):
+                line.cut()
+                end()
+                page.wait_for_selector(LOST)
+                served.start()
+                line.mend()
+                page.wait_for_selector(LIVE)
+                expect(page.locator("#transcript")).to_contain_text("I begin anew")
+                is_open(page)
+                model.script(Reply(text="Now I end."))
             expect(last_turn(page, "completed")).to_contain_text("Now I end.")
+            expect(turns(page)).to_have_count(1)
+            expect(last_turn(page)).not_to_contain_text("I begin")
+            is_folded(page)
             ends_as_the_record(page)
             page.close()
+
+
+def endless(text: str) -> Reply:
+    """A reply that stays open after its text."""
+    return Reply(text=text, piece=len(text), stall_after=2)

@@ -83,7 +83,7 @@ def test_delete_asks_first(scripted: Site, visitors: Visitors) -> None:
     assert answer.status == 404
 
 
-def test_delete_ends_what_runs_and_closes_other_tabs(scripted: Site, visitors: Visitors) -> None:
+def test_delete_ends_what_runs(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(text="I go on", stall_after=2))
     before = scripted.model.disconnects
     page = visitors.enter(scripted)
@@ -102,16 +102,16 @@ def test_fifty_a_page(scripted: Site, visitors: Visitors) -> None:
     page.goto("/")
     token = page.locator("#composer [name='csrfmiddlewaretoken']").input_value()
     for number in range(51):
-        form = {"text": f"Conversation {number}", "csrfmiddlewaretoken": token}
+        form: dict[str, str | float | bool] = {"text": f"Talk {number}", "csrfmiddlewaretoken": token}
         headers = {"Referer": f"{scripted.served.address}/", "Origin": scripted.served.address}
         assert page.request.post("/", form=form, headers=headers, max_redirects=0).status == 302
     page.goto("/conversations/")
     rows = page.locator("main .conversation-row")
     expect(rows).to_have_count(50)
-    expect(rows.first).to_contain_text("Conversation 50")
+    expect(rows.first).to_contain_text("Talk 50")
     expect(page.get_by_role("link", name="Newer")).to_have_count(0)
     page.get_by_role("link", name="Older").click()
     expect(page).to_have_url(f"{scripted.served.address}/conversations/?page=2")
-    expect(rows.first).to_contain_text("Conversation 0")
+    expect(rows.first).to_contain_text("Talk 0")
     page.get_by_role("link", name="Newer").click()
-    expect(rows.first).to_contain_text("Conversation 50")
+    expect(rows.first).to_contain_text("Talk 50")
