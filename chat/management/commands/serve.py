@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from daphne.server import Server
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -28,8 +27,9 @@ class Command(BaseCommand):
         token = SignInLink.issue(site_owner())
         # Loaded only now: the application looks for the collected files as it is made.
         from agentsite.asgi import application
+        from agentsite.guard import GuardedServer
 
-        self.server = Server(
+        self.server = GuardedServer(
             application=application,
             endpoints=[f"tcp:port={port}:interface={_escaped(host)}"],
             ready_callable=lambda: self._ready(application, host, token),
@@ -51,6 +51,7 @@ class Command(BaseCommand):
         return host.strip("[]") or settings.BIND, int(port)
 
     def _ready(self, application: Any, host: str, token: str) -> None:
+        self.server.guard()
         _host, port = self.server.listening_addresses[0]
         self.stdout.write(f"Sign in: {site_address(host, port)}/sign-in/{token}/", ending="\n")
         self.stdout.flush()

@@ -1,0 +1,203 @@
+"""Bounds on what a client may cost the server, where Daphne 4.2.3 has none.
+
+Daphne reads a request's body whole before the application hears of it, queues socket messages without end,
+and sends without asking whether anybody reads; its timeouts begin only after the headers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from typing import Any
+
+from daphne.http_protocol import WebRequest
+from daphne.server import Server
+from daphne.ws_protocol import WebSocketProtocol
+from django.utils.translation import gettext as _
+from twisted.web import http
+
+MAX_BODY = 1024 * 1024  # bytes of a request
+MAX_MESSAGE = 256 * 1024  # bytes of a socket message, and of a frame of one
+MAX_QUEUED = 32  # socket messages that the application has not taken yet
+RATE, BURST = 20.0, 40.0  # socket messages a second, and at once
+HEADER_SECONDS = 10.0  # from the first byte to the last header
+BODY_SECONDS = 60.0  # from there to the body's end
+LINGER_SECONDS = 2.0  # in which a refused client may read why
+STALL_SECONDS = 10.0  # that a client may leave unread what was sent
+
+CLOSE_FLOODED = 4429
+TOO_LARGE = b"This is larger than 1 MiB.\n"
+
+
+HTTPChannel: Any = http.HTTPChannel  # half annotated, and so of no use to a type checker
+
+
+class GuardedServer(Server):
+    """Daphne with bounds. Call `guard` when it is ready, before it takes connections."""
+
+    def __init__(self, **options: Any) -> None:
+        bounds = {"websocket_max_message_size": MAX_MESSAGE, "websocket_max_frame_size": MAX_MESSAGE}
+        super().__init__(**bounds, **options)
+
+    def guard(self) -> None:
+        """Have every new connection spoken with by the guarded protocols."""
+        self.http_factory.protocol = GuardedChannel
+        self.ws_factory.protocol = GuardedSocket
+
+    async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
+        """Pass on what the application sends; a socket's next message waits until this one is on its way."""
+        await super().handle_reply(protocol, message)
+        if isinstance(protocol, GuardedSocket):
+            await protocol.caught_up()
+
+
+class GuardedChannel(HTTPChannel):
+    """A connection whose headers and body must come in time, and in bounds."""
+
+    refused = False
+    _deadline: Any = None
+
+    def connectionMade(self) -> None:  # noqa: N802 (Twisted's name)
+        """Begin with the deadline running, for whoever connects and says nothing."""
+        super().connectionMade()
+        self.requestFactory = GuardedRequest  # Daphne sets its own on each connection
+        self._arm(HEADER_SECONDS)
+
+    def dataReceived(self, data: bytes) -> None:  # noqa: N802
+        """Take what came; a later request on the same connection starts the clock with its first byte."""
+        if self.refused:
+            return
+        if self._deadline is None and self.line_mode:
+            self._arm(HEADER_SECONDS)
+        super().dataReceived(data)
+
+    def allHeadersReceived(self) -> None:  # noqa: N802
+        """Refuse a body that is announced as too large; another has its own time to come."""
+        if self.length is not None and self.length > MAX_BODY:
+            self.refuse()
+            return
+        self._arm(BODY_SECONDS)
+        super().allHeadersReceived()
+
+    def allContentReceived(self) -> None:  # noqa: N802
+        """The request is whole: from here on the application takes its time."""
+        if not self.refused:
+            self._disarm()
+            super().allContentReceived()
+
+    def connectionLost(self, reason: Any) -> None:  # noqa: N802
+        """Nothing is waited for any more."""
+        self._disarm()
+        super().connectionLost(reason)
+
+    def refuse(self) -> None:
+        """Answer 413 and read no more of it. Closed at once, the client would lose the answer."""
+        self.refused = True
+        head = f"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: {len(TOO_LARGE)}"
+        self.transport.write(head.encode() + b"\r\nContent-Type: text/plain\r\n\r\n" + TOO_LARGE)
+        self.transport.loseWriteConnection()
+        self._arm(LINGER_SECONDS)
+
+    def _arm(self, seconds: float) -> None:
+        self._disarm()
+        self._deadline = self.callLater(seconds, self._too_late)
+
+    def _disarm(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_late(self) -> None:
+        self._deadline = None
+        self.transport.abortConnection()
+
+
+class GuardedRequest(WebRequest):
+    """A request whose body is counted as it comes, for one that comes in chunks announces no length."""
+
+    def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 (Twisted's name)
+        """Keep a piece of the body, unless it is one too many."""
+        if self.channel.refused:
+            return
+        if self.content.tell() + len(data) > MAX_BODY:
+            self.channel.refuse()
+        else:
+            super().handleContentChunk(data)
+
+
+class GuardedSocket(WebSocketProtocol):
+    """A socket that is closed when its client floods or does not read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused = False
+        self.allowance = Allowance()
+        self.read = asyncio.Event()
+        self.read.set()
+
+    def onConnect(self, request: Any) -> Any:  # noqa: N802 (Autobahn's name)
+        """Have the transport tell this socket, and no longer the HTTP channel, when its buffer is full."""
+        self.transport.unregisterProducer()
+        self.transport.registerProducer(self, True)
+        return super().onConnect(request)
+
+    def onMessage(self, payload: bytes, isBinary: bool) -> None:  # noqa: N802, N803
+        """Queue a message for the application; too many end the socket."""
+        if self.refused:
+            return
+        if self.allowance.take() and self.application_queue.qsize() < MAX_QUEUED:
+            super().onMessage(payload, isBinary)
+            return
+        self.refused = True
+        sentence = _("Too many messages at once. Wait a moment, then send again.")
+        self.sendMessage(json.dumps({"type": "error", "message": sentence}).encode())
+        self.sendClose(code=CLOSE_FLOODED)
+
+    def serverSend(self, content: str | bytes, binary: bool = False) -> None:  # noqa: N802
+        """Send for the application; it may not know yet that the socket is closing."""
+        if self.state not in (self.STATE_CLOSING, self.STATE_CLOSED):
+            super().serverSend(content, binary)
+
+    def onClose(self, wasClean: bool, code: int, reason: str) -> None:  # noqa: N802, N803
+        """Let go of whoever waits for the client to read."""
+        self.read.set()
+        super().onClose(wasClean, code, reason)
+
+    async def caught_up(self) -> None:
+        """Return once the client has read what was sent, or was cut off because it did not."""
+        try:
+            async with asyncio.timeout(STALL_SECONDS):
+                await self.read.wait()
+        except TimeoutError:
+            self.transport.abortConnection()
+
+    def pauseProducing(self) -> None:  # noqa: N802 (Twisted's names)
+        """The transport's buffer is full."""
+        self.read.clear()
+
+    def resumeProducing(self) -> None:  # noqa: N802
+        """The transport's buffer is empty."""
+        self.read.set()
+
+    def stopProducing(self) -> None:  # noqa: N802
+        """The connection is gone."""
+        self.read.set()
+
+
+class Allowance:
+    """Messages that may still come: it fills with time, and every message takes one."""
+
+    def __init__(self) -> None:
+        self.left = BURST
+        self.counted_at = time.monotonic()
+
+    def take(self) -> bool:
+        """Whether one more message is within bounds."""
+        now = time.monotonic()
+        self.left = min(BURST, self.left + RATE * (now - self.counted_at))
+        self.counted_at = now
+        if self.left < 1:
+            return False
+        self.left -= 1
+        return True

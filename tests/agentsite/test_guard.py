@@ -1,0 +1,181 @@
+"""What a client can not do to a served site: fill its memory, or hold its connections."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from agentsite.guard import BURST, CLOSE_FLOODED, HEADER_SECONDS, MAX_BODY, MAX_MESSAGE, STALL_SECONDS
+from tests.agentsite.wire import memory, message, signed_in, text_frame, wire
+from tests.serving import ROOT, Served, serving, until
+
+MIB = 1024 * 1024
+BOUND = 300.0  # MiB that the site may ever take
+LONG_CONVERSATION = """
+import uuid
+from chat.models import Conversation, Message, Turn, site_owner
+made = Conversation.objects.create(owner=site_owner(), title="Long")
+for number in range(60):
+    turn = Turn.objects.create(conversation=made, client_id=uuid.uuid4(), status="completed")
+    Message.objects.create(turn=turn, role="user", text="word " * 13_000)
+print(made.pk)
+"""
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    with serving() as site:
+        yield site
+        assert memory(site, "VmHWM") < BOUND
+        until(lambda: connections(site) == 0)
+
+
+@pytest.fixture(scope="module")
+def cookie(served: Served) -> str:
+    return signed_in(served)
+
+
+@pytest.fixture(scope="module")
+def socket_path(served: Served) -> str:
+    """The socket of a conversation whose snapshot is some MiB."""
+    made = subprocess.run(
+        [sys.executable, "manage.py", "shell", "--no-imports", "-c", LONG_CONVERSATION],
+        cwd=ROOT,
+        env=served.environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert made.returncode == 0, made.stderr
+    return f"/ws/conversations/{made.stdout.strip()}/"
+
+
+def connections(served: Served) -> int:
+    """Connections that the site holds open."""
+    own = f"0100007F:{served.port:04X}"
+    with open("/proc/net/tcp") as table:
+        rows = [line.split() for line in table]
+    return sum(row[1] == own and row[3] == "01" for row in rows)
+
+
+def test_a_body_up_to_the_bound_gets_through(served: Served) -> None:
+    with wire(served) as client:
+        client.say("POST /accounts/login/ HTTP/1.1", f"Content-Length: {MAX_BODY}", body=bytes(MAX_BODY))
+        assert client.status() == 403, "Django has read it, and missed the token"
+
+
+def test_an_announced_giant_is_refused_unread(served: Served) -> None:
+    before = memory(served)
+    with wire(served) as client:
+        client.say("POST /accounts/login/ HTTP/1.1", f"Content-Length: {400 * MIB}")
+        assert client.status() == 413
+        client.pour(bytes(MIB), 400)
+    assert memory(served) - before < 20
+
+
+def test_a_giant_that_expects_a_go_ahead_gets_none(served: Served) -> None:
+    with wire(served) as client:
+        announced = f"Content-Length: {MAX_BODY + 1}"
+        client.say("POST /accounts/login/ HTTP/1.1", "Expect: 100-continue", announced)
+        assert client.status() == 413
+        assert client.rest().endswith(b"larger than 1 MiB.\n")
+
+
+def test_a_giant_in_chunks_is_refused_on_the_way(served: Served) -> None:
+    before = memory(served)
+    with wire(served) as client:
+        client.say("POST /accounts/login/ HTTP/1.1", "Transfer-Encoding: chunked")
+        sent = client.pour(b"10000\r\n" + bytes(65536) + b"\r\n", 17)
+        assert sent == 17
+        assert client.status() == 413
+        assert client.pour(b"10000\r\n" + bytes(65536) + b"\r\n", 100_000) < 100_000
+    assert memory(served) - before < 20
+
+
+def test_headers_that_drip_are_cut_off(served: Served) -> None:
+    began = time.monotonic()
+    with ExitStack() as stack:
+        clients = [stack.enter_context(wire(served)) for _ in range(50)]
+        for client in clients:
+            client.socket.sendall(b"GET / HTTP/1.1\r\nX-Drip: ")
+        gone: set[int] = set()
+        while len(gone) < len(clients) and time.monotonic() - began < 3 * HEADER_SECONDS:
+            gone |= {number for number, client in enumerate(clients) if not client.pour(b"x", 1)}
+            time.sleep(0.2)
+        assert len(gone) == len(clients)
+        assert time.monotonic() - began > HEADER_SECONDS - 1
+    with wire(served) as client:
+        client.say("GET /healthz HTTP/1.1")
+        assert client.status() == 200
+
+
+def test_a_second_request_on_a_connection_has_its_own_deadline(served: Served) -> None:
+    with wire(served) as client:
+        client.say("GET /healthz HTTP/1.1")
+        assert client.status() == 200
+        client.socket.recv(100)
+        client.socket.sendall(b"GET /healthz HTTP/1.1\r\nX-Drip")
+        began = time.monotonic()
+        assert client.rest() == b""
+        assert HEADER_SECONDS - 1 < time.monotonic() - began < 2 * HEADER_SECONDS
+
+
+def test_a_socket_message_above_the_bound_closes_it(served: Served, cookie: str, socket_path: str) -> None:
+    with wire(served) as client:
+        client.upgrade(f"{socket_path}?after=1000", cookie)
+        client.pour(text_frame("x" * MAX_MESSAGE), 1)
+        kind, content = next(frame for frame in client.frames() if frame[1].startswith(b'{"type": "error"'))
+        assert (kind, json.loads(content)["type"]) == (1, "error"), "at the bound the application answers"
+        client.pour(text_frame("x" * (MAX_MESSAGE + 1)), 1)
+        assert client.rest() == b"", "above it the connection is dropped"
+
+
+def test_a_flood_of_messages_closes_the_socket(served: Served, cookie: str, socket_path: str) -> None:
+    before = memory(served)
+    with wire(served) as client:
+        client.upgrade(f"{socket_path}?after=1000", cookie)
+        client.pour(text_frame("x" * (MAX_MESSAGE - 100)), 300)
+        heard = list(client.frames())
+        assert (heard[-1][0], int.from_bytes(heard[-1][1][:2])) == (8, CLOSE_FLOODED)
+        assert json.loads(heard[-2][1])["message"].startswith("Too many messages")
+        assert len(heard) < BURST + 10
+    assert memory(served) - before < 60
+
+
+def test_who_writes_at_a_persons_pace_is_not_cut_off(served: Served, cookie: str, socket_path: str) -> None:
+    with wire(served) as client:
+        client.upgrade(f"{socket_path}?after=1000", cookie)
+        for _ in range(10):
+            client.pour(message(" "), 1)
+            kind, _content = next(frame for frame in client.frames() if b"refused" in frame[1])
+            assert kind == 1
+
+
+def test_who_never_reads_is_cut_off(served: Served, cookie: str, socket_path: str) -> None:
+    began = time.monotonic()
+    with ExitStack() as stack:
+        held = connections(served)
+        clients = [stack.enter_context(wire(served)) for _ in range(5)]
+        for client in clients:
+            client.upgrade(f"{socket_path}?after=0", cookie)
+        assert connections(served) == held + len(clients)
+        until(lambda: connections(served) <= held, seconds=4 * STALL_SECONDS)
+        assert time.monotonic() - began > STALL_SECONDS - 1
+
+
+def test_who_reads_gets_a_long_conversation_whole(served: Served, cookie: str, socket_path: str) -> None:
+    with wire(served) as client:
+        client.upgrade(f"{socket_path}?after=0", cookie)
+        read = 0
+        for kind, content in client.frames():
+            assert kind == 1
+            read += len(content)
+            if b'id="conversation"' in content:
+                break
+        assert read > 3 * MIB
