@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, is_open, last_turn, panel, record, send
+from tests.browser.talk import at_rest, begin, is_open, last_turn, panel, record
 
 IMAGE = "<img src=x onerror=alert(1)>"
 ATTACKS = [
@@ -50,24 +50,25 @@ def is_clean(page: Page) -> None:
     expect(page.locator("main#conversation")).to_have_count(1)
 
 
+EVERYTHING = "\n\n".join(ATTACKS)
+NAME = "<img src=x onerror=alert(9)>.html"
+PLAN = [{"content": text, "status": "pending", "activeForm": text} for text in ATTACKS]
+CALLS = [
+    ("write_file", {"path": NAME, "content": EVERYTHING}),
+    ("read_file", {"path": NAME}),
+    ("read_file", {"path": "."}),
+    ("bash", {"command": f"cat '{NAME}'"}),
+    ("<script>alert(10)</script>", {"</pre><img src=x onerror=alert(11)>": EVERYTHING}),
+    ("TodoWrite", {"items": [{"content": IMAGE, "status": IMAGE, "activeForm": IMAGE}]}),
+]
+PLANNED = Reply(text=EVERYTHING, reasoning=EVERYTHING, tool_calls=[("TodoWrite", {"items": PLAN})], piece=5)
+ANSWER = Reply(text=f"{MARKDOWN}\n\n{EVERYTHING}", piece=3)
+
+
 def test_text_of_model_todos_tools_and_person(scripted: Site, visitors: Visitors) -> None:
-    attack = "\n\n".join(ATTACKS)
-    items = [{"content": text, "status": "pending", "activeForm": text} for text in ATTACKS]
-    items[0]["status"] = "in_progress"
-    plan = Reply(text=attack, reasoning=attack, tool_calls=[("TodoWrite", {"items": items})], piece=5)
-    name = "<img src=x onerror=alert(9)>.html"
-    calls = [
-        ("write_file", {"path": name, "content": attack}),
-        ("read_file", {"path": name}),
-        ("read_file", {"path": "."}),
-        ("bash", {"command": f"cat '{name}'"}),
-        ("<script>alert(10)</script>", {"</pre><img src=x onerror=alert(11)>": attack}),
-        ("TodoWrite", {"items": [{"content": IMAGE, "status": IMAGE, "activeForm": IMAGE}]}),
-    ]
-    scripted.model.script(plan, Reply(tool_calls=calls), Reply(text=f"{MARKDOWN}\n\n{attack}", piece=3))
-    scripted.model.script(Reply(status=400, body={"error": {"message": attack}}))
+    scripted.model.script(PLANNED, Reply(tool_calls=CALLS), ANSWER)
     page = visitors.enter(scripted)
-    begin(page, attack)
+    begin(page, EVERYTHING)
     at_rest(page)
     last_turn(page, "completed")
     is_clean(page)
@@ -77,19 +78,25 @@ def test_text_of_model_todos_tools_and_person(scripted: Site, visitors: Visitors
         expect(page.locator("#todo-panel .todo__text", has_text=text)).to_have_count(1)
     expect(page.locator("h1")).to_have_text(IMAGE)
     expect(page.locator(".message[data-role='user'] .message__body")).to_contain_text(ATTACKS[2])
+    expect(page.locator(".tool-call__subject", has_text=NAME)).to_have_count(3)
     answer = page.locator(".message[data-role='assistant'] .message__body").last
     expect(answer).to_contain_text(ATTACKS[2])
     expect(answer).to_contain_text("[picture]")
     links = answer.locator("a").evaluate_all("all => all.map(link => link.href)")
     assert links == ["https://example.org/ok", "https://example.org/auto"]
     live = record(page)
-    send(page, "and now fail")
-    expect(last_turn(page, "failed").locator(".turn__sentence")).to_contain_text(IMAGE)
-    is_clean(page)
     page.reload()
     at_rest(page)
     is_clean(page)
-    assert record(page)[0] == live[0]
+    assert record(page) == live
+
+
+def test_titles_and_the_endpoint_s_errors(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(status=400, body={"error": {"message": EVERYTHING}}))
+    page = visitors.enter(scripted)
+    begin(page, EVERYTHING)
+    expect(last_turn(page, "failed").locator(".turn__sentence")).to_contain_text(IMAGE)
+    is_clean(page)
     page.goto("/conversations/")
     expect(page.locator("main .conversation-row__title").first).to_have_text(IMAGE)
     assert page.locator("main img").count() == 0
