@@ -9,6 +9,7 @@ import dj_database_url
 from django.core.exceptions import ImproperlyConfigured
 
 from agentsite import environment
+from agentsite.logs import logging_settings
 from agentsite.secret_key import kept_secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -155,11 +156,5 @@ SILENCED_SYSTEM_CHECKS = [
     "security.W021",
 ]
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "formatters": {"plain": {"format": "{asctime} {levelname} {name}: {message}", "style": "{"}},
-    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "plain"}},
-    "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {"chat": {"level": "INFO"}, "daphne": {"level": "WARNING"}},
-}
+METRICS_TOKEN = environment.text("METRICS_TOKEN")
+LOGGING = logging_settings(environment.choice("LOG_FORMAT", ["plain", "json"], "plain"))

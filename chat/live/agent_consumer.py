@@ -7,7 +7,7 @@ from typing import Any
 
 from channels.consumer import AsyncConsumer
 
-from chat.live.doorbell import AGENTS_GROUP
+from chat.live.doorbell import AGENTS_GROUP, send_to
 from chat.live.pool import Pool
 
 Message = dict[str, Any]
@@ -37,6 +37,11 @@ class AgentConsumer(AsyncConsumer):
     async def agent_open(self, _message: Message) -> None:
         """The worker has started: listen, and look for work."""
         await self._listen()
+
+    async def agent_ping(self, message: Message) -> None:
+        """Somebody wants to know whether a worker is there."""
+        await self._listen()
+        await send_to(message["reply"], {"type": "agent.pong"})
 
     async def turn_run(self, _message: Message) -> None:
         """A turn is waiting."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from channels.layers import get_channel_layer
+
+from chat.live import measures
 
 log = logging.getLogger(__name__)
 
@@ -33,12 +36,14 @@ async def ring_stop(turn_id: int) -> None:
 
 async def ask_snapshot(turn_id: int, reply: str) -> None:
     """Ask the turn's worker for a key frame, to be sent to the channel `reply`."""
+    measures.resyncs.inc()
     message = {"type": "turn.snapshot", "turn": turn_id, "reply": reply}
     await _try(get_channel_layer().group_send(AGENTS_GROUP, message))
 
 
 async def send_frame(conversation_id: uuid.UUID, frame: dict[str, Any]) -> None:
     """Send a frame to every socket that is open on the conversation."""
+    measures.frames.inc()
     await _try(get_channel_layer().group_send(conversation_group(conversation_id), frame))
 
 
@@ -51,16 +56,42 @@ async def answers() -> bool:
     """Whether the channel layer passes a message on."""
     layer = get_channel_layer()
     try:
-        async with asyncio.timeout(PATIENCE):
-            channel = await layer.new_channel("ready")
-            await layer.group_add("ready", channel)
-            await layer.group_send("ready", {"type": "ready"})
-            await layer.receive(channel)
-            await layer.group_discard("ready", channel)
+        await _echo(lambda channel: layer.send(channel, {"type": "ready"}))
     except Exception as error:
+        measures.layer_errors.inc()
         log.warning("the channel layer does not answer: %r", error)
         return False
     return True
+
+
+async def workers_answer() -> bool:
+    """Whether a worker, in this process or another, takes what is sent to it."""
+    layer = get_channel_layer()
+    try:
+        await _echo(lambda channel: layer.send(AGENT_CHANNEL, {"type": "agent.ping", "reply": channel}))
+    except Exception as error:
+        log.warning("no worker answers: %r", error)
+        return False
+    return True
+
+
+async def _echo(ask: Callable[[str], Awaitable[None]]) -> None:
+    """Ask with the name of a new channel, and return once something came over it."""
+    async with asyncio.timeout(PATIENCE):
+        channel = await get_channel_layer().new_channel("asked")
+        heard = asyncio.Event()
+        listening = asyncio.create_task(_listen(channel, heard))
+        try:
+            await ask(channel)
+            await heard.wait()
+        finally:
+            listening.cancel()  # within a receive, which is what has a layer forget the channel
+
+
+async def _listen(channel: str, heard: asyncio.Event) -> None:
+    while True:
+        await get_channel_layer().receive(channel)
+        heard.set()
 
 
 async def _try(sending: Any) -> None:
@@ -68,4 +99,5 @@ async def _try(sending: Any) -> None:
         async with asyncio.timeout(PATIENCE):
             await sending
     except Exception as error:  # whatever a layer raises, screens heal from the rows
+        measures.layer_errors.inc()
         log.warning("the channel layer did not take a message: %r", error)

@@ -8,7 +8,7 @@ from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
-from chat.live.doorbell import answers
+from chat.live.doorbell import answers, workers_answer
 
 
 @login_not_required
@@ -21,7 +21,7 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @login_not_required
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    """Database and channel layer answer; 503 with the name of what does not."""
+    """Database, channel layer and a worker answer; 503 with the name of what does not."""
     problems = []
     try:
         with connection.cursor() as cursor:
@@ -30,5 +30,7 @@ def readyz(_request: HttpRequest) -> HttpResponse:
         problems.append(f"database: {type(error).__name__}")
     if not async_to_sync(answers)():
         problems.append("channel layer: no answer")
+    elif not async_to_sync(workers_answer)():
+        problems.append("worker: no answer")
     text = "\n".join(problems) or "ok"
     return HttpResponse(f"{text}\n", content_type="text/plain", status=503 if problems else 200)

@@ -6,11 +6,16 @@ import os
 import socket
 import subprocess
 import sys
+import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from django.test import Client
+
+from tests.serving import Served, serving, until
 
 ROOT = Path(__file__).resolve().parents[2]
 ASK = """
@@ -35,6 +40,15 @@ def asked(**surroundings: str) -> list[str]:
     return ran.stdout.splitlines()
 
 
+def got(served: Served, where: str) -> tuple[int, str, str]:
+    """Status, kind and text of the answer of a served site."""
+    try:
+        with urllib.request.urlopen(served.address + where, timeout=10) as response:
+            return response.status, response.headers["Content-Type"], response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.headers["Content-Type"], error.read().decode()
+
+
 @pytest.fixture
 def silent() -> Iterator[str]:
     """The address of a server that takes connections and never says a word."""
@@ -49,15 +63,20 @@ def closed() -> str:
         return f"redis://127.0.0.1:{server.getsockname()[1]}"
 
 
+def test_a_site_that_works_says_so() -> None:
+    with serving() as served:
+        until(lambda: got(served, "/readyz")[0] == 200)
+        assert got(served, "/healthz") == (200, "text/plain", "ok\n")
+        assert got(served, "/readyz") == (200, "text/plain", "ok\n")
+
+
 @pytest.mark.django_db
-def test_a_site_that_works_says_so(client: Client) -> None:
-    for where in ("/healthz", "/readyz"):
-        response = client.get(where)
-        assert (response.status_code, response.content, response["Content-Type"]) == (
-            200,
-            b"ok\n",
-            "text/plain",
-        )
+def test_a_site_without_a_worker_says_so(client: Client) -> None:
+    assert client.get("/healthz").status_code == 200
+    began = time.monotonic()
+    response = client.get("/readyz")
+    assert (response.status_code, response.content) == (503, b"worker: no answer\n")
+    assert time.monotonic() - began < 2
 
 
 def test_everything_that_is_broken_is_named(closed: str, tmp_path: Path) -> None:

@@ -1,0 +1,69 @@
+"""How the log is written: lines for a person or JSON for a machine, each with the turn that it is about."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import logging
+import sys
+from typing import Any
+
+
+class Subject(logging.Filter):
+    """Adds the ids of conversation and turn to what is logged within a turn; lets everything pass."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Mark the record."""
+        # The log is set up before the models can be loaded; until then nothing is about a turn.
+        about = sys.modules.get("chat.live.about")
+        record.subject = about.subject() if about else {}
+        return True
+
+
+class PlainLines(logging.Formatter):
+    """`2026-01-31 12:00:00,000 WARNING chat.live.pool: what happened [turn=7]`."""
+
+    def __init__(self) -> None:
+        super().__init__("{asctime} {levelname} {name}: {message}", style="{")
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
+        """The line, with the ids at its end."""
+        ids = " ".join(f"{name}={value}" for name, value in _subject(record).items())
+        return super().formatMessage(record) + (f" [{ids}]" if ids else "")
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time (UTC, ISO 8601), level, logger, message; conversation, turn, traceback."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as one line."""
+        told: dict[str, Any] = {
+            "time": datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(),
+            "level": record.levelname,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_subject(record),
+        }
+        if record.exc_info:
+            told["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(told, ensure_ascii=False, default=str)
+
+
+def _subject(record: logging.LogRecord) -> dict[str, Any]:
+    return getattr(record, "subject", {})
+
+
+def logging_settings(style: str) -> dict[str, Any]:
+    """Django's LOGGING for a style, `plain` or `json`: everything to standard error."""
+    formatter = {"plain": PlainLines, "json": JsonLines}[style]
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "filters": {"subject": {"()": Subject}},
+        "formatters": {style: {"()": formatter}},
+        "handlers": {
+            "console": {"class": "logging.StreamHandler", "formatter": style, "filters": ["subject"]}
+        },
+        "root": {"handlers": ["console"], "level": "WARNING"},
+        "loggers": {"chat": {"level": "INFO"}, "daphne": {"level": "WARNING"}},
+    }

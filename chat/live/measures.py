@@ -1,0 +1,76 @@
+"""What this process has seen, for `/metrics`: each process counts for itself."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from django.db.backends.signals import connection_created
+from django.db.utils import InterfaceError, OperationalError
+from prometheus_client import Counter, Gauge, Histogram
+
+from chat.agent import Event, Reasoning, Reply, StepStarted, Text, ToolCallEnded, ToolCallStarted
+
+MOMENTS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+WORK = (0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
+
+queue_wait = Histogram(
+    "agentsite_queue_wait_seconds", "From a turn's message to its first worker", buckets=MOMENTS
+)
+first_token = Histogram(
+    "agentsite_first_token_seconds", "From a request to the model to its first text", buckets=MOMENTS
+)
+step_time = Histogram(
+    "agentsite_step_seconds", "From a request to the model to the reply's end", buckets=WORK
+)
+tool_time = Histogram("agentsite_tool_seconds", "From a tool call's start to its end", buckets=WORK)
+
+open_sockets = Gauge("agentsite_open_sockets", "Sockets of tabs that are open now")
+frames = Counter("agentsite_frames", "Frames sent to open tabs")
+resyncs = Counter("agentsite_resyncs", "Times that a tab missed frames and asked for a turn whole")
+lease_losses = Counter("agentsite_lease_losses", "Turns that were taken from this worker")
+database_errors = Counter("agentsite_database_errors", "Statements that failed because the database did")
+layer_errors = Counter("agentsite_layer_errors", "Messages that the channel layer did not take in time")
+
+
+class Stopwatch:
+    """Times one turn's steps and tool calls by its events."""
+
+    def __init__(self) -> None:
+        self.step_began = 0.0
+        self.silent = False
+        self.calls: dict[str, float] = {}
+
+    def see(self, event: Event) -> None:
+        """Start or stop what the event begins or ends."""
+        now = time.monotonic()
+        match event:
+            case StepStarted():
+                self.step_began, self.silent = now, True
+            case Text() | Reasoning() if self.silent:
+                self.silent = False
+                first_token.observe(now - self.step_began)
+            case Reply():
+                step_time.observe(now - self.step_began)
+            case ToolCallStarted(call):
+                self.calls[call.id] = now
+            case ToolCallEnded(call) if call.id in self.calls:
+                tool_time.observe(now - self.calls.pop(call.id))
+
+
+def count_database_errors() -> None:
+    """From now on count what fails on any connection of this process."""
+    connection_created.connect(_watch, dispatch_uid="measures")
+
+
+def _watch(connection: Any, **_signal: Any) -> None:
+    if _counting not in connection.execute_wrappers:
+        connection.execute_wrappers.append(_counting)
+
+
+def _counting(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
+    try:
+        return execute(sql, params, many, context)
+    except (OperationalError, InterfaceError):
+        database_errors.inc()
+        raise
