@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from email.utils import parsedate_to_datetime
@@ -21,6 +22,8 @@ from chat.agent.model.sse import sse_data
 
 # Seconds: to connect, and of silence before the first byte or between two.
 TIMEOUT = httpx2.Timeout(60, connect=10)
+
+NO_KEY = "none"
 
 _KINDS = {401: "key_refused", 403: "key_refused", 404: "not_found", 429: "rate_limited"}
 
@@ -49,10 +52,12 @@ class ChatModel:
             if transport
             else DefaultAioHttpClient(timeout=timeout, follow_redirects=False, trust_env=False)
         )
-        # Endpoints without keys exist; the package only insists that there is one.
-        key = api_key if api_key is not None or base_url is None else "none"
+        if api_key is None:
+            # The environment's key is for the environment's endpoint. Endpoints without keys exist; the package
+            # insists that there is one, and an endpoint that does too says so better.
+            api_key = (os.environ.get("OPENAI_API_KEY") if base_url is None else None) or NO_KEY
         self.client = AsyncOpenAI(
-            base_url=base_url, api_key=key, max_retries=0, timeout=timeout, http_client=http_client
+            base_url=base_url, api_key=api_key, max_retries=0, timeout=timeout, http_client=http_client
         )
 
     async def close(self) -> None:
@@ -170,7 +175,7 @@ class ChatModel:
     def _error(self, kind: str, detail: str = "", **values: Any) -> ModelError:
         # Some endpoints repeat the key that they refuse, and this is shown and stored.
         key = self.client.api_key
-        hidden = detail.replace(key, "***") if key else detail
+        hidden = detail.replace(key, "***") if key and key != NO_KEY else detail
         return ModelError(kind, where=self._where, detail=hidden, **values)
 
     @property

@@ -131,6 +131,40 @@ async def test_an_endpoint_without_a_key_needs_none(model_server: ScriptedModel)
     await client.close()
 
 
+async def test_with_nothing_but_a_name_the_endpoint_itself_refuses(
+    model_server: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("OPENAI_BASE_URL", model_server.base_url)
+    client = ChatModel("m")
+    model_server.script(Reply(status=401, body={"error": {"message": "No key, none at all"}}))
+    with pytest.raises(ModelError) as caught:
+        [delta async for delta in client.stream(HELLO, (), {})]
+    await client.close()
+    assert caught.value.kind == "key_refused"
+    assert caught.value.values["detail"] == "No key, none at all"
+
+
+async def test_the_environments_key_goes_to_no_other_endpoint(
+    model_server: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-environment")
+    seen: list[str] = []
+
+    def answer(request: Request) -> Reply:
+        seen.append(request.headers["authorization"])
+        return Reply("a")
+
+    model_server.answer = answer
+    elsewhere = ChatModel("m", model_server.base_url)
+    monkeypatch.setenv("OPENAI_BASE_URL", model_server.base_url)
+    there = ChatModel("m")
+    for client in (elsewhere, there):
+        assert [delta async for delta in client.stream(HELLO, (), {})]
+        await client.close()
+    assert seen == ["Bearer none", "Bearer sk-environment"]
+
+
 STREAMS = {
     "a byte order mark": [b"\xef\xbb\xbf", *sse(chunk({"content": "Hello"})), *DONE],
     "comments": [b": PROCESSING\n\n", *sse(chunk({"content": "Hello"})), b": ping\n\n", *DONE],
