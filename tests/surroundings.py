@@ -13,4 +13,5 @@ for name in OWN:
 os.environ["DATA_DIR"] = tempfile.mkdtemp(prefix="agentsite-tests-")
 os.environ["DEMO_PACE"] = "0"
 os.environ["DRAIN_SECONDS"] = "0"
+os.mkdir(os.path.join(os.environ["DATA_DIR"], "static"))
 atexit.register(shutil.rmtree, os.environ["DATA_DIR"], ignore_errors=True)
