@@ -1,0 +1,44 @@
+"""Figures for Prometheus."""
+
+from __future__ import annotations
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.db.models import Count
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
+
+from chat.live import measures  # noqa: F401 (its figures are part of every answer)
+from chat.models import Turn
+
+
+@login_not_required
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """What this process counted and how many turns there are, for staff or whoever knows METRICS_TOKEN."""
+    if not _may_see(request):
+        raise Http404
+    figures = generate_latest() + generate_latest(_turns())
+    return HttpResponse(figures, content_type=CONTENT_TYPE_LATEST)
+
+
+def _may_see(request: HttpRequest) -> bool:
+    kind, _blank, token = request.headers.get("Authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        known = settings.METRICS_TOKEN
+        return bool(known) and constant_time_compare(token.strip(), known)
+    return bool(request.user.is_authenticated and request.user.is_staff)
+
+
+def _turns() -> CollectorRegistry:
+    """Turns by state, as the database has them: the same figures from every process."""
+    registry = CollectorRegistry()
+    gauge = Gauge("agentsite_turns", "Turns by state, in the database", ["state"], registry=registry)
+    counted = dict(Turn.objects.order_by().values_list("status").annotate(Count("pk")))
+    for state in Turn.Status.values:
+        gauge.labels(state).set(counted.get(state, 0))
+    return registry
