@@ -8,7 +8,9 @@ import logging
 
 from channels.db import database_sync_to_async
 from django.conf import settings
+from django.db import DatabaseError
 
+from chat.live import measures
 from chat.live.doorbell import send_frame
 from chat.live.frames import key_frame
 from chat.live.run_turn import RunningTurn
@@ -74,6 +76,8 @@ class Pool:
             await asyncio.wait(tasks, timeout=seconds)
 
     def _start(self, turn: Turn) -> None:
+        if turn.fence == 1 and turn.started_at:
+            measures.queue_wait.observe((turn.started_at - turn.created_at).total_seconds())
         running = RunningTurn(turn, Screen(turn))
         # A fresh context: nothing of the request or consumer that rang belongs to the turn.
         task = asyncio.create_task(running.run(), context=contextvars.Context())
@@ -89,7 +93,8 @@ class Pool:
         while True:
             try:
                 await self._round()
-            except Exception:  # a database that is away comes back
+            except Exception as error:  # a database that is away comes back
+                measures.database_errors.inc(isinstance(error, DatabaseError))
                 log.exception("the worker's round failed; it goes on")
             await asyncio.sleep(ROUND)
 

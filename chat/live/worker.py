@@ -9,6 +9,7 @@ from channels.layers import get_channel_layer
 from channels.routing import ChannelNameRouter
 from channels.worker import Worker
 
+from chat.live import measures
 from chat.live.agent_consumer import AgentConsumer, pool
 from chat.live.agents import Shell
 from chat.live.doorbell import AGENT_CHANNEL
@@ -38,6 +39,7 @@ class AgentWorker(Worker):
             try:
                 await super().listener(channel)
             except Exception as error:  # turns are found in the database meanwhile
+                measures.layer_errors.inc()
                 log.warning("the channel layer does not answer: %r", error)
             await asyncio.sleep(PAUSE)
 

@@ -53,8 +53,8 @@ class ChatModel:
             else DefaultAioHttpClient(timeout=timeout, follow_redirects=False, trust_env=False)
         )
         if api_key is None:
-            # The environment's key is for the environment's endpoint. Endpoints without keys exist; the package
-            # insists that there is one, and an endpoint that does too says so better.
+            # The environment's key is for the environment's endpoint. Endpoints without keys exist; only the
+            # package insists on one, and an endpoint that does so too says it better.
             api_key = (os.environ.get("OPENAI_API_KEY") if base_url is None else None) or NO_KEY
         self.client = AsyncOpenAI(
             base_url=base_url, api_key=api_key, max_retries=0, timeout=timeout, http_client=http_client
