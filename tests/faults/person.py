@@ -1,0 +1,148 @@
+"""A person with a browser, as far as the wire is concerned: cookies, forms, and sockets that come back."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import uuid
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import aiohttp
+from yarl import URL
+
+from tests.live.site import PARTIAL
+from tests.serving import until
+
+Got = TypeVar("Got")
+AWAY = (aiohttp.ClientError, ConnectionError, TimeoutError)
+TIMEOUT = aiohttp.ClientTimeout(total=20)
+
+
+class Person:
+    """Signs in by a site's link. A context manager; a thread of its own does what happens on the wire."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self.tabs: list[Tab] = []
+
+    def sign_in(self, link: str) -> None:
+        """Follow a sign-in link; raises AssertionError when it leads nowhere."""
+        status, page = self._wait(self._get(link))
+        assert status == 200, page
+
+    def get(self, address: str) -> str:
+        """The page at an address; raises one of AWAY when the site is away."""
+        status, page = self._wait(self._get(address))
+        assert status == 200, f"{address}: {status}\n{page[:2000]}"
+        return page
+
+    def post(self, address: str, **fields: str) -> str:
+        """Where the answer to a form leads; raises one of AWAY when the site is away."""
+        return self._wait(self._post(address, fields))
+
+    def begin(self, address: str, text: str, client_id: uuid.UUID) -> uuid.UUID | None:
+        """The conversation that `text` begins; None if the site went away before it said so."""
+        try:
+            return uuid.UUID(self.post(f"{address}/", text=text, client_id=str(client_id)).split("/")[-2])
+        except AWAY:
+            return None
+
+    def open(self, address: str, conversation: uuid.UUID) -> Tab:
+        """A tab on a conversation, which connects as soon as it can."""
+        self.tabs.append(Tab(self, f"{address}/ws/conversations/{conversation}/", address))
+        return self.tabs[-1]
+
+    def __enter__(self) -> Person:
+        self.thread.start()
+        self.session = self._wait(self._session())
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._wait(self._leave())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join(10)
+
+    async def _session(self) -> aiohttp.ClientSession:
+        return aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True), timeout=TIMEOUT)
+
+    async def _get(self, address: str) -> tuple[int, str]:
+        async with self.session.get(address) as answer:
+            return answer.status, await answer.text()
+
+    async def _post(self, address: str, fields: dict[str, str]) -> str:
+        jar = self.session.cookie_jar.filter_cookies(URL(address))
+        headers = {"X-CSRFToken": jar["csrftoken"].value}
+        posting = self.session.post(address, data=fields, headers=headers, allow_redirects=False)
+        async with posting as answer:
+            assert answer.status == 302, f"{address}: {answer.status}\n{(await answer.text())[:2000]}"
+            return answer.headers["Location"]
+
+    async def _leave(self) -> None:
+        for tab in self.tabs:
+            tab.living.cancel()
+        await asyncio.gather(*(tab.living for tab in self.tabs), return_exceptions=True)
+        await self.session.close()
+
+    def _wait(self, work: Coroutine[Any, Any, Got]) -> Got:
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result(60)
+
+
+class Tab:
+    """A socket that is opened again whenever it ends, and all that came over it."""
+
+    def __init__(self, person: Person, address: str, origin: str) -> None:
+        self.person = person
+        self.address = address
+        self.origin = origin
+        self.received: list[str] = []
+        self.openings = 0
+        self.socket: aiohttp.ClientWebSocketResponse | None = None
+        self.living = person._wait(self._begin())
+
+    def send(self, text: str, client_id: uuid.UUID | None = None) -> uuid.UUID:
+        """Send a message; raises one of AWAY when the socket is gone."""
+        client_id = client_id or uuid.uuid4()
+        if self.socket is None:
+            raise ConnectionError("no socket is open")
+        self.person._wait(self.socket.send_str(json.dumps({"text": text, "client_id": str(client_id)})))
+        return client_id
+
+    def accepted(self, client_id: uuid.UUID) -> bool:
+        """Whether the site has said that it took the message in."""
+        return any('"accepted"' in frame and str(client_id) in frame for frame in self._told())
+
+    def until(self, text: str, seconds: float = 30.0) -> None:
+        """Return once `text` has come; raises AssertionError when that takes too long."""
+        until(lambda: any(text in frame for frame in self.received), lambda: f"no {text!r}", seconds)
+
+    def shown(self, turn_id: int) -> str:
+        """The turn as it was last drawn whole; empty if it never was."""
+        target = f'hx-target="#turn-{turn_id}" hx-swap="outerMorph"'
+        drawn = [frame for frame in list(self.received) if target in frame]
+        return PARTIAL.findall(drawn[-1])[-1][2].strip() if drawn else ""
+
+    def _told(self) -> list[str]:
+        return [frame for frame in list(self.received) if frame.startswith("{")]
+
+    async def _begin(self) -> asyncio.Task[None]:
+        return asyncio.create_task(self._live())
+
+    async def _live(self) -> None:
+        while True:
+            try:
+                await self._listen()
+            except AWAY:
+                self.socket = None
+            await asyncio.sleep(0.1)  # as a browser waits before it tries again
+
+    async def _listen(self) -> None:
+        connecting = self.person.session.ws_connect(self.address, headers={"Origin": self.origin})
+        async with connecting as self.socket:
+            self.openings += 1
+            async for message in self.socket:
+                if message.type is aiohttp.WSMsgType.TEXT:
+                    self.received.append(message.data)
+        self.socket = None
