@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db.models import Count
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
 from django.utils.crypto import constant_time_compare
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
@@ -14,6 +14,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, gen
 from chat.live import measures  # noqa: F401 (its figures are part of every answer)
 from chat.models import Turn
 
+REFUSAL = "These figures are for staff, and for a scraper that brings METRICS_TOKEN as its bearer token.\n"
+
 
 @login_not_required
 @never_cache
@@ -21,7 +23,7 @@ from chat.models import Turn
 def metrics(request: HttpRequest) -> HttpResponse:
     """What this process counted and how many turns there are, for staff or whoever knows METRICS_TOKEN."""
     if not _may_see(request):
-        raise Http404
+        return HttpResponseForbidden(REFUSAL, content_type="text/plain")
     figures = generate_latest() + generate_latest(_turns())
     return HttpResponse(figures, content_type=CONTENT_TYPE_LATEST)
 

@@ -1,0 +1,100 @@
+"""The log: lines for people or JSON for machines, and which turn each is about."""
+
+from __future__ import annotations
+
+import json
+import logging
+import logging.config
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from asgiref.sync import sync_to_async
+
+from agentsite.logs import JsonLines, PlainLines, Subject, logging_settings
+from chat.live.about import about
+from chat.models import Turn
+from tests.serving import ROOT
+
+log = logging.getLogger("tests.logs")
+Read = Callable[[], list[str]]
+
+
+@pytest.fixture(params=[PlainLines, JsonLines])
+def formatter(request: pytest.FixtureRequest) -> logging.Formatter:
+    made: logging.Formatter = request.param()
+    return made
+
+
+@pytest.fixture
+def lines(formatter: logging.Formatter, tmp_path: Path) -> Iterator[Read]:
+    """What was logged, a line each."""
+    file = tmp_path / "log"
+    handler = logging.FileHandler(file)
+    handler.setFormatter(formatter)
+    handler.addFilter(Subject())
+    log.addHandler(handler)
+    yield lambda: file.read_text().splitlines()
+    log.removeHandler(handler)
+    handler.close()
+
+
+async def test_what_is_logged_within_a_turn_names_it(lines: Read, formatter: logging.Formatter) -> None:
+    log.warning("before")
+    about(Turn(pk=7, conversation_id="00000000-0000-4000-8000-000000000000"))
+    await sync_to_async(log.warning)("from a %s", "thread")
+    before, within = lines()
+    if isinstance(formatter, JsonLines):
+        assert json.loads(before).keys() == {"time", "level", "logger", "message"}
+        told = json.loads(within)
+        assert (told["message"], told["turn"]) == ("from a thread", 7)
+        assert told["conversation"] == "00000000-0000-4000-8000-000000000000"
+    else:
+        assert before.endswith("WARNING tests.logs: before")
+        ids = "[conversation=00000000-0000-4000-8000-000000000000 turn=7]"
+        assert within.endswith(f"tests.logs: from a thread {ids}")
+
+
+@pytest.mark.parametrize("formatter", [JsonLines()])
+def test_a_traceback_is_part_of_its_object(lines: Read) -> None:
+    try:
+        raise ValueError("Grüße\nzwei Zeilen")
+    except ValueError:
+        log.exception("it broke")
+    told = json.loads(lines()[0])
+    assert (told["level"], told["message"]) == ("ERROR", "it broke")
+    assert told["traceback"].splitlines()[0].startswith("Traceback")
+    assert "Grüße" in told["traceback"]
+
+
+@pytest.mark.parametrize(("style", "formatter"), [("plain", PlainLines), ("json", JsonLines)])
+def test_a_style_is_a_valid_configuration(style: str, formatter: type[logging.Formatter]) -> None:
+    made = logging.config.DictConfigurator(logging_settings(style))
+    made.configure_formatter(made.config["formatters"][style])
+    assert isinstance(made.configure_formatter({"()": formatter}), formatter)
+
+
+def test_another_format_stops_the_start(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "manage.py", "check"],
+        cwd=ROOT,
+        env={"LOG_FORMAT": "xml", "DATA_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "LOG_FORMAT must be one of plain, json, not 'xml'." in ran.stderr
+
+
+def test_a_site_logs_as_it_is_told(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "manage.py", "shell", "--no-imports", "-c", "import logging; logging.error('hm')"],
+        cwd=ROOT,
+        env={"LOG_FORMAT": "json", "DATA_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert json.loads(ran.stderr)["message"] == "hm"
