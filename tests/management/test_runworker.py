@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import urllib.request
 import uuid
 
 import pytest
@@ -72,3 +73,28 @@ def test_it_ends_its_turns_when_it_is_told_to_go(
     assert status(turn) == "interrupted"
     assert status(later) == "queued"  # nothing more is claimed on the way out
     assert "Traceback" not in worker.written
+
+
+def test_it_shows_its_figures_where_it_is_told_to(
+    site: Site, scripted: ScriptedModel, owner: User, redis_url: str
+) -> None:
+    site.settings["REDIS_URL"] = redis_url
+    scripted.script(Reply(text="Here I am."))
+    turn = queued(owner)
+    place = f"127.0.0.1:{free_port()}"
+    worker = site.start("runworker", "agent", "--metrics", place)
+    wait_until(lambda: status(turn) == "completed", lambda: worker.written)
+    with urllib.request.urlopen(f"http://{place}/metrics", timeout=10) as response:
+        lines = response.read().decode().splitlines()
+    assert "agentsite_queue_wait_seconds_count 1.0" in lines
+    assert "agentsite_step_seconds_count 1.0" in lines
+    worker.signal(signal.SIGTERM)
+    assert worker.ended() == 0
+
+
+@pytest.mark.parametrize("place", ["9100", "127.0.0.1:x", "127.0.0.1:70000"])
+def test_a_place_for_figures_that_is_none_is_refused(site: Site, redis_url: str, place: str) -> None:
+    site.settings["REDIS_URL"] = redis_url
+    done = site.run("runworker", "agent", "--metrics", place)
+    assert done.returncode == 1
+    assert "--metrics takes HOST:PORT" in done.stderr

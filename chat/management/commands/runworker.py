@@ -8,6 +8,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from prometheus_client import start_http_server
 
 from chat.live.agent_consumer import close_pool
 from chat.live.agents import close_models
@@ -20,14 +21,30 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("channel", choices=[AGENT_CHANNEL], help="what the worker listens on")
+        parser.add_argument(
+            "--metrics",
+            metavar="HOST:PORT",
+            help="serve this worker's figures to Prometheus, to whoever asks",
+        )
 
-    def handle(self, *args: Any, channel: str, **options: Any) -> None:
+    def handle(self, *args: Any, channel: str, metrics: str | None, **options: Any) -> None:
         if not settings.REDIS_URL:
             raise CommandError(
                 "runworker needs REDIS_URL: without it the channel layer is in memory and reaches no other "
                 "process. A single machine needs no runworker, for `serve` has a worker inside."
             )
+        if metrics:
+            self._serve_metrics(metrics)
         asyncio.run(self._work(channel))
+
+    def _serve_metrics(self, place: str) -> None:
+        host, colon, port = place.rpartition(":")
+        if not colon or not port.isdecimal() or int(port) > 65535:
+            raise CommandError(f"--metrics takes HOST:PORT, such as 127.0.0.1:9100, not {place!r}.")
+        try:
+            start_http_server(int(port), host.strip("[]") or "127.0.0.1")
+        except OSError as error:
+            raise CommandError(f"--metrics: {place} cannot be listened on ({error.strerror}).") from None
 
     async def _work(self, channel: str) -> None:
         if not await answers():
