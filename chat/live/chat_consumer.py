@@ -12,9 +12,12 @@ from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.utils.translation import gettext as _
 
-from chat.live.doorbell import ask_snapshot, conversation_group, ring, send_frame
-from chat.live.frames import END, Position, key_frame, snapshot
-from chat.models import Conversation, MessageRefused, Turn
+from chat.live import measures
+from chat.live.announcing import announce, announce_follow_ups
+from chat.live.doorbell import ask_snapshot, conversation_group
+from chat.live.fragments import follow_ups_message
+from chat.live.frames import END, Position, snapshot
+from chat.models import Conversation, FollowUp, MessageRefused, Turn
 
 LOOK = 0.5  # seconds between the watchdog's looks
 SILENCE = 3.0  # seconds without a sign of life from a turn that should be live
@@ -46,11 +49,13 @@ class ChatConsumer(AsyncWebsocketConsumer):
         await self.accept()
         await self._send_snapshot()
         self.watching = asyncio.create_task(self._watch())
+        measures.open_sockets.inc()
 
     async def disconnect(self, code: int) -> None:
         """Leave the group. Whatever runs goes on running."""
         if self.watching:
             self.watching.cancel()
+            measures.open_sockets.dec()
             group = conversation_group(self.conversation.pk)
             await self.channel_layer.group_discard(group, self.channel_name)
 
@@ -62,7 +67,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await super().dispatch(message)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """A message of the person: start a turn with it, or say why not."""
+        """A message of the person: take it, or say why not."""
         try:
             text, client_id = _read(text_data)
         except ValueError as error:
@@ -71,7 +76,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if await database_sync_to_async(self._find)() is None:
             await self.close(code=CLOSE_NOT_FOUND)
             return
-        await self._start_turn(text, client_id)
+        await self._take(text, client_id)
 
     async def chat_frame(self, frame: dict[str, Any]) -> None:
         """Pass a frame on if it is the next one; a gap asks for the turn whole."""
@@ -80,7 +85,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if position <= self.position and not frame["key"]:
             return
         if frame["key"]:
-            if position >= self.position:
+            if position[0] > self.position[0] and self.position[2] != END:
+                await self._send_snapshot()  # the end of the turn before was lost
+            elif position >= self.position:
                 await self._pass_on(position, frame["messages"])
         elif position == (*self.position[:2], self.position[2] + 1) and not self.asked_at:
             await self._pass_on(position, frame["messages"])
@@ -95,15 +102,22 @@ class ChatConsumer(AsyncWebsocketConsumer):
             self.live = True
             await self._ask(position[0])
 
-    async def _start_turn(self, text: str, client_id: uuid.UUID) -> None:
+    async def chat_follow_ups(self, _hint: dict[str, Any]) -> None:
+        """Messages are held, or no longer: look which."""
+        await self.send(text_data=await database_sync_to_async(follow_ups_message)(self.conversation))
+
+    async def _take(self, text: str, client_id: uuid.UUID) -> None:
         try:
-            turn = await database_sync_to_async(self.conversation.start_turn)(text, client_id)
+            taken = await database_sync_to_async(self.conversation.send)(text, client_id)
         except MessageRefused as refusal:
             await self._send_json(type="refused", client_id=str(client_id), message=str(refusal))
             return
-        await self._send_json(type="accepted", client_id=str(client_id), turn=turn.pk)
-        await send_frame(self.conversation.pk, await database_sync_to_async(key_frame)(turn, 0))
-        await ring()
+        kind = "follow_up" if isinstance(taken, FollowUp) else "turn"
+        await self._send_json(type="accepted", client_id=str(client_id), **{kind: taken.pk})
+        if isinstance(taken, FollowUp):
+            await announce_follow_ups(self.conversation.pk)
+        else:
+            await announce(taken)
 
     async def _send_snapshot(self) -> None:
         position, messages, active = await database_sync_to_async(snapshot)(self.conversation, self.after)

@@ -11,7 +11,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from chat.live.todo_panel import TodoPanel
-from chat.models import Conversation, Message, ToolCall, Turn
+from chat.models import Conversation, FollowUp, Message, ToolCall, Turn
 
 Row = Message | ToolCall
 
@@ -65,6 +65,12 @@ def panel_message(panel: TodoPanel | None) -> str:
 def draw_panel(panel: TodoPanel | None) -> SafeString:
     """The panel's HTML; empty for none."""
     return render_to_string("partials/_todo_panel.html", {"panel": panel}) if panel else SafeString()
+
+
+def follow_ups_message(conversation: Conversation) -> str:
+    """Show which messages are held. Reads the database."""
+    context = {"follow_ups": FollowUp.held_in(conversation.pk), "conversation": conversation}
+    return partial("#follow-ups", "outerMorph", render_to_string("partials/_follow_ups.html", context))
 
 
 def state_message(conversation: Conversation, status: str) -> str:

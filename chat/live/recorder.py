@@ -11,6 +11,7 @@ from django.utils import timezone
 from chat.agent import (
     End,
     Event,
+    NotesRead,
     Reasoning,
     Reply,
     Retrying,
@@ -26,7 +27,7 @@ from chat.agent import (
 from chat.agent import ToolCall as CallRequest
 from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
 from chat.live.todo_panel import panel, panel_of
-from chat.models import Message, Step, TodoRevision, ToolCall, Turn
+from chat.models import FollowUp, Message, Step, TodoRevision, ToolCall, Turn
 from chat.models.text import clean, clean_json
 
 SAVE_EVERY = 1.0  # seconds of streamed text that a crash may cost
@@ -50,7 +51,26 @@ class Recorder:
         self.calls: dict[str, ToolCall] = {}
         self.cut_off: Message | None = None
         self.listed: list[dict[str, str]] = []
+        self.notes: list[Message] = []
+        self.next_turn: Turn | None = None  # which held messages have started as this one ended
         self.saved_at = 0.0
+
+    def deliver(self) -> list[dict[str, str]]:
+        """Let held messages join the turn after the results of its latest step; gives them for the model.
+
+        The rows are what a worker that takes the turn up again reads, so none is lost or read twice.
+        """
+        with transaction.atomic():
+            self.turn.hold()
+            # A turn that is to stop answers nothing any more; the next one will.
+            stops = Turn.objects.filter(pk=self.turn.pk, stop_requested_at__isnull=False).exists()
+            held = [] if stops else FollowUp.claim(self.turn.conversation_id)
+            FollowUp.deliver(held, self.turn)
+            self.notes = [self._note(each.text) for each in held]
+        return [note.as_note() for note in self.notes]
+
+    def _note(self, text: str) -> Message:
+        return self.turn.messages.create(step=self.step, role=Message.Role.USER, text=text)
 
     def absorbs(self, event: Event) -> bool:
         """Whether the event needs no database now: text that joins a message saved less than a second ago."""
@@ -88,9 +108,10 @@ class Recorder:
                 return self._revise(call, items)
             case ToolCallEnded():
                 return self._end_call(event)
+            case NotesRead():
+                return [*(RowChanged(note, new=True) for note in self.notes), TurnChanged()]
             case End():
                 return self.end(STATUS_OF_END[event.reason], event.sentence)
-        return []
 
     def flush(self) -> None:
         """Save the text that is only in memory yet."""
@@ -107,7 +128,7 @@ class Recorder:
                 self.message.complete = True
                 self._save(self.message)
             self.turn.close_rows(running="stopped")
-            self.turn.end(status, clean(sentence))
+            self.next_turn = self.turn.end(status, clean(sentence))
         return [TurnChanged()]
 
     def hand_over(self) -> list[Change]:
@@ -122,7 +143,7 @@ class Recorder:
     def _begin_step(self, number: int, reminder: str) -> list[Change]:
         # A step that its worker left unfinished begins anew, in the same rows.
         self.step, _new = self.turn.steps.update_or_create(number=number, defaults={"reminder": reminder})
-        self.cut_off = Message.objects.filter(step=self.step).first()
+        self.cut_off = self.step.messages.filter(role=Message.Role.ASSISTANT).first()
         self.message = None
         self.saved_at = 0.0
         self.calls = {}

@@ -13,7 +13,10 @@ from channels.db import database_sync_to_async
 from django.utils.translation import gettext as _
 
 from chat.agent import Event
+from chat.live import measures
+from chat.live.about import about
 from chat.live.agents import agent_for
+from chat.live.announcing import announce
 from chat.live.changes import Change, TurnChanged
 from chat.live.recorder import Recorder
 from chat.live.resumption import is_answered, spent_by
@@ -45,12 +48,14 @@ class RunningTurn(Generic[D]):
     def __init__(self, turn: Turn, screen: D) -> None:
         self.turn = turn
         self.recorder = Recorder(turn)
+        self.watch = measures.Stopwatch()
         self.screen = screen
         # What becomes of the turn if its task is cancelled: ended by the person's wish, or handed over.
         self.cancelled_as = Turn.Status.QUEUED
 
     async def run(self) -> None:
         """Work until the turn has ended, one way or another; never raises but for cancellation of the end."""
+        about(self.turn)
         # The ORM runs on a thread of this turn's own, or all turns of the process would share one.
         async with ThreadSensitiveContext():
             try:
@@ -58,6 +63,7 @@ class RunningTurn(Generic[D]):
             except asyncio.CancelledError:
                 await self._leave()
             except LeaseLost as lost:
+                measures.lease_losses.inc()
                 log.warning("%s", lost)
                 await self.screen.close()
             except Exception:
@@ -74,12 +80,18 @@ class RunningTurn(Generic[D]):
         messages = await database_sync_to_async(transcript)(self.turn)
         todos = await database_sync_to_async(todos_of)(self.turn)
         spent = await database_sync_to_async(spent_by)(self.turn)
-        async with aclosing(agent.run(messages, todos, spent)) as events:
+        async with aclosing(agent.run(messages, todos, spent, self._inbox)) as events:
             async for event in events:
                 await self.screen.show(await self._record(event))
-        await self.screen.finish()
+        await self._finish()
+
+    async def _inbox(self) -> list[dict[str, str]]:
+        """What the person sent meanwhile, asked for ahead of every request but the first."""
+        notes: list[dict[str, str]] = await database_sync_to_async(self.recorder.deliver)()
+        return notes
 
     async def _record(self, event: Event) -> list[Change]:
+        self.watch.see(event)
         if self.recorder.absorbs(event):
             return self.recorder.take(event)
         changes: list[Change] = await database_sync_to_async(self.recorder.record)(event)
@@ -87,7 +99,7 @@ class RunningTurn(Generic[D]):
 
     async def _leave(self) -> None:
         if not self.turn.is_active:  # it had ended, and only the last frame was still on its way
-            await self.screen.finish()
+            await self._finish()
         elif self.cancelled_as is Turn.Status.QUEUED:
             await self._write_down(self.recorder.hand_over)
         else:
@@ -96,7 +108,14 @@ class RunningTurn(Generic[D]):
     async def _write_down(self, write: Callable[..., list[Change]], *what: Any) -> None:
         try:
             await self.screen.show(await database_sync_to_async(write)(*what))
-            await self.screen.finish()
+            await self._finish()
         except LeaseLost as lost:
+            measures.lease_losses.inc()
             log.warning("%s", lost)
             await self.screen.close()
+
+    async def _finish(self) -> None:
+        """Show the end, then the turn that held messages have started by it."""
+        await self.screen.finish()
+        if following := self.recorder.next_turn:
+            await announce(following)

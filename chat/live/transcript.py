@@ -58,10 +58,12 @@ def _turn_messages(turn: Turn) -> Iterator[ChatMessage]:
             results[0]["content"] = enclosed(step.reminder, results[0]["content"])
         yield from results
         calls = [row for row in rows if isinstance(row, ToolCall)]
-        text = "".join(row.text for row in rows if isinstance(row, Message) and not row.cut_off)
+        said = [row for row in rows if isinstance(row, Message) and not row.cut_off]
+        text = "".join(row.text for row in said if row.role == Message.Role.ASSISTANT)
         if text or calls:
             yield Reply(text, "", tuple(map(_request, calls))).as_message()
         results = [_result(call) for call in calls]
+        results += [row.as_note() for row in said if row.role == Message.Role.USER]
     yield from results
 
 

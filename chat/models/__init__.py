@@ -1,6 +1,7 @@
 """The rows, and the promises that the database keeps."""
 
 from chat.models.conversation import Conversation, MessageRefused
+from chat.models.follow_up import FollowUp
 from chat.models.message import Message
 from chat.models.owner import site_owner
 from chat.models.profile import Profile
@@ -12,6 +13,7 @@ from chat.models.turn import LeaseLost, Turn
 
 __all__ = [
     "Conversation",
+    "FollowUp",
     "LeaseLost",
     "Message",
     "MessageRefused",

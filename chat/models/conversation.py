@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import uuid
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -12,6 +13,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from chat.models.follow_up import FollowUp, joined
 from chat.models.message import Message
 from chat.models.profile import Profile
 from chat.models.text import clean
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 MAX_MESSAGE_BYTES = 64 * 1024
 TITLE_LENGTH = 80
+Sent = TypeVar("Sent", Turn, FollowUp)
+MAX_HELD = 20  # messages that wait for one turn
 
 
 class MessageRefused(ValueError):  # noqa: N818 (a refusal, told to the person who wrote the message)
@@ -106,33 +110,97 @@ class Conversation(models.Model):
             conversation.start_turn(text, client_id)
         return conversation
 
-    def start_turn(self, text: str, client_id: uuid.UUID, retries: Turn | None = None) -> Turn:
-        """Queue a turn that answers `text`. A repeated `client_id` gives the turn that it started before.
+    def send(self, text: str, client_id: uuid.UUID) -> Turn | FollowUp:
+        """Take a message: it starts a turn, or is held while one works. A repeated `client_id` is harmless.
 
-        `retries` is a turn that came to nothing, in whose place the new one stands. Raises MessageRefused for
-        a blank or overlong text, and while another turn works.
+        Raises MessageRefused for a blank or overlong text, and when too many are held.
         """
         text = checked_message(text)
         with transaction.atomic():
-            Conversation.objects.select_for_update().get(pk=self.pk)
+            self.lock()
+            known = FollowUp.objects.filter(client_id=client_id).first()
+            if known:
+                return self._own(known)
+            if self._works() and not Turn.objects.filter(client_id=client_id).exists():
+                return self._hold(text, client_id)
+            return self.start_turn(text, client_id)
+
+    def start_turn(self, text: str, client_id: uuid.UUID, retries: Turn | None = None) -> Turn:
+        """Queue a turn that answers `text`. A repeated `client_id` gives the turn that it started before.
+
+        Messages that are held go ahead of the text. `retries` is a turn that came to nothing, in whose place
+        the new one stands. Raises MessageRefused for a blank or overlong text, and while another turn works.
+        """
+        # A retry repeats what was taken before, which several messages together may have made longer.
+        text = text if retries else checked_message(text)
+        with transaction.atomic():
+            self.lock()
             known = Turn.objects.filter(client_id=client_id).first()
             if known:
                 return self._own(known)
-            if self.turns.filter(status__in=Turn.ACTIVE).exists():
+            if self._works():
                 raise MessageRefused(_("The agent is still working. Send this when it is done, or stop it."))
-            last = self.turns.order_by("pk").last()
-            # In the place of an older turn it would forget what came after that one.
-            follows = last.replaced_by_retry() if last and last == retries else last
-            turn = self.turns.create(client_id=client_id, follows=follows)
-            Message.objects.create(turn=turn, role=Message.Role.USER, text=text)
-            self.updated_at = turn.created_at
-            self.save(update_fields=["updated_at"])
+            held = [] if retries else FollowUp.claim(self.pk)
+            text = joined([*(each.text for each in held), text])
+            return self._queue(text, client_id, held, retries)
+
+    def send_held(self) -> Turn | None:
+        """Queue a turn with the messages that are held; None if there are none, or if a turn works."""
+        with transaction.atomic():
+            self.lock()
+            held = [] if self._works() else FollowUp.claim(self.pk)
+            if not held:
+                return None
+            return self._queue(joined(each.text for each in held), held[0].turn_client_id, held)
+
+    def stop(self, *, then_send: bool) -> tuple[Turn | None, str]:
+        """Ask the active turn to stop: which that was, and the text of the held messages that this took back.
+
+        With `then_send` none are taken back: they start the next turn as soon as this one has ended.
+        """
+        with transaction.atomic():
+            # The turn before its follow-ups, in the order in which a worker that delivers them locks both.
+            turn = self.turns.select_for_update(no_key=True).filter(status__in=Turn.ACTIVE).first()
+            if turn is None:
+                return None, ""
+            back = [] if then_send else FollowUp.take_back_all(self.pk)
+            turn.request_stop()
+        return turn, joined(each.text for each in back)
+
+    def lock(self) -> None:
+        """Keep everybody else from starting a turn or sending a message here, until the transaction ends."""
+        Conversation.objects.select_for_update().get(pk=self.pk)
+
+    def _works(self) -> bool:
+        return self.turns.filter(status__in=Turn.ACTIVE).exists()
+
+    def _hold(self, text: str, client_id: uuid.UUID) -> FollowUp:
+        if len(FollowUp.held_in(self.pk)) >= MAX_HELD:
+            raise MessageRefused(_("Too many messages are held. Take one back, or wait for the agent."))
+        follow_up = self.follow_ups.create(client_id=client_id, text=text)
+        self._touch(follow_up.created_at)
+        return follow_up
+
+    def _queue(
+        self, text: str, client_id: uuid.UUID, held: list[FollowUp], retries: Turn | None = None
+    ) -> Turn:
+        last = self.turns.order_by("pk").last()
+        # In the place of an older turn it would forget what came after that one.
+        follows = last.replaced_by_retry() if last and last == retries else last
+        turn = self.turns.create(client_id=client_id, follows=follows)
+        Message.objects.create(turn=turn, role=Message.Role.USER, text=text)
+        FollowUp.deliver(held, turn)
+        self._touch(turn.created_at)
         return turn
 
-    def _own(self, turn: Turn) -> Turn:
-        if turn.conversation_id != self.pk:
+    def _touch(self, now: datetime.datetime) -> None:
+        self.updated_at = now
+        self.save(update_fields=["updated_at"])
+
+    def _own(self, row: Sent) -> Sent:
+        if row.conversation_id != self.pk:
             raise MessageRefused(_("This message was sent before, in another conversation."))
-        return turn
+        return row
 
     @property
     def policy(self) -> str:

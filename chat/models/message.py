@@ -9,10 +9,13 @@ from django.utils.translation import gettext_lazy as _
 from chat.models.step import Step
 from chat.models.turn import Turn
 
+AFTER_CALLS = 2**31  # the place of what the agent read after the results of a step
+
 
 class Message(models.Model):
     """A text in markdown. The agent's belong to a step, and are not `complete` while they are written.
 
+    The person's has no step, but for a follow-up: that has the step after whose results the agent read it.
     One that is `cut_off` ended with its worker; the model never reads it.
     """
 
@@ -21,7 +24,7 @@ class Message(models.Model):
         ASSISTANT = "assistant", _("Agent")
 
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="messages")
-    step = models.OneToOneField(Step, on_delete=models.CASCADE, null=True, related_name="message")
+    step = models.ForeignKey(Step, on_delete=models.CASCADE, null=True, related_name="messages")
     role = models.CharField(max_length=10, choices=Role)
     text = models.TextField(blank=True)
     reasoning = models.TextField(blank=True)
@@ -36,7 +39,12 @@ class Message(models.Model):
         constraints = [
             models.CheckConstraint(condition=Q(role__in=["user", "assistant"]), name="message_role_known"),
             models.UniqueConstraint(
-                fields=["turn"], condition=Q(role="user"), name="message_one_question_a_turn"
+                fields=["turn"],
+                condition=Q(role="user", step__isnull=True),
+                name="message_one_question_a_turn",
+            ),
+            models.UniqueConstraint(
+                fields=["step"], condition=Q(role="assistant"), name="message_one_answer_a_step"
             ),
         ]
 
@@ -51,4 +59,10 @@ class Message(models.Model):
     @property
     def place(self) -> tuple[int, int]:
         """Where it stands in its turn: step, then place in the step."""
-        return (self.step.number if self.step else 0, -1)
+        if self.step is None:
+            return (0, 0)
+        return (self.step.number, AFTER_CALLS if self.role == self.Role.USER else -1)
+
+    def as_note(self) -> dict[str, str]:
+        """The person's message in the chat-completions form."""
+        return {"role": "user", "content": self.text}

@@ -122,17 +122,32 @@ class Turn(models.Model):
         for name, value in changes.items():
             setattr(self, name, value)
 
-    def end(self, status: Status, sentence: str = "") -> None:
-        """Claim the terminal state, once; raises LeaseLost when it is claimed already or not ours."""
-        self.hold(status=status, sentence=sentence, ended_at=timezone.now())
+    def end(self, status: Status, sentence: str = "") -> Turn | None:
+        """Claim the terminal state, once; raises LeaseLost when it is claimed already or not ours.
+
+        Gives the next turn, which messages that were held have started.
+        """
+        with transaction.atomic():
+            self.hold(status=status, sentence=sentence, ended_at=timezone.now())
+            return self._pass_on(status)
+
+    def _pass_on(self, status: Status) -> Turn | None:
+        """Let held messages start the next turn; after one that came to nothing the person decides."""
+        if status not in (self.Status.COMPLETED, self.Status.STOPPED):
+            return None
+        return self.conversation.send_held()
 
     def request_stop(self) -> bool:
         """Ask for the turn to stop, whoever works on it. True if it was only queued and is stopped now."""
         now = timezone.now()
-        active = Turn.objects.filter(pk=self.pk, status__in=self.ACTIVE)
-        active.update(stop_requested_at=now)
-        queued = Turn.objects.filter(pk=self.pk, status=self.Status.QUEUED)
-        return bool(queued.update(status=self.Status.STOPPED, ended_at=now))
+        with transaction.atomic():
+            active = Turn.objects.filter(pk=self.pk, status__in=self.ACTIVE)
+            active.update(stop_requested_at=now)
+            queued = Turn.objects.filter(pk=self.pk, status=self.Status.QUEUED)
+            stopped = bool(queued.update(status=self.Status.STOPPED, ended_at=now))
+            if stopped:
+                self._pass_on(self.Status.STOPPED)
+        return stopped
 
     def hand_over(self) -> None:
         """Give the turn back, for another worker to take up again; raises LeaseLost when it is not ours."""
@@ -155,6 +170,7 @@ class Turn(models.Model):
             taken = mine.update(worker="", fence=self.fence + 1, deaths=self.deaths + 1, **changes)
             if taken:
                 self.close_rows(running="unknown")
+                self._pass_on(changes["status"])
         return bool(taken)
 
     def _fate(self) -> dict[str, Any]:
@@ -207,8 +223,8 @@ class Turn(models.Model):
 
     @property
     def user_text(self) -> str:
-        """What the person wrote."""
-        return next(message.text for message in self.messages.all() if message.role == "user")
+        """What the person wrote to begin it."""
+        return next(message.text for message in self.messages.all() if message.step_id is None)
 
     def rows(self) -> list[Message | ToolCall]:
         """Its messages and tool calls in the order in which they came."""

@@ -12,10 +12,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.live.agents import Shell, remove_workspace
-from chat.live.doorbell import ring, ring_stop, send_frame
-from chat.live.frames import key_frame, status_of
+from chat.live.announcing import announce_follow_ups, announce_sync
+from chat.live.doorbell import ring_stop
+from chat.live.frames import status_of
 from chat.live.todo_panel import panel_of
-from chat.models import Conversation, MessageRefused, Turn
+from chat.models import Conversation, FollowUp, MessageRefused, Turn
 from chat.pages.new_conversation import client_id_of
 from chat.pages.signed_in import SignedInRequest
 
@@ -23,37 +24,39 @@ from chat.pages.signed_in import SignedInRequest
 @require_safe
 def show(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """The conversation: live while a turn runs, the record afterwards; the same HTML."""
-    return _page(request, _own(request, conversation_id))
+    return _page(request, own_conversation(request, conversation_id))
 
 
 @require_POST
 def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """The composer's post where the socket does not carry it."""
-    conversation = _own(request, conversation_id)
+    conversation = own_conversation(request, conversation_id)
     try:
-        turn = conversation.start_turn(request.POST.get("text", ""), client_id_of(request))
+        taken = conversation.send(request.POST.get("text", ""), client_id_of(request))
     except MessageRefused as refusal:
         return _page(request, conversation, refusal=str(refusal), text=request.POST.get("text", ""))
-    _announce(turn)
+    if isinstance(taken, FollowUp):
+        async_to_sync(announce_follow_ups)(conversation.pk)
+    else:
+        announce_sync(taken)
     return redirect("conversation", conversation.pk)
 
 
 @require_POST
 def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Stop what runs, from whichever tab."""
-    conversation = _own(request, conversation_id)
-    turn = conversation.turns.filter(status__in=Turn.ACTIVE).first()
-    if turn and turn.request_stop():
-        async_to_sync(send_frame)(conversation.pk, key_frame(turn, 0))
-    elif turn:
+    """Stop what runs, from whichever tab; `then=send` sends what is held, else the composer gets it back."""
+    conversation = own_conversation(request, conversation_id)
+    turn, text = conversation.stop(then_send=request.POST.get("then") == "send")
+    if turn:
         async_to_sync(ring_stop)(turn.pk)
-    return _back(request, conversation)
+        _announce_stopped(turn)
+    return give_back(request, conversation, text)
 
 
 @require_POST
 def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
     """Send a message again whose turn failed, or go on after one that was interrupted."""
-    conversation = _own(request, conversation_id)
+    conversation = own_conversation(request, conversation_id)
     failed = get_object_or_404(Turn.with_rows(), pk=turn_id, conversation=conversation)
     if failed.can_be_retried:
         # The same click twice is one retry: its id follows from the turn.
@@ -61,16 +64,16 @@ def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) ->
         try:
             was_failed = failed.status == Turn.Status.FAILED
             text = failed.user_text if was_failed else _("Go on where you were interrupted.")
-            _announce(conversation.start_turn(text, client_id, retries=failed))
+            announce_sync(conversation.start_turn(text, client_id, retries=failed))
         except MessageRefused as refusal:
             return _page(request, conversation, refusal=str(refusal))
-    return _back(request, conversation)
+    return give_back(request, conversation)
 
 
 @require_POST
 def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Give it another title."""
-    conversation = _own(request, conversation_id)
+    conversation = own_conversation(request, conversation_id)
     conversation.rename(request.POST.get("title", ""))
     return redirect("conversation", conversation.pk)
 
@@ -78,7 +81,7 @@ def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 @require_POST
 def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Delete it with all that belongs to it; what runs is stopped first."""
-    conversation = _own(request, conversation_id)
+    conversation = own_conversation(request, conversation_id)
     turn = conversation.turns.filter(status__in=Turn.ACTIVE).first()
     conversation.delete()
     if turn:
@@ -87,20 +90,30 @@ def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
     return redirect("conversations")
 
 
-def _own(request: SignedInRequest, conversation_id: uuid.UUID) -> Conversation:
+def own_conversation(request: SignedInRequest, conversation_id: uuid.UUID) -> Conversation:
+    """The conversation, for its owner; Http404 for everybody else."""
     visible = Conversation.objects.visible_to(request.user).select_related("profile")
     return get_object_or_404(visible, pk=conversation_id)
 
 
-def _announce(turn: Turn) -> None:
-    async_to_sync(send_frame)(turn.conversation_id, key_frame(turn, 0))
-    async_to_sync(ring)()
+def _announce_stopped(turn: Turn) -> None:
+    """Show what is no longer held, and a turn that had not begun, with the one that starts instead."""
+    turn.refresh_from_db()
+    async_to_sync(announce_follow_ups)(turn.conversation_id)
+    if not turn.is_active:
+        announce_sync(turn)
+        for following in turn.followed_by.filter(status=Turn.Status.QUEUED):
+            announce_sync(following)
 
 
-def _back(request: SignedInRequest, conversation: Conversation) -> HttpResponse:
+def give_back(request: SignedInRequest, conversation: Conversation, text: str = "") -> HttpResponse:
+    """The answer to an action: the conversation, with a text for its composer if there is one.
+
+    The page's script asks with `HX-Request`; it gets the text alone and puts it there itself.
+    """
     if "HX-Request" in request.headers:
-        return HttpResponse(status=204)
-    return redirect("conversation", conversation.pk)
+        return HttpResponse(text, content_type="text/plain", status=200 if text else 204)
+    return _page(request, conversation, text=text) if text else redirect("conversation", conversation.pk)
 
 
 def _page(
@@ -114,6 +127,7 @@ def _page(
         "after": max(ended, default=0),
         "status": status_of(conversation),
         "panel": panel_of(conversation),
+        "follow_ups": FollowUp.held_in(conversation.pk),
         "shell_problem": Shell.problem,
         "demo": settings.DEMO,
         "client_id": uuid.uuid4(),

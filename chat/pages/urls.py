@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from chat.pages import conversation, conversations, health, new_conversation, sign_in
+from chat.pages import conversation, conversations, follow_ups, health, metrics, new_conversation, sign_in
 
 urlpatterns = [
     path("", new_conversation.new_conversation, name="new_conversation"),
@@ -10,10 +10,17 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/", conversation.show, name="conversation"),
     path("conversations/<uuid:conversation_id>/messages/", conversation.send, name="send_message"),
     path("conversations/<uuid:conversation_id>/stop/", conversation.stop, name="stop"),
+    path(
+        "conversations/<uuid:conversation_id>/follow-ups/<int:follow_up_id>/take-back/",
+        follow_ups.take_back,
+        name="take_back_follow_up",
+    ),
+    path("conversations/<uuid:conversation_id>/follow-ups/send/", follow_ups.send, name="send_follow_ups"),
     path("conversations/<uuid:conversation_id>/turns/<int:turn_id>/retry/", conversation.retry, name="retry"),
     path("conversations/<uuid:conversation_id>/rename/", conversation.rename, name="rename"),
     path("conversations/<uuid:conversation_id>/delete/", conversation.delete, name="delete"),
     path("sign-in/<str:token>/", sign_in.sign_in, name="sign_in"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("metrics", metrics.metrics, name="metrics"),
 ]

@@ -1,4 +1,4 @@
-// The composer: Enter sends, and what was typed stays until the server has accepted it.
+// The composer: Enter sends, and what was typed stays until the server has accepted it, also across a reload.
 {
   const composer = () => document.getElementById("composer");
   const note = (text) => {
@@ -25,8 +25,63 @@
     if (text.value.trim()) text.form.requestSubmit();
   });
 
+  // What is typed; and where it is on its way, the id by which the server knows a repetition.
+  const place = `draft ${location.pathname}`;
+  const keep = () => {
+    const { text, client_id } = composer().elements;
+    const draft = { text: text.value, sent: text.value === text.dataset.sent, client_id: client_id.value };
+    try {
+      if (text.value) localStorage.setItem(place, JSON.stringify(draft));
+      else localStorage.removeItem(place);
+    } catch {} // a browser that keeps nothing sends all the same
+  };
+  const kept = (where) => {
+    try {
+      return JSON.parse(localStorage.getItem(where)) ?? {};
+    } catch {
+      return {};
+    }
+  };
+
+  // Whatever is sent next is another message.
+  const renew = () => {
+    const { text, client_id } = composer().elements;
+    delete text.dataset.sent;
+    client_id.value = uuid();
+  };
+
+  const send = () => {
+    const { text } = composer().elements;
+    if (text.value.trim()) text.dataset.sent = text.value;
+    keep();
+  };
+
+  addEventListener("DOMContentLoaded", () => {
+    if (!composer()) return;
+    const { text, client_id } = composer().elements;
+    const draft = kept(place);
+    if (!text.value && draft.text) {
+      text.value = draft.text;
+      if (draft.sent) {
+        text.dataset.sent = draft.text;
+        client_id.value = draft.client_id;
+      }
+    }
+    keep();
+    // This page is what a conversation's first message led to.
+    if (composer().hasAttribute("hx-ws:send") && kept("draft /").sent) localStorage.removeItem("draft /");
+  });
+
   document.addEventListener("input", (event) => {
-    if (event.target.id === "composer-text") note("");
+    const text = event.target;
+    if (text.id !== "composer-text") return;
+    note("");
+    if (text.dataset.sent !== undefined && text.value !== text.dataset.sent) renew();
+    keep();
+  });
+
+  document.addEventListener("submit", (event) => {
+    if (event.target.id === "composer" && event.submitter?.name !== "text") send();
   });
 
   // What the server says of a message that this tab sent.
@@ -36,16 +91,21 @@
     const said = JSON.parse(data);
     const { text, client_id } = composer().elements;
     if (said.type === "error") note(said.message);
-    if (said.client_id !== client_id.value) return;
+    else if (said.client_id !== client_id.value) return;
     if (said.type === "accepted" && text.value === text.dataset.sent) text.value = "";
     if (said.type === "refused") note(said.message);
-    client_id.value = uuid();
+    renew();
+    keep();
   });
 
   document.addEventListener("htmx:ws:before:message:outgoing", (event) => {
-    const { text } = composer().elements;
     if (!event.detail.message.values.text?.trim()) event.preventDefault();
-    else text.dataset.sent = text.value;
+  });
+
+  // Nobody knows whether what was on its way as the last connection ended was accepted; twice is harmless.
+  document.addEventListener("htmx:ws:after:connection", () => {
+    const { text } = composer().elements;
+    if (text.value && text.value === text.dataset.sent) composer().requestSubmit();
   });
 
   // A socket that will not come back: the form works without it.

@@ -85,19 +85,6 @@ async def test_a_malformed_frame_is_answered_and_the_socket_lives(
     await tab.until_idle()
 
 
-async def test_a_second_message_while_a_turn_runs_is_refused(site: Site, model_server: ScriptedModel) -> None:
-    model_server.script(Reply(text="Wait for it", stall_after=1))
-    conversation = await site.conversation()
-    tab = await site.open(conversation)
-    await tab.send("one")
-    await tab.said("accepted")
-    await tab.send("two")
-    assert "still working" in (await tab.said("refused"))["message"]
-    assert await conversation.turns.acount() == 1
-    await site.post(conversation, "stop")
-    await tab.until_idle()
-
-
 async def test_text_that_no_database_takes_is_made_fit(site: Site, model_server: ScriptedModel) -> None:
     model_server.script(
         Reply(text="zero \x00 byte", tool_calls=[("a\x00b", {"x": "\x00"})]), Reply(text="ok")

@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chat.models import Conversation, Turn
+from chat.models import Conversation, FollowUp, Turn
 
 
 @pytest.fixture(autouse=True)
@@ -39,6 +39,12 @@ def failed(conversation: Conversation, turn: Turn) -> Turn:
     assert claimed is not None
     claimed.end(Turn.Status.FAILED, "The endpoint is down.")
     return claimed
+
+
+@pytest.fixture
+def held(conversation: Conversation) -> FollowUp:
+    """A message of the owner's that is held."""
+    return conversation.follow_ups.create(client_id=uuid.uuid4(), text="And this")
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 PARTS: dict[str, Any] = {
     "conversation_id": "00000000-0000-4000-8000-000000000000",
     "turn_id": 1,
+    "follow_up_id": 1,
     "token": "nothing",
     "app_label": "auth",
     "content_type_id": 1,

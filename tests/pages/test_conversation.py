@@ -60,14 +60,6 @@ def test_what_is_refused_stays_in_the_composer(
     assert conversation.turns.count() == 1
 
 
-def test_a_second_message_is_refused_while_a_turn_runs(owners: Client, conversation: Conversation) -> None:
-    response = owners.post(where(conversation, "messages"), {"text": "More"})
-    assert response.status_code == 400
-    assert "The agent is still working." in response.content.decode()
-    assert ">More</textarea>" in response.content.decode()
-    assert conversation.turns.count() == 1
-
-
 def test_stopping_a_turn_that_waits(owners: Client, conversation: Conversation, turn: Turn) -> None:
     assert leads_back(owners.post(where(conversation, "stop")), conversation)
     turn.refresh_from_db()

@@ -9,14 +9,15 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chat.models import Conversation, Message, Turn
+from chat.models import Conversation, FollowUp, Message, Turn
 from tests.pages.routes import address, routes
 
 # Whoever adds an address says here whose it is.
 EVERYBODYS = {"login", "sign_in", "healthz", "readyz", "admin:login"}
+SCRAPERS = {"metrics"}  # test_metrics.py asks for them
 SIGNED_IN = {"new_conversation", "conversations", "logout"}
 SHOWN = {"conversation"}
-ACTIONS = {"send_message", "stop", "retry", "rename", "delete"}
+ACTIONS = {"send_message", "stop", "retry", "rename", "delete", "take_back_follow_up", "send_follow_ups"}
 ONES_OWN = SHOWN | ACTIONS
 ADMINS = {name for name in routes() if name.startswith("admin:")} - EVERYBODYS
 
@@ -33,11 +34,11 @@ def ask(browser: Client, method: str, where: str) -> Any:
 def state(conversation: Conversation) -> Any:
     """All that an action could change."""
     rows = Conversation.objects.filter(pk=conversation.pk).values()
-    return list(rows), list(Turn.objects.values()), Message.objects.count()
+    return list(rows), list(Turn.objects.values()), Message.objects.count(), list(FollowUp.objects.values())
 
 
 def test_every_address_is_somebodys() -> None:
-    known = EVERYBODYS | SIGNED_IN | ONES_OWN | ADMINS
+    known = EVERYBODYS | SCRAPERS | SIGNED_IN | ONES_OWN | ADMINS
     assert set(routes()) == known, "say in this file who may see the new address"
 
 
@@ -70,11 +71,19 @@ def test_what_is_everybodys_asks_for_no_login(client: Client, name: str) -> None
 @pytest.mark.parametrize("name", sorted(ONES_OWN))
 @pytest.mark.parametrize("method", METHODS)
 def test_a_strangers_conversation_does_not_exist(
-    strangers: Client, conversation: Conversation, failed: Turn, name: str, method: str
+    strangers: Client, conversation: Conversation, failed: Turn, held: FollowUp, name: str, method: str
 ) -> None:
     before = state(conversation)
-    theirs = ask(strangers, method, address(name, conversation_id=conversation.pk, turn_id=failed.pk))
-    nothing = ask(strangers, method, address(name, conversation_id=uuid.uuid4(), turn_id=failed.pk))
+    theirs = ask(
+        strangers,
+        method,
+        address(name, conversation_id=conversation.pk, turn_id=failed.pk, follow_up_id=held.pk),
+    )
+    nothing = ask(
+        strangers,
+        method,
+        address(name, conversation_id=uuid.uuid4(), turn_id=failed.pk, follow_up_id=held.pk),
+    )
     answers = {"get", "head"} if name in SHOWN else {"post"}
     assert theirs.status_code == (404 if method in answers else 405)
     assert (theirs.status_code, theirs.content) == (nothing.status_code, nothing.content)
@@ -97,6 +106,15 @@ def test_a_turn_of_another_conversation_is_not_retried(
     assert Turn.objects.count() == 1
 
 
+def test_a_follow_up_of_another_conversation_is_not_taken_back(
+    strangers: Client, stranger: User, held: FollowUp
+) -> None:
+    own = Conversation.objects.create(owner=stranger, title="Mine")
+    where = address("take_back_follow_up", conversation_id=own.pk, follow_up_id=held.pk)
+    assert strangers.post(where).status_code == 404
+    assert FollowUp.objects.get().status == "held"
+
+
 @pytest.mark.parametrize("turn_id", [0, 2**31, 2**63, 10**30])
 def test_a_turn_that_does_not_exist_is_not_found(
     owners: Client, conversation: Conversation, turn_id: int
@@ -107,12 +125,16 @@ def test_a_turn_that_does_not_exist_is_not_found(
 
 @pytest.mark.parametrize("name", sorted(SIGNED_IN | ONES_OWN | ADMINS))
 def test_who_was_deactivated_is_out_at_once(
-    owners: Client, owner: User, conversation: Conversation, failed: Turn, name: str
+    owners: Client, owner: User, conversation: Conversation, failed: Turn, held: FollowUp, name: str
 ) -> None:
     User.objects.update(is_active=False, is_staff=True, is_superuser=True)
     before = state(conversation)
     for method in ("get", "post"):
-        response = ask(owners, method, address(name, conversation_id=conversation.pk, turn_id=failed.pk))
+        response = ask(
+            owners,
+            method,
+            address(name, conversation_id=conversation.pk, turn_id=failed.pk, follow_up_id=held.pk),
+        )
         assert response.status_code == 302
         assert response.url.split("?")[0] in LOGINS
     assert state(conversation) == before
@@ -134,10 +156,10 @@ def test_pages_are_the_owners(owners: Client, conversation: Conversation, name: 
 @pytest.mark.parametrize("name", sorted(ACTIONS | {"logout"}))
 @pytest.mark.parametrize("method", ["get", "head", "put", "delete"])
 def test_what_changes_something_is_a_post(
-    owners: Client, conversation: Conversation, failed: Turn, name: str, method: str
+    owners: Client, conversation: Conversation, failed: Turn, held: FollowUp, name: str, method: str
 ) -> None:
     before = state(conversation)
-    where = address(name, conversation_id=conversation.pk, turn_id=failed.pk)
+    where = address(name, conversation_id=conversation.pk, turn_id=failed.pk, follow_up_id=held.pk)
     assert ask(owners, method, where).status_code == 405
     assert state(conversation) == before
     assert owners.get("/").status_code == 200, "and the owner is still signed in"
@@ -145,12 +167,12 @@ def test_what_changes_something_is_a_post(
 
 @pytest.mark.parametrize("name", sorted(ACTIONS | SIGNED_IN - {"conversations"} | {"login"}))
 def test_no_post_goes_without_its_token(
-    owner: User, conversation: Conversation, failed: Turn, collected: None, name: str
+    owner: User, conversation: Conversation, failed: Turn, held: FollowUp, collected: None, name: str
 ) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(owner)
     before = state(conversation)
-    where = address(name, conversation_id=conversation.pk, turn_id=failed.pk)
+    where = address(name, conversation_id=conversation.pk, turn_id=failed.pk, follow_up_id=held.pk)
     assert browser.post(where, DATA).status_code == 403
     assert browser.post(where, DATA, headers={"Origin": "https://evil.example"}).status_code == 403
     assert state(conversation) == before

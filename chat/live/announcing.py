@@ -1,0 +1,33 @@
+"""Telling open tabs and workers what others than a turn's worker have changed."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from channels.db import database_sync_to_async
+
+from chat.live.doorbell import ring, send_frame
+from chat.live.frames import key_frame
+from chat.models import Turn
+
+
+async def announce(turn: Turn) -> None:
+    """Show a turn that waits or has ended in every tab, and tell the workers."""
+    await _send(turn.conversation_id, await database_sync_to_async(key_frame)(turn, 0))
+
+
+def announce_sync(turn: Turn) -> None:
+    """The same from a page, on whose own connection the rows are read."""
+    async_to_sync(_send)(turn.conversation_id, key_frame(turn, 0))
+
+
+async def announce_follow_ups(conversation_id: uuid.UUID) -> None:
+    """Let every tab look which messages are held: a list sent along might overtake a newer one."""
+    await send_frame(conversation_id, {"type": "chat.follow_ups"})
+
+
+async def _send(conversation_id: uuid.UUID, frame: dict[str, Any]) -> None:
+    await send_frame(conversation_id, frame)
+    await ring()

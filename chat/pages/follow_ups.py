@@ -1,0 +1,34 @@
+"""What a person does with messages that are held."""
+
+from __future__ import annotations
+
+import uuid
+
+from asgiref.sync import async_to_sync
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.http import require_POST
+
+from chat.live.announcing import announce_follow_ups, announce_sync
+from chat.pages.conversation import give_back, own_conversation
+from chat.pages.signed_in import SignedInRequest
+
+
+@require_POST
+def take_back(request: SignedInRequest, conversation_id: uuid.UUID, follow_up_id: int) -> HttpResponse:
+    """Return a held message to the composer; one that the agent has read by now stays where it is."""
+    conversation = own_conversation(request, conversation_id)
+    follow_up = get_object_or_404(conversation.follow_ups, pk=follow_up_id)
+    # Asked twice, it is given twice: the first answer may have been lost, and the text with it.
+    text = follow_up.text if follow_up.take_back() else ""
+    async_to_sync(announce_follow_ups)(conversation.pk)
+    return give_back(request, conversation, text)
+
+
+@require_POST
+def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """Start a turn with what is held."""
+    conversation = own_conversation(request, conversation_id)
+    if turn := conversation.send_held():
+        announce_sync(turn)
+    return give_back(request, conversation)
