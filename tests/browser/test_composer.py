@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
@@ -96,23 +94,3 @@ def test_an_overlong_first_message_is_refused_and_stays(scripted: Site, visitors
     text.press("Enter")
     expect(page.locator("#composer-note")).to_contain_text("longer than 64 KiB")
     expect(text).to_have_value(OVERLONG)
-
-
-def test_a_second_message_while_a_turn_runs_is_refused_and_stays(scripted: Site, visitors: Visitors) -> None:
-    page = opened(scripted, visitors)
-    gate = threading.Event()
-    scripted.model.script(Reply(text="Working on it", stall_after=1, gate=gate), Reply(text="Second."))
-    text = page.locator("#composer-text")
-    text.fill("first")
-    text.press("Enter")
-    expect(turns(page)).to_have_count(2)
-    text.fill("second")
-    text.press("Enter")
-    expect(page.locator("#composer-note")).to_contain_text("still working")
-    expect(text).to_have_value("second")
-    gate.set()
-    at_rest(page)
-    expect(text).to_have_value("second")
-    text.press("Enter")
-    expect(turns(page)).to_have_count(3)
-    expect(last_turn(page, "completed")).to_contain_text("Second.")

@@ -1,0 +1,150 @@
+"""Messages while the agent works, and what is typed: nothing of it is lost."""
+
+from __future__ import annotations
+
+import threading
+
+from playwright.sync_api import Locator, Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.line import Line
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import LIVE, at_rest, begin, last_turn, record, turns
+
+LOOK = [("read_file", {"path": "."})]
+
+
+def at_work(
+    site: Site, visitors: Visitors, *then: Reply, calls: bool = False
+) -> tuple[Page, threading.Event]:
+    """The page of a turn whose model says a word and waits; then `then` comes."""
+    go = threading.Event()
+    first = Reply(text="I begin.", tool_calls=LOOK if calls else (), stall_after=2, gate=go)
+    site.model.script(first, *then)
+    page = visitors.enter(site)
+    begin(page, "Do it")
+    expect(page.locator("#transcript")).to_contain_text("I begin.")
+    return page, go
+
+
+def hold(page: Page, text: str) -> None:
+    """Send a message that is held, and see it so."""
+    page.fill("#composer-text", text)
+    page.press("#composer-text", "Enter")
+    expect(held(page).last).to_contain_text(text)
+    expect(page.locator("#composer-text")).to_have_value("")
+
+
+def held(page: Page) -> Locator:
+    return page.locator("#follow-ups .follow-up")
+
+
+def test_held_then_read_at_the_next_step(scripted: Site, visitors: Visitors) -> None:
+    page, go = at_work(scripted, visitors, Reply(text="Both done."), calls=True)
+    expect(page.locator("#follow-ups")).to_be_hidden()
+    hold(page, "And this too")
+    expect(page.locator("#follow-ups")).to_contain_text("Held until the agent's next step")
+    page.reload()
+    page.wait_for_selector(LIVE)
+    expect(held(page)).to_have_count(1)
+    go.set()
+    expect(last_turn(page, "completed")).to_contain_text("Both done.")
+    expect(held(page)).to_have_count(0)
+    expect(page.locator(".tool-call + .message[data-role='user']")).to_contain_text("And this too")
+    live = record(page)
+    page.reload()
+    at_rest(page)
+    assert record(page) == live
+
+
+def test_taken_back_into_the_composer_and_sent_anew(scripted: Site, visitors: Visitors) -> None:
+    page, go = at_work(scripted, visitors, Reply(text="Thanks."))
+    hold(page, "Use tabs")
+    page.fill("#composer-text", "a thought of its own")
+    held(page).get_by_role("button", name="Take back").click()
+    expect(page.locator("#composer-text")).to_have_value("Use tabs\n\na thought of its own")
+    expect(held(page)).to_have_count(0)
+    page.reload()
+    expect(page.locator("#composer-text")).to_have_value("Use tabs\n\na thought of its own")
+    page.wait_for_selector(LIVE)
+    hold(page, "Use spaces")
+    go.set()
+    expect(turns(page)).to_have_count(2)
+    expect(last_turn(page, "completed")).to_contain_text("Use spaces")
+    assert "Use tabs" not in str(scripted.model.requests[-1])
+
+
+def test_stop_says_what_becomes_of_held_messages(scripted: Site, visitors: Visitors) -> None:
+    page, _go = at_work(scripted, visitors, Reply(text="Instead."))
+    stop = page.locator("#stop")
+    expect(stop).to_have_text("Stop", use_inner_text=True)
+    expect(page.locator("#stop-and-send")).to_have_count(0)
+    hold(page, "One")
+    hold(page, "Two")
+    expect(stop).to_have_text("Stop and take back", use_inner_text=True)
+    stop.click()
+    at_rest(page)
+    expect(page.locator("#composer-text")).to_have_value("One\n\nTwo")
+    expect(held(page)).to_have_count(0)
+    last_turn(page, "stopped")
+    page.press("#composer-text", "Enter")
+    expect(last_turn(page, "completed")).to_contain_text("Instead.")
+
+
+def test_stop_and_send(scripted: Site, visitors: Visitors) -> None:
+    page, _go = at_work(scripted, visitors, Reply(text="Instead."))
+    other = visitors.enter(scripted)
+    other.goto(page.url)
+    hold(page, "Rather this")
+    expect(held(other)).to_have_count(1)
+    page.get_by_role("button", name="Stop and send").click()
+    for each in (page, other):
+        expect(turns(each)).to_have_count(2)
+        expect(turns(each).first).to_have_attribute("data-status", "stopped")
+        expect(last_turn(each, "completed")).to_contain_text("Instead.")
+        expect(held(each)).to_have_count(0)
+    expect(page.locator("#composer-text")).to_have_value("")
+
+
+def test_a_draft_outlives_a_reload(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Yes?"), Reply(text="Noted."))
+    page = visitors.enter(scripted)
+    begin(page, "hello")
+    at_rest(page)
+    page.fill("#composer-text", "half a thou")
+    page.reload()
+    expect(page.locator("#composer-text")).to_have_value("half a thou")
+    page.goto("/")
+    expect(page.locator("#composer-text")).to_have_value("")
+    page.fill("#composer-text", "another beginning")
+    page.reload()
+    expect(page.locator("#composer-text")).to_have_value("another beginning")
+    page.go_back()
+    expect(page.locator("#composer-text")).to_have_value("half a thou")
+    page.wait_for_selector(LIVE)
+    page.press("#composer-text", "Enter")
+    expect(last_turn(page, "completed")).to_contain_text("Noted.")
+    page.reload()
+    expect(page.locator("#composer-text")).to_have_value("")
+
+
+def test_what_was_sent_as_the_line_broke_arrives_once(scripted: Site, visitors: Visitors, line: Line) -> None:
+    """Whether the message was accepted, the page cannot know; it sends it again, also after a reload."""
+    visitors.expected += ["WebSocket", "net::ERR"]
+    scripted.model.script(Reply(text="Yes?"), Reply(text="Once."))
+    page = visitors.enter(scripted)
+    at = begin(page, "hello")
+    at_rest(page)
+    elsewhere = visitors.enter(scripted, address=line.address)
+    elsewhere.goto(at.replace(scripted.served.address, line.address))
+    at_rest(elsewhere)
+    line.cut()
+    elsewhere.fill("#composer-text", "only once")
+    elsewhere.press("#composer-text", "Enter")
+    expect(elsewhere.locator("#composer-text")).to_have_value("only once")
+    line.mend()
+    elsewhere.reload()
+    expect(last_turn(elsewhere, "completed")).to_contain_text("Once.")
+    expect(elsewhere.locator("#composer-text")).to_have_value("")
+    at_rest(elsewhere)
+    expect(turns(elsewhere)).to_have_count(2)
