@@ -7,6 +7,8 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from django.conf import settings
+
 from chat.live.agent_consumer import close_pool
 from chat.live.agents import close_models
 from chat.live.worker import work
@@ -33,8 +35,8 @@ class EmbeddedWorker:
         await self.application(scope, receive, send)
 
     def start(self) -> None:
-        """Start the worker in the running loop, once; again if it died."""
-        if self.task is not None and not self.task.done():
+        """Start the worker in the running loop, once, again if it died; none where WORKER says so."""
+        if settings.WORKER == "none" or (self.task is not None and not self.task.done()):
             return
         first = self.task is None
         self.task = asyncio.get_running_loop().create_task(work())

@@ -41,6 +41,8 @@ WORKSPACE_SEED = "chat.demo.workspace.seed" if DEMO else None
 SANDBOX = environment.choice("SANDBOX", ["bwrap", "off"], "bwrap")
 DRAIN_SECONDS = environment.number("DRAIN_SECONDS", 5, 0, 3600)
 MAX_TURNS = environment.whole("MAX_TURNS", 8, 1, 1000)
+# Beside the site in its process, or nowhere but in processes of `runworker`.
+WORKER = environment.choice("WORKER", ["embedded", "none"], "embedded")
 WORKSPACES = DATA_DIR / "workspaces"
 
 INSTALLED_APPS = [
@@ -107,6 +109,8 @@ DATABASES = {"default": database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 REDIS_URL = environment.url("REDIS_URL", schemes=["redis", "rediss", "unix"])
+if WORKER == "none" and not REDIS_URL:
+    raise ImproperlyConfigured("WORKER must be embedded where REDIS_URL is unset: no other worker is heard.")
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": (
         {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}

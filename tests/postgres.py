@@ -17,33 +17,45 @@ OPTIONS = "-c listen_addresses='' -c fsync=off -c synchronous_commit=off -c full
 @contextmanager
 def postgres() -> Iterator[str]:
     """A running server's DATABASE_URL, to a user who may make databases."""
+    with postgres_server() as server:
+        yield server.address
+
+
+@contextmanager
+def postgres_server() -> Iterator[PostgresServer]:
+    """A running server, which may be stopped and started."""
     folder = Path(tempfile.mkdtemp(prefix="agentsite-postgres-"))
-    server = _Server(folder)
+    server = PostgresServer(folder)
     try:
+        server.make()
         server.start()
-        yield f"postgres://tests@{quote(str(folder), safe='')}/postgres"
+        yield server
     finally:
         server.stop()
         shutil.rmtree(folder)
 
 
-class _Server:
+class PostgresServer:
     """PostgreSQL refuses to run as root, so root runs it as the user who has least."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.address = f"postgres://tests@{quote(str(folder), safe='')}/postgres"
         self.data = str(folder / "data")
         self.user = "nobody" if os.geteuid() == 0 else None
         if self.user:
             shutil.chown(folder, self.user)
 
-    def start(self) -> None:
+    def make(self) -> None:
         self._run("initdb", "-D", self.data, "-A", "trust", "-U", "tests", "-E", "UTF8", "--no-sync")
+
+    def start(self) -> None:
         log = str(self.folder / "log")
         options = f"{OPTIONS} -k {self.folder}"
         self._run("pg_ctl", "start", "-w", "-D", self.data, "-l", log, "-o", options)
 
     def stop(self) -> None:
+        """End it at once, as a power cut does."""
         if Path(self.data, "postmaster.pid").exists():
             self._run("pg_ctl", "stop", "-w", "-D", self.data, "-m", "immediate")
 

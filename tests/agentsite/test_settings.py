@@ -48,6 +48,7 @@ REFUSED = {
     "TIME_ZONE": ["Mars/Phobos", "Europe", "../etc/passwd", "/etc/localtime"],
     "TRUSTED_ORIGINS": ["example.org", "https://example.org/", "https://a.example, b.example", "*"],
     "TRUST_PROXY": ["2"],
+    "WORKER": ["None", "runworker"],
 }
 
 
