@@ -128,7 +128,7 @@ def test_a_second_request_on_a_connection_has_its_own_deadline(served: Served) -
 
 def test_a_socket_message_above_the_bound_closes_it(served: Served, cookie: str, socket_path: str) -> None:
     with wire(served) as client:
-        client.upgrade(f"{socket_path}?after=1000", cookie)
+        assert client.upgrade(f"{socket_path}?after=1000", cookie) == 101
         client.pour(text_frame("x" * MAX_MESSAGE), 1)
         kind, content = next(frame for frame in client.frames() if frame[1].startswith(b'{"type": "error"'))
         assert (kind, json.loads(content)["type"]) == (1, "error"), "at the bound the application answers"
@@ -139,7 +139,7 @@ def test_a_socket_message_above_the_bound_closes_it(served: Served, cookie: str,
 def test_a_flood_of_messages_closes_the_socket(served: Served, cookie: str, socket_path: str) -> None:
     before = memory(served)
     with wire(served) as client:
-        client.upgrade(f"{socket_path}?after=1000", cookie)
+        assert client.upgrade(f"{socket_path}?after=1000", cookie) == 101
         client.pour(text_frame("x" * (MAX_MESSAGE - 100)), 300)
         heard = list(client.frames())
         assert (heard[-1][0], int.from_bytes(heard[-1][1][:2])) == (8, CLOSE_FLOODED)
@@ -150,7 +150,7 @@ def test_a_flood_of_messages_closes_the_socket(served: Served, cookie: str, sock
 
 def test_who_writes_at_a_persons_pace_is_not_cut_off(served: Served, cookie: str, socket_path: str) -> None:
     with wire(served) as client:
-        client.upgrade(f"{socket_path}?after=1000", cookie)
+        assert client.upgrade(f"{socket_path}?after=1000", cookie) == 101
         for _ in range(10):
             client.pour(message(" "), 1)
             kind, _content = next(frame for frame in client.frames() if b"refused" in frame[1])
@@ -163,7 +163,7 @@ def test_who_never_reads_is_cut_off(served: Served, cookie: str, socket_path: st
         held = connections(served)
         clients = [stack.enter_context(wire(served)) for _ in range(5)]
         for client in clients:
-            client.upgrade(f"{socket_path}?after=0", cookie)
+            assert client.upgrade(f"{socket_path}?after=0", cookie) == 101
         assert connections(served) == held + len(clients)
         until(lambda: connections(served) <= held, seconds=4 * STALL_SECONDS)
         assert time.monotonic() - began > STALL_SECONDS - 1
@@ -171,7 +171,7 @@ def test_who_never_reads_is_cut_off(served: Served, cookie: str, socket_path: st
 
 def test_who_reads_gets_a_long_conversation_whole(served: Served, cookie: str, socket_path: str) -> None:
     with wire(served) as client:
-        client.upgrade(f"{socket_path}?after=0", cookie)
+        assert client.upgrade(f"{socket_path}?after=0", cookie) == 101
         read = 0
         for kind, content in client.frames():
             assert kind == 1

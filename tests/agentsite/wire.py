@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import socket
+import ssl
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,11 +22,13 @@ PATIENCE = 30.0
 class Wire:
     """One connection to a site."""
 
-    def __init__(self, served: Served) -> None:
-        self.place = urlsplit(served.address)
+    def __init__(self, address: str, tls: ssl.SSLContext | None = None) -> None:
+        self.place = urlsplit(address)
         assert self.place.hostname
         assert self.place.port
         self.socket = socket.create_connection((self.place.hostname, self.place.port), PATIENCE)
+        if tls:
+            self.socket = tls.wrap_socket(self.socket, server_hostname=self.place.hostname)
 
     def say(self, *lines: str, body: bytes = b"") -> None:
         """Send header lines, an empty one and a body."""
@@ -60,18 +63,18 @@ class Wire:
             pass
         return heard
 
-    def upgrade(self, path: str, cookie: str) -> None:
-        """Become a websocket."""
+    def upgrade(self, path: str, cookie: str, origin: str = "") -> int:
+        """Become a websocket, if the answer's status is 101."""
         self.say(
             f"GET {path} HTTP/1.1",
             "Connection: Upgrade",
             "Upgrade: websocket",
             "Sec-WebSocket-Version: 13",
             f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}",
-            f"Origin: {self.place.scheme}://{self.place.netloc}",
+            f"Origin: {origin or f'{self.place.scheme}://{self.place.netloc}'}",
             f"Cookie: {cookie}",
         )
-        assert self.status() == 101
+        return self.status()
 
     def frame(self) -> tuple[int, bytes]:
         """Kind and content of the next websocket frame."""
@@ -116,7 +119,7 @@ def message(text: str) -> bytes:
 @contextmanager
 def wire(served: Served) -> Iterator[Wire]:
     """A connection to the site, closed in the end."""
-    opened = Wire(served)
+    opened = Wire(served.address)
     try:
         yield opened
     finally:
