@@ -21,7 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, bind: str | None, **options: Any) -> None:
         host, port = self._place(bind)
-        settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
+        self._make_folders()
         call_command("migrate", verbosity=0, interactive=False)
         call_command("collectstatic", verbosity=0, interactive=False)
         token = SignInLink.issue(site_owner())
@@ -49,6 +49,15 @@ class Command(BaseCommand):
         if not colon or not port.isdecimal() or int(port) > 65535:
             raise CommandError(f"--bind takes HOST:PORT, such as 127.0.0.1:8000, not {bind!r}.")
         return host.strip("[]") or settings.BIND, int(port)
+
+    def _make_folders(self) -> None:
+        try:
+            settings.STATIC_ROOT.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CommandError(
+                f"DATA_DIR must be a folder that can be written to; {str(settings.STATIC_ROOT)!r} cannot be "
+                f"made: {error.strerror}."
+            ) from None
 
     def _ready(self, application: Any, host: str, token: str) -> None:
         self.server.guard()
