@@ -60,6 +60,9 @@ class Recorder:
 
         The rows are what a worker that takes the turn up again reads, so none is lost or read twice.
         """
+        self.notes = []
+        if not FollowUp.held_in(self.turn.conversation_id):
+            return []
         with transaction.atomic():
             self.turn.hold()
             # A turn that is to stop answers nothing any more; the next one will.

@@ -52,6 +52,7 @@ class RunningTurn(Generic[D]):
         self.screen = screen
         # What becomes of the turn if its task is cancelled: ended by the person's wish, or handed over.
         self.cancelled_as = Turn.Status.QUEUED
+        self.farewell = ""
 
     async def run(self) -> None:
         """Work until the turn has ended, one way or another; never raises but for cancellation of the end."""
@@ -103,7 +104,7 @@ class RunningTurn(Generic[D]):
         elif self.cancelled_as is Turn.Status.QUEUED:
             await self._write_down(self.recorder.hand_over)
         else:
-            await self._write_down(self.recorder.end, self.cancelled_as)
+            await self._write_down(self.recorder.end, self.cancelled_as, self.farewell)
 
     async def _write_down(self, write: Callable[..., list[Change]], *what: Any) -> None:
         try:

@@ -17,7 +17,8 @@ from chat.live.markdown import Settling
 from chat.models import Message, Turn
 
 JOIN = 0.05  # seconds for which changes are joined into one frame
-SHARE = 10  # drawing may take one part in so many of the time
+SHARE = 10  # drawing may take one part in so many of the processor's time
+LONGEST = 1.0  # seconds that a change waits at most
 BEAT = 1.0  # seconds between signs of life
 
 
@@ -96,10 +97,10 @@ class Screen:
 
     async def _send(self) -> None:
         async with self._sending:
-            began = time.monotonic()
+            began = time.thread_time()
             messages = self._draw()
-            drawn_in = time.monotonic() - began
-            self._wait_until = began + max(JOIN, SHARE * drawn_in)
+            drawn_in = time.thread_time() - began
+            self._wait_until = time.monotonic() + min(max(JOIN, SHARE * drawn_in), LONGEST)
             self.count += 1
             await send_frame(self.turn.conversation_id, frame(self._position, messages))
 

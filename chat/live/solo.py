@@ -8,6 +8,7 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 from django.db import DatabaseError
+from django.utils.translation import gettext as _
 
 from chat.live.pool import ROUND
 from chat.live.run_turn import RunningTurn
@@ -35,6 +36,9 @@ class SoloTurn:
     def stop(self, status: Turn.Status = Turn.Status.STOPPED) -> None:
         """End the turn at once: stopped by the person, or interrupted because this process must go."""
         self.running.cancelled_as = status
+        if status is Turn.Status.INTERRUPTED:
+            sentence = _("The terminal was closed while the agent was working. What it did is kept.")
+            self.running.farewell = sentence
         self.task.cancel()
 
     async def _keep(self) -> None:

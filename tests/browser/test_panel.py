@@ -61,7 +61,9 @@ def test_it_fills_while_the_list_is_written(scripted: Site, visitors: Visitors) 
 def test_a_person_who_folds_it_is_obeyed_until_the_turn_ends(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted)
     done = todo("completed", "in_progress", "pending", "pending")
-    gate = held(page, scripted, done, Reply(text="That was it."), todo(*FOUR), Reply(text="Again."))
+    last = threading.Event()
+    again = Reply(text="Again.", stall_after=1, gate=last)
+    gate = held(page, scripted, done, Reply(text="That was it."), todo(*FOUR), again)
     fold(page)
     is_folded(page)
     page.reload()
@@ -73,6 +75,7 @@ def test_a_person_who_folds_it_is_obeyed_until_the_turn_ends(scripted: Site, vis
     last_turn(page, "completed")
     send(page, "once more")
     is_open(page)
+    last.set()
     at_rest(page)
     is_folded(page)
 

@@ -151,7 +151,7 @@ def test_no_other_worker_can_take_the_turn_while_it_works(site: Site, scripted: 
     process.wait_for("I begin.")
     turn = Turn.objects.get()
     assert turn.status == Turn.Status.RUNNING
-    assert f":{process.pid}:" in turn.worker
+    assert f":{process.popen.pid}:" in turn.worker
     assert Turn.claim("another") is None
     wait_until(lambda: Turn.objects.get().lease_until > turn.lease_until)  # type: ignore[operator]
     turn.request_stop()  # as the browser's Stop does
@@ -168,7 +168,7 @@ def test_a_terminal_that_is_closed_leaves_an_interrupted_turn(site: Site, script
     assert process.ended() == 1
     turn = Turn.objects.get()
     assert turn.status == Turn.Status.INTERRUPTED
-    assert "stopped while the agent was working" in turn.sentence
+    assert "closed while the agent was working" in turn.sentence
 
 
 def test_a_turn_that_fails_says_why_and_exits_with_1(site: Site, scripted: ScriptedModel) -> None:

@@ -58,7 +58,7 @@ def test_it_takes_a_turn_that_waits(site: Site, scripted: ScriptedModel, owner: 
 
 
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
-def test_it_ends_its_turns_when_it_is_told_to_go(
+def test_it_hands_its_turns_over_when_it_is_told_to_go(
     site: Site, scripted: ScriptedModel, owner: User, redis_url: str, told: signal.Signals
 ) -> None:
     site.settings["REDIS_URL"] = redis_url
@@ -70,7 +70,7 @@ def test_it_ends_its_turns_when_it_is_told_to_go(
     wait_until(lambda: turn.messages.filter(role="assistant").exists())
     worker.signal(told)
     assert worker.ended() == 0
-    assert status(turn) == "interrupted"
+    assert status(turn) == "queued"
     assert status(later) == "queued"  # nothing more is claimed on the way out
     assert "Traceback" not in worker.written
 
