@@ -102,7 +102,8 @@ def database() -> dict[str, Any]:
     parsed: dict[str, Any] = dict(dj_database_url.parse(address))
     is_sqlite = parsed["ENGINE"].endswith("sqlite3")
     options = {**(SQLITE_OPTIONS if is_sqlite else POSTGRES_OPTIONS), **parsed.get("OPTIONS", {})}
-    return {**parsed, "CONN_MAX_AGE": 0, "OPTIONS": options}
+    # Checked, or after a restart of PostgreSQL every connection that the pool kept would cost a request.
+    return {**parsed, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True, "OPTIONS": options}
 
 
 DATABASES = {"default": database()}

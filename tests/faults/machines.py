@@ -34,6 +34,12 @@ class RedisServer:
         self.process.kill()
         self.process.wait()
 
+    def freeze(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def wake(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
     def flush(self) -> None:
         """Have it forget everything, its listeners too."""
         with redis.Redis(port=self.port) as client:
