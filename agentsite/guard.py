@@ -19,7 +19,7 @@ from twisted.web import http
 
 MAX_BODY = 1024 * 1024  # bytes of a request
 MAX_MESSAGE = 256 * 1024  # bytes of a socket message, and of a frame of one
-MAX_QUEUED = 32  # socket messages that the application has not taken yet
+MAX_QUEUED = 1024 * 1024  # bytes of socket messages since the application last had none to take
 RATE, BURST = 20.0, 40.0  # socket messages a second, and at once
 HEADER_SECONDS = 10.0  # from the first byte to the last header
 BODY_SECONDS = 60.0  # from there to the body's end
@@ -133,6 +133,7 @@ class GuardedSocket(WebSocketProtocol):
         super().__init__()
         self.refused = False
         self.allowance = Allowance()
+        self.queued = 0
         self.read = asyncio.Event()
         self.read.set()
 
@@ -146,9 +147,13 @@ class GuardedSocket(WebSocketProtocol):
         """Queue a message for the application; too many end the socket."""
         if self.refused:
             return
-        if self.allowance.take() and self.application_queue.qsize() < MAX_QUEUED:
+        self.queued = len(payload) + (self.queued if self.application_queue.qsize() else 0)
+        if self.allowance.take() and self.queued <= MAX_QUEUED:
             super().onMessage(payload, isBinary)
-            return
+        else:
+            self._refuse()
+
+    def _refuse(self) -> None:
         self.refused = True
         sentence = _("Too many messages at once. Wait a moment, then send again.")
         self.sendMessage(json.dumps({"type": "error", "message": sentence}).encode())
