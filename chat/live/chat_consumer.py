@@ -37,11 +37,13 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.after = _whole(self.scope["query_string"])
         self.position: Position = (0, 0, 0)
         self.live = False
+        self.held: list[int] = []
         self.asked_at = 0.0
         self.heard_at = time.monotonic()
         self.watching: asyncio.Task[None] | None = None
         found = await database_sync_to_async(self._find)()
         if found is None:
+            await self.accept()  # only a socket that was open can tell its page why it closes
             await self.close(code=CLOSE_NOT_FOUND)
             return
         self.conversation = found
@@ -95,15 +97,18 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self._ask(position[0])
 
     async def chat_beat(self, beat: dict[str, Any]) -> None:
-        """A turn lives; if it is ahead of this tab, frames were lost."""
+        """A turn lives; if it is ahead of this tab, or other messages are held, frames were lost."""
         position: Position = tuple(beat["position"])
         self.heard_at = time.monotonic()
         if position > self.position:
             self.live = True
             await self._ask(position[0])
+        if beat["held"] not in (self.held, None):
+            await self.chat_follow_ups(beat)
 
     async def chat_follow_ups(self, _hint: dict[str, Any]) -> None:
         """Messages are held, or no longer: look which."""
+        self.held = await database_sync_to_async(FollowUp.held_pks)(self.conversation.pk)
         await self.send(text_data=await database_sync_to_async(follow_ups_message)(self.conversation))
 
     async def _take(self, text: str, client_id: uuid.UUID) -> None:
@@ -154,6 +159,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self.close(code=CLOSE_NOT_FOUND)
         elif self.live or await database_sync_to_async(self._has_news)():
             await self._send_snapshot()
+        elif await database_sync_to_async(FollowUp.held_pks)(found.pk) != self.held:
+            await self.chat_follow_ups({})
 
     def _find(self) -> Conversation | None:
         """The conversation, if the person at the other end is still signed in and may see it."""

@@ -73,6 +73,13 @@ def follow_ups_message(conversation: Conversation) -> str:
     return partial("#follow-ups", "outerMorph", render_to_string("partials/_follow_ups.html", context))
 
 
+def listing_message(conversation: Conversation) -> str:
+    """Redraw the conversation's row beside the page, with the counts of its `plan`."""
+    context = {"row": conversation, "conversation": conversation}
+    html = render_to_string("partials/_conversation_row.html", context)
+    return partial(f'#sidebar [data-conversation="{conversation.pk}"]', "outerMorph", html)
+
+
 def state_message(conversation: Conversation, status: str) -> str:
     """Tell the page whether the conversation works; only the attributes of its main element change."""
     html = render_to_string("partials/_main_tag.html", {"conversation": conversation, "status": status})

@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from chat.live.fragments import follow_ups_message, panel_message, state_message, turn_messages
+from chat.live.fragments import (
+    follow_ups_message,
+    listing_message,
+    panel_message,
+    state_message,
+    turn_messages,
+)
 from chat.live.todo_panel import panel_of
 from chat.models import Conversation, Turn
 
@@ -51,5 +57,12 @@ def status_of(conversation: Conversation) -> str:
 
 
 def _surroundings(conversation: Conversation) -> str:
-    panel, status = panel_of(conversation), status_of(conversation)
-    return panel_message(panel) + follow_ups_message(conversation) + state_message(conversation, status)
+    conversation.plan = conversation.revision()
+    return "".join(
+        [
+            panel_message(panel_of(conversation)),
+            follow_ups_message(conversation),
+            listing_message(conversation),
+            state_message(conversation, status_of(conversation)),
+        ]
+    )

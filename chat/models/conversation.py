@@ -72,7 +72,7 @@ class Conversation(models.Model):
     updated_at = models.DateTimeField(_("updated"), default=timezone.now)
 
     objects = ConversationQuerySet.as_manager()
-    plan: TodoRevision | None  # set by `listed`
+    plan: TodoRevision | None = None  # its latest list, where somebody looked it up
 
     class Meta:
         verbose_name = _("conversation")

@@ -5,5 +5,9 @@
     if (place) place.dataset.state = state;
   };
   document.addEventListener("htmx:ws:after:message:incoming", () => show("live"));
-  document.addEventListener("htmx:ws:close", () => show("reconnecting"));
+  document.addEventListener("htmx:ws:close", (event) => {
+    // 4404: deleted, or signed out. The page that stands there now says which; the draft is kept.
+    if (event.detail.code === 4404) location.reload();
+    else show("reconnecting");
+  });
 }

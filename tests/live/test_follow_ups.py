@@ -369,6 +369,18 @@ async def test_a_lost_end_is_made_good_when_the_next_turn_shows(
     assert drawn[-1] == article(page, await Turn.objects.aget(pk=first.pk))
 
 
+async def test_a_lost_hint_is_made_good_by_the_next_beat(site: Site, model_server: ScriptedModel) -> None:
+    work = Work(site, model_server, {})
+    tab = await work.begin()
+    layer = doorbell.get_channel_layer()
+    members = layer.groups.pop(doorbell.conversation_group(work.conversation.pk))
+    await tab.send("unheard of")
+    await tab.said("accepted")
+    layer.groups[doorbell.conversation_group(work.conversation.pk)] = members
+    await tab.until(lambda frame: 'id="follow-ups"' in frame and held(frame) == ["unheard of"])
+    await site.post(work.conversation, "stop")
+
+
 async def ask(site: Site, conversation: Conversation, action: str, **data: str) -> tuple[int, str]:
     """What the page's script asks for: status, and the text for the composer."""
 

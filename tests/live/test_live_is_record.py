@@ -31,6 +31,9 @@ async def test_completed(site: Site, model_server: ScriptedModel) -> None:
     assert tab.last_panel().strip() == panel(page)
     assert "open" not in panel(page).split(">")[0], "the panel collapses with items unfinished"
     assert 'data-done="1" data-total="3"' in panel(page)
+    rows = tab.drawn("#sidebar", "outerMorph")
+    assert rows[-1].strip() in page, "the row beside the page tells the same counts"
+    assert 'data-done="1" data-total="3"' in rows[-1]
 
 
 async def test_failed(site: Site, model_server: ScriptedModel) -> None:

@@ -13,7 +13,7 @@ from asgiref.sync import sync_to_async
 from chat.demo.reply import Reply
 from chat.live import doorbell
 from chat.models import Message, Turn
-from tests.live.site import Site, article, panel, until
+from tests.live.site import Site, Tab, article, panel, until
 from tests.model_server import ScriptedModel
 
 TODO = [{"content": "Look", "status": "in_progress", "activeForm": "Looking"}]
@@ -99,19 +99,25 @@ async def test_text_that_no_database_takes_is_made_fit(site: Site, model_server:
     assert not any("\x00" in text or "\ud83d" in text for text in texts)
 
 
+async def shut_out(tab: Tab) -> None:
+    """The socket closes at once, with nothing said but why."""
+    assert await tab.connect()
+    assert await tab.socket.receive_output(5) == {"type": "websocket.close", "code": 4404}
+
+
 async def test_strangers_are_closed_out(site: Site, stranger: Any) -> None:
     conversation = await site.conversation()
     for tab in [
         await sync_to_async(site.socket)(conversation.pk, stranger),
         await sync_to_async(site.socket)(uuid.uuid4()),
     ]:
-        assert not await tab.connect()
+        await shut_out(tab)
 
 
 async def test_nobody_gets_in_without_signing_in(site: Site) -> None:
     conversation = await site.conversation()
     site_without_user = Site(site.application, None)  # type: ignore[arg-type]
-    assert not await (await sync_to_async(site_without_user.socket)(conversation.pk)).connect()
+    await shut_out(await sync_to_async(site_without_user.socket)(conversation.pk))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from django.utils import timezone
 from chat.models import Conversation, Turn
 
 ROW = re.compile(
-    r'<li class="conversation-row"([^>]*)>.*?conversation-row__title">([^<]*)<.*?</li>', re.DOTALL
+    r'<li class="conversation-row" data-conversation="[^"]*"([^>]*)>.*?__title">([^<]*)<.*?</li>', re.DOTALL
 )
 
 
