@@ -64,6 +64,12 @@ class FollowUp(models.Model):
         return list(cls.objects.filter(conversation=conversation_id, status=cls.Status.HELD))
 
     @classmethod
+    def held_pks(cls, conversation_id: uuid.UUID) -> list[int]:
+        """Their primary keys alone."""
+        held = cls.objects.filter(conversation=conversation_id, status=cls.Status.HELD)
+        return list(held.values_list("pk", flat=True))
+
+    @classmethod
     def claim(cls, conversation_id: uuid.UUID) -> list[FollowUp]:
         """The held ones, which nobody else delivers or takes back before the caller's transaction ends."""
         held = cls.objects.filter(conversation=conversation_id, status=cls.Status.HELD)

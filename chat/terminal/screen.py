@@ -63,6 +63,8 @@ class TerminalScreen:
 
     def _show(self, change: Change) -> None:
         match change:
+            case RowChanged(Message(role=Message.Role.USER) as message):
+                self._note(message)
             case RowChanged(Message() as message) | TextGrew(message):
                 self._text(message)
             case RowChanged(ToolCall() as call) if call.is_todo_write:
@@ -74,6 +76,12 @@ class TerminalScreen:
             case TurnChanged() if self.turn.is_active and self.turn.sentence:
                 self.paper.gap()
                 self.paper.line(_("Trying again: %s") % self.turn.sentence, "quiet")
+
+    def _note(self, message: Message) -> None:
+        """What the person sent from a browser meanwhile, and the agent has read now."""
+        self.paper.gap()
+        for line in message.text.splitlines():
+            self.paper.line(f"> {line}", "strong")
 
     def _text(self, message: Message) -> None:
         if message.pk != self._message:

@@ -57,6 +57,12 @@ async def test_only_what_is_new_of_a_text_is_written(shown: Shown) -> None:
     assert await shown.after(RowChanged(two)) == "Hello there"
 
 
+async def test_what_came_from_a_browser_meanwhile_is_shown_as_the_persons(shown: Shown) -> None:
+    note = Message(pk=2, role=Message.Role.USER, text="one\ntwo")
+    written = await shown.after(RowChanged(call("succeeded")), RowChanged(note, new=True), TurnChanged())
+    assert written.endswith("\n\n> one\n> two\n")
+
+
 async def test_a_call_has_state_time_and_the_first_lines_of_its_output(shown: Shown) -> None:
     output = "\n".join(f"line {number}" for number in range(9))
     assert await shown.after(RowChanged(call("pending"), new=True)) == ""
