@@ -91,7 +91,9 @@ SQLITE_OPTIONS = {
     "transaction_mode": "IMMEDIATE",
     "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=10000;",
 }
-POSTGRES_OPTIONS = {"pool": {"min_size": 1, "max_size": 16, "timeout": 10}}
+# A pool that fails to connect waits longer each time; it starts anew after 5 seconds, or a long outage would
+# outlast itself.
+POSTGRES_OPTIONS = {"pool": {"min_size": 1, "max_size": 16, "timeout": 10, "reconnect_timeout": 5}}
 
 
 def database() -> dict[str, Any]:

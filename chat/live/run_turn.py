@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from typing import Any, Generic, Protocol, TypeVar
 
 from asgiref.sync import ThreadSensitiveContext
 from channels.db import database_sync_to_async
+from django.db import InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
 from chat.agent import Event
@@ -22,8 +24,11 @@ from chat.live.recorder import Recorder
 from chat.live.resumption import is_answered, spent_by
 from chat.live.transcript import todos_of, transcript
 from chat.models import LeaseLost, Turn
+from chat.models.turn import LEASE
 
 log = logging.getLogger(__name__)
+
+PAUSE = 0.5  # seconds before a database that is away is asked again
 
 
 class Display(Protocol):
@@ -108,12 +113,25 @@ class RunningTurn(Generic[D]):
 
     async def _write_down(self, write: Callable[..., list[Change]], *what: Any) -> None:
         try:
-            await self.screen.show(await database_sync_to_async(write)(*what))
+            await self.screen.show(await self._written(write, *what))
             await self._finish()
         except LeaseLost as lost:
             measures.lease_losses.inc()
             log.warning("%s", lost)
             await self.screen.close()
+
+    async def _written(self, write: Callable[..., list[Change]], *what: Any) -> list[Change]:
+        """The changes of a write that is tried until the database is back, or the lease is over."""
+        give_up_at = time.monotonic() + LEASE.total_seconds()
+        while True:
+            try:
+                changes: list[Change] = await database_sync_to_async(write)(*what)
+                return changes
+            except (OperationalError, InterfaceError) as error:
+                if time.monotonic() > give_up_at:
+                    raise
+                log.warning("the end of turn %s is not written down yet: %s", self.turn.pk, error)
+            await asyncio.sleep(PAUSE)
 
     async def _finish(self) -> None:
         """Show the end, then the turn that held messages have started by it."""

@@ -12,6 +12,7 @@ import pytest
 
 from chat.demo.reply import Reply
 from chat.models import Turn
+from tests.faults.conftest import SOAK
 from tests.faults.machines import Machines, RedisServer, machines
 from tests.faults.person import Person, Tab
 from tests.faults.records import Records
@@ -138,7 +139,7 @@ def test_postgresql_restarted_during_a_turn(
     back = time.monotonic()
     for _ in range(20):
         person.get(f"{served.address}/conversations/{conversation}/")
-    until(lambda: not records.active(), served.written, seconds=20)
+    until(lambda: not records.active(), served.written, seconds=HEALED)
     print(f"PostgreSQL: the turn ended {time.monotonic() - back:.1f} s after")  # noqa: T201
     [turn] = records.turns(conversation)
     assert turn.status in ("completed", "failed", "interrupted")
@@ -152,15 +153,17 @@ def test_postgresql_restarted_during_a_turn(
     records.close()
 
 
+@pytest.mark.parametrize("seconds", [0, 17, 60] if SOAK else [0])
 def test_postgresql_restarted_while_nothing_runs(
-    on_postgres: tuple[PostgresServer, Served], person: Person
+    on_postgres: tuple[PostgresServer, Served], person: Person, seconds: float
 ) -> None:
-    """Every connection that was kept is dead; no request meets one."""
+    """Every connection that was kept is dead; no request meets one, however long it took."""
     server, served = on_postgres
     person.sign_in(served.link)
     for _ in range(5):
         person.get(f"{served.address}/conversations/")
     server.stop()
+    time.sleep(seconds)  # the outage itself
     server.start()
     for _ in range(20):
         person.get(f"{served.address}/conversations/")
