@@ -16,7 +16,7 @@ from chat.live import measures
 from chat.live.announcing import announce, announce_follow_ups
 from chat.live.doorbell import ask_snapshot, conversation_group
 from chat.live.fragments import follow_ups_message
-from chat.live.frames import END, Position, snapshot
+from chat.live.frames import END, Position, lacking, messages_of, surroundings
 from chat.models import Conversation, FollowUp, MessageRefused, Turn
 
 LOOK = 0.5  # seconds between the watchdog's looks
@@ -125,8 +125,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await announce(taken)
 
     async def _send_snapshot(self) -> None:
-        position, messages, active = await database_sync_to_async(snapshot)(self.conversation, self.after)
-        await self._pass_on(position, messages)
+        """Send all that the page lacks, a turn at a time, so that no whole conversation is in memory."""
+        position, turns, active = await database_sync_to_async(lacking)(self.conversation, self.after)
+        for turn_id in turns:
+            await self._pass_on(position, await database_sync_to_async(messages_of)(turn_id))
+        await self._pass_on(position, [await database_sync_to_async(surroundings)(self.conversation)])
         self.live = active is not None
         if active and active.status != Turn.Status.QUEUED:
             await self._ask(active.pk)

@@ -37,17 +37,22 @@ def key_frame(turn: Turn, count: int, texts: Mapping[int, str] = MappingProxyTyp
         if not message.complete:
             message.text = texts.get(message.pk, message.text)
     position = (turn.pk, turn.fence, count if turn.is_active else END)
-    return frame(position, [*turn_messages(turn), _surroundings(turn.conversation)], key=True)
+    return frame(position, [*turn_messages(turn), surroundings(turn.conversation)], key=True)
 
 
-def snapshot(conversation: Conversation, after: int) -> tuple[Position, list[str], Turn | None]:
-    """All that a page lacks which knows the turns up to `after`: position, messages, and the active turn."""
-    turns = list(Turn.with_rows().filter(conversation=conversation, pk__gt=after))
-    messages = [message for turn in turns for message in turn_messages(turn)]
+def lacking(conversation: Conversation, after: int) -> tuple[Position, list[int], Turn | None]:
+    """What a page lacks that knows the turns up to `after`: position, keys of turns, the active turn."""
+    turns = list(conversation.turns.filter(pk__gt=after))
     last = turns[-1] if turns else None
     active = last if last and last.is_active else None
     position = (last.pk, last.fence, 0 if active else END) if last else (after, 0, END)
-    return position, [*messages, _surroundings(conversation)], active
+    return position, [turn.pk for turn in turns], active
+
+
+def messages_of(turn_id: int) -> list[str]:
+    """The socket messages that put a turn on the page as its rows tell it; none for one that was deleted."""
+    turn = Turn.with_rows().filter(pk=turn_id).first()
+    return turn_messages(turn) if turn else []
 
 
 def status_of(conversation: Conversation) -> str:
@@ -56,7 +61,8 @@ def status_of(conversation: Conversation) -> str:
     return active or "idle"
 
 
-def _surroundings(conversation: Conversation) -> str:
+def surroundings(conversation: Conversation) -> str:
+    """The socket message that brings everything beside the turns up to date."""
     conversation.plan = conversation.revision()
     return "".join(
         [
