@@ -55,6 +55,11 @@ class Person:
         self.tabs.append(Tab(self, f"{address}/ws/conversations/{conversation}/", address))
         return self.tabs[-1]
 
+    def close(self, tab: Tab) -> None:
+        """Close a tab for good."""
+        self.loop.call_soon_threadsafe(tab.living.cancel)
+        self.tabs.remove(tab)
+
     def __enter__(self) -> Person:
         self.thread.start()
         self.session = self._wait(self._session())

@@ -102,10 +102,11 @@ def load(
 
 def test_random_kills_under_load(load: Load, seed: int) -> None:
     chance = random.Random(seed)
+    victims: list[Process] = [*load.site.workers, *load.site.workers, load.site.webs[0]]
     began = time.monotonic()
     for _ in range(KILLS):
         load.begin()
-        victim: Process = chance.choice([*load.site.workers, *load.site.workers, load.site.webs[0]])
+        victim = chance.choice(victims)
         time.sleep(chance.uniform(0, 1.5))  # any moment may be the one
         victim.kill()
         victim.start()
