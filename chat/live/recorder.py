@@ -130,7 +130,8 @@ class Recorder:
             if self.message and not self.message.complete:
                 self.message.complete = True
                 self._save(self.message)
-            self.turn.close_rows(running="stopped")
+            # Where nobody stopped it, a call whose result could not be written may have done its work.
+            self.turn.close_rows(running="stopped" if status == Turn.Status.STOPPED else "unknown")
             self.next_turn = self.turn.end(status, clean(sentence))
         return [TurnChanged()]
 

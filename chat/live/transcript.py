@@ -14,11 +14,12 @@ from chat.models import Message, TodoRevision, ToolCall, Turn
 ChatMessage = dict[str, Any]
 
 CUT_OFF = "Error: this call was cut off and its outcome is unknown. Look before you repeat it."
+NOT_RUN = "Error: this call was not run."
 
 # What the model reads of calls that came to no result.
 WITHOUT_RESULT = {
-    ToolCall.Status.PENDING: "Error: this call was not run.",
-    ToolCall.Status.WAITING: "Error: this call was not run.",
+    ToolCall.Status.PENDING: NOT_RUN,
+    ToolCall.Status.WAITING: NOT_RUN,
     ToolCall.Status.RUNNING: CUT_OFF,
     ToolCall.Status.UNKNOWN: CUT_OFF,
     ToolCall.Status.STOPPED: "Error: the person stopped this call before it had a result.",
@@ -73,4 +74,6 @@ def _request(call: ToolCall) -> CallRequest:
 
 def _result(call: ToolCall) -> ChatMessage:
     content = WITHOUT_RESULT.get(ToolCall.Status(call.status), call.output)
+    if call.status == ToolCall.Status.STOPPED and call.started_at is None:
+        content = NOT_RUN  # whoever ended the turn, a person or a crash
     return {"role": "tool", "tool_call_id": call.wire_id, "content": content}

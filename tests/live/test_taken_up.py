@@ -9,6 +9,7 @@ from asgiref.sync import sync_to_async
 
 from chat.demo.reply import Reply
 from chat.live.agent_consumer import close_pool, pool
+from chat.live.recorder import Recorder
 from chat.models import Conversation, Message, Turn
 from tests.live.site import Site, article, until
 from tests.model_server import ScriptedModel
@@ -74,8 +75,17 @@ async def test_finished_calls_are_not_run_again(site: Site, model_server: Script
     results = [message["content"] for message in sent if message["role"] == "tool"]
     assert results[0] == "made"
     assert "outcome is unknown" in results[1]
-    assert "not run" in results[2] or "stopped" in results[2]
+    assert results[2] == "Error: this call was not run.", "nobody stopped it: its worker died"
     assert [call.status async for call in turn.tool_calls.all()] == ["succeeded", "unknown", "stopped"]
+
+
+async def test_a_call_whose_turn_failed_in_its_middle_is_unknown(site: Site) -> None:
+    left = await left_behind(await site.conversation())
+    step = await left.steps.acreate(number=1, ended_at="2026-01-01T00:00Z")
+    call = await left.tool_calls.acreate(step=step, index=0, wire_id="c0", name="bash", status="running")
+    await sync_to_async(Recorder(left).end)(Turn.Status.FAILED, "Something went wrong.")
+    await call.arefresh_from_db()
+    assert call.status == "unknown"
 
 
 async def test_only_the_end_was_missing(site: Site, model_server: ScriptedModel) -> None:
