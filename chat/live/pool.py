@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+from weakref import WeakSet
 
 from channels.db import database_sync_to_async
 from django.conf import settings
@@ -29,6 +30,7 @@ class Pool:
     def __init__(self) -> None:
         self.worker = worker.new_name()
         self.running: dict[int, tuple[RunningTurn[Screen], asyncio.Task[None]]] = {}
+        self._cancelled: WeakSet[asyncio.Task[None]] = WeakSet()
         self.closing = False
         self._claiming = asyncio.Lock()
         self._rounds: asyncio.Task[None] | None = None
@@ -49,10 +51,7 @@ class Pool:
 
     def stop(self, turn_id: int) -> None:
         """Stop the turn at once if it runs here, because the person wants it so."""
-        if turn_id in self.running:
-            running, task = self.running[turn_id]
-            running.cancelled_as = Turn.Status.STOPPED
-            task.cancel()
+        self._cancel(turn_id, Turn.Status.STOPPED)
 
     async def send_snapshot(self, turn_id: int, reply: str) -> None:
         """Send a key frame of the turn to one socket, if it runs here."""
@@ -63,12 +62,19 @@ class Pool:
         """Claim nothing more, let what runs finish for a while, then hand the rest over."""
         self.closing = True
         await self._wait(settings.DRAIN_SECONDS)
-        for running, task in self.running.values():
-            running.cancelled_as = Turn.Status.QUEUED
-            task.cancel()
+        for turn_id in self.running:
+            self._cancel(turn_id, Turn.Status.QUEUED)
         await self._wait(GRACE)
         if self._rounds:
             self._rounds.cancel()
+
+    def _cancel(self, turn_id: int, status: Turn.Status) -> None:
+        """Cancel the turn's task if it runs here, once: again would tear it out of telling how it ended."""
+        running, task = self.running.get(turn_id, (None, None))
+        if running and task and task not in self._cancelled:
+            self._cancelled.add(task)
+            running.cancelled_as = status
+            task.cancel()
 
     async def _wait(self, seconds: float) -> None:
         tasks = [task for _running, task in self.running.values()]
@@ -99,12 +105,12 @@ class Pool:
             await asyncio.sleep(ROUND)
 
     async def _round(self) -> None:
-        for running, task in list(self.running.values()):
+        for running, _task in list(self.running.values()):
             try:
                 await database_sync_to_async(running.turn.hold)()
             except LeaseLost:
                 if running.turn.is_active:  # else it ended just now, here
-                    task.cancel()
+                    self._cancel(running.turn.pk, Turn.Status.QUEUED)
         for turn_id in await database_sync_to_async(self._stop_requests)():
             self.stop(turn_id)
         for turn in await database_sync_to_async(Turn.take_back_orphans)():

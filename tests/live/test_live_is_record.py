@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
+import time
 
 from chat.demo.reply import Reply
+from chat.live.agent_consumer import pool
+from chat.live.chat_consumer import SILENCE
 from tests.live.site import Site, article, panel
 from tests.model_server import ScriptedModel
 
@@ -67,6 +71,23 @@ async def test_stopped(site: Site, model_server: ScriptedModel) -> None:
     assert tab.last_panel().strip() == panel(page)
     assert "I go on" in article(page, turn), "what was said stays"
     model_server.wait_for_disconnects(1)
+
+
+async def test_stopped_more_than_once(site: Site, model_server: ScriptedModel) -> None:
+    """Whatever asks again while the turn ends, its last frame comes, and no watchdog has to fetch it."""
+    model_server.script(Reply(text="I go on and on and on", piece=4, stall_after=4))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until(lambda frame: "I go on" in frame)
+    turn = await site.turn(conversation)
+    began = time.monotonic()
+    while turn.pk in pool().running:
+        pool().stop(turn.pk)
+        await asyncio.sleep(0.001)
+    await tab.until_idle()
+    assert time.monotonic() - began < SILENCE
+    assert tab.last_turn().strip() == article(await site.page(conversation), await site.turn(conversation))
 
 
 async def test_a_tab_that_joined_in_the_middle(site: Site, model_server: ScriptedModel) -> None:
