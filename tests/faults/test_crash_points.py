@@ -17,7 +17,7 @@ from tests.faults.work import work
 from tests.model_server import ScriptedModel
 from tests.postgres import postgres
 
-SAMPLE = 6  # points, where not all are tried
+SAMPLE = 5  # points, where not all are tried
 
 
 @pytest.fixture(params=["sqlite", "postgres"] if SOAK else ["sqlite"])

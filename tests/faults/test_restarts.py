@@ -23,8 +23,8 @@ from tests.model_server import ScriptedModel
 from tests.postgres import postgres
 from tests.serving import Served, until
 
-KILLS = 300 if SOAK else 4
-LEAVINGS = 20 if SOAK else 4
+KILLS = 300 if SOAK else 3
+LEAVINGS = 20 if SOAK else 3
 Process = Worker | Served
 AT_ONCE = 3  # conversations that are begun between two restarts
 
