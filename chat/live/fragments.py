@@ -31,19 +31,25 @@ def draw_turn(turn: Turn) -> SafeString:
 
 def turn_messages(turn: Turn) -> list[str]:
     """Put the turn on the page as it stands, whether the page has it or not."""
-    shell = format_html('<article class="turn" id="turn-{}"></article>', turn.pk)
-    missing = f"#transcript:not(:has(> #turn-{turn.pk}))"
-    return [
-        partial(missing, "beforeend", shell),
-        partial(f"#turn-{turn.pk}", "outerMorph", draw_turn(turn)),
-    ]
+    return _placed("#transcript", "article", f"turn-{turn.pk}", draw_turn(turn))
 
 
-def row_message(row: Row, *, new: bool) -> str:
-    """Add a new row to its turn, or redraw one that is there."""
+def row_messages(row: Row, *, new: bool) -> list[str]:
+    """Add a new row to its turn, or redraw one that is there.
+
+    A tab that was sent the turn whole meanwhile has a new row already, perhaps in an older state.
+    """
     if not new:
-        return partial(f"#{row.dom_id}", "outerMorph", draw(row))
-    return partial(f"#turn-{row.turn_id}-rows:not(:has(> #{row.dom_id}))", "beforeend", draw(row))
+        return [partial(f"#{row.dom_id}", "outerMorph", draw(row))]
+    is_card = isinstance(row, ToolCall) and not row.is_todo_write
+    return _placed(f"#turn-{row.turn_id}-rows", "details" if is_card else "div", row.dom_id, draw(row))
+
+
+def _placed(container: str, tag: str, dom_id: str, html: str) -> list[str]:
+    """Make sure that the container ends with an element of that id, then draw the element."""
+    shell = format_html('<{0} id="{1}"></{0}>', tag, dom_id)
+    missing = f"{container}:not(:has(> #{dom_id}))"
+    return [partial(missing, "beforeend", shell), partial(f"#{dom_id}", "outerMorph", html)]
 
 
 def text_message(message: Message, settled: str, tail: str) -> str:

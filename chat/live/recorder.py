@@ -48,6 +48,7 @@ class Recorder:
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
         self.message: Message | None = None
+        self.unsaved = False
         self.calls: dict[str, ToolCall] = {}
         self.cut_off: Message | None = None
         self.listed: list[dict[str, str]] = []
@@ -118,7 +119,7 @@ class Recorder:
 
     def flush(self) -> None:
         """Save the text that is only in memory yet."""
-        if self.message and not self.message.complete:
+        if self.message and self.unsaved:
             with transaction.atomic():
                 self.turn.hold()
                 self._save(self.message)
@@ -158,6 +159,7 @@ class Recorder:
         if self.message is None:
             self.message = self._start_message()
             changes.append(RowChanged(self.message, new=self.message is not self.cut_off))
+        self.unsaved = True
         self.message.text += clean(text)
         self.message.reasoning += clean(reasoning)
         if time.monotonic() - self.saved_at >= SAVE_EVERY or self.message.pk is None:
@@ -173,6 +175,7 @@ class Recorder:
 
     def _save(self, message: Message) -> None:
         message.save()
+        self.unsaved = False
         self.saved_at = time.monotonic()
 
     def _draft(self, items: tuple[TodoItem, ...] | None) -> list[Change]:

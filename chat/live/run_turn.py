@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from asgiref.sync import ThreadSensitiveContext
 from channels.db import database_sync_to_async
-from django.db import InterfaceError, OperationalError
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
 from chat.agent import Event
@@ -20,7 +20,7 @@ from chat.live.about import about
 from chat.live.agents import agent_for
 from chat.live.announcing import announce
 from chat.live.changes import Change, TurnChanged
-from chat.live.recorder import Recorder
+from chat.live.recorder import SAVE_EVERY, Recorder
 from chat.live.resumption import is_answered, spent_by
 from chat.live.transcript import todos_of, transcript
 from chat.models import LeaseLost, Turn
@@ -86,10 +86,23 @@ class RunningTurn(Generic[D]):
         messages = await database_sync_to_async(transcript)(self.turn)
         todos = await database_sync_to_async(todos_of)(self.turn)
         spent = await database_sync_to_async(spent_by)(self.turn)
-        async with aclosing(agent.run(messages, todos, spent, self._inbox)) as events:
-            async for event in events:
-                await self.screen.show(await self._record(event))
+        saving = asyncio.create_task(self._save_texts())
+        try:
+            async with aclosing(agent.run(messages, todos, spent, self._inbox)) as events:
+                async for event in events:
+                    await self.screen.show(await self._record(event))
+        finally:
+            saving.cancel()
         await self._finish()
+
+    async def _save_texts(self) -> None:
+        """Save streamed text also where the model falls silent in the middle of it."""
+        while True:
+            await asyncio.sleep(SAVE_EVERY)
+            try:
+                await database_sync_to_async(self.recorder.flush)()
+            except (LeaseLost, DatabaseError) as error:  # the next event meets it too, and deals with it
+                log.warning("text of turn %s is not saved: %s", self.turn.pk, error)
 
     async def _inbox(self) -> list[dict[str, str]]:
         """What the person sent meanwhile, asked for ahead of every request but the first."""

@@ -12,7 +12,7 @@ from django.db import DatabaseError
 
 from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
 from chat.live.doorbell import send_frame, send_to
-from chat.live.fragments import Row, panel_message, row_message, text_message
+from chat.live.fragments import Row, panel_message, row_messages, text_message
 from chat.live.frames import frame, key_frame
 from chat.live.markdown import Settling
 from chat.models import FollowUp, Message, Turn
@@ -114,7 +114,7 @@ class Screen:
             if isinstance(change, TextGrew):
                 messages.append(self._grow(change.message))
             else:
-                messages.append(row_message(change.row, new=change.new))
+                messages += row_messages(change.row, new=change.new)
                 self._start_text(change.row)
         if self._panel:
             messages.append(panel_message(self._panel.panel))

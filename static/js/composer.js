@@ -1,6 +1,8 @@
 // The composer: Enter sends, and what was typed stays until the server has accepted it, also across a reload.
 {
   const composer = () => document.getElementById("composer");
+  // By its id: the welcome page has buttons of the same name, each with a whole message.
+  const field = () => document.getElementById("composer-text");
   const note = (text) => {
     const place = document.getElementById("composer-note");
     place.textContent = text;
@@ -28,7 +30,8 @@
   // What is typed; and where it is on its way, the id by which the server knows a repetition.
   const place = `draft ${location.pathname}`;
   const keep = () => {
-    const { text, client_id } = composer().elements;
+    const { client_id } = composer().elements;
+    const text = field();
     const draft = { text: text.value, sent: text.value === text.dataset.sent, client_id: client_id.value };
     try {
       if (text.value) localStorage.setItem(place, JSON.stringify(draft));
@@ -45,20 +48,22 @@
 
   // Whatever is sent next is another message.
   const renew = () => {
-    const { text, client_id } = composer().elements;
+    const { client_id } = composer().elements;
+    const text = field();
     delete text.dataset.sent;
     client_id.value = uuid();
   };
 
   const send = () => {
-    const { text } = composer().elements;
+    const text = field();
     if (text.value.trim()) text.dataset.sent = text.value;
     keep();
   };
 
   addEventListener("DOMContentLoaded", () => {
     if (!composer()) return;
-    const { text, client_id } = composer().elements;
+    const { client_id } = composer().elements;
+    const text = field();
     const draft = kept(place);
     if (!text.value && draft.text) {
       text.value = draft.text;
@@ -89,7 +94,8 @@
     const data = event.detail.message.data;
     if (!data.startsWith("{")) return;
     const said = JSON.parse(data);
-    const { text, client_id } = composer().elements;
+    const { client_id } = composer().elements;
+    const text = field();
     if (said.type === "error") note(said.message);
     else if (said.client_id !== client_id.value) return;
     if (said.type === "accepted" && text.value === text.dataset.sent) text.value = "";
@@ -104,7 +110,7 @@
 
   // Nobody knows whether what was on its way as the last connection ended was accepted; twice is harmless.
   document.addEventListener("htmx:ws:after:connection", () => {
-    const { text } = composer().elements;
+    const text = field();
     if (text.value && text.value === text.dataset.sent) composer().requestSubmit();
   });
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
 from typing import Any
 
@@ -130,3 +131,18 @@ async def test_a_worker_that_leaves_hands_its_turns_over(site: Site, model_serve
     assert (turn.status, turn.deaths) == ("completed", 0)
     assert tab.last_turn().strip() == article(await site.page(conversation), turn)
     assert "Cut off here" not in tab.last_turn()
+
+
+async def test_text_is_saved_though_the_model_falls_silent(site: Site, model_server: ScriptedModel) -> None:
+    """A burst of text, then silence: within a second or so the row has all of it, for a crash to find."""
+    gate = threading.Event()
+    text = "A burst of text that came at once."
+    model_server.script(Reply(text=text + " And more.", piece=len(text) // 4, stall_after=5, gate=gate))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    told = Message.objects.filter(role="assistant", text__startswith=text[: len(text) // 4 * 4])
+    await until(told.aexists)
+    assert not (await told.aget()).complete
+    gate.set()
+    await tab.until_idle()
