@@ -31,7 +31,7 @@ def draw_turn(turn: Turn) -> SafeString:
 
 def turn_messages(turn: Turn) -> list[str]:
     """Put the turn on the page as it stands, whether the page has it or not."""
-    return _placed("#transcript", "article", f"turn-{turn.pk}", draw_turn(turn))
+    return _placed("#transcript", "article", "turn", f"turn-{turn.pk}", draw_turn(turn))
 
 
 def row_messages(row: Row, *, new: bool) -> list[str]:
@@ -41,13 +41,15 @@ def row_messages(row: Row, *, new: bool) -> list[str]:
     """
     if not new:
         return [partial(f"#{row.dom_id}", "outerMorph", draw(row))]
-    is_card = isinstance(row, ToolCall) and not row.is_todo_write
-    return _placed(f"#turn-{row.turn_id}-rows", "details" if is_card else "div", row.dom_id, draw(row))
+    tag, style = ("div", "message")
+    if isinstance(row, ToolCall):
+        tag, style = ("div", "todo-marker") if row.is_todo_write else ("details", "tool-call")
+    return _placed(f"#turn-{row.turn_id}-rows", tag, style, row.dom_id, draw(row))
 
 
-def _placed(container: str, tag: str, dom_id: str, html: str) -> list[str]:
-    """Make sure that the container ends with an element of that id, then draw the element."""
-    shell = format_html('<{0} id="{1}"></{0}>', tag, dom_id)
+def _placed(container: str, tag: str, style: str, dom_id: str, html: str) -> list[str]:
+    """Make sure that the container ends with an element of that id and class, then draw the element."""
+    shell = format_html('<{0} class="{1}" id="{2}"></{0}>', tag, style, dom_id)
     missing = f"{container}:not(:has(> #{dom_id}))"
     return [partial(missing, "beforeend", shell), partial(f"#{dom_id}", "outerMorph", html)]
 
