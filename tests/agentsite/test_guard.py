@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -31,6 +33,7 @@ print(made.pk)
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
     with serving() as site:
+        until(lambda: is_ready(site), site.written)  # the worker loads its model client meanwhile: 40 MiB
         yield site
         assert memory(site, "VmHWM") < BOUND
         until(lambda: connections(site) == 0)
@@ -54,6 +57,15 @@ def socket_path(served: Served) -> str:
     )
     assert made.returncode == 0, made.stderr
     return f"/ws/conversations/{made.stdout.strip()}/"
+
+
+def is_ready(served: Served) -> bool:
+    """Whether the site says that all of it works."""
+    try:
+        with urllib.request.urlopen(f"{served.address}/readyz", timeout=5) as answer:
+            return bool(answer.status == 200)
+    except urllib.error.HTTPError:
+        return False
 
 
 def connections(served: Served) -> int:
