@@ -49,7 +49,8 @@ class Served:
     def stop(self) -> None:
         """End it as an operator does; it is to leave in order."""
         self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(PATIENCE) == 0, self.written()
+        code = self.process.wait(PATIENCE)
+        assert code == 0, f"exit code {code}\n{self.written()}"
         assert "Traceback" not in self.written(), self.written()
 
     def kill(self) -> None:

@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, is_folded, is_open, panel, todo
+from tests.browser.talk import at_rest, begin, is_folded, is_open, panel, todo, turns
 
 
 def test_the_list_leads_to_a_past_conversation(scripted: Site, visitors: Visitors) -> None:
@@ -115,3 +115,6 @@ def test_fifty_a_page(scripted: Site, visitors: Visitors) -> None:
     expect(rows.first).to_contain_text("Talk 0")
     page.get_by_role("link", name="Newer").click()
     expect(rows.first).to_contain_text("Talk 50")
+    # All share one worker: the next test's turn must not wait behind these.
+    rows.first.get_by_role("link").click()
+    expect(turns(page).last).to_have_attribute("data-status", "completed", timeout=60_000)
