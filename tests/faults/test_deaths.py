@@ -43,5 +43,5 @@ def test_after_three_deaths_it_is_interrupted_and_can_be_continued(
     assert records.turns(conversation)[1].status == "completed"
     for request in model.requests:
         promises.check_history(request["messages"])
-    served.kill()
+    served.stop()
     records.close()
