@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 from daphne.http_protocol import WebRequest
-from daphne.server import Server
+from daphne.server import Server, twisted_loop
 from daphne.ws_protocol import WebSocketProtocol
 from django.utils.translation import gettext as _
 from twisted.web import http
@@ -39,6 +39,16 @@ class GuardedServer(Server):
     def __init__(self, **options: Any) -> None:
         bounds = {"websocket_max_message_size": MAX_MESSAGE, "websocket_max_frame_size": MAX_MESSAGE}
         super().__init__(**bounds, **options)
+
+    def run(self) -> None:
+        """Serve until told to stop.
+
+        Daphne leaves tasks pending when it stops, and CPython 3.11 may crash as it tears them down at its exit;
+        the runner ends them in order before.
+        """
+        with asyncio.Runner(loop_factory=lambda: twisted_loop) as runner:
+            runner.get_loop()
+            super().run()
 
     def guard(self) -> None:
         """Have every new connection spoken with by the guarded protocols."""

@@ -8,12 +8,12 @@ from tests.browser.site import Site, Visitors
 from tests.browser.talk import is_folded, panel, until
 
 
-def ended(page: Page, count: int) -> None:
-    """Load the page again, as a person without scripts does, until its turns have ended."""
+def ended(page: Page, count: int, status: str = "completed") -> None:
+    """Load the page again, as a person without scripts does, until its turns have ended so."""
 
     def looked() -> bool:
         page.reload()
-        return page.locator("article.turn[data-status='completed']").count() == count
+        return page.locator(f"article.turn[data-status='{status}']").count() == count
 
     until(page, looked)
 
@@ -34,7 +34,8 @@ def test_begin_read_and_go_on(demo: Site, visitors: Visitors) -> None:
     expect(page.locator("#stop")).to_be_hidden()
 
     page.fill("#composer-text", "hello")
-    page.click("#send")
+    with page.expect_navigation():  # the form leads back to the page it is on
+        page.click("#send")
     ended(page, 2)
     visitors.expected.append("status of 400 (Bad Request)")
     page.fill("#composer-text", "   ")
@@ -50,5 +51,6 @@ def test_stop(demo: Site, visitors: Visitors) -> None:
     page.fill("#composer-text", "Show me a forgotten list")
     page.click("#send")
     page.wait_for_url("**/conversations/*/")
-    page.click("#stop")
-    until(page, lambda: page.reload() and page.locator("article.turn[data-status='stopped']").count())
+    with page.expect_navigation():
+        page.click("#stop")
+    ended(page, 1, "stopped")

@@ -62,11 +62,16 @@ class CrashingSite:
             self.served.process.wait()
         else:
             self.served.kill()
-        self.start(then)
         if conversation is None:
+            self.start()  # it was not told of; the person sends it again, and that is not to be counted
             conversation = self.person.begin(self.served.address, TASK, client_id)
-        assert conversation is not None
-        self._heal(conversation, client_id, tab)
+            assert conversation is not None
+            self._heal(conversation, client_id, tab)
+            self.served.kill()
+            self.start(then)
+        else:
+            self.start(then)
+            self._heal(conversation, client_id, tab)
 
     def _heal(self, conversation: uuid.UUID, client_id: uuid.UUID, tab: Tab | None) -> None:
         until(lambda: self._ended(client_id), lambda: f"{self.records.turns(conversation)}", HEALED)
