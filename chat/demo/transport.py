@@ -59,7 +59,8 @@ class _Exchange(httpx2.AsyncByteStream):
     async def next(self) -> Message:
         """The app's next message; raises ReadTimeout, or RemoteProtocolError if the app is done."""
         try:
-            message = await asyncio.wait_for(self.outgoing.get(), self.timeout)
+            async with asyncio.timeout(self.timeout):  # wait_for of Python 3.11 may swallow a cancellation
+                message = await self.outgoing.get()
         except TimeoutError:
             raise httpx2.ReadTimeout("nothing came in time", request=self.request) from None
         if isinstance(message, Exception):
