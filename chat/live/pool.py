@@ -17,6 +17,7 @@ from chat.live.frames import key_frame
 from chat.live.run_turn import RunningTurn
 from chat.live.screen import Screen
 from chat.models import LeaseLost, Turn, worker
+from chat.models.lookout import Lookout
 
 log = logging.getLogger(__name__)
 
@@ -29,6 +30,7 @@ class Pool:
 
     def __init__(self) -> None:
         self.worker = worker.new_name()
+        self.lookout = Lookout()
         self.running: dict[int, tuple[RunningTurn[Screen], asyncio.Task[None]]] = {}
         self._cancelled: WeakSet[asyncio.Task[None]] = WeakSet()
         self.closing = False
@@ -83,7 +85,8 @@ class Pool:
 
     def _start(self, turn: Turn) -> None:
         if turn.fence == 1 and turn.started_at:
-            measures.queue_wait.observe((turn.started_at - turn.created_at).total_seconds())
+            waited = turn.started_at - turn.created_at  # by two machines' clocks, perhaps
+            measures.queue_wait.observe(max(0.0, waited.total_seconds()))
         running = RunningTurn(turn, Screen(turn))
         # A fresh context: nothing of the request or consumer that rang belongs to the turn.
         task = asyncio.create_task(running.run(), context=contextvars.Context())
@@ -113,7 +116,7 @@ class Pool:
                     self._cancel(running.turn.pk, Turn.Status.QUEUED)
         for turn_id in await database_sync_to_async(self._stop_requests)():
             self.stop(turn_id)
-        for turn in await database_sync_to_async(Turn.take_back_orphans)():
+        for turn in await database_sync_to_async(Turn.take_back_orphans)(self.lookout):
             log.warning("%s was left by its worker", turn)
             frame = await database_sync_to_async(key_frame)(turn, 0)
             await send_frame(turn.conversation_id, frame)

@@ -88,10 +88,10 @@ class ToolCall(models.Model):
 
     @property
     def seconds(self) -> float | None:
-        """How long it ran."""
+        """How long it ran, as far as the clock can be believed: one that was set back gives 0."""
         if self.started_at is None or self.ended_at is None:
             return None
-        return (self.ended_at - self.started_at).total_seconds()
+        return max(0.0, (self.ended_at - self.started_at).total_seconds())
 
     @property
     def given(self) -> dict[str, Any]:

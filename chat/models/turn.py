@@ -12,6 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import worker
+from chat.models.lookout import Lookout
 
 if TYPE_CHECKING:
     from chat.models.message import Message
@@ -53,6 +54,7 @@ class Turn(models.Model):
     stop_requested_at = models.DateTimeField(null=True)
     worker = models.CharField(max_length=100, blank=True)
     fence = models.PositiveIntegerField(default=0)
+    # By the clock of the worker, which others cannot rely on: they only look whether it changes.
     lease_until = models.DateTimeField(null=True)
     deaths = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
@@ -155,10 +157,14 @@ class Turn(models.Model):
         self.hold(status=self.Status.QUEUED, worker="", fence=self.fence + 1)
 
     @classmethod
-    def take_back_orphans(cls) -> list[Turn]:
-        """Queue turns again whose workers died, or end those that saw too many die; says which they were."""
-        held = cls.objects.filter(status__in=cls.HELD)
-        return [turn for turn in held if turn.is_orphan and turn.take_back()]
+    def take_back_orphans(cls, lookout: Lookout) -> list[Turn]:
+        """Queue turns again whose workers died, or end those that saw too many die; says which they were.
+
+        `lookout` is the caller's own, kept from one call to the next.
+        """
+        held = list(cls.objects.filter(status__in=cls.HELD))
+        overdue = lookout.overdue(held)
+        return [turn for turn in held if (turn in overdue or turn.was_left) and turn.take_back()]
 
     def take_back(self) -> bool:
         """Take the turn from the worker that held it as we saw it; False when anything has moved since."""
@@ -201,10 +207,9 @@ class Turn(models.Model):
         return self if self.tool_calls.exists() else self.follows
 
     @property
-    def is_orphan(self) -> bool:
-        """Whether its worker let the lease run out, or is a process of this machine that has ended."""
-        expired = self.lease_until is None or self.lease_until < timezone.now()
-        return expired or worker.is_gone(self.worker)
+    def was_left(self) -> bool:
+        """Whether nobody has a lease on it, or only a process of this machine that has ended."""
+        return self.lease_until is None or worker.is_gone(self.worker)
 
     @property
     def ahead(self) -> int:

@@ -20,11 +20,11 @@ DEAD = "a worker that is no more"
 
 @sync_to_async
 def left_behind(conversation: Conversation) -> Turn:
-    """A turn that a worker began and left, with its lease run out."""
+    """A turn that a worker began and left, and that nobody has a lease on."""
     conversation.start_turn("do it", uuid.uuid4())
     turn = Turn.claim(DEAD)
     assert turn is not None
-    Turn.objects.update(lease_until="2020-01-01T00:00Z")
+    Turn.objects.update(lease_until=None)
     return turn
 
 

@@ -1,0 +1,88 @@
+"""Whose lease is over: judged by looks, not by clocks."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from chat.models import Turn
+from chat.models.lookout import BETWEEN, LOOKS, Lookout
+
+HOUR = datetime.timedelta(hours=1)
+
+
+class Watch:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def watch(monkeypatch: Any) -> Watch:
+    made = Watch()
+    monkeypatch.setattr("chat.models.lookout.time", made)
+    return made
+
+
+def look(lookout: Lookout, watch: Watch, after: float = 2.0) -> list[Turn]:
+    """What is overdue at the next look, which comes so many seconds later."""
+    watch.now += after
+    return lookout.overdue(list(Turn.objects.filter(status__in=Turn.HELD)))
+
+
+def test_a_silent_worker_is_overdue_after_four_looks_more(running: Turn, watch: Watch) -> None:
+    lookout = Lookout()
+    seen = [look(lookout, watch) for _ in range(LOOKS + 1)]
+    assert seen == [[]] * LOOKS + [[running]]
+
+
+@pytest.mark.parametrize("ahead", [-HOUR, HOUR])
+def test_a_worker_whose_clock_is_wrong_is_not_overdue(
+    running: Turn, watch: Watch, ahead: datetime.timedelta
+) -> None:
+    lookout = Lookout()
+    for beat in range(3 * LOOKS):
+        renewed = timezone.now() + ahead + datetime.timedelta(seconds=beat)
+        Turn.objects.update(lease_until=renewed)
+        assert look(lookout, watch) == []
+
+
+def test_a_dead_worker_whose_clock_was_ahead_is_overdue_as_soon(running: Turn, watch: Watch) -> None:
+    Turn.objects.update(lease_until=timezone.now() + HOUR)
+    lookout = Lookout()
+    assert [look(lookout, watch) for _ in range(LOOKS + 1)][-1] == [running]
+
+
+def test_time_in_which_nobody_could_look_does_not_count(running: Turn, watch: Watch) -> None:
+    """The database stood still for a minute: nobody could show a sign of life."""
+    lookout = Lookout()
+    look(lookout, watch)
+    assert look(lookout, watch, after=60) == []
+
+
+def test_looks_in_a_hurry_do_not_count(running: Turn, watch: Watch) -> None:
+    lookout = Lookout()
+    assert [look(lookout, watch, after=BETWEEN / 10) for _ in range(3 * LOOKS)] == [[]] * (3 * LOOKS)
+
+
+def test_a_new_claim_begins_anew(running: Turn, watch: Watch) -> None:
+    lookout = Lookout()
+    for _ in range(LOOKS):
+        look(lookout, watch)
+    Turn.objects.update(fence=running.fence + 1)
+    assert look(lookout, watch) == []
+
+
+def test_a_turn_that_has_ended_is_forgotten(running: Turn, watch: Watch) -> None:
+    lookout = Lookout()
+    look(lookout, watch)
+    Turn.objects.update(status="completed")
+    look(lookout, watch)
+    assert lookout._seen == {}
