@@ -4,27 +4,38 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 import uuid
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
-from django.utils.translation import gettext as _
 
 from chat.live import measures
 from chat.live.announcing import announce, announce_follow_ups
 from chat.live.doorbell import ask_snapshot, conversation_group
 from chat.live.fragments import follow_ups_message
-from chat.live.frames import END, Position, lacking, messages_of, surroundings
+from chat.live.frames import END, Position, lacking, messages_of, resting_place, surroundings
+from chat.live.incoming import content_of, message_of, receipt_of
+from chat.live.numbering import Numbering
+from chat.live.standing import Overview, Standing
 from chat.models import Conversation, FollowUp, MessageRefused, Turn
 
-LOOK = 0.5  # seconds between the watchdog's looks
-SILENCE = 3.0  # seconds without a sign of life from a turn that should be live
-IDLE = 10.0  # seconds between looks for a turn that nobody told of
-MAX_FRAME = 256 * 1024  # characters of one incoming frame
+log = logging.getLogger(__name__)
+
+SILENCE = 1.2  # seconds without a sign of life from a turn that should be live
+ANSWER = 1.0  # seconds that a worker has to send a turn whole
+CHECK = 10.0  # seconds between looks whether the person may still be here
+RESYNC = 0.1  # seconds between snapshots that a page asks for, at least
 
 CLOSE_NOT_FOUND = 4404
+
+Mending = Callable[[], Awaitable[None]]
+
+overview = Overview()
 
 
 class ChatConsumer(AsyncWebsocketConsumer):
@@ -36,11 +47,15 @@ class ChatConsumer(AsyncWebsocketConsumer):
         """Let the conversation's owner in: join first, then send all that the page lacks."""
         self.after = _whole(self.scope["query_string"])
         self.position: Position = (0, 0, 0)
-        self.live = False
+        self.ahead: int | None = None
         self.held: list[int] = []
-        self.asked_at = 0.0
-        self.heard_at = time.monotonic()
-        self.watching: asyncio.Task[None] | None = None
+        self.live = False
+        self.doubted: Standing | None = None
+        self.asked_at = self.asked_first_at = self.sent_at = 0.0
+        self.heard_at = self.checked_at = time.monotonic()
+        self.numbering = Numbering()
+        self.speaking = asyncio.Lock()  # or a snapshot and a frame might get between each other
+        self.mending: asyncio.Task[None] | None = None
         found = await database_sync_to_async(self._find)()
         if found is None:
             await self.accept()  # only a socket that was open can tell its page why it closes
@@ -49,17 +64,20 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.conversation = found
         await self.channel_layer.group_add(conversation_group(found.pk), self.channel_name)
         await self.accept()
-        await self._send_snapshot()
-        self.watching = asyncio.create_task(self._watch())
+        async with self.speaking:
+            await self._send_snapshot()
+        overview.join(self)
         measures.open_sockets.inc()
 
     async def disconnect(self, code: int) -> None:
         """Leave the group. Whatever runs goes on running."""
-        if self.watching:
-            self.watching.cancel()
+        if self in overview.tabs:
+            overview.leave(self)
             measures.open_sockets.dec()
             group = conversation_group(self.conversation.pk)
             await self.channel_layer.group_discard(group, self.channel_name)
+        if self.mending:
+            self.mending.cancel()
 
     async def dispatch(self, message: dict[str, Any]) -> None:
         """Frames are many and need no database, so they skip the look after old connections."""
@@ -69,47 +87,55 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await super().dispatch(message)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """A message of the person: take it, or say why not."""
+        """A message of the person: take it, or say why not. Or the page's word on what has arrived."""
         try:
-            text, client_id = _read(text_data)
+            content = content_of(text_data)
+            if "at" in content:
+                await self._hear(*receipt_of(content))
+                return
+            text, client_id = message_of(content)
         except ValueError as error:
             await self._send_json(type="error", message=str(error))
             return
-        if await database_sync_to_async(self._find)() is None:
-            await self.close(code=CLOSE_NOT_FOUND)
-            return
-        await self._take(text, client_id)
+        if await self._is_let_in():
+            await self._take(text, client_id)
 
     async def chat_frame(self, frame: dict[str, Any]) -> None:
         """Pass a frame on if it is the next one; a gap asks for the turn whole."""
         position: Position = tuple(frame["position"])
         self.heard_at = time.monotonic()
-        if position <= self.position and not frame["key"]:
-            return
-        if frame["key"]:
-            if position[0] > self.position[0] and self.position[2] != END:
-                await self._send_snapshot()  # the end of the turn before was lost
-            elif position >= self.position:
+        async with self.speaking:
+            if frame["key"]:
+                await self._pass_key_frame(position, frame)
+            elif position == (*self.position[:2], self.position[2] + 1) and not self.asked_at:
                 await self._pass_on(position, frame["messages"])
-        elif position == (*self.position[:2], self.position[2] + 1) and not self.asked_at:
+            elif position > self.position:
+                await self._ask(position[0])
+
+    async def _pass_key_frame(self, position: Position, frame: dict[str, Any]) -> None:
+        begins = position[0] > self.position[0]
+        if begins and (self.position[2] != END or self.position[0] != frame["previous"]):
+            await self._send_snapshot()  # the end of the turn before was lost, or all of it
+        elif position > self.position or (position == self.position and self.asked_at):
+            self.held, self.ahead = frame["held"], None
             await self._pass_on(position, frame["messages"])
-        else:
-            await self._ask(position[0])
 
     async def chat_beat(self, beat: dict[str, Any]) -> None:
-        """A turn lives; if it is ahead of this tab, or other messages are held, frames were lost."""
+        """A turn lives; if it is ahead of this tab, frames were lost."""
         position: Position = tuple(beat["position"])
         self.heard_at = time.monotonic()
         if position > self.position:
             self.live = True
             await self._ask(position[0])
-        if beat["held"] not in (self.held, None):
-            await self.chat_follow_ups(beat)
 
     async def chat_follow_ups(self, _hint: dict[str, Any]) -> None:
         """Messages are held, or no longer: look which."""
+        async with self.speaking:
+            await self._send_held()
+
+    async def _send_held(self) -> None:
         self.held = await database_sync_to_async(FollowUp.held_pks)(self.conversation.pk)
-        await self.send(text_data=await database_sync_to_async(follow_ups_message)(self.conversation))
+        await self._draw(await database_sync_to_async(follow_ups_message)(self.conversation))
 
     async def _take(self, text: str, client_id: uuid.UUID) -> None:
         try:
@@ -124,46 +150,95 @@ class ChatConsumer(AsyncWebsocketConsumer):
         else:
             await announce(taken)
 
+    async def _hear(self, at: int, after: int | None) -> None:
+        """The page has the drawings up to number `at`; if it lacks any, it has the turns up to `after`."""
+        self.numbering.arrived = at
+        if at == self.numbering.latest and self.position[2] == END:
+            self.after = max(self.after, self.position[0])
+        if after is None or time.monotonic() - self.sent_at < RESYNC:  # a mark has the page ask again
+            return
+        measures.resyncs.inc()
+        self.after = max(self.after, after)
+        if await self._is_let_in():
+            async with self.speaking:
+                await self._send_snapshot()
+
     async def _send_snapshot(self) -> None:
         """Send all that the page lacks, a turn at a time, so that no whole conversation is in memory."""
-        position, turns, active = await database_sync_to_async(lacking)(self.conversation, self.after)
+        last, turns = await database_sync_to_async(self._survey)()
+        position = resting_place(last)
+        self.numbering.begin_anew()
         for turn_id in turns:
             await self._pass_on(position, await database_sync_to_async(messages_of)(turn_id))
         await self._pass_on(position, [await database_sync_to_async(surroundings)(self.conversation)])
-        self.live = active is not None
-        if active and active.status != Turn.Status.QUEUED:
-            await self._ask(active.pk)
+        self.heard_at = self.sent_at = time.monotonic()
+        if last and last.is_active and self.ahead is None:
+            await self._ask(last.pk)
+
+    def _survey(self) -> tuple[Turn | None, list[int]]:
+        last, turns = lacking(self.conversation, self.after)
+        self.ahead = last.ahead if last and last.status == Turn.Status.QUEUED else None
+        self.held = FollowUp.held_pks(self.conversation.pk)
+        return last, turns
 
     async def _pass_on(self, position: Position, messages: list[str]) -> None:
         self.position = position
         self.asked_at = 0.0
         self.live = position[2] != END
         for message in messages:
-            await self.send(text_data=message)
+            await self._draw(message)
+
+    async def _draw(self, message: str) -> None:
+        await self.send(text_data=self.numbering.label(message))
 
     async def _ask(self, turn_id: int) -> None:
-        """Ask the worker for a key frame, once a second at most; until it comes, frames are let go."""
+        """Ask the worker for a key frame, now and then; until it comes, frames are let go."""
         now = time.monotonic()
-        if now - self.asked_at >= 1:
+        if not self.asked_at:
+            self.asked_first_at = now
+        if now - self.asked_at >= ANSWER / 3:
             self.asked_at = now
             await ask_snapshot(turn_id, self.channel_name)
 
-    async def _watch(self) -> None:
-        """Look into the database when a live turn has gone silent, and now and then when all is idle."""
-        while True:
-            await asyncio.sleep(LOOK)
-            if time.monotonic() - self.heard_at >= (SILENCE if self.live else IDLE):
-                self.heard_at = time.monotonic()
-                await self._look()
+    def see(self, standing: Standing | None) -> None:
+        """Compare how the conversation stands with what the page was sent, and send what it lacks."""
+        idle = self.mending is None or self.mending.done()
+        if idle and (mending := self._needed(standing)):
+            self.mending = asyncio.create_task(self._mend(mending))
 
-    async def _look(self) -> None:
+    def _needed(self, standing: Standing | None) -> Mending | None:
+        now = time.monotonic()
+        if standing is None or now - self.checked_at >= CHECK:
+            return self._check
+        # What differs at two looks was not just on its way.
+        known = standing == self.doubted
+        behind = standing.position > self.position or standing.ahead not in (None, self.ahead)
+        self.doubted = standing if behind or standing.held != self.held else None
+        silent = self.live and standing.ahead is None and now - self.heard_at >= SILENCE
+        if (behind and known) or silent or (self.asked_at and now - self.asked_first_at >= ANSWER):
+            return self._send_snapshot
+        if standing.held != self.held and known:
+            return self._send_held
+        mark = self.numbering.mark()
+        return partial(self.send, text_data=mark) if mark else None
+
+    async def _mend(self, mending: Mending) -> None:
+        try:
+            async with self.speaking:
+                await mending()
+        except Exception as error:  # the next look finds it still to be done
+            log.warning("a tab could not be sent what it lacks: %r", error)
+
+    async def _check(self) -> None:
+        self.checked_at = time.monotonic()
+        await self._is_let_in()
+
+    async def _is_let_in(self) -> bool:
+        """Whether the person may still be here; closes the socket if not."""
         found = await database_sync_to_async(self._find)()
         if found is None:
             await self.close(code=CLOSE_NOT_FOUND)
-        elif self.live or await database_sync_to_async(self._has_news)():
-            await self._send_snapshot()
-        elif await database_sync_to_async(FollowUp.held_pks)(found.pk) != self.held:
-            await self.chat_follow_ups({})
+        return found is not None
 
     def _find(self) -> Conversation | None:
         """The conversation, if the person at the other end is still signed in and may see it."""
@@ -175,9 +250,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
         visible = Conversation.objects.visible_to(user) if user.is_active else Conversation.objects.none()
         return visible.filter(pk=self.scope["url_route"]["kwargs"]["conversation_id"]).first()
 
-    def _has_news(self) -> bool:
-        return self.conversation.turns.filter(pk__gt=max(self.position[0], self.after)).exists()
-
     async def _send_json(self, **content: Any) -> None:
         await self.send(text_data=json.dumps(content))
 
@@ -186,20 +258,3 @@ def _whole(query: bytes) -> int:
     """The number in `after=N`; 0 for anything else."""
     name, _equals, value = query.decode("latin-1").partition("=")
     return int(value) if name == "after" and value.isdecimal() and len(value) < 19 else 0
-
-
-def _read(data: str | None) -> tuple[str, uuid.UUID]:
-    """Text and client id of an incoming frame; raises ValueError with a sentence."""
-    if data is None or len(data) > MAX_FRAME:
-        raise ValueError(_("This frame is not a message: it must be a JSON object of at most 256 KiB."))
-    try:
-        content = json.loads(data)
-        text = content["text"]
-        client_id = uuid.UUID(content["client_id"]) if "client_id" in content else uuid.uuid4()
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise ValueError(
-            _("This frame is not a message: it must be a JSON object with a text and a client_id.")
-        ) from None
-    if not isinstance(text, str):
-        raise ValueError(_("The text of a message must be a string."))
-    return text, client_id

@@ -14,7 +14,7 @@ from chat.live.fragments import (
     turn_messages,
 )
 from chat.live.todo_panel import panel_of
-from chat.models import Conversation, Turn
+from chat.models import Conversation, FollowUp, Turn
 
 # A position in the story of a conversation: turn, then fence, then the worker's count.
 Position = tuple[int, int, int]
@@ -23,7 +23,7 @@ END = 2**31  # the count of a turn that has ended: nothing of it comes later
 
 
 def frame(position: Position, messages: list[str], *, key: bool = False) -> dict[str, Any]:
-    """A frame of socket messages. A key frame stands for itself: it needs none of those before it."""
+    """A frame of socket messages. A key frame stands for itself: it needs none of those of its turn."""
     return {"type": "chat.frame", "position": list(position), "messages": messages, "key": key}
 
 
@@ -31,22 +31,30 @@ def key_frame(turn: Turn, count: int, texts: Mapping[int, str] = MappingProxyTyp
     """The turn as its rows tell it, whole, with panel and state. Reads the database.
 
     `texts` are those of messages that are being written, by primary key, where they are ahead of their rows.
+    The frame says which turn stands before it and which messages it shows as held.
     """
     turn = Turn.with_rows().get(pk=turn.pk)
+    earlier = Turn.objects.filter(conversation=turn.conversation_id, pk__lt=turn.pk)
+    told = {
+        "previous": earlier.order_by("pk").values_list("pk", flat=True).last() or 0,
+        "held": FollowUp.held_pks(turn.conversation_id),
+    }
     for message in turn.messages.all():
         if not message.complete:
             message.text = texts.get(message.pk, message.text)
     position = (turn.pk, turn.fence, count if turn.is_active else END)
-    return frame(position, [*turn_messages(turn), surroundings(turn.conversation)], key=True)
+    return frame(position, [*turn_messages(turn), surroundings(turn.conversation)], key=True) | told
 
 
-def lacking(conversation: Conversation, after: int) -> tuple[Position, list[int], Turn | None]:
-    """What a page lacks that knows the turns up to `after`: position, keys of turns, the active turn."""
-    turns = list(conversation.turns.filter(pk__gt=after))
-    last = turns[-1] if turns else None
-    active = last if last and last.is_active else None
-    position = (last.pk, last.fence, 0 if active else END) if last else (after, 0, END)
-    return position, [turn.pk for turn in turns], active
+def resting_place(turn: Turn | None) -> Position:
+    """The position of whoever knows of a conversation's latest turn only what its rows tell."""
+    return (turn.pk, turn.fence, 0 if turn.is_active else END) if turn else (0, 0, END)
+
+
+def lacking(conversation: Conversation, after: int) -> tuple[Turn | None, list[int]]:
+    """The latest turn, and the keys of those that a page lacks that knows the turns up to `after`."""
+    last = conversation.turns.order_by("pk").last()
+    return last, list(conversation.turns.filter(pk__gt=after).values_list("pk", flat=True))
 
 
 def messages_of(turn_id: int) -> list[str]:

@@ -8,19 +8,18 @@ from collections.abc import Iterable
 from typing import Any
 
 from channels.db import database_sync_to_async
-from django.db import DatabaseError
 
 from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
 from chat.live.doorbell import send_frame, send_to
 from chat.live.fragments import Row, panel_message, row_messages, text_message
 from chat.live.frames import frame, key_frame
 from chat.live.markdown import Settling
-from chat.models import FollowUp, Message, Turn
+from chat.models import Message, Turn
 
 JOIN = 0.05  # seconds for which changes are joined into one frame
 SHARE = 10  # drawing may take one part in so many of the processor's time
 LONGEST = 1.0  # seconds that a change waits at most
-BEAT = 1.0  # seconds between signs of life
+BEAT = 0.5  # seconds between signs of life
 
 
 class Screen:
@@ -138,16 +137,8 @@ class Screen:
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(BEAT)
-            held = await database_sync_to_async(self._held)()
-            beat: dict[str, Any] = {"type": "chat.beat", "position": list(self._position), "held": held}
+            beat: dict[str, Any] = {"type": "chat.beat", "position": list(self._position)}
             await send_frame(self.turn.conversation_id, beat)
-
-    def _held(self) -> list[int] | None:
-        """Which messages are held, so that a tab that was not told sees it; None while nobody knows."""
-        try:
-            return FollowUp.held_pks(self.turn.conversation_id)
-        except DatabaseError:  # the turn lives all the same
-            return None
 
     @property
     def _position(self) -> tuple[int, int, int]:

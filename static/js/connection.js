@@ -1,10 +1,73 @@
-// Says whether the page is live. A socket counts as live once its first snapshot is on the page.
+// Says whether the page is live, and sees to it that it has all that was drawn for it. Drawings are numbered:
+// only the next one, or one that begins anew, is taken in, and where one is missing the page asks for what it lacks.
+// A socket counts as live once its first snapshot is on the page.
 {
+  const AGAIN = 400; // milliseconds after which a question is repeated
+
+  let at = 0; // the number of the latest drawing that is on the page
+  let asking = false;
+  let askedAt = 0;
+
   const show = (state) => {
     const place = document.getElementById("connection");
     if (place) place.dataset.state = state;
   };
-  document.addEventListener("htmx:ws:after:message:incoming", () => show("live"));
+  const tell = (connection, said) => {
+    if (connection.socket?.readyState === WebSocket.OPEN) connection.socket.send(JSON.stringify(said));
+  };
+
+  // A turn that has ended was drawn whole, and every turn before it.
+  const ended = "article.turn:not([data-status='queued'], [data-status='running'], [data-status='waiting'])";
+  const ask = (connection) => {
+    if (asking && performance.now() - askedAt < AGAIN) return;
+    asking = true;
+    askedAt = performance.now();
+    show("reconnecting");
+    const last = [...document.querySelectorAll(ended)].at(-1);
+    tell(connection, { at, after: Number(last?.id.slice("turn-".length) ?? 0) });
+  };
+
+  const label = (data) => {
+    if (data.startsWith("{")) {
+      const said = JSON.parse(data);
+      return { number: said.type === "mark" ? said.number : undefined, mark: true };
+    }
+    const [, number, anew] = data.match(/^<!--(\d+)( anew)?-->/) ?? [];
+    return { number: number && Number(number), anew };
+  };
+
+  // Ahead of all others who listen, who see only what is taken in.
+  const check = (event) => {
+    const { connection, message } = event.detail;
+    const { number, anew, mark } = label(message.data);
+    if (number === undefined) return;
+    if (!mark && (number === at + 1 || (anew && number > at))) {
+      at = number;
+      if (anew) asking = false;
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+    if (number > at) ask(connection);
+    else if (mark) tell(connection, { at });
+  };
+  addEventListener("htmx:ws:before:message:incoming", check, true);
+
+  document.addEventListener("htmx:ws:after:message:incoming", () => show(asking ? "reconnecting" : "live"));
+  document.addEventListener("htmx:ws:after:connection", (event) => {
+    const { connection } = event.detail;
+    // Behind what the last socket left to be drawn: the new one counts from the beginning.
+    connection.receiving = connection.receiving.then(() => {
+      at = 0;
+      asking = false;
+    });
+    tell(connection, { at: 0 });
+  });
+  // What could not be drawn is missing as if it had not come.
+  document.addEventListener("htmx:ws:error", (event) => {
+    const { connection } = event.detail;
+    if (connection && event.target.id !== "composer") setTimeout(ask, 1000, connection);
+  });
   document.addEventListener("htmx:ws:close", (event) => {
     // 4404: deleted, or signed out. The page that stands there now says which; the draft is kept.
     if (event.detail.code === 4404) location.reload();

@@ -114,6 +114,7 @@ def test_a_draft_outlives_a_reload(scripted: Site, visitors: Visitors) -> None:
     page.fill("#composer-text", "half a thou")
     page.reload()
     expect(page.locator("#composer-text")).to_have_value("half a thou")
+    page.wait_for_selector(LIVE)
     page.goto("/")
     expect(page.locator("#composer-text")).to_have_value("")
     page.fill("#composer-text", "another beginning")

@@ -1,0 +1,107 @@
+"""How conversations stand, looked up now and then for all open tabs of this process together.
+
+Frames are hints; this is what finds out that one of them, the last one too, never came. However many tabs
+are open, a look is a handful of queries.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+import uuid
+from bisect import bisect_left
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from asgiref.sync import ThreadSensitiveContext
+from channels.db import database_sync_to_async
+from django.db.models import OuterRef, Subquery
+
+from chat.live.frames import Position, resting_place
+from chat.models import Conversation, FollowUp, Turn
+
+log = logging.getLogger(__name__)
+
+ROUND = 0.5  # seconds between looks
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a tab must show by the rows: the latest turn, how many wait before it, which messages are held."""
+
+    position: Position
+    ahead: int | None
+    held: list[int]
+
+
+class Tab(Protocol):
+    """Somebody who wants to know how a conversation stands."""
+
+    conversation: Conversation
+
+    def see(self, standing: Standing | None) -> None:
+        """Take in how it stands; None when it was deleted. Returns at once."""
+
+
+class Overview:
+    """Looks for as long as there are tabs."""
+
+    def __init__(self) -> None:
+        self.tabs: set[Tab] = set()
+        self._looking: asyncio.Task[None] | None = None
+
+    def join(self, tab: Tab) -> None:
+        """From now on the tab is told."""
+        self.tabs.add(tab)
+        if self._looking is None or self._looking.done():
+            # A fresh context: nothing of the socket that came first belongs to the others.
+            self._looking = asyncio.create_task(self._look_on(), context=contextvars.Context())
+
+    def leave(self, tab: Tab) -> None:
+        """The tab is told nothing more."""
+        self.tabs.discard(tab)
+        if not self.tabs and self._looking:
+            self._looking.cancel()
+            self._looking = None
+
+    async def _look_on(self) -> None:
+        async with ThreadSensitiveContext():  # a thread of its own: no socket's question holds it up
+            while True:
+                await asyncio.sleep(ROUND)
+                try:
+                    await self._look()
+                except Exception as error:  # a database that is away comes back
+                    log.warning("nobody knows how the open conversations stand: %s", error)
+
+    async def _look(self) -> None:
+        keys = {tab.conversation.pk for tab in self.tabs}
+        standings = await database_sync_to_async(standings_of)(keys)
+        for tab in list(self.tabs):
+            if tab.conversation.pk in keys:
+                tab.see(standings.get(tab.conversation.pk))
+
+
+def standings_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, Standing]:
+    """How these conversations stand; one that does not exist is left out."""
+    latest = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
+    found = Conversation.objects.filter(pk__in=keys)
+    turn_of = dict(found.values_list("pk", Subquery(latest.values("pk")[:1])))
+    turns = Turn.objects.in_bulk([pk for pk in turn_of.values() if pk])
+    held = FollowUp.held_by_conversation(turn_of)
+    queue = _queue() if any(turn.status == Turn.Status.QUEUED for turn in turns.values()) else []
+    return {
+        key: Standing(resting_place(turn), _ahead(turn, queue), held.get(key, []))
+        for key, turn in ((key, turns.get(pk)) for key, pk in turn_of.items())
+    }
+
+
+def _queue() -> list[int]:
+    waiting = Turn.objects.filter(status=Turn.Status.QUEUED).order_by("pk")
+    return list(waiting.values_list("pk", flat=True))
+
+
+def _ahead(turn: Turn | None, queue: list[int]) -> int | None:
+    """How many wait before a turn that waits."""
+    return bisect_left(queue, turn.pk) if turn and turn.status == Turn.Status.QUEUED else None
