@@ -144,6 +144,7 @@ class GuardedSocket(WebSocketProtocol):
         self.refused = False
         self.allowance = Allowance()
         self.queued = 0
+        self.asked_at = time.monotonic()
         self.read = asyncio.Event()
         self.read.set()
 
@@ -173,6 +174,15 @@ class GuardedSocket(WebSocketProtocol):
         """Send for the application; it may not know yet that the socket is closing."""
         if self.state not in (self.STATE_CLOSING, self.STATE_CLOSED):
             super().serverSend(content, binary)
+
+    def check_timeouts(self) -> None:
+        """Give up a handshake, or ask for a sign of life, in time: Daphne goes by a clock that may be set."""
+        since = time.monotonic() - self.asked_at
+        if self.state == self.STATE_CONNECTING and since > self.server.websocket_connect_timeout:
+            self.serverReject()
+        elif self.state == self.STATE_OPEN and since > self.server.ping_interval:
+            self.asked_at += since
+            self._sendAutoPing()
 
     def onClose(self, wasClean: bool, code: int, reason: str) -> None:  # noqa: N802, N803
         """Let go of whoever waits for the client to read."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from django.utils import timezone
-
 from chat.agent import Spent
 from chat.agent.todo import TODO_WRITE
 from chat.models import Step, Turn
@@ -26,14 +24,19 @@ def spent_by(turn: Turn) -> Spent:
         if step.reminder:
             rounds, reminders = 0, reminders + 1
         rounds = 0 if TODO_WRITE in names else rounds + 1
-    began = turn.started_at or timezone.now()
     return Spent(
         steps=len(steps),
         tool_calls=turn.tool_calls.filter(started_at__isnull=False).count(),
-        seconds=(timezone.now() - began).total_seconds(),
+        seconds=sum(map(_seconds_of, steps)),
         rounds=rounds,
         reminders=reminders,
     )
+
+
+def _seconds_of(step: Step) -> float:
+    """How long the step took, with its calls. What lies between two workers is nobody's work."""
+    ends = [step.ended_at, *(call.ended_at for call in step.tool_calls.all())]
+    return max(0.0, *((end - step.started_at).total_seconds() for end in ends if end))
 
 
 def _finished_steps(turn: Turn) -> list[Step]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models, transaction
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Max, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -194,7 +194,10 @@ class Conversation(models.Model):
         return turn
 
     def _touch(self, now: datetime.datetime) -> None:
-        self.updated_at = now
+        # The newest of its owner's, also where the clock was set back since the one before.
+        others = Conversation.objects.filter(owner=self.owner_id)
+        newest = others.aggregate(newest=Max("updated_at"))["newest"]
+        self.updated_at = max(now, newest + datetime.timedelta(microseconds=1))
         self.save(update_fields=["updated_at"])
 
     def _own(self, row: Sent) -> Sent:
