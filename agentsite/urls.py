@@ -8,3 +8,5 @@ urlpatterns = [
     path("accounts/", include("chat.pages.account_urls")),
     path("admin/", admin.site.urls),
 ]
+
+handler500 = "agentsite.faults.fault"

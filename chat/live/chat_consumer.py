@@ -13,6 +13,8 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.db import DatabaseError
+from django.utils.translation import gettext as _
 
 from chat.live import measures
 from chat.live.announcing import announce, announce_follow_ups
@@ -97,8 +99,13 @@ class ChatConsumer(AsyncWebsocketConsumer):
         except ValueError as error:
             await self._send_json(type="error", message=str(error))
             return
-        if await self._is_let_in():
-            await self._take(text, client_id)
+        try:
+            if await self._is_let_in():
+                await self._take(text, client_id)
+        except DatabaseError:  # perhaps it was taken: the page sends it again, over its next socket
+            sentence = _("The site cannot write anything down at the moment. It is sent again by itself.")
+            await self._send_json(type="later", client_id=str(client_id), message=sentence)
+            raise
 
     async def chat_frame(self, frame: dict[str, Any]) -> None:
         """Pass a frame on if it is the next one; a gap asks for the turn whole."""

@@ -98,6 +98,8 @@
     const text = field();
     if (said.type === "error") note(said.message);
     else if (said.client_id !== client_id.value) return;
+    if (said.type === "later") return note(said.message); // the socket ends now, and the next one sends it again
+    if (said.type === "accepted") note("");
     if (said.type === "accepted" && text.value === text.dataset.sent) text.value = "";
     if (said.type === "refused") note(said.message);
     renew();

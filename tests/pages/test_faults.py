@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from django.contrib.auth.models import User
+from django.db import DatabaseError, InterfaceError, OperationalError
 from django.template.loader import render_to_string
-from django.test import Client
+from django.test import Client, RequestFactory
+
+from agentsite.faults import fault
 
 
 def test_an_address_that_is_none_says_so(browser_of: Any, owner: User) -> None:
@@ -29,3 +33,13 @@ def test_a_fault_of_the_server_is_told_without_a_request(collected: None) -> Non
 
 def test_what_cannot_be_read_is_told_without_a_request(collected: None) -> None:
     assert "This could not be read" in render_to_string("400.html")
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+def test_a_database_that_is_away_is_said_so(collected: None, error: type[DatabaseError]) -> None:
+    try:
+        raise error("database or disk is full")
+    except error:
+        answer = fault(RequestFactory().get("/"))
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert "cannot reach its records" in answer.content.decode()
