@@ -32,10 +32,13 @@ class Served:
         self.environment = {**kept, "DATA_DIR": str(data), "DEMO_PACE": "0.002", "DRAIN_SECONDS": "0"}
         self.environment |= surroundings
         self.port = 0
+        self.around: list[
+            str
+        ] = []  # words before the command, which start it in surroundings of another kind
 
     def start(self) -> None:
         """Serve on a free port; after the first time, on the same one and with the same data."""
-        command = [sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{self.port}"]
+        command = [*self.around, sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{self.port}"]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
                 command, cwd=ROOT, env=self.environment, stdout=log, stderr=log, start_new_session=True
