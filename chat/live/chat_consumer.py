@@ -31,7 +31,8 @@ log = logging.getLogger(__name__)
 SILENCE = 1.2  # seconds without a sign of life from a turn that should be live
 ANSWER = 1.0  # seconds that a worker has to send a turn whole
 CHECK = 10.0  # seconds between looks whether the person may still be here
-RESYNC = 0.1  # seconds between snapshots that a page asks for, at least
+ON_ITS_WAY = 0.2  # seconds for which what a page lacks may yet arrive by itself
+RESYNC = 0.2  # seconds between snapshots that a page asks for, at least
 
 CLOSE_NOT_FOUND = 4404
 
@@ -52,7 +53,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.ahead: int | None = None
         self.held: list[int] = []
         self.live = False
-        self.doubted: Standing | None = None
         self.asked_at = self.asked_first_at = self.sent_at = 0.0
         self.heard_at = self.checked_at = time.monotonic()
         self.numbering = Numbering()
@@ -66,8 +66,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.conversation = found
         await self.channel_layer.group_add(conversation_group(found.pk), self.channel_name)
         await self.accept()
-        async with self.speaking:
-            await self._send_snapshot()
+        await self._begin_anew()
         overview.join(self)
         measures.open_sockets.inc()
 
@@ -143,6 +142,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def _send_held(self) -> None:
         self.held = await database_sync_to_async(FollowUp.held_pks)(self.conversation.pk)
         await self._draw(await database_sync_to_async(follow_ups_message)(self.conversation))
+        await self._mark()
 
     async def _take(self, text: str, client_id: uuid.UUID) -> None:
         try:
@@ -159,25 +159,35 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def _hear(self, at: int, after: int | None) -> None:
         """The page has the drawings up to number `at`; if it lacks any, it has the turns up to `after`."""
-        self.numbering.arrived = at
-        if at == self.numbering.latest and self.position[2] == END:
-            self.after = max(self.after, self.position[0])
-        if after is None or time.monotonic() - self.sent_at < RESYNC:  # a mark has the page ask again
-            return
+        async with self.speaking:
+            self.numbering.arrived = at
+            if at == self.numbering.latest and self.position[2] == END:
+                self.after = max(self.after, self.position[0])
+            if after is not None:
+                self.after = max(self.after, after)
+                await self._resync(at)
+
+    async def _resync(self, at: int) -> None:
         measures.resyncs.inc()
-        self.after = max(self.after, after)
-        if await self._is_let_in():
-            async with self.speaking:
-                await self._send_snapshot()
+        missed = self.numbering.since(at)
+        for message in missed:
+            await self.send(text_data=message)
+        # A page that asks twice is answered once.
+        if not missed and time.monotonic() - self.sent_at >= RESYNC and await self._is_let_in():
+            await self._send_snapshot()
+        await self._mark()
 
     async def _send_snapshot(self) -> None:
         """Send all that the page lacks, a turn at a time, so that no whole conversation is in memory."""
         last, turns = await database_sync_to_async(self._survey)()
         position = resting_place(last)
         self.numbering.begin_anew()
+        messages: list[str] = []
         for turn_id in turns:
-            await self._pass_on(position, await database_sync_to_async(messages_of)(turn_id))
-        await self._pass_on(position, [await database_sync_to_async(surroundings)(self.conversation)])
+            await self._pass_on(position, messages)
+            messages = await database_sync_to_async(messages_of)(turn_id)
+        beside = await database_sync_to_async(surroundings)(self.conversation)
+        await self._pass_on(position, [*messages[:-1], "".join([*messages[-1:], beside])])
         self.heard_at = self.sent_at = time.monotonic()
         if last and last.is_active and self.ahead is None:
             await self._ask(last.pk)
@@ -194,9 +204,15 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.live = position[2] != END
         for message in messages:
             await self._draw(message)
+        if messages and position[2] == END:
+            await self._mark()  # nothing may follow that would show that this was lost
 
     async def _draw(self, message: str) -> None:
         await self.send(text_data=self.numbering.label(message))
+
+    async def _mark(self) -> None:
+        if mark := self.numbering.mark():
+            await self.send(text_data=mark)
 
     async def _ask(self, turn_id: int) -> None:
         """Ask the worker for a key frame, now and then; until it comes, frames are let go."""
@@ -207,34 +223,43 @@ class ChatConsumer(AsyncWebsocketConsumer):
             self.asked_at = now
             await ask_snapshot(turn_id, self.channel_name)
 
-    def see(self, standing: Standing | None) -> None:
+    def see(self, standing: Standing) -> None:
         """Compare how the conversation stands with what the page was sent, and send what it lacks."""
         idle = self.mending is None or self.mending.done()
         if idle and (mending := self._needed(standing)):
             self.mending = asyncio.create_task(self._mend(mending))
 
-    def _needed(self, standing: Standing | None) -> Mending | None:
+    def _needed(self, standing: Standing) -> Mending | None:
         now = time.monotonic()
-        if standing is None or now - self.checked_at >= CHECK:
+        if not standing.exists or now - self.checked_at >= CHECK:
             return self._check
-        # What differs at two looks was not just on its way.
-        known = standing == self.doubted
-        behind = standing.position > self.position or standing.ahead not in (None, self.ahead)
-        self.doubted = standing if behind or standing.held != self.held else None
         silent = self.live and standing.ahead is None and now - self.heard_at >= SILENCE
-        if (behind and known) or silent or (self.asked_at and now - self.asked_first_at >= ANSWER):
-            return self._send_snapshot
-        if standing.held != self.held and known:
-            return self._send_held
-        mark = self.numbering.mark()
-        return partial(self.send, text_data=mark) if mark else None
+        if silent or (self.asked_at and now - self.asked_first_at >= ANSWER):
+            return self._begin_anew
+        if self._is_behind(standing) or standing.held != self.held:
+            return partial(self._catch_up, standing)
+        return self._mark if self.numbering.mark() else None
 
     async def _mend(self, mending: Mending) -> None:
         try:
-            async with self.speaking:
-                await mending()
+            await mending()
         except Exception as error:  # the next look finds it still to be done
             log.warning("a tab could not be sent what it lacks: %r", error)
+
+    async def _begin_anew(self) -> None:
+        async with self.speaking:
+            await self._send_snapshot()
+
+    async def _catch_up(self, standing: Standing) -> None:
+        await asyncio.sleep(ON_ITS_WAY)
+        async with self.speaking:
+            if self._is_behind(standing):
+                await self._send_snapshot()
+            elif standing.held != self.held:
+                await self._send_held()
+
+    def _is_behind(self, standing: Standing) -> bool:
+        return standing.position > self.position or standing.ahead not in (None, self.ahead)
 
     async def _check(self) -> None:
         self.checked_at = time.monotonic()

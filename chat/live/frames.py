@@ -43,7 +43,8 @@ def key_frame(turn: Turn, count: int, texts: Mapping[int, str] = MappingProxyTyp
         if not message.complete:
             message.text = texts.get(message.pk, message.text)
     position = (turn.pk, turn.fence, count if turn.is_active else END)
-    return frame(position, [*turn_messages(turn), surroundings(turn.conversation)], key=True) | told
+    shell, whole = turn_messages(turn)
+    return frame(position, [shell, whole + surroundings(turn.conversation)], key=True) | told
 
 
 def resting_place(turn: Turn | None) -> Position:

@@ -58,7 +58,7 @@ class Pool:
     async def send_snapshot(self, turn_id: int, reply: str) -> None:
         """Send a key frame of the turn to one socket, if it runs here."""
         if turn_id in self.running:
-            await self.running[turn_id][0].screen.send_key_frame(reply)
+            await self.running[turn_id][0].screen.answer(reply)
 
     async def drain(self) -> None:
         """Claim nothing more, let what runs finish for a while, then hand the rest over."""

@@ -34,6 +34,7 @@ class Screen:
         self._whole = False
         self._wait_until = 0.0
         self._sending = asyncio.Lock()
+        self._askers: set[str] = set()
         self._timer: asyncio.Task[None] | None = None
         self._beating = asyncio.create_task(self._beat())
 
@@ -44,18 +45,29 @@ class Screen:
         if self._has_news and (self._timer is None or self._timer.done()):
             self._timer = asyncio.create_task(self._send_soon())
 
-    async def send_key_frame(self, reply: str = "") -> None:
-        """Send the turn whole: to everybody, or to the channel `reply`, which then stands where all do."""
+    async def send_key_frame(self) -> None:
+        """Send the turn whole to everybody."""
         async with self._sending:
-            if not reply:
-                self._draw()  # what was waiting is in the rows, and texts are told up to now
-                self.count += 1
-            texts = {key: text.text for key, text in self.texts.items()}
-            whole = await database_sync_to_async(key_frame)(self.turn, self.count, texts)
-            if reply:
-                await send_to(reply, whole)
-            else:
-                await send_frame(self.turn.conversation_id, whole)
+            self._draw()  # what was waiting is in the rows, and texts are told up to now
+            self.count += 1
+            await send_frame(self.turn.conversation_id, await self._key_frame())
+
+    async def answer(self, asker: str) -> None:
+        """Send the turn whole to the channel `asker`, which then stands where all do.
+
+        Many ask at once when a frame was lost on the way to many: they are answered with one drawing.
+        """
+        self._askers.add(asker)
+        async with self._sending:
+            askers, self._askers = self._askers, set()
+            whole = await self._key_frame() if askers else {}
+            for channel in askers:
+                await send_to(channel, whole)
+
+    async def _key_frame(self) -> dict[str, Any]:
+        texts = {key: text.text for key, text in self.texts.items()}
+        whole: dict[str, Any] = await database_sync_to_async(key_frame)(self.turn, self.count, texts)
+        return whole
 
     async def finish(self) -> None:
         """Send what is waiting, then nothing more, also where that raises."""

@@ -34,6 +34,10 @@ class Standing:
     position: Position
     ahead: int | None
     held: list[int]
+    exists: bool = True
+
+
+GONE = Standing((0, 0, 0), None, [], exists=False)
 
 
 class Tab(Protocol):
@@ -41,8 +45,8 @@ class Tab(Protocol):
 
     conversation: Conversation
 
-    def see(self, standing: Standing | None) -> None:
-        """Take in how it stands; None when it was deleted. Returns at once."""
+    def see(self, standing: Standing) -> None:
+        """Take in how it stands. Returns at once."""
 
 
 class Overview:
@@ -80,7 +84,7 @@ class Overview:
         standings = await database_sync_to_async(standings_of)(keys)
         for tab in list(self.tabs):
             if tab.conversation.pk in keys:
-                tab.see(standings.get(tab.conversation.pk))
+                tab.see(standings.get(tab.conversation.pk, GONE))
 
 
 def standings_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, Standing]:

@@ -1,12 +1,11 @@
 // Says whether the page is live, and sees to it that it has all that was drawn for it. Drawings are numbered:
-// only the next one, or one that begins anew, is taken in, and where one is missing the page asks for what it lacks.
+// only the next one, or one that begins anew, is taken in, and where one is missing the page asks for it.
 // A socket counts as live once its first snapshot is on the page.
 {
-  const AGAIN = 400; // milliseconds after which a question is repeated
+  const AGAIN = 300; // milliseconds after which a question is repeated
 
   let at = 0; // the number of the latest drawing that is on the page
-  let asking = false;
-  let askedAt = 0;
+  let asking = 0; // the timer of a question that is not answered yet
 
   const show = (state) => {
     const place = document.getElementById("connection");
@@ -16,15 +15,22 @@
     if (connection.socket?.readyState === WebSocket.OPEN) connection.socket.send(JSON.stringify(said));
   };
 
-  // A turn that has ended was drawn whole, and every turn before it.
-  const ended = "article.turn:not([data-status='queued'], [data-status='running'], [data-status='waiting'])";
+  // A turn that has ended was drawn whole, and every turn before it. One that is only a place yet has no status.
+  const active = "[data-status='queued'], [data-status='running'], [data-status='waiting']";
+  const ended = `article.turn[data-status]:not(${active})`;
   const ask = (connection) => {
-    if (asking && performance.now() - askedAt < AGAIN) return;
-    asking = true;
-    askedAt = performance.now();
+    if (asking) return;
+    asking = setTimeout(() => {
+      asking = 0;
+      ask(connection);
+    }, AGAIN);
     show("reconnecting");
     const last = [...document.querySelectorAll(ended)].at(-1);
     tell(connection, { at, after: Number(last?.id.slice("turn-".length) ?? 0) });
+  };
+  const answered = () => {
+    clearTimeout(asking);
+    asking = 0;
   };
 
   const label = (data) => {
@@ -43,7 +49,7 @@
     if (number === undefined) return;
     if (!mark && (number === at + 1 || (anew && number > at))) {
       at = number;
-      if (anew) asking = false;
+      answered();
       return;
     }
     event.preventDefault();
@@ -59,7 +65,7 @@
     // Behind what the last socket left to be drawn: the new one counts from the beginning.
     connection.receiving = connection.receiving.then(() => {
       at = 0;
-      asking = false;
+      answered();
     });
     tell(connection, { at: 0 });
   });
@@ -72,5 +78,6 @@
     // 4404: deleted, or signed out. The page that stands there now says which; the draft is kept.
     if (event.detail.code === 4404) location.reload();
     else show("reconnecting");
+    answered(); // by the snapshot of the next socket
   });
 }
