@@ -87,6 +87,7 @@ class CrashingSite:
         more = tab.send(MORE)
         until(lambda: tab.accepted(more) and self._ended(more), self.served.written)
         self._check(conversation, [TASK, MORE], self._page(conversation))
+        self.person.close(tab)  # else every later point has it come back as well
 
     def _check(self, conversation: uuid.UUID, said: list[str], page: str) -> None:
         turns = self.records.turns(conversation)
