@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import time
 from typing import Any
 
@@ -23,6 +24,7 @@ MAX_QUEUED = 1024 * 1024  # bytes of socket messages since the application last 
 RATE, BURST = 20.0, 40.0  # socket messages a second, and at once
 HEADER_SECONDS = 10.0  # from the first byte to the last header
 BODY_SECONDS = 60.0  # from there to the body's end
+ANSWER_SECONDS = 30.0  # from there to the answer's beginning
 LINGER_SECONDS = 2.0  # in which a refused client may read why
 STALL_SECONDS = 10.0  # that a client may leave unread what was sent
 
@@ -124,7 +126,24 @@ class GuardedChannel(HTTPChannel):
 
 
 class GuardedRequest(WebRequest):
-    """A request whose body is counted as it comes, for one that comes in chunks announces no length."""
+    """A request that is answered in time, whatever the application waits for.
+
+    Its body is counted as it comes, for one that comes in chunks announces no length.
+    """
+
+    asked_at = math.inf
+
+    def process(self) -> None:
+        """The request is whole."""
+        self.asked_at = time.monotonic()
+        super().process()
+
+    def check_timeouts(self) -> None:
+        """Say that no answer comes, where none has begun for so long."""
+        waits = self.application_queue is not None and not self._response_started  # and is no socket by now
+        if waits and time.monotonic() - self.asked_at > ANSWER_SECONDS:
+            sentence = _("The site does not answer. Try again in a moment.")
+            self.basic_error(503, b"Service Unavailable", sentence)
 
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 (Twisted's name)
         """Keep a piece of the body, unless it is one too many."""
