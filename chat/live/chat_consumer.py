@@ -20,7 +20,7 @@ from chat.live import measures
 from chat.live.announcing import announce, announce_follow_ups
 from chat.live.doorbell import ask_snapshot, conversation_group
 from chat.live.fragments import follow_ups_message
-from chat.live.frames import END, Position, lacking, messages_of, resting_place, surroundings
+from chat.live.frames import END, Position, drawn, lacking, resting_place, surroundings
 from chat.live.incoming import content_of, message_of, receipt_of
 from chat.live.numbering import Numbering
 from chat.live.standing import Overview, Standing
@@ -180,14 +180,15 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def _send_snapshot(self) -> None:
         """Send all that the page lacks, a turn at a time, so that no whole conversation is in memory."""
         last, turns = await database_sync_to_async(self._survey)()
-        position = resting_place(last)
-        self.numbering.begin_anew()
         messages: list[str] = []
+        self.numbering.begin_anew()
         for turn_id in turns:
-            await self._pass_on(position, messages)
-            messages = await database_sync_to_async(messages_of)(turn_id)
+            for message in messages:
+                await self._draw(message)
+            # It may have ended since, and what has ended on a page may not come to life again there.
+            last, messages = await database_sync_to_async(drawn)(turn_id)
         beside = await database_sync_to_async(surroundings)(self.conversation)
-        await self._pass_on(position, [*messages[:-1], "".join([*messages[-1:], beside])])
+        await self._pass_on(resting_place(last), [*messages[:-1], "".join([*messages[-1:], beside])])
         self.heard_at = self.sent_at = time.monotonic()
         if last and last.is_active and self.ahead is None:
             await self._ask(last.pk)

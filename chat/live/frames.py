@@ -58,10 +58,10 @@ def lacking(conversation: Conversation, after: int) -> tuple[Turn | None, list[i
     return last, list(conversation.turns.filter(pk__gt=after).values_list("pk", flat=True))
 
 
-def messages_of(turn_id: int) -> list[str]:
-    """The socket messages that put a turn on the page as its rows tell it; none for one that was deleted."""
+def drawn(turn_id: int) -> tuple[Turn | None, list[str]]:
+    """A turn as its rows tell it, and the socket messages that put it on the page; none if it was deleted."""
     turn = Turn.with_rows().filter(pk=turn_id).first()
-    return turn_messages(turn) if turn else []
+    return turn, turn_messages(turn) if turn else []
 
 
 def status_of(conversation: Conversation) -> str:

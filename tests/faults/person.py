@@ -43,6 +43,10 @@ class Person:
         """Where the answer to a form leads; raises one of AWAY when the site is away."""
         return self._wait(self._post(address, fields))
 
+    def act(self, address: str, **fields: str) -> str:
+        """What the page's script is answered, which asks for a text alone; raises as `post` does."""
+        return self._wait(self._act(address, fields))
+
     def begin(self, address: str, text: str, client_id: uuid.UUID) -> uuid.UUID | None:
         """The conversation that `text` begins; None if the site went away before it said so."""
         try:
@@ -77,9 +81,18 @@ class Person:
         async with self.session.get(address) as answer:
             return answer.status, await answer.text()
 
-    async def _post(self, address: str, fields: dict[str, str]) -> str:
+    async def _act(self, address: str, fields: dict[str, str]) -> str:
+        headers = self._token(address) | {"HX-Request": "true"}
+        async with self.session.post(address, data=fields, headers=headers) as answer:
+            assert answer.status in (200, 204), f"{address}: {answer.status}"
+            return await answer.text()
+
+    def _token(self, address: str) -> dict[str, str]:
         jar = self.session.cookie_jar.filter_cookies(URL(address))
-        headers = {"X-CSRFToken": jar["csrftoken"].value}
+        return {"X-CSRFToken": jar["csrftoken"].value}
+
+    async def _post(self, address: str, fields: dict[str, str]) -> str:
+        headers = self._token(address)
         posting = self.session.post(address, data=fields, headers=headers, allow_redirects=False)
         async with posting as answer:
             assert answer.status == 302, f"{address}: {answer.status}\n{(await answer.text())[:2000]}"

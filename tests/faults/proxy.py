@@ -8,6 +8,7 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
+from typing import Self
 
 PIECE = 65536
 RESET = struct.pack("ii", 1, 0)  # a close that lingers for no time is a reset
@@ -64,7 +65,7 @@ class Proxy:
         for near, _far in list(self.pairs):
             _shut(near, socket.SHUT_WR)
 
-    def __enter__(self) -> Proxy:
+    def __enter__(self) -> Self:
         threading.Thread(target=self._accept, daemon=True).start()
         return self
 
