@@ -13,6 +13,11 @@ def is_answered(turn: Turn) -> bool:
     return bool(last) and not last[0].tool_calls.all()
 
 
+def latest_step(turn: Turn) -> Step | None:
+    """The step whose results the next request ends with; None ahead of the first."""
+    return next(reversed(_finished_steps(turn)), None)
+
+
 def spent_by(turn: Turn) -> Spent:
     """What the turn has used of its limits so far; nothing for a new one."""
     steps = _finished_steps(turn)

@@ -21,7 +21,7 @@ from chat.live.agents import agent_for
 from chat.live.announcing import announce
 from chat.live.changes import Change, TurnChanged
 from chat.live.recorder import SAVE_EVERY, Recorder
-from chat.live.resumption import is_answered, spent_by
+from chat.live.resumption import is_answered, latest_step, spent_by
 from chat.live.transcript import todos_of, transcript
 from chat.models import LeaseLost, Turn
 from chat.models.turn import LEASE
@@ -82,6 +82,7 @@ class RunningTurn(Generic[D]):
         if await database_sync_to_async(is_answered)(self.turn):
             await self._write_down(self.recorder.end, Turn.Status.COMPLETED)
             return
+        await self._read_what_is_held()
         agent = await agent_for(self.turn)
         messages = await database_sync_to_async(transcript)(self.turn)
         todos = await database_sync_to_async(todos_of)(self.turn)
@@ -94,6 +95,14 @@ class RunningTurn(Generic[D]):
         finally:
             saving.cancel()
         await self._finish()
+
+    async def _read_what_is_held(self) -> None:
+        """What a turn goes on with follows results: a safe point like any other."""
+        step = await database_sync_to_async(latest_step)(self.turn)
+        if step:
+            self.recorder.step = step
+            if await self._inbox():
+                await self.screen.show([TurnChanged()])
 
     async def _save_texts(self) -> None:
         """Save streamed text also where the model falls silent in the middle of it."""

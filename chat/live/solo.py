@@ -23,6 +23,7 @@ class SoloTurn:
     def __init__(self, running: RunningTurn[Any]) -> None:
         self.running = running
         self.turn = running.turn
+        self._cancelled = False
 
     async def run(self) -> None:
         """Work until the turn has ended, one way or another."""
@@ -34,12 +35,23 @@ class SoloTurn:
             keeping.cancel()
 
     def stop(self, status: Turn.Status = Turn.Status.STOPPED) -> None:
-        """End the turn at once: stopped by the person, or interrupted because this process must go."""
+        """End the turn at once: stopped by the person, or interrupted because this process must go.
+
+        The first wish holds.
+        """
+        if self._cancelled:
+            return
         self.running.cancelled_as = status
         if status is Turn.Status.INTERRUPTED:
             sentence = _("The terminal was closed while the agent was working. What it did is kept.")
             self.running.farewell = sentence
-        self.task.cancel()
+        self._cancel()
+
+    def _cancel(self) -> None:
+        """Cancel the task, once: again would tear it out of telling how the turn ended."""
+        if not self._cancelled:
+            self._cancelled = True
+            self.task.cancel()
 
     async def _keep(self) -> None:
         while True:
@@ -50,7 +62,7 @@ class SoloTurn:
                     return
             except LeaseLost:
                 if self.turn.is_active:  # else it ended just now, here
-                    self.task.cancel()
+                    self._cancel()
                 return
             except DatabaseError as error:  # one that is away may come back before the lease is over
                 log.warning("the lease could not be renewed: %s", error)

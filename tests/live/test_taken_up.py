@@ -89,6 +89,28 @@ async def test_a_call_whose_turn_failed_in_its_middle_is_unknown(site: Site) -> 
     assert call.status == "unknown"
 
 
+async def test_what_is_held_is_read_ahead_of_the_first_request(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    """The turn goes on after results, which is where held messages are read; not a step later."""
+    model_server.script(Reply(text="I go on."))
+    conversation = await site.conversation()
+    left = await left_behind(conversation)
+    step = await left.steps.acreate(number=1, ended_at="2026-01-01T00:00Z")
+    await left.tool_calls.acreate(
+        step=step, index=0, wire_id="c0", name="read_file", status="succeeded", output="text"
+    )
+    await conversation.follow_ups.acreate(client_id=uuid.uuid4(), text="And this")
+    turn = await ended(site, conversation)
+    assert [message["content"] for message in model_server.requests[0]["messages"][-2:]] == [
+        "text",
+        "And this",
+    ]
+    assert await conversation.turns.acount() == 1
+    page = article(await site.page(conversation), turn)
+    assert page.index("read_file") < page.index("And this") < page.index("I go on.")
+
+
 async def test_only_the_end_was_missing(site: Site, model_server: ScriptedModel) -> None:
     conversation = await site.conversation()
     left = await left_behind(conversation)
