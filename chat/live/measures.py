@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 from django.db.utils import InterfaceError, OperationalError
 from prometheus_client import Counter, Gauge, Histogram
@@ -61,6 +63,21 @@ class Stopwatch:
 def count_database_errors() -> None:
     """From now on count what fails on any connection of this process."""
     connection_created.connect(_watch, dispatch_uid="measures")
+    # Django tells nobody of a connection that was not made.
+    connect = BaseDatabaseWrapper.ensure_connection
+    if connect.__module__ != __name__:
+        BaseDatabaseWrapper.ensure_connection = _counted(connect)  # type: ignore[method-assign]
+
+
+def _counted(connect: Callable[[BaseDatabaseWrapper], None]) -> Callable[[BaseDatabaseWrapper], None]:
+    def ensure_connection(connection: BaseDatabaseWrapper) -> None:
+        try:
+            connect(connection)
+        except (OperationalError, InterfaceError):
+            database_errors.inc()
+            raise
+
+    return ensure_connection
 
 
 def _watch(connection: Any, **_signal: Any) -> None:

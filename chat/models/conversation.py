@@ -156,15 +156,15 @@ class Conversation(models.Model):
     def stop(self, *, then_send: bool) -> tuple[Turn | None, str]:
         """Ask the active turn to stop: which that was, and the text of the held messages that this took back.
 
-        With `then_send` none are taken back: they start the next turn as soon as this one has ended.
+        With `then_send` none are taken back: they start the next turn as soon as this one has ended. What a
+        turn that ended just before has left held is for the caller to send.
         """
         with transaction.atomic():
             # The turn before its follow-ups, in the order in which a worker that delivers them locks both.
             turn = self.turns.select_for_update(no_key=True).filter(status__in=Turn.ACTIVE).first()
-            if turn is None:
-                return None, ""
             back = [] if then_send else FollowUp.take_back_all(self.pk)
-            turn.request_stop()
+            if turn:
+                turn.request_stop()
         return turn, joined(each.text for each in back)
 
     def lock(self) -> None:

@@ -135,9 +135,13 @@ class Turn(models.Model):
 
     def _pass_on(self, status: Status) -> Turn | None:
         """Let held messages start the next turn; after one that came to nothing the person decides."""
-        if status not in (self.Status.COMPLETED, self.Status.STOPPED):
-            return None
-        return self.conversation.send_held()
+        if status in (self.Status.COMPLETED, self.Status.STOPPED) or self._was_to_stop():
+            return self.conversation.send_held()
+        return None
+
+    def _was_to_stop(self) -> bool:
+        """Whether the person had asked for its end, and thereby decided what becomes of what is held."""
+        return Turn.objects.filter(pk=self.pk, stop_requested_at__isnull=False).exists()
 
     def request_stop(self) -> bool:
         """Ask for the turn to stop, whoever works on it. True if it was only queued and is stopped now."""

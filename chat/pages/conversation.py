@@ -46,10 +46,15 @@ def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Stop what runs, from whichever tab; `then=send` sends what is held, else the composer gets it back."""
     conversation = own_conversation(request, conversation_id)
-    turn, text = conversation.stop(then_send=request.POST.get("then") == "send")
+    then_send = request.POST.get("then") == "send"
+    turn, text = conversation.stop(then_send=then_send)
     if turn:
         async_to_sync(ring_stop)(turn.pk)
         _announce_stopped(turn)
+    elif then_send and (following := conversation.send_held()):
+        announce_sync(following)
+    elif text:
+        async_to_sync(announce_follow_ups)(conversation.pk)
     return give_back(request, conversation, text)
 
 

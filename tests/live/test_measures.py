@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+from django.db import DatabaseError, OperationalError, connections
 from prometheus_client import REGISTRY
 
 from chat.demo.reply import Reply
@@ -27,6 +31,22 @@ async def test_a_turn_is_measured(site: Site, model_server: ScriptedModel) -> No
     assert read("frames_total") > frames
     await tab.socket.disconnect()
     await until(lambda: _is(sockets))
+
+
+def test_what_the_database_fails_at_is_counted_once(transactional_db: Any) -> None:
+    connection = connections["default"].copy("broken")
+    connection.settings_dict = {**connection.settings_dict, "NAME": "/nowhere/at/all.sqlite3"}
+    if connection.vendor != "sqlite":
+        connection.settings_dict |= {"HOST": "127.0.0.1", "PORT": "1", "OPTIONS": {}}
+    before = read("database_errors_total")
+    with pytest.raises(OperationalError):
+        connection.cursor()
+    assert read("database_errors_total") == before + 1, "a connection that was not made"
+    with connections["default"].cursor() as cursor, pytest.raises(DatabaseError):
+        cursor.execute("SELECT * FROM nothing")
+    assert read("database_errors_total") - before in (1, 2), (
+        "SQLite calls it operational, PostgreSQL does not"
+    )
 
 
 async def _is(sockets: float) -> bool:

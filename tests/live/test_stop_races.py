@@ -1,0 +1,52 @@
+"""Stop, as the turn ends by itself: what the person chose for held messages is what happens."""
+
+from __future__ import annotations
+
+import uuid
+
+from asgiref.sync import sync_to_async
+
+from chat.demo.reply import Reply
+from chat.models import Conversation, Turn
+from tests.live.site import Site, until
+from tests.live.test_follow_ups import ask
+from tests.model_server import ScriptedModel
+
+
+@sync_to_async
+def working(conversation: Conversation) -> Turn:
+    """A turn that a worker has, with a message held."""
+    conversation.send("do it", uuid.uuid4())
+    turn = Turn.claim("a worker")
+    conversation.send("rather this", uuid.uuid4())
+    assert turn
+    return turn
+
+
+async def test_stop_and_send_after_the_turn_failed(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(Reply(text="Instead."))
+    conversation = await site.conversation()
+    turn = await working(conversation)
+    await sync_to_async(turn.end)(Turn.Status.FAILED, "It failed.")
+    assert await ask(site, conversation, "stop", then="send") == (204, "")
+    tab = await site.open(conversation)
+    await until(lambda: conversation.turns.filter(status="completed").aexists())
+    assert await ask(site, conversation, "stop", then="send") == (204, ""), "nothing is left to stop or send"
+    await tab.until_idle()
+    assert await conversation.turns.acount() == 2
+
+
+async def test_stop_and_send_as_the_turn_fails(site: Site) -> None:
+    conversation = await site.conversation()
+    turn = await working(conversation)
+    assert await ask(site, conversation, "stop", then="send") == (204, "")
+    await sync_to_async(turn.end)(Turn.Status.FAILED, "It failed.")
+    assert [each.status async for each in conversation.turns.all()] == ["failed", "queued"]
+
+
+async def test_stop_and_take_back_after_the_turn_failed(site: Site) -> None:
+    conversation = await site.conversation()
+    turn = await working(conversation)
+    await sync_to_async(turn.end)(Turn.Status.FAILED, "It failed.")
+    assert await ask(site, conversation, "stop") == (200, "rather this")
+    assert await conversation.turns.acount() == 1
