@@ -17,6 +17,7 @@ from servestatic import ServeStaticASGI  # noqa: E402
 
 from agentsite.embedded import EmbeddedWorker  # noqa: E402
 from chat.live.chat_consumer import ChatConsumer  # noqa: E402
+from chat.live.crowd import Crowd  # noqa: E402
 from chat.live.origin import SameOrigin  # noqa: E402
 
 sockets = URLRouter([path("ws/conversations/<uuid:conversation_id>/", ChatConsumer.as_asgi())])
@@ -25,7 +26,7 @@ router = ProtocolTypeRouter(
         "http": ServeStaticASGI(
             pages, root=settings.STATIC_ROOT, prefix=settings.STATIC_URL, allow_all_origins=False
         ),
-        "websocket": SameOrigin(AuthMiddlewareStack(sockets)),
+        "websocket": SameOrigin(AuthMiddlewareStack(Crowd(sockets))),
     }
 )
 application = EmbeddedWorker(router)
