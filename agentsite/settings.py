@@ -116,7 +116,7 @@ if WORKER == "none" and not REDIS_URL:
     raise ImproperlyConfigured("WORKER must be embedded where REDIS_URL is unset: no other worker is heard.")
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": (
-        {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+        {"BACKEND": "chat.live.redis_layer.RedisLayer", "CONFIG": {"hosts": [REDIS_URL]}}
         if REDIS_URL
         else {"BACKEND": "chat.live.memory_layer.MemoryLayer"}
     )

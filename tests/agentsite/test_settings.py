@@ -136,7 +136,7 @@ def test_a_postgresql_on_a_unix_socket() -> None:
 
 def test_redis_carries_the_frames() -> None:
     layer = settings(REDIS_URL="redis://cache:6379/1")["CHANNEL_LAYERS"]["default"]
-    assert layer["BACKEND"] == "channels_redis.pubsub.RedisPubSubChannelLayer"
+    assert layer["BACKEND"] == "chat.live.redis_layer.RedisLayer"
     assert layer["CONFIG"] == {"hosts": ["redis://cache:6379/1"]}
 
 
