@@ -66,7 +66,7 @@ def count_database_errors() -> None:
     # Django tells nobody of a connection that was not made.
     connect = BaseDatabaseWrapper.ensure_connection
     if connect.__module__ != __name__:
-        BaseDatabaseWrapper.ensure_connection = _counted(connect)  # type: ignore[method-assign]
+        BaseDatabaseWrapper.ensure_connection = _counted(connect)  # type: ignore[method-assign, assignment]
 
 
 def _counted(connect: Callable[[BaseDatabaseWrapper], None]) -> Callable[[BaseDatabaseWrapper], None]:
