@@ -138,9 +138,11 @@ class Tab:
 
     def shown(self, turn_id: int) -> str:
         """The turn as it was last drawn whole; empty if it never was."""
-        target = f'hx-target="#turn-{turn_id}" hx-swap="outerMorph"'
-        drawn = [frame for frame in list(self.received) if target in frame]
-        return PARTIAL.findall(drawn[-1])[-1][2].strip() if drawn else ""
+        place = (f"#turn-{turn_id}", "outerMorph")
+        target = 'hx-target="{}" hx-swap="{}"'.format(*place)
+        frame = next((frame for frame in reversed(self.received) if target in frame), "")
+        drawn = [content for *where, content in PARTIAL.findall(frame) if tuple(where) == place]
+        return drawn[-1].strip() if drawn else ""
 
     def _told(self) -> list[str]:
         return [frame for frame in list(self.received) if frame.startswith("{")]
