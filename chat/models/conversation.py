@@ -153,16 +153,16 @@ class Conversation(models.Model):
                 return None
             return self._queue(joined(each.text for each in held), held[0].turn_client_id, held)
 
-    def stop(self, *, then_send: bool) -> tuple[Turn | None, str]:
+    def stop(self, *, then_send: bool, by: uuid.UUID | None = None) -> tuple[Turn | None, str]:
         """Ask the active turn to stop: which that was, and the text of the held messages that this took back.
 
         With `then_send` none are taken back: they start the next turn as soon as this one has ended. What a
-        turn that ended just before has left held is for the caller to send.
+        turn that ended just before has left held is for the caller to send. `by` is the request that asks.
         """
         with transaction.atomic():
             # The turn before its follow-ups, in the order in which a worker that delivers them locks both.
             turn = self.turns.select_for_update(no_key=True).filter(status__in=Turn.ACTIVE).first()
-            back = [] if then_send else FollowUp.take_back_all(self.pk)
+            back = [] if then_send else FollowUp.take_back_all(self.pk, by)
             if turn:
                 turn.request_stop()
         return turn, joined(each.text for each in back)

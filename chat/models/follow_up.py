@@ -16,6 +16,7 @@ class FollowUp(models.Model):
     """A message that is held until it joins the turn that works, or starts the next one.
 
     `turn` is the one that it joined or started. It leaves the held state once: delivered or taken back.
+    `taken_by` is the request that took it back, which may ask again for what it was given.
     """
 
     class Status(models.TextChoices):
@@ -28,6 +29,7 @@ class FollowUp(models.Model):
     client_id = models.UUIDField(unique=True)
     text = models.TextField()
     status = models.CharField(max_length=10, choices=Status, default=Status.HELD)
+    taken_by = models.UUIDField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -91,16 +93,23 @@ class FollowUp(models.Model):
         rows.update(status=cls.Status.DELIVERED, turn=turn)
 
     @classmethod
-    def take_back_all(cls, conversation_id: uuid.UUID) -> list[FollowUp]:
-        """Take back what is held, within the caller's transaction, and say what that was."""
+    def take_back_all(cls, conversation_id: uuid.UUID, by: uuid.UUID | None = None) -> list[FollowUp]:
+        """Take back what is held, for the request `by`, within the caller's transaction; says what it was."""
         held = cls.claim(conversation_id)
-        cls.objects.filter(pk__in=[each.pk for each in held]).update(status=cls.Status.TAKEN_BACK)
+        rows = cls.objects.filter(pk__in=[each.pk for each in held])
+        rows.update(status=cls.Status.TAKEN_BACK, taken_by=by)
         return held
 
-    def take_back(self) -> bool:
+    @classmethod
+    def text_taken_by(cls, conversation_id: uuid.UUID, by: uuid.UUID) -> str:
+        """What the request was given, however often it is asked for: the first answer may have been lost."""
+        taken = cls.objects.filter(conversation=conversation_id, taken_by=by)
+        return joined(taken.values_list("text", flat=True))
+
+    def take_back(self, by: uuid.UUID | None = None) -> bool:
         """Take it back, unless it was delivered; True also when it was taken back before."""
         held = FollowUp.objects.filter(pk=self.pk, status=self.Status.HELD)
-        held.update(status=self.Status.TAKEN_BACK)
+        held.update(status=self.Status.TAKEN_BACK, taken_by=by)
         self.refresh_from_db(fields=["status"])
         return self.status == self.Status.TAKEN_BACK
 

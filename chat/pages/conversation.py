@@ -47,7 +47,7 @@ def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Stop what runs, from whichever tab; `then=send` sends what is held, else the composer gets it back."""
     conversation = own_conversation(request, conversation_id)
     then_send = request.POST.get("then") == "send"
-    turn, text = conversation.stop(then_send=then_send)
+    turn, text = conversation.stop(then_send=then_send, by=act_of(request))
     if turn:
         async_to_sync(ring_stop)(turn.pk)
         _announce_stopped(turn)
@@ -109,6 +109,14 @@ def _announce_stopped(turn: Turn) -> None:
         announce_sync(turn)
         for following in turn.followed_by.filter(status=Turn.Status.QUEUED):
             announce_sync(following)
+
+
+def act_of(request: SignedInRequest) -> uuid.UUID | None:
+    """The name that the page's script gave its request, to ask once more for an answer that is lost."""
+    try:
+        return uuid.UUID(request.POST["act"])
+    except (KeyError, ValueError):
+        return None
 
 
 def give_back(request: SignedInRequest, conversation: Conversation, text: str = "") -> HttpResponse:

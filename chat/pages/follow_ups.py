@@ -7,10 +7,11 @@ import uuid
 from asgiref.sync import async_to_sync
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from chat.live.announcing import announce_follow_ups, announce_sync
-from chat.pages.conversation import give_back, own_conversation
+from chat.models import FollowUp
+from chat.pages.conversation import act_of, give_back, own_conversation
 from chat.pages.signed_in import SignedInRequest
 
 
@@ -20,9 +21,17 @@ def take_back(request: SignedInRequest, conversation_id: uuid.UUID, follow_up_id
     conversation = own_conversation(request, conversation_id)
     follow_up = get_object_or_404(conversation.follow_ups, pk=follow_up_id)
     # Asked twice, it is given twice: the first answer may have been lost, and the text with it.
-    text = follow_up.text if follow_up.take_back() else ""
+    text = follow_up.text if follow_up.take_back(act_of(request)) else ""
     async_to_sync(announce_follow_ups)(conversation.pk)
     return give_back(request, conversation, text)
+
+
+@require_safe
+def taken_back(request: SignedInRequest, conversation_id: uuid.UUID, act: uuid.UUID) -> HttpResponse:
+    """What the request `act` took back, for a page that never got the answer."""
+    conversation = own_conversation(request, conversation_id)
+    text = FollowUp.text_taken_by(conversation.pk, act)
+    return HttpResponse(text, content_type="text/plain", status=200 if text else 204)
 
 
 @require_POST

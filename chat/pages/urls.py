@@ -15,6 +15,11 @@ urlpatterns = [
         follow_ups.take_back,
         name="take_back_follow_up",
     ),
+    path(
+        "conversations/<uuid:conversation_id>/follow-ups/taken-back/<uuid:act>/",
+        follow_ups.taken_back,
+        name="taken_back",
+    ),
     path("conversations/<uuid:conversation_id>/follow-ups/send/", follow_ups.send, name="send_follow_ups"),
     path("conversations/<uuid:conversation_id>/turns/<int:turn_id>/retry/", conversation.retry, name="retry"),
     path("conversations/<uuid:conversation_id>/rename/", conversation.rename, name="rename"),

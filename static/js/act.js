@@ -7,10 +7,55 @@
     place.focus();
   };
 
-  const act = async (address, body) => {
-    const answer = await fetch(address, { method: "POST", body, headers: { "HX-Request": "true" } });
+  // The text that an answer brings is nowhere else any more. So the request has a name, which is kept in the
+  // browser until the answer is here; where it is lost, the page asks for the text by that name.
+  const SURE = 3000; // milliseconds after which an answer that has not come is taken for lost
+  const prefix = `act ${location.pathname} `;
+  const keep = (name) => {
+    try {
+      localStorage.setItem(prefix + name, Date.now());
+    } catch {} // a browser that keeps nothing acts all the same
+  };
+  const kept = () => {
+    try {
+      return Object.keys(localStorage).filter((key) => key.startsWith(prefix));
+    } catch {
+      return [];
+    }
+  };
+
+  const read = async (answer) => {
     // Anything else is a page: of the login, or of an error.
     return answer.headers.get("Content-Type")?.startsWith("text/plain") ? answer.text() : "";
+  };
+
+  const act = async (address, body) => {
+    const name = uuid();
+    body.append("act", name);
+    keep(name);
+    const answer = await fetch(address, { method: "POST", body, headers: { "HX-Request": "true" } });
+    const text = await read(answer);
+    if (text) giveBack(text);
+    if (answer.ok) localStorage.removeItem(prefix + name);
+  };
+
+  let again;
+  const askAgain = () => {
+    clearTimeout(again);
+    if (kept().length) again = setTimeout(() => collect().catch(askAgain), SURE);
+  };
+  const collect = async () => {
+    for (const key of kept()) {
+      if (Math.abs(Date.now() - localStorage.getItem(key)) < SURE) {
+        askAgain(); // it may be on its way
+        continue;
+      }
+      const answer = await fetch(`${location.pathname}follow-ups/taken-back/${key.slice(prefix.length)}/`);
+      const text = await read(answer);
+      if (localStorage.getItem(key) === null) continue;
+      if (text) giveBack(text);
+      if (answer.ok || answer.status === 404) localStorage.removeItem(key);
+    }
   };
 
   document.addEventListener("submit", async (event) => {
@@ -20,10 +65,13 @@
     const body = new FormData(event.target, button);
     button.disabled = true; // or a second click would bring a text twice
     try {
-      const text = await act(button.formAction, body);
-      if (text) giveBack(text);
+      await act(button.formAction, body);
+    } catch {
+      askAgain();
     } finally {
       button.disabled = false;
     }
   });
+  addEventListener("DOMContentLoaded", askAgain);
+  document.addEventListener("htmx:ws:after:connection", askAgain);
 }

@@ -9,15 +9,6 @@
     place.hidden = !text;
   };
 
-  // crypto.randomUUID exists only on https and localhost, and the site may be served to a home network.
-  const uuid = () => {
-    const bytes = crypto.getRandomValues(new Uint8Array(16));
-    bytes[6] = (bytes[6] & 15) | 64;
-    bytes[8] = (bytes[8] & 63) | 128;
-    const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-    return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
-  };
-
   document.addEventListener("keydown", (event) => {
     const text = event.target;
     if (text.id !== "composer-text" || event.key !== "Enter" || event.shiftKey) return;
@@ -54,10 +45,27 @@
     client_id.value = uuid();
   };
 
+  const onItsWay = () => {
+    const text = field();
+    return text.value && text.value === text.dataset.sent;
+  };
+
+  // An answer that is lost on a socket that lives is had by sending again: twice is harmless.
+  let waiting;
+  const expectAnswer = (within) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      if (!onItsWay()) return;
+      if (document.getElementById("connection").dataset.state === "live") composer().requestSubmit();
+      expectAnswer(2 * within);
+    }, within);
+  };
+
   const send = () => {
     const text = field();
     if (text.value.trim()) text.dataset.sent = text.value;
     keep();
+    if (composer().hasAttribute("hx-ws:send")) expectAnswer(1500);
   };
 
   addEventListener("DOMContentLoaded", () => {
@@ -112,8 +120,7 @@
 
   // Nobody knows whether what was on its way as the last connection ended was accepted; twice is harmless.
   document.addEventListener("htmx:ws:after:connection", () => {
-    const text = field();
-    if (text.value && text.value === text.dataset.sent) composer().requestSubmit();
+    if (onItsWay()) composer().requestSubmit();
   });
 
   // A socket that will not come back: the form works without it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, WebSocketRoute, expect
 
 from chat.demo.reply import Reply
 from tests.browser.line import Line
@@ -149,3 +149,49 @@ def test_what_was_sent_as_the_line_broke_arrives_once(scripted: Site, visitors: 
     expect(elsewhere.locator("#composer-text")).to_have_value("")
     at_rest(elsewhere)
     expect(turns(elsewhere)).to_have_count(2)
+
+
+def test_what_stop_took_back_outlives_a_lost_answer(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected += ["net::ERR"]
+    page, _go = at_work(scripted, visitors)
+    hold(page, "One")
+    hold(page, "Two")
+
+    def lose(route: Route) -> None:
+        route.fetch()
+        route.abort()
+
+    page.route("**/stop/", lose)
+    page.locator("#stop").click()
+    at_rest(page)
+    expect(page.locator("#composer-text")).to_have_value("One\n\nTwo")
+    page.reload()
+    at_rest(page)
+    expect(page.locator("#composer-text")).to_have_value("One\n\nTwo")
+
+
+def test_what_is_accepted_in_a_lost_answer_is_sent_once(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Yes?"), Reply(text="Once."))
+    page = visitors.enter(scripted)
+    lost: list[str] = []
+
+    def lose(route: WebSocketRoute) -> None:
+        server = route.connect_to_server()
+
+        def pass_on(message: str | bytes) -> None:
+            if '"accepted"' in str(message) and not lost:
+                lost.append(str(message))
+            else:
+                route.send(message)
+
+        server.on_message(pass_on)
+
+    page.route_web_socket("**/ws/**", lose)
+    begin(page, "hello")
+    at_rest(page)
+    page.fill("#composer-text", "only once")
+    page.press("#composer-text", "Enter")
+    expect(last_turn(page, "completed")).to_contain_text("Once.")
+    expect(page.locator("#composer-text")).to_have_value("")
+    assert lost
+    expect(turns(page)).to_have_count(2)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import uuid
 
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.test import Client
 
 from chat.demo.reply import Reply
 from chat.models import Conversation, Turn
@@ -50,3 +52,22 @@ async def test_stop_and_take_back_after_the_turn_failed(site: Site) -> None:
     await sync_to_async(turn.end)(Turn.Status.FAILED, "It failed.")
     assert await ask(site, conversation, "stop") == (200, "rather this")
     assert await conversation.turns.acount() == 1
+
+
+async def test_what_a_request_took_back_it_may_ask_for_again(site: Site, stranger: User) -> None:
+    """The answer to Stop is lost on its way; the page asks for the text by the name of its request."""
+    conversation = await site.conversation()
+    await working(conversation)
+    act, other = uuid.uuid4(), uuid.uuid4()
+    assert await ask(site, conversation, "stop", act=str(act)) == (200, "rather this")
+
+    def get(user: User, name: uuid.UUID) -> tuple[int, str]:
+        client = Client()
+        client.force_login(user)
+        answer = client.get(f"/conversations/{conversation.pk}/follow-ups/taken-back/{name}/")
+        return answer.status_code, answer.content.decode()
+
+    for _time in range(2):
+        assert await sync_to_async(get)(site.user, act) == (200, "rather this")
+    assert await sync_to_async(get)(site.user, other) == (204, "")
+    assert (await sync_to_async(get)(stranger, act))[0] == 404
