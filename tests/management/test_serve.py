@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.serving import ROOT
+from tests.serving import ROOT, Served
 
 
 def refused(data: Path, *words: str, **more: str) -> str:
@@ -45,3 +46,15 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         assert f"{place} is taken. Choose another" in refused(tmp_path / "data", "--bind", place)
+
+
+def test_a_start_lets_go_of_sessions_that_are_over(tmp_path: Path) -> None:
+    served = Served(tmp_path / "data")
+    served.start()
+    with sqlite3.connect(served.data / "db.sqlite3") as rows:
+        rows.execute("INSERT INTO django_session VALUES ('old', '', '2001-01-01'), ('new', '', '2999-01-01')")
+    served.stop()
+    served.start()
+    served.stop()
+    with sqlite3.connect(served.data / "db.sqlite3") as rows:
+        assert rows.execute("SELECT session_key FROM django_session").fetchall() == [("new",)]

@@ -23,6 +23,7 @@ class Command(BaseCommand):
         host, port = self._place(bind)
         self._make_folders()
         call_command("migrate", verbosity=0, interactive=False)
+        call_command("clearsessions")
         call_command("collectstatic", verbosity=0, interactive=False)
         token = SignInLink.issue(site_owner())
         # Loaded only now: the application looks for the collected files as it is made.
