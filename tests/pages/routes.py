@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ PARTS: dict[str, Any] = {
     "content_type_id": 1,
     "id": 1,
     "object_id": 1,
+    "act": uuid.UUID(int=7),
     "url": "nothing-here",
 }
 
