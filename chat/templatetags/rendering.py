@@ -7,7 +7,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from chat.live import fragments, markdown
-from chat.models import Message
+from chat.live.diff import Diff, diff_of
+from chat.models import Message, ToolCall
 
 register = template.Library()
 
@@ -26,3 +27,25 @@ def message_body(message: Message) -> SafeString:
     settled, tail = markdown.render_open(message.text)
     end = mark_safe(tail)  # noqa: S308
     return format_html('{}<div id="{}-tail">{}</div>', mark_safe(settled), message.dom_id, end)  # noqa: S308
+
+
+@register.simple_tag(name="diff_of")
+def changed_by(call: ToolCall) -> Diff | None:
+    """What a call changed in a file, `{% diff_of call as change %}`; None for a call that changed none."""
+    detail = call.detail
+    if call.status != ToolCall.Status.SUCCEEDED or not isinstance(detail.get("after"), str):
+        return None
+    before = b"\0" if detail.get("binary") else detail.get("before")
+    return diff_of(before, detail["after"], cut=bool(detail.get("cut")))
+
+
+@register.inclusion_tag("partials/_diff.html")
+def diff(change: Diff) -> dict[str, Diff]:
+    """The lines of a change: `{% diff change %}`."""
+    return {"diff": change}
+
+
+@register.inclusion_tag("partials/_diff_count.html")
+def diff_count(change: Diff) -> dict[str, Diff]:
+    """How many lines a change added and removed: `{% diff_count change %}`."""
+    return {"diff": change}

@@ -98,7 +98,13 @@ async def test_a_file_written_over(tools: Tools, workspace: Workspace) -> None:
     workspace.write("file", b"old\0\xff")
     result = await tools["write_file"].call({"path": "/workspace/file", "content": "new\n"})
     assert result.text == "Replaced /workspace/file (1 line, 4 bytes)."
-    assert result.detail == {"path": "file", "before": "old\ufffd", "after": "new\n", "cut": False}
+    assert result.detail == {
+        "path": "file",
+        "before": "",
+        "binary": True,
+        "after": "new\n",
+        "cut": False,
+    }
 
 
 async def test_the_record_of_a_large_change_is_cut(tools: Tools) -> None:
