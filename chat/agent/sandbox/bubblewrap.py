@@ -13,7 +13,7 @@ from chat.agent.sandbox.launch import bind, launcher
 from chat.agent.sandbox.limits import SandboxLimits
 from chat.agent.workspace import MOUNT
 
-_NAMESPACES = ["user", "pid", "net", "ipc", "uts", "cgroup-try"]
+NAMESPACES = ["user", "pid", "net", "ipc", "uts", "cgroup-try"]
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",  # noqa: S108 - the sandbox's own
@@ -43,7 +43,7 @@ _ETC = [
     "ssl/openssl.cnf",
     "timezone",
 ]
-_FILES = {
+FILES = {
     "/etc/passwd": "root:x:0:0::/:/bin/false\nuser:x:1000:1000::/tmp:/bin/bash\n",
     "/etc/group": "root:x:0:\nuser:x:1000:\n",
     "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
@@ -81,7 +81,7 @@ def invocation(command: str, workspace: int, seconds: float, limits: SandboxLimi
             os.lseek(made, 0, os.SEEK_SET)
             return made
 
-        files = {path: memory(text.encode()) for path, text in _FILES.items()}
+        files = {path: memory(text.encode()) for path, text in FILES.items()}
         bound = bind(workspace)
         status, filter_ = memory(), memory(seccomp.program())
         arguments = memory("\0".join(_arguments(files, bound, limits)).encode())
@@ -104,27 +104,27 @@ def invocation(command: str, workspace: int, seconds: float, limits: SandboxLimi
 
 def _arguments(files: dict[str, int], bound: list[str], limits: SandboxLimits) -> list[str]:
     """bubblewrap's arguments. Their order counts: it works through them as through a script."""
-    words = [f"--unshare-{name}" for name in _NAMESPACES]
+    words = [f"--unshare-{name}" for name in NAMESPACES]
     words += ["--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
     words += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
     for name, value in _ENVIRONMENT.items():
         words += ["--setenv", name, value]
-    words += _system()
+    words += system()
     for path, content in files.items():
         words += ["--file", str(content), path]
     words += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
-    words += [*_tmpfs("/dev/shm", limits.shared_memory), "--remount-ro", "/dev"]  # noqa: S108
-    words += _tmpfs("/tmp", limits.temporary)  # noqa: S108
+    words += [*tmpfs("/dev/shm", limits.shared_memory), "--remount-ro", "/dev"]  # noqa: S108
+    words += tmpfs("/tmp", limits.temporary)  # noqa: S108
     return [*words, *bound, MOUNT, "--remount-ro", "/", "--chdir", MOUNT]
 
 
-def _tmpfs(path: str, size: int) -> list[str]:
+def tmpfs(path: str, size: int) -> list[str]:
     """A folder in memory; without a size it could take half of the machine's."""
     return ["--perms", "1777", "--size", str(size), "--tmpfs", path]
 
 
 @functools.cache
-def _system() -> list[str]:
+def system() -> list[str]:
     """The parts of this machine that a command may read: an allow-list, so that nothing else is there."""
     words = ["--ro-bind", "/usr", "/usr"]
     for name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"):
