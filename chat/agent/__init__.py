@@ -6,6 +6,7 @@ async for event in agent.run([{"role": "user", "content": "..."}]):
 """
 
 from chat.agent.agent import Agent, Result
+from chat.agent.calls import Undecided
 from chat.agent.events import (
     End,
     Event,
@@ -55,6 +56,7 @@ __all__ = [
     "ToolCallStarted",
     "ToolError",
     "ToolResult",
+    "Undecided",
     "Usage",
     "build_system_prompt",
     "tool",

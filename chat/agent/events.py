@@ -151,12 +151,15 @@ class NotesRead:
     messages: tuple[Mapping[str, Any], ...]
 
 
-EndReason = Literal["completed", "limit", "failed"]
+EndReason = Literal["completed", "limit", "failed", "waiting"]
 
 
 @dataclass(frozen=True)
 class End:
-    """The turn is over. `sentence` says why, unless it simply completed; `text` is the last reply's text."""
+    """The turn is over. `sentence` says why, unless it simply completed; `text` is the last reply's text.
+
+    A `waiting` one stands still until a person has decided about `call`; `Agent.run` takes it up again.
+    """
 
     type: ClassVar[str] = "end"
     reason: EndReason
@@ -165,6 +168,7 @@ class End:
     todos: tuple[TodoItem, ...]
     usage: Usage
     steps: int
+    call: ToolCall | None = None
 
 
 Event = (
