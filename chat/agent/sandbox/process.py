@@ -62,7 +62,7 @@ class Process:
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-        first = _first_process(self._status)
+        first = first_process(self._status)
         if first:
             with suppress(ProcessLookupError):
                 os.kill(first, signal.SIGKILL)
@@ -126,7 +126,7 @@ def _start(call: Invocation) -> tuple[subprocess.Popen[bytes], int, int]:
     return process, go, reading
 
 
-def _first_process(status: int) -> int | None:
+def first_process(status: int) -> int | None:
     """Process 1 of the sandbox, by its number out here, once bubblewrap has told it and while it lives."""
     told = os.pread(status, 4096, 0).partition(b"\n")[0]
     if not told:
