@@ -1,0 +1,234 @@
+"""A lasting connection with a tool server, brought back when it breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from contextvars import Context
+from typing import Any
+
+from mcp import Client, MCPError, types
+from pydantic import ValidationError
+
+from chat.agent.limits import Retry
+from chat.agent.mcp.definition import Definition
+from chat.agent.mcp.fault import Fault, fault_of
+from chat.agent.mcp.listing import listed
+from chat.agent.mcp.result import capped, shown
+from chat.agent.mcp.server import Program, Server, ServerError
+
+CONNECT_SECONDS = 30.0
+LIST_EVERY = 300.0  # seconds; not every server says when its tools change
+LIST_PAUSE = 1.0  # seconds at least between two listings, however often a server says so
+LASTED = 60.0  # seconds that a connection must have held for the next break to count as the first
+_NO_ANSWER = "It gave no answer within {seconds:g} seconds. Whether it did its work is not known."
+
+
+class Connection:
+    """One server: connected to, listed, called, and reconnected to with growing pauses, until closed.
+
+    A single task of its own enters and leaves everything that the connection consists of, because anyio's
+    scopes must be left by the task that entered them. `on_news` is called whenever `fault` or `tools` may
+    have changed.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        on_news: Callable[[], None] = lambda: None,
+        retry: Retry | None = None,
+    ) -> None:
+        self.server = server
+        self.tools: Mapping[str, Definition] | None = None
+        """What the server offers by its last listing; None before the first."""
+        self.fault: Fault | None = None
+        """What is wrong with it at the moment."""
+        self._on_news = on_news
+        self._retry = retry or Retry(first_delay=1, max_delay=60)
+        self._client: Client | None = None
+        self._tried = asyncio.Event()
+        self._over, self._stir = asyncio.Event(), asyncio.Event()
+        self._closing = asyncio.Event()
+        self._lost: Fault | None = None
+        self._calls: set[asyncio.Task[types.CallToolResult]] = set()
+        # A context of its own: the connection outlives the turn that may have asked for it.
+        self._owner = asyncio.get_running_loop().create_task(self._own(), context=Context())
+
+    async def tried(self) -> None:
+        """Return once it is known whether the server can be reached."""
+        await self._tried.wait()
+
+    async def call(self, accepted: Definition, arguments: Mapping[str, Any]) -> str:
+        """Call a tool as it was accepted, and give its result as text.
+
+        Raises ServerError with a sentence when the server cannot be reached, does not answer in time, has
+        changed the tool, or says that the call failed. Cancelling lets go at once; the server is told.
+        """
+        seconds = self.server.seconds
+        began = time.monotonic()
+        client = await self._ready(seconds)
+        current = (self.tools or {}).get(accepted.name)
+        if current is None or current.fingerprint != accepted.fingerprint:
+            raise ServerError("This tool has changed at its server, and waits for the administrator.")
+        task = self._start_call(client, accepted.name, arguments)
+        try:
+            await asyncio.wait([task], timeout=began + seconds - time.monotonic())
+        finally:
+            task.cancel()  # of no effect where it is done; else it tells the server, in its own time
+        if not task.done():
+            self._mind_silence()
+            raise ServerError(_NO_ANSWER.format(seconds=seconds))
+        return self._text(task)
+
+    async def close(self) -> None:
+        """End the connection, the server's process with it, and every call."""
+        self._closing.set()
+        self._end(None)
+        for call in self._calls:
+            call.cancel()
+        await asyncio.wait([self._owner, *self._calls])
+
+    async def _ready(self, seconds: float) -> Client:
+        """The client, once the attempt that may be under way is over."""
+        try:
+            async with asyncio.timeout(seconds):
+                await self._tried.wait()
+        except TimeoutError:
+            raise ServerError(f"The server {self.server.name} is still starting; try again later.") from None
+        if self._client is None:
+            why = f" {self.fault.sentence}" if self.fault else ""
+            raise ServerError(f"The server {self.server.name} cannot be used at the moment.{why}")
+        return self._client
+
+    def _start_call(
+        self, client: Client, name: str, arguments: Mapping[str, Any]
+    ) -> asyncio.Task[types.CallToolResult]:
+        # Not `client.call_tool`: that runs the patterns of the server's own schemas over its results.
+        params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
+        asked = client.session.send_request(types.CallToolRequest(params=params), types.CallToolResult)
+        task = asyncio.get_running_loop().create_task(asked, context=Context())
+        self._calls.add(task)
+        task.add_done_callback(self._forget)
+        return task
+
+    def _forget(self, task: asyncio.Task[types.CallToolResult]) -> None:
+        self._calls.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at, or asyncio complains that nobody did
+
+    def _text(self, task: asyncio.Task[types.CallToolResult]) -> str:
+        try:
+            result = task.result()
+        except MCPError as error:
+            if error.code == types.CONNECTION_CLOSED or error.message == "Session terminated":
+                raise ServerError(self._broken_off(error)) from None
+            raise ServerError(capped(error.message)) from None
+        except (ValidationError, ValueError):
+            raise ServerError("It answered in a form that the protocol does not know.") from None
+        except asyncio.CancelledError:
+            raise ServerError(self._broken_off(None)) from None
+        if result.is_error:
+            raise ServerError(shown(result))
+        return shown(result)
+
+    def _broken_off(self, error: MCPError | None) -> str:
+        """The connection ended under a call: have it renewed, and say so."""
+        fault = self._lost or self.fault or Fault(error.message if error else "It was closed.")
+        self._end(fault)
+        return f"The connection broke off. {fault.sentence} Whether the call did its work is not known."
+
+    def _mind_silence(self) -> None:
+        """A server that let its only call wait is taken for hung, and started anew."""
+        if len(self._calls) <= 1:
+            self._end(Fault(f"It gave no answer within {self.server.seconds:g} seconds."))
+
+    def _end(self, why: Fault | None) -> None:
+        """Have the owner leave the connection."""
+        self._lost = self._lost or why
+        self._over.set()
+        self._stir.set()
+
+    async def _own(self) -> None:
+        """The owner task: connects, again and again, until the connection is closed."""
+        failures = 0
+        while not self._closing.is_set():
+            began = time.monotonic()
+            try:
+                await self._hold()
+            except Exception as error:  # whatever it is, the site goes on and says so
+                self._lost = self._lost or fault_of(error)
+            self._client = None
+            if self._closing.is_set():
+                break
+            self._tell(self._lost or Fault("The connection ended."))
+            failures = 1 if time.monotonic() - began > LASTED else failures + 1
+            self._tried.set()
+            await self._rest(self._retry.delay(min(failures, 16), None))
+        self._tried.set()
+
+    async def _rest(self, seconds: float) -> None:
+        self._over.clear()
+        self._stir.clear()
+        if not self._closing.is_set():
+            await _within(self._over, seconds)
+        self._over.clear()
+        self._lost = None
+
+    async def _hold(self) -> None:
+        """Connect, list, and stay until something ends the connection."""
+        async with AsyncExitStack() as held:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                client = await held.enter_async_context(self._made_client())
+                self.tools = await listed(client)
+            self._client = client
+            self._tell(None)
+            self._tried.set()
+            while not await _within(self._over, LIST_PAUSE):
+                await _within(self._stir, LIST_EVERY)
+                self._stir.clear()
+                if not self._over.is_set():
+                    await self._list_again(client)
+            self._client = None
+
+    def _made_client(self) -> Client:
+        return Client(
+            self._transport(),
+            message_handler=self._hear,
+            client_info=types.Implementation(name="agentsite", version="1"),
+            cache=None,
+            read_timeout_seconds=None,
+        )
+
+    def _transport(self) -> Any:
+        reached = self.server.reached
+        if isinstance(reached, Program):
+            from chat.agent.mcp.pipes import pipes
+
+            return pipes(reached, lambda process: self._end(Fault(process.over, process.said)))
+        from chat.agent.mcp.http import http
+
+        return http(reached, self.server.seconds)
+
+    async def _hear(self, message: object) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            self._stir.set()
+
+    async def _list_again(self, client: Client) -> None:
+        async with asyncio.timeout(CONNECT_SECONDS):
+            self.tools = await listed(client)
+        self._on_news()
+
+    def _tell(self, fault: Fault | None) -> None:
+        self.fault = fault
+        self._on_news()
+
+
+async def _within(event: asyncio.Event, seconds: float) -> bool:
+    """Whether the event happened in that time."""
+    try:
+        async with asyncio.timeout(seconds):
+            return await event.wait()
+    except TimeoutError:
+        return False
