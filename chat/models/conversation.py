@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models, transaction
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -41,13 +41,16 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         return self.filter(owner_id=user.pk) if user.pk else self.none()
 
     def listed(self, start: int, stop: int) -> list[Conversation]:
-        """Those from place `start` up to `stop`, each with its latest list as `plan`, in three queries."""
+        """Those from place `start` up to `stop`, with their latest lists as `plan`, in three queries."""
         latest = TodoRevision.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
-        keys = dict(self.values_list("pk", Subquery(latest.values("pk")[:1]))[start:stop])
+        waiting = Turn.objects.filter(conversation=OuterRef("pk"), status=Turn.Status.WAITING)
+        found = self.values_list("pk", Subquery(latest.values("pk")[:1]), Exists(waiting))[start:stop]
+        keys = {pk: (plan, waits) for pk, plan, waits in found}
         rows = self.in_bulk(list(keys))
-        plans = TodoRevision.objects.in_bulk([key for key in keys.values() if key])
+        plans = TodoRevision.objects.in_bulk([plan for plan, _waits in keys.values() if plan])
         for pk, row in rows.items():
-            row.plan = plans.get(keys[pk])
+            plan, row.waits = keys[pk]
+            row.plan = plans.get(plan)
         return [rows[pk] for pk in keys if pk in rows]  # one may be deleted meanwhile
 
 
@@ -73,6 +76,7 @@ class Conversation(models.Model):
 
     objects = ConversationQuerySet.as_manager()
     plan: TodoRevision | None = None  # its latest list, where somebody looked it up
+    waits = False  # for a decision of the person's, where somebody looked
 
     class Meta:
         verbose_name = _("conversation")
