@@ -3,6 +3,8 @@
 from chat.models.allowance import Allowance
 from chat.models.conversation import Conversation, MessageRefused
 from chat.models.follow_up import FollowUp
+from chat.models.mcp_server import McpServer
+from chat.models.mcp_tool import McpTool
 from chat.models.message import Message
 from chat.models.owner import site_owner
 from chat.models.profile import Profile, Rule
@@ -18,6 +20,8 @@ __all__ = [
     "DecisionRefused",
     "FollowUp",
     "LeaseLost",
+    "McpServer",
+    "McpTool",
     "Message",
     "MessageRefused",
     "Profile",

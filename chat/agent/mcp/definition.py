@@ -31,10 +31,13 @@ class Definition:
         return hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()
 
     @property
+    def storable(self) -> bool:
+        """Whether its name is one that can be kept: not empty, not endless, without halves of characters."""
+        return 0 < len(self.name) <= NAME_LIMIT and self.name == storable(self.name)
+
+    @property
     def problem(self) -> str:
-        """Why it cannot be offered at all; empty if it can."""
-        if not self.name or len(self.name) > NAME_LIMIT or self.name != storable(self.name):
-            return f"its name is empty, longer than {NAME_LIMIT} characters, or cannot be stored"
+        """Why it cannot be offered, as the end of a sentence; empty if it can."""
         try:
             repaired(self.schema)
         except UnfitError as reason:
