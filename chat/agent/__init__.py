@@ -20,6 +20,7 @@ from chat.agent.events import (
     TodoUpdate,
     ToolCall,
     ToolCallEnded,
+    ToolCallProgress,
     ToolCallStarted,
     Usage,
 )
@@ -53,6 +54,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolCallEnded",
+    "ToolCallProgress",
     "ToolCallStarted",
     "ToolError",
     "ToolResult",

@@ -121,6 +121,15 @@ class ToolCallStarted:
 
 
 @dataclass(frozen=True)
+class ToolCallProgress:
+    """What a tool at work has to show by now, whole: it takes the place of what was shown before."""
+
+    type: ClassVar[str] = "tool_call_progress"
+    call: ToolCall
+    text: str
+
+
+@dataclass(frozen=True)
 class TodoUpdate:
     """A `TodoWrite` was accepted: the list as it now stands."""
 
@@ -180,6 +189,7 @@ Event = (
     | Retrying
     | Reply
     | ToolCallStarted
+    | ToolCallProgress
     | TodoUpdate
     | ToolCallEnded
     | NotesRead

@@ -26,11 +26,13 @@ from chat.agent.events import (
     TodoUpdate,
     ToolCall,
     ToolCallEnded,
+    ToolCallProgress,
     ToolCallStarted,
     Usage,
 )
 from chat.agent.limits import Spent
 from chat.agent.model import Assembly, Delta, ModelError, ToolCallDelta
+from chat.agent.progress import Watched
 from chat.agent.prompts import phrase
 from chat.agent.todo import (
     TODO_WRITE,
@@ -200,7 +202,7 @@ class TurnRun:
         for call in self.reply.calls:
             if call.id in answered:
                 continue
-            began = time.monotonic()
+            began, shown = time.monotonic(), ""
             try:
                 if over:
                     raise over
@@ -209,10 +211,14 @@ class TurnRun:
                 if ended is None:
                     began = time.monotonic()
                     yield ToolCallStarted(call)
-                    ended = await self.budget.within_time(outcome(call, self.tools, self.language))
+                    async with Watched(outcome(call, self.tools, self.language)) as work:
+                        while (text := await self.budget.within_time(work.next_report())) is not None:
+                            yield ToolCallProgress(call, shown := text)
+                        ended = work.result()
             except LimitError as limit:
                 over = limit
-                ended = Outcome.failed(phrase(self.language, "call.not_run", reason=limit))
+                said = phrase(self.language, "call.not_run", reason=limit)
+                ended = Outcome.failed(f"{said}\n{shown}".rstrip("\n"))
             wrote = wrote or call.name == TODO_WRITE
             for event in self._answer(call, ended.after(time.monotonic() - began)):
                 yield event

@@ -39,6 +39,14 @@ def changed_by(call: ToolCall) -> Diff | None:
     return diff_of(before, detail["after"], cut=bool(detail.get("cut")))
 
 
+@register.filter
+def latest_line(call: ToolCall) -> str:
+    """The last line that a call has printed, while it still works."""
+    if call.status != ToolCall.Status.RUNNING:
+        return ""
+    return next((line for line in reversed(call.output.splitlines()) if line.strip()), "")[-200:]
+
+
 @register.inclusion_tag("partials/_diff.html")
 def diff(change: Diff) -> dict[str, Diff]:
     """The lines of a change: `{% diff change %}`."""

@@ -26,8 +26,6 @@ class SandboxLimits:
     output_tail: int = 24 * KIB
     output_total: int = 64 * MIB
     """A command that prints more is killed."""
-    live_output: int = 256 * KIB
-    """How much of the output is passed on while the command still runs."""
     temporary: int = 64 * MIB
     shared_memory: int = 16 * MIB
     workspace_bytes: int = 500 * MIB

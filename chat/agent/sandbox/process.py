@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -26,7 +27,13 @@ class Process:
     command behind. `finished` is done when the process is reaped and nobody holds its output open any more.
     """
 
-    def __init__(self, call: Invocation, output: Output, most_output: int) -> None:
+    def __init__(
+        self,
+        call: Invocation,
+        output: Output,
+        most_output: int,
+        on_output: Callable[[Output], None] | None = None,
+    ) -> None:
         self.flooded = False
         self.ready = False
         """Whether the command was started: bubblewrap did its part."""
@@ -34,6 +41,7 @@ class Process:
         """What was printed before that."""
         self._status = call.status
         self._output, self._most_output = output, most_output
+        self._on_output = on_output
         self._loop = asyncio.get_running_loop()
         self.finished: asyncio.Future[None] = self._loop.create_future()
         self._process, self._go, self._pipe = _start(call)
@@ -77,6 +85,8 @@ class Process:
             not self.flooded
         ):  # what still comes after the kill is read and dropped, or the pipe would never end
             self._output.feed(data)
+            if self._on_output:
+                self._on_output(self._output)
             if self._output.total > self._most_output:
                 self.flooded = True
                 self.kill()

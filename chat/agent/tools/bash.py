@@ -6,9 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from chat.agent.sandbox import Outcome, Sandbox, SandboxError
+from chat.agent.progress import report
+from chat.agent.sandbox import Outcome, Output, Sandbox, SandboxError
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 from chat.agent.workspace import Workspace, WorkspaceError
+
+_LIVE_HEAD, _LIVE_TAIL = 2 * 1024, 6 * 1024  # bytes
 
 
 def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
@@ -32,7 +35,7 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
         timed out or used too much.
         """
         try:
-            outcome = await sandbox.run(command, workspace, timeout)
+            outcome = await sandbox.run(command, workspace, timeout, _tell)
         except (SandboxError, WorkspaceError) as error:
             raise ToolError(f"Error: {error}") from error
         text = _shown(outcome)
@@ -41,6 +44,11 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
         return ToolResult(text, {"exit_code": outcome.exit_code, "seconds": round(outcome.seconds, 3)})
 
     return bash
+
+
+def _tell(output: Output) -> None:
+    """Show what was printed so far, less of it than in the end: it is sent again and again."""
+    report(lambda: output.text(_LIVE_HEAD, _LIVE_TAIL))
 
 
 def _shown(outcome: Outcome) -> str:

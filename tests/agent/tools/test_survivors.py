@@ -83,7 +83,7 @@ def test_after_stop_at_once_and_reaped(server: Server) -> None:
         running = asyncio.Event()
         command = _daemons(mark) + "echo running; sleep 60"
         work = asyncio.create_task(
-            Sandbox().run(command, server.workspace, on_output=lambda text: running.set())
+            Sandbox().run(command, server.workspace, on_output=lambda _output: running.set())
         )
         await running.wait()
         stopped = time.monotonic()
@@ -160,8 +160,9 @@ _SERVER = """
 import asyncio, sys
 from chat.agent.sandbox import Sandbox
 from chat.agent.workspace import Workspace
-command = sys.argv[2]
-asyncio.run(Sandbox().run(command, Workspace(sys.argv[1]), on_output=lambda text: print(text, flush=True)))
+def tell(output):
+    print(output.text(), flush=True)
+asyncio.run(Sandbox().run(sys.argv[2], Workspace(sys.argv[1]), on_output=tell))
 """
 
 
