@@ -46,6 +46,20 @@ WORKER = environment.choice("WORKER", ["embedded", "none"], "embedded")
 WORKSPACES = DATA_DIR / "workspaces"
 
 INSTALLED_APPS = [
+# Directories that a conversation may be opened on; and what one of its own may hold.
+WORKSPACE_ROOTS = environment.folders("WORKSPACE_ROOTS")
+if any(
+    DATA_DIR.resolve().is_relative_to(root)
+    or BASE_DIR.is_relative_to(root)
+    or root.is_relative_to(WORKSPACES.resolve())
+    for root in WORKSPACE_ROOTS
+):
+    raise ImproperlyConfigured(
+        "WORKSPACE_ROOTS must not hold the site itself or DATA_DIR, which has its keys."
+    )
+MAX_WORKSPACE_BYTES = environment.whole("MAX_WORKSPACE_BYTES", 500 * 2**20, 2**20, 2**50)
+MAX_WORKSPACE_FILES = environment.whole("MAX_WORKSPACE_FILES", 20_000, 10, 10**9)
+MAX_UPLOAD_BYTES = environment.whole("MAX_UPLOAD_BYTES", 25 * 2**20, 0, 2**31)
     "daphne",
     "chat",
     "channels",

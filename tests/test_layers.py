@@ -18,8 +18,9 @@ MAY_IMPORT = {
     "chat.agent": (),
     "chat.models": (),
     "chat.demo": (),
-    "chat.live": ("chat.models", "chat.agent"),
-    "chat.pages": ("chat.live", "chat.models", "chat.agent"),
+    "chat.files": ("chat.models", "chat.agent"),
+    "chat.live": ("chat.files", "chat.models", "chat.agent"),
+    "chat.pages": ("chat.live", "chat.files", "chat.models", "chat.agent"),
     "chat.terminal": ("chat.live", "chat.models", "chat.agent"),
     "chat.management": ("chat.terminal", "chat.live", "chat.models", "chat.agent", "chat.demo", "agentsite"),
 }

@@ -96,10 +96,11 @@ class Conversation(models.Model):
         profile: Profile | None,
         workspace: str = "",
     ) -> Conversation:
+        conversation_id: uuid.UUID | None = None,
         """A new conversation whose first message is `text`; the same `client_id` gives the same conversation.
 
-        It works on the directory `workspace`, or on one of its own. Raises MessageRefused for a text that
-        starts no turn.
+        It works on the directory `workspace`, or on one of its own; its id is the given one. Raises
+        MessageRefused for a text that starts no turn.
         """
         text = checked_message(text)
         with transaction.atomic():
@@ -109,7 +110,11 @@ class Conversation(models.Model):
             if known:
                 return known.conversation
             conversation = cls.objects.create(
-                owner=owner, profile=profile, title=title_of(text), workspace=workspace
+                pk=conversation_id or uuid.uuid4(),
+                owner=owner,
+                profile=profile,
+                title=title_of(text),
+                workspace=workspace,
             )
             conversation.start_turn(text, client_id)
         return conversation

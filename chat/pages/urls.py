@@ -2,7 +2,17 @@
 
 from django.urls import path
 
-from chat.pages import conversation, conversations, follow_ups, health, metrics, new_conversation, sign_in
+from chat.pages import (
+    approvals,
+    conversation,
+    conversations,
+    files,
+    follow_ups,
+    health,
+    metrics,
+    new_conversation,
+    sign_in,
+)
 
 urlpatterns = [
     path("", new_conversation.new_conversation, name="new_conversation"),
@@ -24,3 +34,9 @@ urlpatterns = [
     path("readyz", health.readyz, name="readyz"),
     path("metrics", metrics.metrics, name="metrics"),
 ]
+    path("conversations/<uuid:conversation_id>/files/", files.folder, name="files"),
+    path("conversations/<uuid:conversation_id>/files/file/", files.file, name="file"),
+    path("conversations/<uuid:conversation_id>/files/image/", files.image, name="file_image"),
+    path("conversations/<uuid:conversation_id>/files/download/", files.download, name="file_download"),
+    path("conversations/<uuid:conversation_id>/files/zip/", files.download_all, name="files_zip"),
+    path("conversations/<uuid:conversation_id>/files/upload/", files.upload, name="files_upload"),
