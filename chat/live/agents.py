@@ -50,19 +50,22 @@ class Shell:
 
 
 async def agent_for(turn: Turn) -> Agent:
-    """The agent of the turn's conversation, with its tools on its workspace."""
+    """The agent of the turn's conversation, with its tools on its workspace and those of MCP servers."""
     await Shell.find_out()
-    agent: Agent = await database_sync_to_async(_agent_for)(turn.conversation)
+    conversation = turn.conversation
+    profile = await database_sync_to_async(lambda: conversation.profile or Profile())()
+    further = await mcp_servers().tools(profile)
+    agent: Agent = await database_sync_to_async(_agent_for)(conversation, profile, further)
     return agent
 
 
-def _agent_for(conversation: Conversation) -> Agent:
-    profile = conversation.profile or Profile()
+def _agent_for(conversation: Conversation, profile: Profile, further: list[Tool]) -> Agent:
+    offered = [*tools_for(conversation), *further]
     return Agent(
         name=profile.name,
         instructions=profile.instructions,
         model=model_called(profile.model or settings.MODEL_NAME),
-        tools=tools_for(conversation),
+        tools=[tool for tool in offered if profile.rule_for(tool.name) != Rule.NEVER],
         todo_policy=policy_of(profile),
         language=cast(Language, profile.language),
         workspace=WORKSPACE_AS_SEEN,

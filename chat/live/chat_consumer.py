@@ -131,7 +131,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self._pass_on(position, await database_sync_to_async(messages_of)(turn_id))
         await self._pass_on(position, [await database_sync_to_async(surroundings)(self.conversation)])
         self.live = active is not None
-        if active and active.status != Turn.Status.QUEUED:
+        if active and active.is_held:
             await self._ask(active.pk)
 
     async def _pass_on(self, position: Position, messages: list[str]) -> None:
@@ -160,7 +160,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         found = await database_sync_to_async(self._find)()
         if found is None:
             await self.close(code=CLOSE_NOT_FOUND)
-        elif self.live or await database_sync_to_async(self._has_news)():
+        elif await database_sync_to_async(self._has_news)():
             await self._send_snapshot()
         elif await database_sync_to_async(FollowUp.held_pks)(found.pk) != self.held:
             await self.chat_follow_ups({})
@@ -176,7 +176,12 @@ class ChatConsumer(AsyncWebsocketConsumer):
         return visible.filter(pk=self.scope["url_route"]["kwargs"]["conversation_id"]).first()
 
     def _has_news(self) -> bool:
-        return self.conversation.turns.filter(pk__gt=max(self.position[0], self.after)).exists()
+        if not self.live:
+            return self.conversation.turns.filter(pk__gt=max(self.position[0], self.after)).exists()
+        _position, _turns, active = lacking(self.conversation, self.after)
+        # One that waits for a decision changes only together with its fence.
+        waits = active if active and active.status == Turn.Status.WAITING else None
+        return waits is None or (waits.pk, waits.fence) != self.position[:2]
 
     async def _send_json(self, **content: Any) -> None:
         await self.send(text_data=json.dumps(content))

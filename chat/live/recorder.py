@@ -81,7 +81,7 @@ class Recorder:
         return Turn.objects.filter(pk=self.turn.pk, stop_requested_at__isnull=False).exists()
 
     def take_up(self) -> Reply | None:
-        """The reply whose calls were not all run as the turn was left, to go on with; None if there is none."""
+        """The reply whose calls were not all run as the turn was left, to go on with; None for none."""
         pending = self.turn.tool_calls.filter(status=ToolCall.Status.PENDING).select_related("step").first()
         if pending is None:
             return None

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
+
 from django.utils import timezone
 
 from chat.agent import Spent
 from chat.agent.todo import TODO_WRITE
-from chat.models import Step, Turn
+from chat.models import Step, ToolCall, Turn
 
 
 def is_answered(turn: Turn) -> bool:
@@ -22,18 +24,28 @@ def spent_by(turn: Turn) -> Spent:
         return Spent()
     rounds = reminders = 0
     for step in steps:
-        names = [call.name for call in step.tool_calls.all()]
+        calls = list(step.tool_calls.all())
+        names = [call.name for call in calls]
         if step.reminder:
             rounds, reminders = 0, reminders + 1
+        if any(call.status == ToolCall.Status.PENDING for call in calls):
+            break  # the step is gone on with, and counted then
         rounds = 0 if TODO_WRITE in names else rounds + 1
     began = turn.started_at or timezone.now()
     return Spent(
         steps=len(steps),
         tool_calls=turn.tool_calls.filter(started_at__isnull=False).count(),
-        seconds=(timezone.now() - began).total_seconds(),
+        seconds=(timezone.now() - began - _waited(turn)).total_seconds(),
         rounds=rounds,
         reminders=reminders,
     )
+
+
+def _waited(turn: Turn) -> datetime.timedelta:
+    """How long it stood still because the person was asked."""
+    asked = turn.tool_calls.filter(asked_at__isnull=False, decided_at__isnull=False)
+    waits = [call.decided_at - call.asked_at for call in asked if call.decided_at and call.asked_at]
+    return sum(waits, datetime.timedelta())
 
 
 def _finished_steps(turn: Turn) -> list[Step]:

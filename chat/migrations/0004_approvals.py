@@ -1,6 +1,7 @@
-import chat.models.profile
 import django.db.models.deletion
 from django.db import migrations, models
+
+import chat.models.profile
 
 
 class Migration(migrations.Migration):

@@ -18,6 +18,7 @@ from chat.models.message import Message
 from chat.models.profile import Profile
 from chat.models.text import clean
 from chat.models.todo_revision import TodoRevision
+from chat.models.tool_call import ToolCall
 from chat.models.turn import Turn
 
 if TYPE_CHECKING:
@@ -95,8 +96,8 @@ class Conversation(models.Model):
         client_id: uuid.UUID,
         profile: Profile | None,
         workspace: str = "",
-    ) -> Conversation:
         conversation_id: uuid.UUID | None = None,
+    ) -> Conversation:
         """A new conversation whose first message is `text`; the same `client_id` gives the same conversation.
 
         It works on the directory `workspace`, or on one of its own; its id is the given one. Raises
@@ -219,6 +220,11 @@ class Conversation(models.Model):
     def revision(self) -> TodoRevision | None:
         """The todo list as it stands."""
         return self.revisions.select_related("turn").order_by("pk").last()
+
+    def waiting_call(self) -> ToolCall | None:
+        """The call that the person is asked about; None if there is none."""
+        waiting = ToolCall.objects.filter(turn__conversation=self.pk, status=ToolCall.Status.WAITING)
+        return waiting.select_related("turn").first()
 
     def rename(self, title: str) -> None:
         """Give the conversation another title; a blank one changes nothing."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
@@ -11,6 +13,7 @@ from chat.live.diff import Diff, diff_of
 from chat.models import Message, ToolCall
 
 register = template.Library()
+HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode's categories of characters that command rather than show
 
 
 @register.simple_tag
@@ -31,12 +34,25 @@ def message_body(message: Message) -> SafeString:
 
 @register.simple_tag(name="diff_of")
 def changed_by(call: ToolCall) -> Diff | None:
-    """What a call changed in a file, `{% diff_of call as change %}`; None for a call that changed none."""
-    detail = call.detail
-    if call.status != ToolCall.Status.SUCCEEDED or not isinstance(detail.get("after"), str):
+    """What a call changed in a file, `{% diff_of call as change %}`; None for a call that changed none.
+
+    Of one that the person was asked about and that has no result yet, what it would change.
+    """
+    ahead = call.status in (ToolCall.Status.WAITING, ToolCall.Status.PENDING, ToolCall.Status.RUNNING)
+    detail = call.detail.get("foreseen", {}) if ahead else call.detail
+    if not (ahead or call.status == ToolCall.Status.SUCCEEDED) or not isinstance(detail.get("after"), str):
         return None
     before = b"\0" if detail.get("binary") else detail.get("before")
     return diff_of(before, detail["after"], cut=bool(detail.get("cut")))
+
+
+@register.filter
+def plainly(value: object) -> str:
+    """A value as text in which no character hides, or turns round, what a person is to decide about."""
+    return "".join(
+        f"<U+{ord(each):04X}>" if unicodedata.category(each) in HIDDEN and each not in "\n\t" else each
+        for each in str(value)
+    )
 
 
 @register.filter

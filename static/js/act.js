@@ -7,10 +7,20 @@
     place.focus();
   };
 
+  // Why nothing was done: somebody else was first.
+  const note = (text) => {
+    const place = document.getElementById("composer-note");
+    place.textContent = text;
+    place.hidden = !text;
+  };
+
   const act = async (address, body) => {
     const answer = await fetch(address, { method: "POST", body, headers: { "HX-Request": "true" } });
     // Anything else is a page: of the login, or of an error.
-    return answer.headers.get("Content-Type")?.startsWith("text/plain") ? answer.text() : "";
+    if (!answer.headers.get("Content-Type")?.startsWith("text/plain")) return "";
+    if (answer.ok) return answer.text();
+    note(await answer.text());
+    return "";
   };
 
   document.addEventListener("submit", async (event) => {
@@ -18,6 +28,7 @@
     if (!button?.hasAttribute("data-act")) return;
     event.preventDefault();
     const body = new FormData(event.target, button);
+    note("");
     button.disabled = true; // or a second click would bring a text twice
     try {
       const text = await act(button.formAction, body);

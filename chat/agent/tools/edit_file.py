@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -43,16 +44,32 @@ def edit_file_tool(workspace: Workspace) -> Tool:
         text = f"Edited {path}: {times} place{'' if times == 1 else 's'} replaced."
         return ToolResult(text, change_detail(path, before, after))
 
-    return edit_file
+    async def foresee(path: str, old_text: str, new_text: str, replace_all: bool) -> dict[str, Any]:
+        try:
+            before, after, _times = await asyncio.to_thread(
+                _edited, workspace, path, old_text, new_text, replace_all
+            )
+            return change_detail(path, before, after)
+        except WorkspaceError as error:
+            raise ToolError(f"Error: {error}") from error
+
+    return replace(edit_file, foresee=foresee)
 
 
 def _edit(workspace: Workspace, path: str, old: str, new: str, everywhere: bool) -> tuple[Content, str, int]:
+    before, after, times = _edited(workspace, path, old, new, everywhere)
+    workspace.write(path, after.encode(), expected=before)
+    return before, after, times
+
+
+def _edited(
+    workspace: Workspace, path: str, old: str, new: str, everywhere: bool
+) -> tuple[Content, str, int]:
+    """The file as it is and as it would be, and how often the text would be replaced."""
     before = workspace.read(path)
     text = before.text()
     times = _matches(path, text, old, new, everywhere)
-    after = text.replace(old, new)
-    workspace.write(path, after.encode(), expected=before)
-    return before, after, times
+    return before, text.replace(old, new), times
 
 
 def _matches(path: str, text: str, old: str, new: str, everywhere: bool) -> int:

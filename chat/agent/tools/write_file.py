@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 from chat.agent.tools.change import change_detail, encoded
-from chat.agent.workspace import Workspace, WorkspaceError
+from chat.agent.workspace import Content, Workspace, WorkspaceError
 
 
 def write_file_tool(workspace: Workspace) -> Tool:
@@ -33,7 +34,22 @@ def write_file_tool(workspace: Workspace) -> Tool:
         done = "Replaced" if before else "Created"
         return ToolResult(f"{done} {path} ({_counted(content)}).", change_detail(path, before, content))
 
-    return write_file
+    async def foresee(path: str, content: str) -> dict[str, Any]:
+        encoded("content", content)
+        try:
+            return change_detail(path, await asyncio.to_thread(_now, workspace, path), content)
+        except WorkspaceError as error:
+            raise ToolError(f"Error: {error}") from error
+
+    return replace(write_file, foresee=foresee)
+
+
+def _now(workspace: Workspace, path: str) -> Content | None:
+    """What the file holds; None where it cannot be read, most likely because there is none."""
+    try:
+        return workspace.read(path)
+    except WorkspaceError:
+        return None
 
 
 def _counted(content: str) -> str:
