@@ -85,6 +85,11 @@ class McpServer(models.Model):
         chosen = Q(profiles=None) | Q(profiles=profile.pk) if profile.pk else Q(profiles=None)
         return cls.objects.filter(chosen, enabled=True).distinct()
 
+    @classmethod
+    def unwell(cls) -> QuerySet[McpServer]:
+        """The enabled servers that were found wanting when last looked at."""
+        return cls.objects.filter(enabled=True).exclude(problem="")
+
     @property
     def version(self) -> str:
         """Another one after each change of how it is reached."""

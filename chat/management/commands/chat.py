@@ -14,6 +14,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from chat.live.agents import Shell, close_models
+from chat.live.mcp_servers import close_mcp_servers
 from chat.management.address import site_address
 from chat.models import MessageRefused, Turn, site_owner
 from chat.terminal.dialogue import Dialogue
@@ -40,6 +41,7 @@ class Command(BaseCommand):
                 runner.run(Shell.find_out())
                 completed = self._once(dialogue, prompt) if prompt is not None else self._loop(dialogue)
             finally:
+                runner.run(close_mcp_servers())
                 runner.run(close_models())
         if not completed:
             sys.exit(1)
