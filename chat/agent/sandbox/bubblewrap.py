@@ -9,8 +9,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from chat.agent.sandbox import seccomp
-from chat.agent.sandbox.launch import bind, launcher
+from chat.agent.sandbox.launch import bind
 from chat.agent.sandbox.limits import SandboxLimits
+from chat.agent.sandbox.reach import entrance
 from chat.agent.workspace import MOUNT
 
 NAMESPACES = ["user", "pid", "net", "ipc", "uts", "cgroup-try"]
@@ -51,8 +52,14 @@ FILES = {
 
 
 READY = b"\0"
-"""What the process prints when all is prepared; it starts the command when it then reads a line."""
-_GATE = """printf '\\0' && read -r go && exec /bin/bash -c "$1" < /dev/null"""
+"""What the process prints when all is prepared, right before the command begins."""
+# What bash does ahead of the command, in the same process: it sets the limits, says that it is ready, and
+# goes on only while the server still holds the other end of its input. bubblewrap ties the sandbox's life to
+# the server's at the very end of its preparations; one that ended earlier would leave a command behind.
+# `read -t 0` waits for nothing: it fails while nothing can be read, and succeeds at the end of the input.
+_GATE = """{limits} && printf '\\0' && ! read -r -t 0 || exit
+exec < /dev/null
+eval "shift;$1" """
 
 
 @dataclass(frozen=True)
@@ -94,12 +101,12 @@ def invocation(command: str, workspace: int, seconds: float, limits: SandboxLimi
             "--json-status-fd",
             f"{status}",
         ]
-        words += ["--", "prlimit", *limits.prlimit(seconds), "--", "/bin/sh", "-c", _GATE, "sh", command]
+        gate = _GATE.format(limits=limits.ulimit(seconds))
+        words += ["--", "/bin/bash", "-c", gate, "bash", command]
         descriptors = [*files.values(), status, filter_, arguments]
         if "--bind-fd" in bound:  # bubblewrap closes it; left open inside, it would be a way out
             descriptors.append(workspace)
-        start = launcher(os.fstat(workspace))
-        yield Invocation([*start, *words], f"/proc/self/fd/{workspace}", descriptors, status)
+        yield Invocation([*entrance(workspace), *words], f"/proc/self/fd/{workspace}", descriptors, status)
 
 
 def _arguments(files: dict[str, int], bound: list[str], limits: SandboxLimits) -> list[str]:

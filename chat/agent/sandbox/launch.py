@@ -22,7 +22,7 @@ _BIND_HERE = 'mount -c --bind . /tmp && cd / && unset OLDPWD PWD && exec "$@"'
 
 def missing_programs() -> list[str]:
     """Which of the programs that this needs are not installed."""
-    needed = ["bwrap", "prlimit"] + (["setpriv", "unshare", "mount"] if is_root() else [])
+    needed = ["bwrap", "prlimit"] + (["setpriv", "unshare", "mount", "nsenter"] if is_root() else [])
     return [name for name in needed if not shutil.which(name, path=PATH)]
 
 

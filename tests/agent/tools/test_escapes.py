@@ -157,7 +157,7 @@ def test_calls_of_a_32_bit_program_are_refused_or_killed(server: Server) -> None
         "m = mmap.mmap(-1, 4096, prot=7)\n"
         "m.write(bytes.fromhex('b814000000cd80c3'))\n"  # mov eax, 20 (getpid); int 0x80; ret
         "ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))()\n"
-        "print('ESCAPED')\n"
+        "print('ESC' + 'APED')\n"
     )
     outcome = server.bash(f"python3 -c {shlex.quote(program)}")
     assert "ESCAPED" not in outcome.output
