@@ -7,7 +7,7 @@ import time
 BURST = 32 * 1024**2
 RATE = 1024**2
 """Bytes a second that a server may go on writing, once the first burst is used up."""
-PIECE = 1024
+PIECE = 4 * 1024
 """Bytes that even a shorter piece counts: reading many small ones costs more than a few large."""
 
 

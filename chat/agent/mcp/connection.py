@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from contextvars import Context
 from typing import Any
 
@@ -26,6 +27,11 @@ LASTED = 60.0  # seconds that a connection must have held for the next break to 
 _NO_ANSWER = "It gave no answer within {seconds:g} seconds. Whether it did its work is not known."
 
 
+# What the package logs, servers write: they could fill the site's log. What matters is a fault here.
+for _name in ("client", "mcp"):
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
+
+
 class Connection:
     """One server: connected to, listed, called, and reconnected to with growing pauses, until closed.
 
@@ -39,6 +45,7 @@ class Connection:
         server: Server,
         on_news: Callable[[], None] = lambda: None,
         retry: Retry | None = None,
+        connect_seconds: float = CONNECT_SECONDS,
     ) -> None:
         self.server = server
         self.tools: Mapping[str, Definition] | None = None
@@ -46,15 +53,27 @@ class Connection:
         self.fault: Fault | None = None
         """What is wrong with it at the moment."""
         self._on_news = on_news
+        self._connect_seconds = connect_seconds
         self._retry = retry or Retry(first_delay=1, max_delay=60)
         self._client: Client | None = None
         self._tried = asyncio.Event()
         self._over, self._stir = asyncio.Event(), asyncio.Event()
         self._closing = asyncio.Event()
         self._lost: Fault | None = None
+        self._attempt: asyncio.Timeout | None = None
         self._calls: set[asyncio.Task[types.CallToolResult]] = set()
         # A context of its own: the connection outlives the turn that may have asked for it.
         self._owner = asyncio.get_running_loop().create_task(self._own(), context=Context())
+
+    @property
+    def connected(self) -> bool:
+        """Whether a call would reach the server, as far as is known."""
+        return self._client is not None
+
+    @property
+    def calls(self) -> int:
+        """How many calls are under way, those included that were let go and are not over yet."""
+        return len(self._calls)
 
     async def tried(self) -> None:
         """Return once it is known whether the server can be reached."""
@@ -86,6 +105,9 @@ class Connection:
         """End the connection, the server's process with it, and every call."""
         self._closing.set()
         self._end(None)
+        if self._attempt and not self.connected:
+            with suppress(RuntimeError):  # it is over already
+                self._attempt.reschedule(asyncio.get_running_loop().time())
         for call in self._calls:
             call.cancel()
         await asyncio.wait([self._owner, *self._calls])
@@ -179,7 +201,7 @@ class Connection:
     async def _hold(self) -> None:
         """Connect, list, and stay until something ends the connection."""
         async with AsyncExitStack() as held:
-            async with asyncio.timeout(CONNECT_SECONDS):
+            async with asyncio.timeout(self._connect_seconds) as self._attempt:
                 client = await held.enter_async_context(self._made_client())
                 self.tools = await listed(client)
             self._client = client
@@ -216,7 +238,7 @@ class Connection:
             self._stir.set()
 
     async def _list_again(self, client: Client) -> None:
-        async with asyncio.timeout(CONNECT_SECONDS):
+        async with asyncio.timeout(self._connect_seconds):
             self.tools = await listed(client)
         self._on_news()
 

@@ -8,10 +8,13 @@ from contextlib import asynccontextmanager
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCNotification, jsonrpc_message_adapter
 
 from chat.agent.mcp.process import ServerProcess
 from chat.agent.mcp.server import Program
+
+# Of what a server says unasked; the rest (its log, its progress) would only cost time.
+_HEEDED = {"notifications/tools/list_changed"}
 
 Incoming = MemoryObjectReceiveStream[SessionMessage | Exception]
 Outgoing = MemoryObjectSendStream[SessionMessage]
@@ -54,6 +57,8 @@ async def _listen(
             try:
                 message = jsonrpc_message_adapter.validate_json(line, by_name=False)
             except ValueError:  # a banner, a stray print: many servers write such
+                continue
+            if isinstance(message, JSONRPCNotification) and message.method not in _HEEDED:
                 continue
             try:
                 await heard.send(SessionMessage(message))

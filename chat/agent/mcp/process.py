@@ -94,7 +94,18 @@ class ServerProcess:
         await self._input.drain()
 
     async def close(self) -> None:
-        """End it, in a moment if it will, and with all that it started; and let go of everything."""
+        """End it, in a moment if it will, and with all that it started; and let go of everything.
+
+        Cancelling whoever waits for this does not keep it from being done.
+        """
+        closing = asyncio.create_task(self._close())
+        try:
+            await asyncio.shield(closing)
+        except asyncio.CancelledError:
+            await asyncio.wait([closing])
+            raise
+
+    async def _close(self) -> None:
         self._input.close()
         # A pipe that nobody reads never ends, and a process with such a pipe is never told to be gone.
         self._tasks.append(asyncio.create_task(self._drain()))
@@ -104,9 +115,13 @@ class ServerProcess:
         finally:
             self._kill()
         await self._gone(_PATIENCE)
+        self._tasks[1].cancel()  # the watch; the others read, and end with what they read
+        await asyncio.wait(self._tasks, timeout=_PATIENCE)
         for task in self._tasks:
             task.cancel()
-        await asyncio.wait(self._tasks)
+        with suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_PATIENCE):
+                await self._input.wait_closed()
         self._held.close()
 
     async def _drain(self) -> None:

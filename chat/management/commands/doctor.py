@@ -21,7 +21,7 @@ from chat.management.checks.sandbox import sandbox
 
 
 class Command(BaseCommand):
-    help = "Check data folder, database, channel layer, sandbox, model, MCP servers: a line each, with the cure"
+    help = "Check data folder, database, channel layer, sandbox, model and MCP servers, with a cure for each."
     # Django would stop at the first fault that its own checks find; here each is a line.
     requires_system_checks = []
 
