@@ -48,7 +48,7 @@ class TerminalScreen:
     async def finish(self) -> None:
         """Close the last line, and say why the turn ended unless it simply did."""
         self._close_call()
-        if self.turn.status != Turn.Status.COMPLETED:
+        if not self.turn.is_active and self.turn.status != Turn.Status.COMPLETED:
             failed = self.turn.status == Turn.Status.FAILED
             self.paper.gap()
             self.paper.line(
