@@ -19,6 +19,7 @@ from chat.agent.todo import as_policy
 from chat.agent.tools import workspace_tools
 from chat.files.place import open_workspace, quota_of
 from chat.live.mcp_servers import mcp_servers
+from chat.live.seen import seen_in
 from chat.models import Conversation, Profile, Rule, Turn
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def policy_of(profile: Profile) -> TodoPolicy:
 def tools_for(conversation: Conversation) -> list[Tool]:
     """The tools on the conversation's workspace, which is made if it does not exist yet."""
     sandbox = None if Shell.problem else Sandbox(limits_of(conversation))
-    return workspace_tools(open_workspace(conversation), sandbox)
+    return workspace_tools(open_workspace(conversation), sandbox, seen_in(conversation))
 
 
 def limits_of(conversation: Conversation) -> SandboxLimits:

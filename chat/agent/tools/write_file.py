@@ -10,10 +10,11 @@ from pydantic import Field
 
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 from chat.agent.tools.change import change_detail, encoded
+from chat.agent.tools.seen import Seen
 from chat.agent.workspace import Content, Workspace, WorkspaceError
 
 
-def write_file_tool(workspace: Workspace) -> Tool:
+def write_file_tool(workspace: Workspace, seen: Seen) -> Tool:
     """The tool that lets the model write a whole text file of this workspace."""
 
     @tool
@@ -28,11 +29,13 @@ def write_file_tool(workspace: Workspace) -> Tool:
         replaced at once or not at all. At most 2 MiB, UTF-8.
         """
         try:
-            before = await asyncio.to_thread(workspace.write, path, encoded("content", content))
+            data = encoded("content", content)
+            before = await asyncio.to_thread(workspace.write, path, data)
         except WorkspaceError as error:
             raise ToolError(f"Error: {error}") from error
+        detail = change_detail(path, before, content) | seen.note(path, data)
         done = "Replaced" if before else "Created"
-        return ToolResult(f"{done} {path} ({_counted(content)}).", change_detail(path, before, content))
+        return ToolResult(f"{done} {path} ({_counted(content)}).", detail)
 
     async def foresee(path: str, content: str) -> dict[str, Any]:
         encoded("content", content)
