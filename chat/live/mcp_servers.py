@@ -37,6 +37,11 @@ class McpServers:
         self._settling = asyncio.Lock()
         self._keeper: asyncio.Task[None] | None = None
 
+    @property
+    def connections(self) -> list[Connection]:
+        """Those that are kept now, whether they are connected or try to be."""
+        return [connection for _row, connection in self._connections.values()]
+
     def open(self) -> None:
         """Begin to keep connections, and go on."""
         if self._keeper is None or self._keeper.done():
