@@ -125,10 +125,13 @@ def test_a_command_that_frees_a_full_disk_may_go_on(server: Server) -> None:
 async def test_ten_gigabytes_of_output(workspace: Workspace) -> None:
     sandbox = Sandbox()
     await sandbox.run("seq 100000", workspace)
+    heard: set[int] = set()
     before = _memory_from_now_on()
-    outcome = await sandbox.run("seq 3; yes | head -c 10G; echo never", workspace)
+    flood = "seq 3; yes | head -c 10G; echo never"
+    outcome = await sandbox.run(flood, workspace, on_output=lambda output: heard.add(len(output.text(9, 9))))
     assert _memory("VmHWM") - before < 5 * MIB
     assert (outcome.ended, outcome.note) == (Ended.OUTPUT, "[killed: it printed more than 64 MiB]")
+    assert max(heard) < 100
     assert outcome.output.startswith("1\n2\n3\ny\ny\n")
     assert len(outcome.output) < 50_000
     assert outcome.seconds < 5
