@@ -33,7 +33,7 @@ class Process:
         call: Invocation,
         output: Output,
         most_output: int,
-        on_output: Callable[[Output], None] | None = None,
+        on_output: Callable[[Output], object] | None = None,
     ) -> None:
         self.flooded = False
         self.ready = False

@@ -62,7 +62,7 @@ class Sandbox:
         command: str,
         workspace: Workspace,
         timeout: float | None = None,
-        on_output: Callable[[Output], None] | None = None,
+        on_output: Callable[[Output], object] | None = None,
     ) -> Outcome:
         """Run `command` with bash in the workspace and give what it came to.
 
