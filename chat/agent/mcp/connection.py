@@ -174,6 +174,13 @@ class Connection:
 
     async def _own(self) -> None:
         """The owner task: connects, again and again, until the connection is closed."""
+        try:
+            await self._keep()
+        finally:
+            self._client = None
+            self._tried.set()
+
+    async def _keep(self) -> None:
         failures = 0
         while not self._closing.is_set():
             began = time.monotonic()
@@ -188,7 +195,6 @@ class Connection:
             failures = 1 if time.monotonic() - began > LASTED else failures + 1
             self._tried.set()
             await self._rest(self._retry.delay(min(failures, 16), None))
-        self._tried.set()
 
     async def _rest(self, seconds: float) -> None:
         self._over.clear()
@@ -228,7 +234,9 @@ class Connection:
         if isinstance(reached, Program):
             from chat.agent.mcp.pipes import pipes
 
-            return pipes(reached, lambda process: self._end(Fault(process.over, process.said)))
+            return pipes(
+                reached, lambda process: self._end(Fault(process.over, " ".join(process.said.split())))
+            )
         from chat.agent.mcp.http import http
 
         return http(reached, self.server.seconds)

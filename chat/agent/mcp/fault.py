@@ -26,7 +26,7 @@ def fault_of(error: BaseException) -> Fault:
     """The fault behind an exception that ended a connection, whatever it was wrapped in."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    detail = storable(str(error))[:_LONGEST]
+    detail = " ".join(storable(str(error)).split())[:_LONGEST]
     match error:
         case ServerError():
             return Fault(detail)

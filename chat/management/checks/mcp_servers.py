@@ -7,7 +7,7 @@ from django.db import DatabaseError
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from chat.live.mcp_servers import look
+from chat.live.mcp_servers import MOST_TOOLS, look
 from chat.management.checks.finding import Finding
 from chat.models import McpServer, McpTool
 
@@ -28,7 +28,12 @@ def _enabled() -> list[McpServer]:
 
 
 def _findings() -> list[Finding]:
-    return [_finding(server) for server in _enabled()]
+    findings = [_finding(server) for server in _enabled()]
+    offered = McpTool.offered(_enabled()).count()
+    if offered > MOST_TOOLS:
+        cure = _("%(count)d tools are offered, and an agent takes %(most)d. Choose servers by profile.")
+        findings.append(Finding("MCP", False, cure % {"count": offered, "most": MOST_TOOLS}))
+    return findings
 
 
 def _finding(server: McpServer) -> Finding:
