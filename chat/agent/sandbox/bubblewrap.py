@@ -57,9 +57,8 @@ READY = b"\0"
 # goes on only while the server still holds the other end of its input. bubblewrap ties the sandbox's life to
 # the server's at the very end of its preparations; one that ended earlier would leave a command behind.
 # `read -t 0` waits for nothing: it fails while nothing can be read, and succeeds at the end of the input.
-_GATE = """{limits} && printf '\\0' && ! read -r -t 0 || exit
-exec < /dev/null
-eval "shift;$1" """
+# On one line, so that the lines of the command count from 1.
+_GATE = """{limits} && printf '\\0' && ! read -r -t 0 || exit; exec < /dev/null; eval "shift;$1" """
 
 
 @dataclass(frozen=True)
