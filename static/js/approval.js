@@ -4,7 +4,7 @@ addEventListener("DOMContentLoaded", () => {
   const transcript = document.getElementById("transcript");
   if (!transcript) return;
   const SETTLE = 400; // milliseconds; an Enter that was on its way elsewhere as the question came allows nothing
-  let asked = "";
+  let asked = null; // the card that waits
   let since = 0;
   let answered = false;
 
@@ -26,12 +26,12 @@ addEventListener("DOMContentLoaded", () => {
 
   const look = () => {
     const card = transcript.querySelector(".tool-call[data-status='waiting']");
-    if ((card?.id ?? "") === asked) return;
-    const before = asked && document.getElementById(asked);
-    asked = card?.id ?? "";
-    if (before) settle(before);
-    if (card) ask(card);
-    if (card) answered = false;
+    if (card === asked) return;
+    if (asked?.isConnected) settle(asked);
+    asked = card;
+    if (!card) return;
+    ask(card);
+    answered = false;
   };
 
   // The button that was pressed goes away with the question, and focus would be lost with it.
