@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 from pathlib import Path
 from typing import Any
 
@@ -276,10 +277,10 @@ async def test_waiting_costs_no_time_of_the_turn(desk: Desk) -> None:
     from chat.live.resumption import spent_by
 
     _tab, call = await desk.ask_for(bash("pwd"))
-    hour = timezone.timedelta(hours=5)
+    hours = datetime.timedelta(hours=5)
     await close_pool()
-    await Turn.objects.aupdate(started_at=timezone.now() - hour)
-    await ToolCall.objects.filter(pk=call.pk).aupdate(asked_at=timezone.now() - hour)
+    await Turn.objects.aupdate(started_at=timezone.now() - hours)
+    await ToolCall.objects.filter(pk=call.pk).aupdate(asked_at=timezone.now() - hours)
     await desk.decide(call, "once")
     spent = await sync_to_async(spent_by)(await desk.site.turn(desk.conversation))
     assert spent.seconds < 600
