@@ -22,7 +22,7 @@ class ToolsInline(admin.TabularInline):  # type: ignore[type-arg] # not subscrip
     """The tools that the server listed, to be read."""
 
     model = McpTool
-    fields = readonly_fields = ("offered_as", "state", "description", "unfit")
+    fields = readonly_fields = ("offered_as", "state", "description", "why_not")
     extra = 0
     can_delete = False
 
@@ -33,6 +33,10 @@ class ToolsInline(admin.TabularInline):  # type: ignore[type-arg] # not subscrip
     @admin.display(description=gettext_lazy("description"))
     def description(self, tool: McpTool) -> str:
         return str(tool.listed.get("description", ""))
+
+    @admin.display(description=gettext_lazy("why it cannot be offered"))
+    def why_not(self, tool: McpTool) -> str:
+        return tool.unfit
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
@@ -123,8 +127,9 @@ def _is_administrator(request: HttpRequest) -> bool:
 
 
 def _told(definition: dict[str, Any]) -> str:
-    """A definition, whole, as text."""
+    """A definition, whole, as text in which nothing hides: what has no shape is written as a number."""
     if not definition:
         return ""
     schema = json.dumps(definition["schema"], indent=2, ensure_ascii=False, sort_keys=True)
-    return f"{definition['description']}\n\n{schema}"
+    text = f"{definition['description']}\n\n{schema}"
+    return "".join(each if each.isprintable() or each == "\n" else f"\\u{{{ord(each):x}}}" for each in text)

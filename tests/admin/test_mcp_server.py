@@ -11,6 +11,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from chat.models import McpServer, McpTool
+from chat.models.mcp_tool import Listed
 from tests.agent.mcp.conftest import SOURCE
 
 ADD = "/admin/chat/mcpserver/add/"
@@ -147,6 +148,14 @@ def test_its_tools_are_asked_for_read_and_accepted(administrators: Client) -> No
     assert "2 definitions accepted." in act(administrators, "accept", seen=seen)
     assert {str(tool.state) for tool in McpTool.objects.all()} == {"offered"}
     assert "Nothing waits to be accepted." in act(administrators, "accept")
+
+
+def test_a_definition_hides_nothing(administrators: Client) -> None:
+    server = McpServer.objects.create(name="mine", command=["x"])
+    told = {"description": "Good.\u200b\U000e0041\u202e</textarea><b>", "schema": {}}
+    McpTool.take_listing(server, [Listed("tool", "mine__tool", told, "f" * 64, "")])
+    page = act(administrators, "accept")
+    assert "Good.\\u{200b}\\u{e0041}\\u{202e}&lt;/textarea&gt;&lt;b&gt;" in page
 
 
 @pytest.mark.django_db(transaction=True)
