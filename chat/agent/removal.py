@@ -26,6 +26,8 @@ def remove_folder(path: Path) -> bool:
     except OSError:
         return False
     try:
+        with suppress(OSError):
+            os.fchmod(top, 0o700)
         _clear(top, time.monotonic() + _PATIENCE)
     finally:
         os.close(top)

@@ -81,7 +81,8 @@ def keep_start(conversation_id: uuid.UUID, workspace: Workspace) -> None:
     place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     temporary = place.with_suffix(f".{secrets.token_hex(8)}")
     try:
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as record:
+        private = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(private, "w+b") as file, zipfile.ZipFile(file, "w") as record:
             _write(record, workspace)
         with suppress(FileExistsError):  # of two at once the first counts
             os.link(temporary, place)
