@@ -40,6 +40,7 @@ REFUSED = {
     "DATA_DIR": ["/proc/version/data", "~nobody-of-that-name/data"],
     "DEBUG": ["maybe"],
     "LANGUAGE_CODE": ["de", "EN"],
+    "APPROVAL_SECONDS": ["0", "a day"],
     "MAX_TURNS": ["0", "many"],
     "OPENAI_BASE_URL": ["localhost:11434", "ftp://models"],
     "PORT": ["-1", "65536", "http"],
