@@ -14,8 +14,8 @@ PIECE = 4 * 1024
 class Allowance:
     """A bucket of bytes that fills again with time, for what arrives without end."""
 
-    def __init__(self, burst: int = BURST, rate: int = RATE) -> None:
-        self._burst, self._rate = burst, rate
+    def __init__(self, burst: int = BURST, rate: int = RATE, piece: int = PIECE) -> None:
+        self._burst, self._rate, self._piece = burst, rate, piece
         self._left: float = burst
         self._at = time.monotonic()
 
@@ -24,5 +24,5 @@ class Allowance:
         now = time.monotonic()
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now
-        self._left -= max(size, PIECE * pieces)
+        self._left -= max(size, self._piece * pieces)
         return self._left >= 0

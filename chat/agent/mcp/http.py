@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
 
@@ -50,8 +50,9 @@ class Guard(httpx2.AsyncBaseTransport):
         if problem:
             await response.aclose()
             raise httpx2.RemoteProtocolError(problem)
-        spend = Allowance().spend if request.method == "GET" else Allowance(RESPONSE, 0).spend
-        response.stream = Bounded(cast(httpx2.AsyncByteStream, response.stream), spend)
+        # What is asked for with GET has no end of its own: the server speaks there when it likes.
+        allowance = Allowance() if request.method == "GET" else Allowance(RESPONSE, rate=0, piece=0)
+        response.stream = Bounded(cast(httpx2.AsyncByteStream, response.stream), allowance)
         return response
 
     async def _checked(self, url: httpx2.URL) -> list[str]:
@@ -85,12 +86,12 @@ class Guard(httpx2.AsyncBaseTransport):
 class Bounded(httpx2.AsyncByteStream):
     """A response's body, torn off where it has more than it may."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, spend: Callable[[int], bool]) -> None:
-        self._stream, self._spend = stream, spend
+    def __init__(self, stream: httpx2.AsyncByteStream, allowance: Allowance) -> None:
+        self._stream, self._allowance = stream, allowance
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._stream:
-            if not self._spend(len(chunk)):
+            if not self._allowance.spend(len(chunk)):
                 raise httpx2.StreamError("the answer is larger than is taken in")
             yield chunk
 

@@ -28,9 +28,9 @@ async def pipes(
 
     `on_end` is called when the program says nothing more. At the end it is ended with all its kin.
     """
+    process = await ServerProcess.start(program)
     heard, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_say = anyio.create_memory_object_stream[SessionMessage](0)
-    process = await ServerProcess.start(program)
     try:
         await process.let_go()
         async with anyio.create_task_group() as tasks:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -43,6 +45,28 @@ async def test_one_inside_the_network_must_be_allowed(server: HttpServer, connec
     assert connection.fault
     assert "127.0.0.1 is inside a network" in connection.fault.detail
     assert server.seen == []
+
+
+async def test_a_name_is_looked_up_once_a_request_and_every_address_checked(
+    server: HttpServer, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = {"public.test": ["1.1.1.1", "127.0.0.1"], "near.test": ["127.0.0.1"]}
+    asked: list[str] = []
+
+    def resolve(host: str, port: int, *_args: Any, **_given: Any) -> list[Any]:
+        asked.append(host)
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (each, port)) for each in names.get(host, [host])]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    mixed = server.url("well").replace("http://127.0.0.1", "https://public.test")
+    connection = await connect(Server("mixed", Address(mixed)))
+    assert connection.fault
+    assert "127.0.0.1 is inside a network" in connection.fault.detail
+    near = server.url("well").replace("127.0.0.1", "near.test")
+    connection = await connect(Server("near", Address(near, inside=True)))
+    assert await echo(connection, "hello") == "hello"
+    assert {headers["Host"] for _path, headers, _asked in server.seen} == {f"near.test:{server.server_port}"}
+    assert asked.count("near.test") == len(server.seen)
 
 
 @pytest.mark.parametrize("host", ["169.254.169.254", "0.0.0.0", "[fe80::1]", "[::ffff:169.254.169.254]"])

@@ -138,6 +138,18 @@ async def test_a_changed_tool_is_not_called(program: Make, connect: Connect) -> 
     assert await connection.call(connection.tools["look"], {"code": "2 + 2"}) == "4"
 
 
+async def test_a_change_that_is_announced_is_looked_at(program: Make, connect: Connect) -> None:
+    told: list[str] = []
+    connection = await connect(Server("mine", program()), on_news=lambda: told.append("news"))
+    assert connection.tools
+    accepted = connection.tools["echo"]
+    assert await echo(connection, "announce") == "announce"
+    await until(lambda: (connection.tools or {})["echo"].description == "Say it louder.")
+    assert len(told) > 1
+    with pytest.raises(ServerError, match="has changed"):
+        await connection.call(accepted, {"text": "x"})
+
+
 async def test_stop_lets_go_at_once_and_harms_nobody_else(program: Make, connect: Connect) -> None:
     connection = await connect(Server("mine", program()))
     assert connection.tools
