@@ -19,7 +19,7 @@ test: set-up-dev ## run every test; ARGS="-k panel" chooses some
 
 soak: set-up-dev ## the fault tests at full length, an hour or two; SEED=1 repeats a run, ARGS="-k kills" chooses some
 	@scripts/system-packages
-	@SOAK=1 $(PYTHON_IN_VENV) -m pytest tests/faults -s --durations=0 $(ARGS)
+	@SOAK=1 $(PYTHON_IN_VENV) -m pytest tests/faults tests/agent/tools/test_workspace.py -s --durations=0 $(ARGS)
 
 bench: set-up-dev ## what shell commands cost in the sandbox; a table, and var/bench/sandbox.json
 	@scripts/system-packages
