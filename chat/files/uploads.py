@@ -38,10 +38,11 @@ class UploadRefused(ValueError):  # noqa: N818 (a refusal, told to the person wh
 def check_uploads(uploads: list[Upload]) -> None:
     """Raise UploadRefused if these are too many files, or too large together."""
     if len(uploads) > MOST_FILES:
-        raise UploadRefused(_("At most %d files can be sent at once.") % MOST_FILES)
+        sentence = _("At most %(most_files)s files can be sent at once.")
+        raise UploadRefused(sentence % {"most_files": MOST_FILES})
     if sum(upload.size or 0 for upload in uploads) > settings.MAX_UPLOAD_BYTES:
-        most = filesizeformat(settings.MAX_UPLOAD_BYTES)
-        raise UploadRefused(_("The files are too large: at most %s together can be sent at once.") % most)
+        sentence = _("The files are too large: at most %(size)s together can be sent at once.")
+        raise UploadRefused(sentence % {"size": filesizeformat(settings.MAX_UPLOAD_BYTES)})
 
 
 def save_uploads(workspace: Workspace, uploads: list[Upload]) -> list[str]:
