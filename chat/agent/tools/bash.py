@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 from pydantic import Field
@@ -36,9 +37,10 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
         """
         try:
             outcome = await sandbox.run(command, workspace, timeout, _tell)
+            overfull = await asyncio.to_thread(workspace.overfull)
         except (SandboxError, WorkspaceError) as error:
             raise ToolError(f"Error: {error}") from error
-        text = _shown(outcome)
+        text = _shown(outcome, overfull)
         if not outcome.ok:
             raise ToolError(text)
         return ToolResult(text, {"exit_code": outcome.exit_code, "seconds": round(outcome.seconds, 3)})
@@ -51,6 +53,7 @@ def _tell(output: Output) -> None:
     report(lambda: output.text(_LIVE_HEAD, _LIVE_TAIL))
 
 
-def _shown(outcome: Outcome) -> str:
+def _shown(outcome: Outcome, overfull: str) -> str:
     printed = outcome.output.rstrip("\n")
-    return "\n".join(part for part in (printed, outcome.note) if part) or "(no output)"
+    notes = (outcome.note, f"[{overfull}]" if overfull else "")
+    return "\n".join(part for part in (printed, *notes) if part) or "(no output)"

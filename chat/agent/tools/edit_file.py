@@ -14,8 +14,9 @@ from chat.agent.tools.seen import Seen
 from chat.agent.workspace import Content, Workspace, WorkspaceError
 
 
-def edit_file_tool(workspace: Workspace, seen: Seen) -> Tool:
+def edit_file_tool(workspace: Workspace, seen: Seen | None = None) -> Tool:
     """The tool that lets the model replace a piece of text in a file of this workspace."""
+    seen = seen or Seen()
 
     @tool
     async def edit_file(

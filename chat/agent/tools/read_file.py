@@ -14,8 +14,9 @@ from chat.agent.workspace import Content, Folder, Workspace, WorkspaceError
 _OUTPUT_LIMIT = 64 * 1024  # characters: more would crowd everything else out of the model's memory
 
 
-def read_file_tool(workspace: Workspace, seen: Seen) -> Tool:
+def read_file_tool(workspace: Workspace, seen: Seen | None = None) -> Tool:
     """The tool that shows the model a text file, or what is in a folder, of this workspace."""
+    seen = seen or Seen()
 
     @tool(repeatable=True)
     async def read_file(
