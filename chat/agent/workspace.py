@@ -162,6 +162,11 @@ class Workspace:
         finally:
             os.close(root)
 
+    def overfull(self) -> str:
+        """Why the workspace holds more than its quota, in a sentence; empty while it does not."""
+        with self.opened() as root:
+            return self.quota.refusal(root) if self.quota else ""
+
     def make_room(self, root: int, size: int, new: int) -> None:
         """Raise WorkspaceError if `size` more bytes in `new` more files would go beyond the quota."""
         refusal = self.quota.refusal(root, size, new) if self.quota else ""

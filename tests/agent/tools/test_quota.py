@@ -56,3 +56,13 @@ async def test_a_command_that_fills_it_is_killed_and_says_why(small: Workspace) 
     assert done.seconds < 30
     with pytest.raises(WorkspaceError, match="Delete what is not needed"):
         small.write("more", b"")
+
+
+async def test_a_command_that_was_quick_enough_is_told_too(small: Workspace) -> None:
+    tools = {tool.name: tool for tool in workspace_tools(small, Sandbox())}
+    ran = await tools["bash"].call({"command": "head -c 2000000 /dev/zero > large; echo done"})
+    assert ran.text.startswith(
+        "done\n[The workspace holds 1.9 MiB and may hold 1. Delete what is not needed.]"
+    )
+    ran = await tools["bash"].call({"command": "rm large"})
+    assert ran.text == "(no output)"
