@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 from channels.db import database_sync_to_async
 from django.utils import timezone
 
@@ -12,6 +14,8 @@ from chat.agent.todo import TODO_WRITE
 from chat.live.recorder import Recorder
 from chat.models import Profile, Rule, ToolCall
 from chat.models.text import clean_json
+
+log = logging.getLogger(__name__)
 
 
 class Approvals:
@@ -40,9 +44,15 @@ class Approvals:
 
 def _takes(tool: Tool, request: CallRequest) -> bool:
     try:
-        tool.checked(decoded(request.arguments))
-    except (ToolError, ValueError, RecursionError):
+        given = decoded(request.arguments)
+    except (ValueError, RecursionError):
         return False
+    try:
+        tool.checked(given)
+    except ToolError:
+        return False
+    except Exception:  # nobody knows whether it would run, so the person is asked
+        log.exception("the arguments of %s could not be checked", tool.name)
     return True
 
 
@@ -60,4 +70,7 @@ async def _foreseen(tool: Tool, request: CallRequest) -> dict[str, object]:
     try:
         return dict(await tool.foreseen(decoded(request.arguments)))
     except ToolError:
+        return {}
+    except Exception:  # the question is put without a preview
+        log.exception("%s could not tell what it would do", tool.name)
         return {}

@@ -12,10 +12,14 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 from django.utils import timezone
 
+from chat.agent.sandbox import Sandbox
+from chat.agent.tools import workspace_tools
+from chat.agent.workspace import Workspace
 from chat.demo.reply import Call, Reply
 from chat.live import chat_consumer
 from chat.live.agent_consumer import close_pool, pool
 from chat.models import Conversation, Profile, ToolCall, Turn
+from chat.models.profile import BUILT_IN_TOOLS
 from tests.live.site import Site, Tab, article, until
 from tests.model_server import ScriptedModel
 
@@ -337,3 +341,8 @@ async def test_an_edit_shows_what_it_would_change(desk: Desk) -> None:
     await desk.decide(call, "once")
     await tab.until_idle()
     assert (desk.workspace / "a.txt").read_text() == "one\n2\nthree\n"
+
+
+async def test_every_tool_of_the_workspace_runs_unless_a_profile_says_otherwise(tmp_path: Path) -> None:
+    tools = workspace_tools(Workspace(tmp_path), Sandbox())
+    assert {tool.name for tool in tools} == set(BUILT_IN_TOOLS)
