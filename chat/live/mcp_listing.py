@@ -51,7 +51,8 @@ def write_down(row: McpServer, connection: Connection) -> None:
 
 def definition_of(tool: McpTool) -> Definition:
     """The definition that was accepted."""
-    return Definition(tool.name, tool.accepted["description"], tool.accepted["schema"])
+    accepted = tool.accepted
+    return Definition(tool.name, accepted["description"], accepted["schema"], tool.accepted_fingerprint)
 
 
 def _listed(row: McpServer, definitions: Iterable[Definition]) -> list[Listed]:
@@ -59,8 +60,7 @@ def _listed(row: McpServer, definitions: Iterable[Definition]) -> list[Listed]:
     for definition in definitions:
         offered_as = offered_name(row.name, definition.name)
         if definition.storable and offered_as not in found:
-            told = {"description": definition.description, "schema": dict(definition.schema)}
-            found[offered_as] = Listed(
-                definition.name, offered_as, told, definition.fingerprint, definition.problem
-            )
+            unfit = definition.problem  # it may be for its size: then it is not kept either
+            told = {"description": definition.summary, "schema": {} if unfit else dict(definition.schema)}
+            found[offered_as] = Listed(definition.name, offered_as, told, definition.fingerprint, unfit)
     return list(found.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING
 
 from channels.db import database_sync_to_async
@@ -101,24 +101,27 @@ class McpServers:
     async def _keep(self) -> None:
         while True:
             self._news.clear()
-            try:
-                await self.settle()
-                await self._note()
-            except Exception as error:  # a database that is away comes back
-                measures.database_errors.inc(isinstance(error, DatabaseError))
-                log.exception("the round of the MCP servers failed; it goes on")
+            await self._try(self.settle())
+            for pk, (row, connection) in list(self._connections.items()):
+                await self._try(self._note(pk, row, connection))
             await _either(self._news, ROUND)
 
-    async def _note(self) -> None:
-        """Write down what is news."""
-        for pk, (row, connection) in list(self._connections.items()):
-            found = (connection.fault, connection.tools)
-            if found != (None, None) and self._noted.get(pk) != found:
-                await database_sync_to_async(write_down)(row, connection)
-                self._noted[pk] = found
-                if connection.fault:
-                    fault = connection.fault
-                    log.warning("MCP server %s: %s %s", row.name, fault.sentence, fault.detail)
+    async def _try(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except Exception as error:  # a database that is away comes back
+            measures.database_errors.inc(isinstance(error, DatabaseError))
+            log.exception("the round of the MCP servers failed; it goes on")
+
+    async def _note(self, pk: int, row: McpServer, connection: Connection) -> None:
+        """Write down what is news of one connection."""
+        found = (connection.fault, connection.tools)
+        if found == (None, None) or self._noted.get(pk) == found:
+            return
+        await database_sync_to_async(write_down)(row, connection)
+        self._noted[pk] = found
+        if fault := connection.fault:
+            log.warning("MCP server %s: %s %s", row.name, fault.sentence, fault.detail)
 
 
 async def look(rows: Iterable[McpServer]) -> None:

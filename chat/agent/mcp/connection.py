@@ -10,14 +10,13 @@ from contextlib import AsyncExitStack, suppress
 from contextvars import Context
 from typing import Any
 
-from mcp import Client, MCPError, types
-from pydantic import ValidationError
+from mcp import Client, types
 
 from chat.agent.limits import Retry
+from chat.agent.mcp.calling import BrokenOffError, asked, text_of
 from chat.agent.mcp.definition import Definition
 from chat.agent.mcp.fault import Fault, fault_of
 from chat.agent.mcp.listing import listed
-from chat.agent.mcp.result import capped, shown
 from chat.agent.mcp.server import Program, Server, ServerError
 
 CONNECT_SECONDS = 30.0
@@ -127,10 +126,7 @@ class Connection:
     def _start_call(
         self, client: Client, name: str, arguments: Mapping[str, Any]
     ) -> asyncio.Task[types.CallToolResult]:
-        # Not `client.call_tool`: that runs the patterns of the server's own schemas over its results.
-        params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
-        asked = client.session.send_request(types.CallToolRequest(params=params), types.CallToolResult)
-        task = asyncio.get_running_loop().create_task(asked, context=Context())
+        task = asyncio.get_running_loop().create_task(asked(client, name, arguments), context=Context())
         self._calls.add(task)
         task.add_done_callback(self._forget)
         return task
@@ -142,22 +138,13 @@ class Connection:
 
     def _text(self, task: asyncio.Task[types.CallToolResult]) -> str:
         try:
-            result = task.result()
-        except MCPError as error:
-            if error.code == types.CONNECTION_CLOSED or error.message == "Session terminated":
-                raise ServerError(self._broken_off(error)) from None
-            raise ServerError(capped(error.message)) from None
-        except (ValidationError, ValueError):
-            raise ServerError("It answered in a form that the protocol does not know.") from None
-        except asyncio.CancelledError:
-            raise ServerError(self._broken_off(None)) from None
-        if result.is_error:
-            raise ServerError(shown(result))
-        return shown(result)
+            return text_of(task)
+        except BrokenOffError as broken:
+            raise ServerError(self._broken_off(str(broken))) from None
 
-    def _broken_off(self, error: MCPError | None) -> str:
+    def _broken_off(self, why: str) -> str:
         """The connection ended under a call: have it renewed, and say so."""
-        fault = self._lost or self.fault or Fault(error.message if error else "It was closed.")
+        fault = self._lost or self.fault or Fault(why)
         self._end(fault)
         return f"The connection broke off. {fault.sentence} Whether the call did its work is not known."
 

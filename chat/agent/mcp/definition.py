@@ -14,21 +14,33 @@ from chat.agent.storable import storable
 NAME_LIMIT = 200
 DESCRIPTION_LIMIT = 1024
 """Characters; what some providers take, and more costs tokens in every request."""
+_LARGEST_NUMBER = 2**63
 
 
 @dataclass(frozen=True)
 class Definition:
-    """What a server says of one of its tools: all that a model would get to read of it."""
+    """What a server says of one of its tools: all that a model would get to read of it.
+
+    `known` is its fingerprint where that was kept with it: what was kept may be written otherwise.
+    """
 
     name: str
     description: str
     schema: Mapping[str, Any]
+    known: str = ""
 
     @property
     def fingerprint(self) -> str:
         """The same for the same name, description and schema, in whatever order the schema is written."""
+        if self.known:
+            return self.known
         told = json.dumps([self.name, self.description, self.schema], sort_keys=True)
         return hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()
+
+    @classmethod
+    def read(cls, name: str, description: str | None, schema: Mapping[str, Any]) -> Definition:
+        """The definition as it came from a server, without what cannot be kept or sent on."""
+        return cls(name, storable(description or ""), _plain(schema))
 
     @property
     def storable(self) -> bool:
@@ -54,3 +66,16 @@ class Definition:
         """The description, cut to what providers take."""
         text = self.description.strip()
         return text if len(text) <= DESCRIPTION_LIMIT else text[: DESCRIPTION_LIMIT - 1] + "…"
+
+
+def _plain(value: Any) -> Any:
+    """JSON without what databases or providers refuse: NUL, half characters, numbers beyond all bounds."""
+    if isinstance(value, str):
+        return storable(value)
+    if isinstance(value, dict):
+        return {storable(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_plain(each) for each in value]
+    if isinstance(value, int | float) and not -_LARGEST_NUMBER < value < _LARGEST_NUMBER:  # nor NaN
+        return None
+    return value

@@ -21,7 +21,7 @@ async def listed(client: Client) -> dict[str, Definition]:
     for _page in range(PAGES):
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
-            found.setdefault(tool.name, Definition(tool.name, tool.description or "", tool.input_schema))
+            found.setdefault(tool.name, Definition.read(tool.name, tool.description, tool.input_schema))
         cursor = page.next_cursor
         if len(found) > TOOLS:
             break

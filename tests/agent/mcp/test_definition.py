@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from typing import Any
 
 import jsonschema
@@ -93,6 +95,22 @@ def test_a_fingerprint_minds_what_a_model_reads_and_nothing_else() -> None:
     assert tool.fingerprint == Definition("a", "b", turned).fingerprint
     others = [Definition("x", "b", SCHEMA), Definition("a", "x", SCHEMA), Definition("a", "b", {})]
     assert tool.fingerprint not in {other.fingerprint for other in others}
+
+
+def test_what_no_database_keeps_is_left_out() -> None:
+    odd = {
+        "type": "object",
+        "properties": {"a\0": {"default": math.inf, "const": 10**400, "title": "\ud800"}},
+    }
+    read = Definition.read("a", "nul \0", {**odd, "x": [math.nan, 1.5, 2]})
+    assert read.description == "nul \ufffd"
+    assert read.schema["properties"] == {"a\ufffd": {"default": None, "const": None, "title": "\ufffd"}}
+    assert read.schema["x"] == [None, 1.5, 2]
+    assert "\0" not in json.dumps(read.schema, allow_nan=False)
+
+
+def test_a_fingerprint_that_was_kept_counts() -> None:
+    assert Definition("a", "b", SCHEMA, "kept").fingerprint == "kept"
 
 
 def test_a_long_description_is_cut() -> None:
