@@ -10,7 +10,7 @@ from collections.abc import Generator
 from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.reading import PIECE, open_file
 from chat.files.tree import is_utf8
-from chat.files.walk import Entry, walk
+from chat.files.walk import CROWDED, Entry, walk
 
 MOST_BYTES = 2 * 1024**3  # of content
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # a zip file knows no earlier time
@@ -47,7 +47,9 @@ def archive(workspace: Workspace) -> Generator[bytes, None, None]:
     room = MOST_BYTES
     with zipfile.ZipFile(outlet, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target:  # type: ignore[call-overload]
         for entry in found.entries:
-            if entry.kind == "folder":
+            if entry.kind == "folder" and entry.name in CROWDED:
+                left_out.append(f"{entry.path}/")
+            elif entry.kind == "folder":
                 target.writestr(_described(entry), b"")
             elif entry.kind != "file" or entry.size > room or not is_utf8(entry.path):
                 left_out.append(entry.path)

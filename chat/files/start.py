@@ -65,7 +65,7 @@ class Start:
 
 def place_of(conversation_id: uuid.UUID) -> Path:
     """Where a conversation's record is kept."""
-    return Path(settings.WORKSPACES) / ".starts" / f"{conversation_id}.zip"
+    return Path(settings.WORKSPACES).with_name("starts") / f"{conversation_id}.zip"
 
 
 def start_of(conversation_id: uuid.UUID) -> Start:

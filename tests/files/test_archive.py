@@ -45,6 +45,12 @@ def test_what_cannot_go_into_it_is_named(workspace: Workspace, tmp_path: Path) -
     assert made.read(NOTE).decode().splitlines() == ["caf\ufffd", "folder", "link", "pipe"]
 
 
+def test_what_tools_made_by_the_thousand_is_named_and_left_out(workspace: Workspace) -> None:
+    workspace.write("node_modules/x/index.js", b"")
+    made = packed(workspace)
+    assert (made.namelist(), made.read(NOTE)) == ([NOTE], b"node_modules/\n")
+
+
 def test_it_has_a_bound(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_BYTES", 100)
     workspace.write("a", b"x" * 80)
