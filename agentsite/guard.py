@@ -50,8 +50,8 @@ class GuardedServer(Server):
     def run(self) -> None:
         """Serve until told to stop.
 
-        Daphne leaves tasks pending when it stops, and CPython 3.11 may crash as it tears them down at its exit;
-        the runner ends them in order before.
+        Daphne leaves tasks pending when it stops, and CPython 3.11 may crash as it tears them down at its
+        exit; the runner ends them in order before.
         """
         with asyncio.Runner(loop_factory=lambda: twisted_loop) as runner:
             runner.get_loop()

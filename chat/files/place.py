@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import uuid
 from pathlib import Path
 
@@ -10,9 +11,11 @@ from django.utils.module_loading import import_string
 
 from chat.agent.quota import Quota
 from chat.agent.removal import remove_folder
-from chat.agent.workspace import Workspace
+from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.start import forget_start, keep_start
 from chat.models import Conversation
+
+log = logging.getLogger(__name__)
 
 
 def folder_of(conversation: Conversation) -> Path:
@@ -38,7 +41,10 @@ def open_workspace(conversation: Conversation) -> Workspace:
     """The workspace to work in: made if missing, perhaps with samples, its state at the start recorded."""
     # A directory that somebody named is not ours to make, or to hand over to the sandbox's user.
     workspace = workspace_of(conversation) if conversation.workspace else _own(conversation)
-    keep_start(conversation.pk, workspace)
+    try:
+        keep_start(conversation.pk, workspace)
+    except (WorkspaceError, OSError) as error:  # the tools say what is wrong; changes are not told then
+        log.warning("the state at the start of %s is not kept: %s", conversation.pk, error)
     return workspace
 
 

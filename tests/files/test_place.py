@@ -127,7 +127,7 @@ def test_a_link_put_in_its_place_later_leads_nowhere(
     (root / swapped).symlink_to(root.parent / "private")
     (root.parent / "private" / "src").mkdir()
     with pytest.raises(WorkspaceError, match="cannot be opened"):
-        open_workspace(conversation)
+        open_workspace(conversation).write("new", b"")
     with pytest.raises(WorkspaceError, match="cannot be opened"):
         workspace_of(conversation).read("secret")
 
