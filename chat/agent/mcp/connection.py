@@ -59,6 +59,7 @@ class Connection:
         self._over, self._stir = asyncio.Event(), asyncio.Event()
         self._closing = asyncio.Event()
         self._lost: Fault | None = None
+        self._answered = 0.0
         self._attempt: asyncio.Timeout | None = None
         self._calls: set[asyncio.Task[types.CallToolResult]] = set()
         # A context of its own: the connection outlives the turn that may have asked for it.
@@ -96,8 +97,9 @@ class Connection:
         finally:
             task.cancel()  # of no effect where it is done; else it tells the server, in its own time
         if not task.done():
-            self._mind_silence()
+            self._mind_silence(began)
             raise ServerError(_NO_ANSWER.format(seconds=seconds))
+        self._answered = time.monotonic()
         return self._text(task)
 
     async def close(self) -> None:
@@ -148,9 +150,9 @@ class Connection:
         self._end(fault)
         return f"The connection broke off. {fault.sentence} Whether the call did its work is not known."
 
-    def _mind_silence(self) -> None:
-        """A server that let its only call wait is taken for hung, and started anew."""
-        if len(self._calls) <= 1:
+    def _mind_silence(self, since: float) -> None:
+        """A server that has answered no call since then is taken for hung, and started anew."""
+        if self._answered < since:
             self._end(Fault(f"It gave no answer within {self.server.seconds:g} seconds."))
 
     def _end(self, why: Fault | None) -> None:

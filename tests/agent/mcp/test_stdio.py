@@ -97,6 +97,23 @@ async def test_one_that_hangs_costs_its_time_and_is_started_again(program: Make,
     await until(lambda: connection.fault is None and connection.connected)
 
 
+async def test_one_that_reads_nothing_any_more_is_started_again(program: Make, connect: Connect) -> None:
+    connection = await connect(Server("mine", program(), seconds=2))
+    hanging = asyncio.create_task(echo(connection, "hang"))
+    await until(lambda: connection.calls == 1)
+    large = asyncio.create_task(echo(connection, "x" * 3_000_000))  # more than the pipe holds
+    await until(lambda: connection.calls == 2)
+    began = time.monotonic()
+    large.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await large
+    assert time.monotonic() - began < 0.3
+    with pytest.raises(ServerError, match="no answer within 2 seconds"):
+        await hanging
+    await until(lambda: connection.connected and connection.fault is None and connection.calls == 0)
+    assert await echo(connection, "back") == "back"
+
+
 @pytest.mark.parametrize("how", ["flood", "line"])
 async def test_one_that_floods_is_stopped(program: Make, connect: Connect, how: str) -> None:
     connection = await connect(Server("mine", program()))
