@@ -5,7 +5,7 @@ PYTHON_IN_VENV := .venv/bin/python
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak check format messages lock screenshots set-up set-up-dev
+.PHONY: help run test soak bench check format messages lock screenshots set-up set-up-dev
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -19,7 +19,11 @@ test: set-up-dev ## run every test; ARGS="-k panel" chooses some
 
 soak: set-up-dev ## the fault tests at full length, an hour or two; SEED=1 repeats a run, ARGS="-k kills" chooses some
 	@scripts/system-packages
-	@SOAK=1 $(PYTHON_IN_VENV) -m pytest tests/faults -s --durations=0 $(ARGS)
+	@SOAK=1 $(PYTHON_IN_VENV) -m pytest tests/faults tests/agent/tools/test_workspace.py -s --durations=0 $(ARGS)
+
+bench: set-up-dev ## what shell commands cost in the sandbox; a table, and var/bench/sandbox.json
+	@scripts/system-packages
+	@$(PYTHON_IN_VENV) -m tests.bench.sandbox --json var/bench/sandbox.json $(ARGS)
 
 check: set-up-dev ## linter, formatter, types, deployment, migrations, translations
 	@scripts/system-packages gettext

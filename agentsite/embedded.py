@@ -11,6 +11,7 @@ from django.conf import settings
 
 from chat.live.agent_consumer import close_pool
 from chat.live.agents import close_models
+from chat.live.mcp_servers import close_mcp_servers
 from chat.live.worker import work
 
 Application = Callable[..., Awaitable[Any]]
@@ -49,6 +50,7 @@ class EmbeddedWorker:
         await close_pool()
         if self.task:
             self.task.cancel()
+        await close_mcp_servers()
         await close_models()
 
     def _drained_for_twisted(self) -> Any:

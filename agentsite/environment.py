@@ -118,6 +118,19 @@ def path(name: str, default: Path) -> Path:
         ) from None
 
 
+def folders(name: str) -> list[Path]:
+    """Directories, parted by colons, each absolute and present; given without symbolic links in them."""
+    found = []
+    for given in words(name, separator=":"):
+        folder = Path(given).expanduser()
+        if not folder.is_absolute() or not folder.is_dir() or folder.resolve() == Path("/"):
+            raise ImproperlyConfigured(
+                f"{name} must be directories that exist, as absolute paths parted by colons, not {given!r}."
+            )
+        found.append(folder.resolve())
+    return found
+
+
 def _within(value: float, minimum: float | None, maximum: float | None) -> bool:
     return (minimum is None or value >= minimum) and (maximum is None or value <= maximum)
 

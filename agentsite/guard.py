@@ -9,16 +9,21 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import re
 import time
-from typing import Any
+from typing import Any, ClassVar
 
 from daphne.http_protocol import WebRequest
 from daphne.server import Server, twisted_loop
 from daphne.ws_protocol import WebSocketProtocol
+from django.conf import settings
 from django.utils.translation import gettext as _
 from twisted.web import http
 
 MAX_BODY = 1024 * 1024  # bytes of a request
+UPLOADS = re.compile(rb"/(?:conversations/[0-9a-f-]{36}/(?:messages|files/upload)/)?")  # what may bring files
+MAX_UPLOADS = 4  # larger bodies at a time, each of up to MAX_UPLOAD_BYTES and in memory once it is whole
+UPLOAD_PACE = 32 * 1024  # bytes a second that an upload must come with, on the whole
 MAX_MESSAGE = 256 * 1024  # bytes of a socket message, and of a frame of one
 MAX_QUEUED = 1024 * 1024  # bytes of socket messages since the application last had none to take
 RATE, BURST = 20.0, 40.0  # socket messages a second, and at once
@@ -27,9 +32,11 @@ BODY_SECONDS = 60.0  # from there to the body's end
 ANSWER_SECONDS = 30.0  # from there to the answer's beginning
 LINGER_SECONDS = 2.0  # in which a refused client may read why
 STALL_SECONDS = 10.0  # that a client may leave unread what was sent
+DOWNLOAD_STALL_SECONDS = 60.0  # the same while it loads a file
 
 CLOSE_FLOODED = 4429
-TOO_LARGE = b"This is larger than 1 MiB.\n"
+TOO_LARGE = "This is larger than %d MiB.\n"
+TOO_MANY = "Too many files are being sent at the moment. Try again in a minute.\n"
 
 
 HTTPChannel: Any = http.HTTPChannel  # half annotated, and so of no use to a type checker
@@ -62,6 +69,8 @@ class GuardedServer(Server):
         await super().handle_reply(protocol, message)
         if isinstance(protocol, GuardedSocket):
             await protocol.caught_up()
+        elif message.get("more_body") and (channel := getattr(protocol, "channel", None)):
+            await channel.caught_up()
 
 
 class GuardedChannel(HTTPChannel):
@@ -69,6 +78,12 @@ class GuardedChannel(HTTPChannel):
 
     refused = False
     _deadline: Any = None
+    _uploading: ClassVar[set[GuardedChannel]] = set()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = asyncio.Event()
+        self.read.set()
 
     def connectionMade(self) -> None:  # noqa: N802 (Twisted's name)
         """Begin with the deadline running, for whoever connects and says nothing."""
@@ -86,30 +101,67 @@ class GuardedChannel(HTTPChannel):
 
     def allHeadersReceived(self) -> None:  # noqa: N802
         """Refuse a body that is announced as too large; another has its own time to come."""
-        if self.length is not None and self.length > MAX_BODY:
-            self.refuse()
+        length = self.length or 0
+        if length > (most := self._most()):
+            self.refuse("413 Content Too Large", TOO_LARGE % (most // 2**20))
             return
-        self._arm(BODY_SECONDS)
+        if length > MAX_BODY:
+            if len(self._uploading) >= MAX_UPLOADS:
+                self.refuse("503 Service Unavailable", TOO_MANY)
+                return
+            self._uploading.add(self)
+        self._arm(BODY_SECONDS + max(0, length - MAX_BODY) / UPLOAD_PACE)
         super().allHeadersReceived()
+
+    def _most(self) -> int:
+        """Bytes that the request's body may have: a form with files may have more, if it says how many."""
+        request = self.requests[-1]
+        kind = request.requestHeaders.getRawHeaders(b"content-type", [b""])[0]
+        path = self._path.partition(b"?")[0]
+        brings_files = self._command == b"POST" and kind.lower().startswith(b"multipart/form-data")
+        if brings_files and UPLOADS.fullmatch(path):
+            return MAX_BODY + int(settings.MAX_UPLOAD_BYTES)
+        return MAX_BODY
 
     def allContentReceived(self) -> None:  # noqa: N802
         """The request is whole: from here on the application takes its time."""
         if not self.refused:
             self._disarm()
             super().allContentReceived()
+        self._uploading.discard(self)
 
     def connectionLost(self, reason: Any) -> None:  # noqa: N802
         """Nothing is waited for any more."""
         self._disarm()
+        self._uploading.discard(self)
+        self.read.set()
         super().connectionLost(reason)
 
-    def refuse(self) -> None:
-        """Answer 413 and read no more of it. Closed at once, the client would lose the answer."""
+    def refuse(self, status: str, sentence: str) -> None:
+        """Answer so and read no more of it. Closed at once, the client would lose the answer."""
         self.refused = True
-        head = f"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: {len(TOO_LARGE)}"
-        self.transport.write(head.encode() + b"\r\nContent-Type: text/plain\r\n\r\n" + TOO_LARGE)
+        head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(sentence)}"
+        self.transport.write(f"{head}\r\nContent-Type: text/plain\r\n\r\n{sentence}".encode())
         self.transport.loseWriteConnection()
         self._arm(LINGER_SECONDS)
+
+    async def caught_up(self) -> None:
+        """Return once the client has read what was sent, or was cut off because it did not."""
+        try:
+            async with asyncio.timeout(DOWNLOAD_STALL_SECONDS):
+                await self.read.wait()
+        except TimeoutError:
+            self.transport.abortConnection()
+
+    def pauseProducing(self) -> None:  # noqa: N802 (Twisted's names)
+        """The transport's buffer is full."""
+        self.read.clear()
+        super().pauseProducing()
+
+    def resumeProducing(self) -> None:  # noqa: N802
+        """The transport's buffer is empty."""
+        self.read.set()
+        super().resumeProducing()
 
     def _arm(self, seconds: float) -> None:
         self._disarm()
@@ -145,12 +197,17 @@ class GuardedRequest(WebRequest):
             sentence = _("The site does not answer. Try again in a moment.")
             self.basic_error(503, b"Service Unavailable", sentence)
 
+    def __init__(self, *args: Any) -> None:
+        # Twisted would parse a form for itself, in this loop and in ten times the form's size of memory.
+        super().__init__(*args, parsePOSTFormSubmission=False)
+
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 (Twisted's name)
         """Keep a piece of the body, unless it is one too many."""
         if self.channel.refused:
             return
-        if self.content.tell() + len(data) > MAX_BODY:
-            self.channel.refuse()
+        announced = self.channel in self.channel._uploading
+        if self.content.tell() + len(data) > MAX_BODY and not announced:
+            self.channel.refuse("413 Content Too Large", TOO_LARGE % (MAX_BODY // 2**20))
         else:
             super().handleContentChunk(data)
 

@@ -41,9 +41,25 @@ WORKSPACE_SEED = "chat.demo.workspace.seed" if DEMO else None
 SANDBOX = environment.choice("SANDBOX", ["bwrap", "off"], "bwrap")
 DRAIN_SECONDS = environment.number("DRAIN_SECONDS", 5, 0, 3600)
 MAX_TURNS = environment.whole("MAX_TURNS", 8, 1, 1000)
+# How long a turn waits for a person to allow or deny a call.
+APPROVAL_SECONDS = environment.number("APPROVAL_SECONDS", 24 * 3600, 0.1, 366 * 24 * 3600)
 # Beside the site in its process, or nowhere but in processes of `runworker`.
 WORKER = environment.choice("WORKER", ["embedded", "none"], "embedded")
 WORKSPACES = DATA_DIR / "workspaces"
+# Directories that a conversation may be opened on; and what one of its own may hold.
+WORKSPACE_ROOTS = environment.folders("WORKSPACE_ROOTS")
+if any(
+    DATA_DIR.resolve().is_relative_to(root)
+    or BASE_DIR.is_relative_to(root)
+    or root.is_relative_to(WORKSPACES.resolve())
+    for root in WORKSPACE_ROOTS
+):
+    raise ImproperlyConfigured(
+        "WORKSPACE_ROOTS must not hold the site itself or DATA_DIR, which has its keys."
+    )
+MAX_WORKSPACE_BYTES = environment.whole("MAX_WORKSPACE_BYTES", 500 * 2**20, 2**20, 2**50)
+MAX_WORKSPACE_FILES = environment.whole("MAX_WORKSPACE_FILES", 20_000, 10, 10**9)
+MAX_UPLOAD_BYTES = environment.whole("MAX_UPLOAD_BYTES", 25 * 2**20, 0, 2**31)
 
 INSTALLED_APPS = [
     "daphne",

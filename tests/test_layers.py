@@ -18,8 +18,9 @@ MAY_IMPORT = {
     "chat.agent": (),
     "chat.models": (),
     "chat.demo": (),
-    "chat.live": ("chat.models", "chat.agent"),
-    "chat.pages": ("chat.live", "chat.models", "chat.agent"),
+    "chat.files": ("chat.models", "chat.agent"),
+    "chat.live": ("chat.files", "chat.models", "chat.agent"),
+    "chat.pages": ("chat.live", "chat.files", "chat.models", "chat.agent"),
     "chat.terminal": ("chat.live", "chat.models", "chat.agent"),
     "chat.management": ("chat.terminal", "chat.live", "chat.models", "chat.agent", "chat.demo", "agentsite"),
 }
@@ -83,13 +84,20 @@ def test_only_the_agent_imports_openai() -> None:
     assert found == {"chat.agent.model.chat_model"}
 
 
+def test_only_its_own_part_of_the_agent_imports_mcp() -> None:
+    found = importers("mcp") | importers("mcp_types")
+    assert {module for module in found if not within(module, "chat.agent.mcp")} == set()
+
+
 def test_the_agent_imports_no_django() -> None:
     assert {module for module in importers("django") if within(module, "chat.agent")} == set()
 
 
-@pytest.mark.parametrize("package", ["django", "channels", "openai", "chat.models", "chat.live", "chat.demo"])
+@pytest.mark.parametrize(
+    "package", ["django", "channels", "openai", "mcp", "chat.models", "chat.live", "chat.demo"]
+)
 def test_importing_the_agent_loads_none_of_it(package: str) -> None:
-    code = f"import sys, chat.agent; sys.exit({package!r} in sys.modules)"
+    code = f"import sys, chat.agent, chat.agent.mcp; sys.exit({package!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
 
 

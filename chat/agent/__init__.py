@@ -6,6 +6,7 @@ async for event in agent.run([{"role": "user", "content": "..."}]):
 """
 
 from chat.agent.agent import Agent, Result
+from chat.agent.calls import Undecided
 from chat.agent.events import (
     End,
     Event,
@@ -19,6 +20,7 @@ from chat.agent.events import (
     TodoUpdate,
     ToolCall,
     ToolCallEnded,
+    ToolCallProgress,
     ToolCallStarted,
     Usage,
 )
@@ -52,9 +54,11 @@ __all__ = [
     "Tool",
     "ToolCall",
     "ToolCallEnded",
+    "ToolCallProgress",
     "ToolCallStarted",
     "ToolError",
     "ToolResult",
+    "Undecided",
     "Usage",
     "build_system_prompt",
     "tool",

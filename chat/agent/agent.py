@@ -8,7 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from chat.agent.events import End, EndReason, Event, Usage
+from chat.agent.events import End, EndReason, Event, Reply, ToolCall, Usage
 from chat.agent.limits import Limits, Retry, Spent
 from chat.agent.model import Model
 from chat.agent.prompts import Language, default_name
@@ -33,6 +33,7 @@ class Result:
     steps: int
     stop_reason: EndReason
     sentence: str
+    call: ToolCall | None = None
 
 
 class Agent:
@@ -93,15 +94,18 @@ class Agent:
         spent: Spent | None = None,
         inbox: Inbox = no_notes,
         approve: Approve = allow,
+        unfinished: Reply | None = None,
     ) -> AsyncGenerator[Event, None]:
         """One turn over a conversation in the chat-completions form, told as events; the last is an `End`.
 
         `todos` is the list so far, `spent` what a turn that is taken up again has used of its limits. `inbox`
-        is asked for messages to add after all results of a step; `approve` for a decision before each call.
-        Failures of model and tools are events, never exceptions. Closing the iterator or cancelling its task
-        stops the model's stream and the running tool.
+        is asked for messages to add after all results of a step; `approve` for a decision before each call,
+        which may take its time; where it raises Undecided the turn ends as `waiting`. To take that up again,
+        give the messages up to the results that there were, and as `unfinished` the reply that asked for
+        more. Failures of model and tools are events, never exceptions. Closing the iterator or cancelling its
+        task stops the model's stream and the running tool.
         """
-        turn = TurnRun(self, messages, todos, spent or Spent(), inbox, approve)
+        turn = TurnRun(self, messages, todos, spent or Spent(), inbox, approve, unfinished)
         async with aclosing(turn.events()) as events:
             async for event in events:
                 yield event
@@ -123,7 +127,13 @@ class Agent:
             async for event in events:
                 if isinstance(event, End):
                     return Result(
-                        event.text, event.todos, event.usage, event.steps, event.reason, event.sentence
+                        event.text,
+                        event.todos,
+                        event.usage,
+                        event.steps,
+                        event.reason,
+                        event.sentence,
+                        event.call,
                     )
         raise RuntimeError("a turn ended without its End")
 

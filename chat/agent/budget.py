@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from chat.agent.events import ToolCall
@@ -61,6 +62,15 @@ class Budget:
             if time_limit.expired():
                 raise self._error("seconds", self.limits.seconds) from None
             raise
+
+    @contextmanager
+    def stopped_clock(self) -> Iterator[None]:
+        """What happens in here takes none of the turn's time: a person is asked."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.deadline += time.monotonic() - began
 
     def _seconds_left(self) -> float:
         return self.deadline - time.monotonic()

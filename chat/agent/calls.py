@@ -14,6 +14,10 @@ from chat.agent.storable import storable
 from chat.agent.tool import Tool, ToolError, ToolResult
 
 
+class Undecided(Exception):  # noqa: N818 (a state, told by whoever is asked for a decision)
+    """Nobody has decided about the call yet, so the turn ends as `waiting`, to be taken up again later."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a call ended, with its result and the seconds it took."""
@@ -28,9 +32,10 @@ class Outcome:
         return cls("failed", ToolResult(text))
 
     @classmethod
-    def denied(cls, text: str) -> Outcome:
-        """The person said no, and this is what the model reads."""
-        return cls("denied", ToolResult(text))
+    def denied(cls, reason: str, language: Language) -> Outcome:
+        """The person said no, perhaps with a reason, which the model reads."""
+        which = "call.denied" if reason.strip() else "call.denied_silently"
+        return cls("denied", ToolResult(storable(phrase(language, which, reason=reason.strip()))))
 
     def after(self, seconds: float) -> Outcome:
         """The same outcome, having taken so long."""

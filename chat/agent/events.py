@@ -121,6 +121,15 @@ class ToolCallStarted:
 
 
 @dataclass(frozen=True)
+class ToolCallProgress:
+    """What a tool at work has to show by now, whole: it takes the place of what was shown before."""
+
+    type: ClassVar[str] = "tool_call_progress"
+    call: ToolCall
+    text: str
+
+
+@dataclass(frozen=True)
 class TodoUpdate:
     """A `TodoWrite` was accepted: the list as it now stands."""
 
@@ -151,12 +160,15 @@ class NotesRead:
     messages: tuple[Mapping[str, Any], ...]
 
 
-EndReason = Literal["completed", "limit", "failed"]
+EndReason = Literal["completed", "limit", "failed", "waiting"]
 
 
 @dataclass(frozen=True)
 class End:
-    """The turn is over. `sentence` says why, unless it simply completed; `text` is the last reply's text."""
+    """The turn is over. `sentence` says why, unless it simply completed; `text` is the last reply's text.
+
+    A `waiting` one stands still until a person has decided about `call`; `Agent.run` takes it up again.
+    """
 
     type: ClassVar[str] = "end"
     reason: EndReason
@@ -165,6 +177,7 @@ class End:
     todos: tuple[TodoItem, ...]
     usage: Usage
     steps: int
+    call: ToolCall | None = None
 
 
 Event = (
@@ -176,6 +189,7 @@ Event = (
     | Retrying
     | Reply
     | ToolCallStarted
+    | ToolCallProgress
     | TodoUpdate
     | ToolCallEnded
     | NotesRead

@@ -37,6 +37,7 @@ class Tool:
     `function` is called with the arguments as keywords and returns text, a ToolResult, or anything that can
     be written as JSON. Whatever it raises becomes an error result that the model reads. `repeatable` says
     that running the same call twice does no harm, so that a call cut off by a crash may simply run again.
+    `foresee` takes the same arguments, does nothing, and gives the `detail` that the call would leave.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Tool:
     check: Arguments | None = None
     repeatable: bool = False
     raw: Mapping[str, Any] | None = None
+    foresee: Callable[..., Awaitable[Mapping[str, Any]]] | None = None
 
     def definition(self) -> dict[str, Any]:
         """The tool in the form of the chat-completions `tools` parameter."""
@@ -56,13 +58,22 @@ class Tool:
 
     async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
         """Check the arguments, run the function and give its result; raises ToolError if they do not fit."""
-        check = self.check or schema_check(self.parameters)
-        value = await self.function(**check(arguments))
+        value = await self.function(**self.checked(arguments))
         if isinstance(value, ToolResult):
             return value
         return ToolResult(
             value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         )
+
+    def checked(self, arguments: Any) -> dict[str, Any]:
+        """The arguments as the function takes them; raises ToolError if they do not fit."""
+        if not isinstance(arguments, Mapping):
+            raise ToolError("Error: the arguments must be one JSON object.")
+        return (self.check or schema_check(self.parameters))(arguments)
+
+    async def foreseen(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a call would leave for the record; empty where that cannot be told. Raises ToolError."""
+        return await self.foresee(**self.checked(arguments)) if self.foresee else {}
 
 
 def as_tool(given: Tool | Mapping[str, Any]) -> Tool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from chat.agent.arguments import readable
 from chat.agent.budget import Budget, LimitError
-from chat.agent.calls import Outcome, outcome
+from chat.agent.calls import Outcome, Undecided, outcome
 from chat.agent.draft import Draft
 from chat.agent.events import (
     End,
@@ -26,11 +26,13 @@ from chat.agent.events import (
     TodoUpdate,
     ToolCall,
     ToolCallEnded,
+    ToolCallProgress,
     ToolCallStarted,
     Usage,
 )
 from chat.agent.limits import Spent
 from chat.agent.model import Assembly, Delta, ModelError, ToolCallDelta
+from chat.agent.progress import Watched
 from chat.agent.prompts import phrase
 from chat.agent.todo import (
     TODO_WRITE,
@@ -46,7 +48,8 @@ if TYPE_CHECKING:
     from chat.agent.agent import Agent
 
 Inbox = Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]
-# Decides on a call before it runs: None lets it, a text denies it and tells the model why.
+# Decides on a call before it runs: None lets it, a text (perhaps empty) denies it and tells the model why.
+# Raises Undecided where the answer takes longer than the turn is to be kept.
 Approve = Callable[[ToolCall], Awaitable[str | None]]
 
 
@@ -71,6 +74,7 @@ class TurnRun:
         spent: Spent,
         inbox: Inbox,
         approve: Approve,
+        unfinished: Reply | None = None,
     ) -> None:
         self.agent = agent
         self.language = agent.language
@@ -83,11 +87,16 @@ class TurnRun:
         system = {"role": "system", "content": agent.system_prompt}
         self.messages = [system, *with_first_reminder(messages, agent.language)]
         self.usage = Usage()
-        self.reply = Reply("", "", (), "")
+        self.reply = unfinished or Reply("", "", (), "")
+        self.asked: ToolCall | None = None
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """The turn, told to its end."""
         try:
+            if self.reply.calls:
+                async with aclosing(self._act()) as events:
+                    async for event in events:
+                        yield event
             while True:
                 async with aclosing(self._step()) as events:
                     async for event in events:
@@ -95,6 +104,8 @@ class TurnRun:
                 if not self.reply.calls:
                     break
             yield self._end("completed")
+        except Undecided:
+            yield self._end("waiting")
         except LimitError as limit:
             yield self._end("limit", str(limit))
         except ModelError as error:
@@ -181,11 +192,17 @@ class TurnRun:
             raise ModelError("crashed", detail=f"{type(error).__name__}: {error}") from error
 
     async def _act(self) -> AsyncGenerator[Event, None]:
-        """Run the reply's calls one after the other. Each is answered, also when a limit ends the turn."""
-        wrote = False
+        """Run the reply's calls one after the other. Each is answered, also when a limit ends the turn.
+
+        Those of a reply that is taken up again are not run twice.
+        """
+        answered = _answered_last(self.messages)
+        wrote = any(call.name == TODO_WRITE and call.id in answered for call in self.reply.calls)
         over: LimitError | None = None
         for call in self.reply.calls:
-            began = time.monotonic()
+            if call.id in answered:
+                continue
+            began, shown = time.monotonic(), ""
             try:
                 if over:
                     raise over
@@ -194,10 +211,14 @@ class TurnRun:
                 if ended is None:
                     began = time.monotonic()
                     yield ToolCallStarted(call)
-                    ended = await self.budget.within_time(outcome(call, self.tools, self.language))
+                    async with Watched(outcome(call, self.tools, self.language)) as work:
+                        while (text := await self.budget.within_time(work.next_report())) is not None:
+                            yield ToolCallProgress(call, shown := text)
+                        ended = work.result()
             except LimitError as limit:
                 over = limit
-                ended = Outcome.failed(phrase(self.language, "call.not_run", reason=limit))
+                said = phrase(self.language, "call.not_run", reason=limit)
+                ended = Outcome.failed(f"{said}\n{shown}".rstrip("\n"))
             wrote = wrote or call.name == TODO_WRITE
             for event in self._answer(call, ended.after(time.monotonic() - began)):
                 yield event
@@ -211,10 +232,11 @@ class TurnRun:
             return Outcome.failed(str(self.todos.reader.refusal("second_write")))
         if self.reply.finish_reason == "length" and not readable(call.arguments):
             return Outcome.failed(phrase(self.language, "call.cut"))
-        reason = await self.budget.within_time(self.approve(call))
-        if reason is None:
-            return None
-        return Outcome.denied(phrase(self.language, "call.denied", reason=reason))
+        self.asked = call
+        with self.budget.stopped_clock():
+            reason = await self.approve(call)
+        self.asked = None
+        return None if reason is None else Outcome.denied(reason, self.language)
 
     def _answer(self, call: ToolCall, ended: Outcome) -> list[Event]:
         self.messages.append({"role": "tool", "tool_call_id": call.id, "content": ended.result.text})
@@ -233,7 +255,18 @@ class TurnRun:
 
     def _end(self, reason: EndReason, sentence: str = "") -> End:
         text = self.reply.text
-        return End(reason, text, sentence, self.todos.items, self.usage, self.budget.steps)
+        steps, usage = self.budget.steps, self.usage
+        return End(reason, text, sentence, self.todos.items, usage, steps, self.asked)
+
+
+def _answered_last(messages: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The ids of the calls whose results end the messages."""
+    answered = set()
+    for message in reversed(messages):
+        if message["role"] != "tool":
+            break
+        answered.add(str(message["tool_call_id"]))
+    return answered
 
 
 def _first_of_the_latest_results(messages: Sequence[dict[str, Any]]) -> dict[str, Any] | None:

@@ -12,8 +12,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from chat.agent.beneath import open_beneath, open_folder
+from chat.agent.beneath import open_beneath, open_folder, walk_open
 from chat.agent.ownership import acting_as, hand_over
+from chat.agent.quota import Quota
 
 MOUNT = "/workspace"
 """Where commands see the workspace; the file tools take the same absolute paths."""
@@ -84,11 +85,15 @@ class Workspace:
     All methods block and raise WorkspaceError with a sentence for whoever asked.
     """
 
-    def __init__(self, path: Path | str) -> None:
+    def __init__(self, path: Path | str, quota: Quota | None = None, *, fixed: bool = False) -> None:
+        """With `quota`, nothing is written that would go beyond it. `fixed`: no part of the (absolute) path
+        may be a symbolic link, so that nobody who can write beside the directory can lead elsewhere."""
         self.path = Path(path)
+        self.quota = quota
+        self.fixed = fixed
 
     @classmethod
-    def create(cls, path: Path | str) -> Workspace:
+    def create(cls, path: Path | str, quota: Quota | None = None) -> Workspace:
         """Make the directory (mode 0700) if missing, and its parents.
 
         When the server runs as root and the directory is root's, it is given to the sandbox's user with all
@@ -103,12 +108,12 @@ class Workspace:
             hand_over(opened)
         finally:
             os.close(opened)
-        return cls(folder)
+        return cls(folder, quota)
 
     def look(self, path: str) -> Content | Folder:
         """What is at `path`: a file's content, or a folder's names."""
         name = relative(path)
-        with self._as_owner() as root, _sentences(path):
+        with self.as_owner() as root, sentences(path):
             found = open_beneath(root, name, _READ)
             try:
                 if stat.S_ISDIR(os.fstat(found).st_mode):
@@ -137,7 +142,8 @@ class Workspace:
         parent, name = posixpath.split(relative(path))
         if name in ("", "."):
             raise WorkspaceError(f"{path} is the workspace itself, not a file.")
-        with self._as_owner() as root, _sentences(path):
+        with self.as_owner() as root, sentences(path):
+            self.make_room(root, len(data), new=1)
             folder = open_folder(root, parent, make=True)
             try:
                 return _replace(folder, name, data, expected)
@@ -148,7 +154,7 @@ class Workspace:
     def opened(self) -> Iterator[int]:
         """A descriptor of the directory."""
         try:
-            root = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            root = self._open()
         except OSError as error:
             raise WorkspaceError(f"The workspace folder cannot be opened: {error.strerror}.") from error
         try:
@@ -156,9 +162,30 @@ class Workspace:
         finally:
             os.close(root)
 
+    def overfull(self) -> str:
+        """Why the workspace holds more than its quota, in a sentence; empty while it does not."""
+        with self.opened() as root:
+            return self.quota.refusal(root) if self.quota else ""
+
+    def make_room(self, root: int, size: int, new: int) -> None:
+        """Raise WorkspaceError if `size` more bytes in `new` more files would go beyond the quota."""
+        refusal = self.quota.refusal(root, size, new) if self.quota else ""
+        if refusal:
+            raise WorkspaceError(refusal)
+
+    def _open(self) -> int:
+        flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        if not self.fixed:
+            return os.open(self.path, flags)
+        top = os.open("/", flags)
+        try:
+            return walk_open(top, str(self.path), flags)
+        finally:
+            os.close(top)
+
     @contextmanager
-    def _as_owner(self) -> Iterator[int]:
-        """A descriptor of the directory, to be used as its owner."""
+    def as_owner(self) -> Iterator[int]:
+        """A descriptor of the directory, to be used as its owner. The block must neither await nor yield."""
         with self.opened() as root, acting_as(os.fstat(root)):
             yield root
 
@@ -186,7 +213,7 @@ def relative(path: str) -> str:
 
 
 @contextmanager
-def _sentences(path: str) -> Iterator[None]:
+def sentences(path: str) -> Iterator[None]:
     """Turn the system's errors about `path` into sentences."""
     try:
         yield

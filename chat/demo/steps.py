@@ -24,6 +24,8 @@ _COMMA = re.compile(r"\s*[;；，、]\s*|,\s+|。\s*(?=\S)|[.!]\s+(?=[A-Z])|\s*\
 _AND = re.compile(
     r"^(?:and|&|和|并且?|以及|再)\s*(?=\S)|(?<=\S)(?:\s+and\s+|以及|和(?!平|谐))", re.IGNORECASE
 )
+_COMMAND = re.compile(r"`[^`\n]+`")
+_PLACES = 0xE000  # characters that no one writes
 _LEAD = re.compile(
     r"^(?:please|now|first|firstly|also|and|do|can you|could you|would you|i want you to|i'd like you to"
     r"|let's|the following|请你?|麻烦你?|帮我|给我|首先|现在|先|再|并|去|来|做(?=[A-Za-z0-9\s]))"
@@ -48,9 +50,24 @@ def listed(text: str) -> list[str]:
     """The steps of a sentence: parts after commas and "then", of which one at least names some work."""
     if not asks_for_work(text) or is_question(text):
         return []
+    text, commands = _put_away(text)
     parts = [part for sentence in _THEN.split(_after_colon(text)) for part in _COMMA.split(sentence)]
-    parts = [cleaned for part in _last_split(parts) if (cleaned := _clean(part))]
+    parts = [cleaned for part in _last_split(parts) if (cleaned := _bring_back(_clean(part), commands))]
     return _steps(parts) if _THEN.search(text) or any(map(_is_step, parts)) else []
+
+
+def _put_away(text: str) -> tuple[str, list[str]]:
+    """The text with one character in place of each quoted command, whose commas and "and" are its own."""
+    commands = _COMMAND.findall(text)
+    for place, command in enumerate(commands):
+        text = text.replace(command, chr(_PLACES + place), 1)
+    return text, commands
+
+
+def _bring_back(text: str, commands: list[str]) -> str:
+    for place, command in enumerate(commands):
+        text = text.replace(chr(_PLACES + place), command)
+    return text
 
 
 def _inline(text: str) -> list[str]:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import shutil
-import uuid
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from channels.db import database_sync_to_async
@@ -17,16 +14,19 @@ from django.utils.translation import gettext as _
 
 from chat.agent import Agent, Model, TodoPolicy, Tool
 from chat.agent.prompts import Language
-from chat.agent.sandbox import Sandbox, probe
+from chat.agent.sandbox import Sandbox, SandboxLimits, probe
 from chat.agent.todo import as_policy
 from chat.agent.tools import workspace_tools
-from chat.agent.workspace import Workspace
-from chat.models import Conversation, Profile, Turn
+from chat.files.place import open_workspace, quota_of
+from chat.live.mcp_servers import mcp_servers
+from chat.live.seen import seen_in
+from chat.models import Conversation, Profile, Rule, Turn
 
 if TYPE_CHECKING:
     from chat.agent.model.chat_model import ChatModel
 
 WORKSPACE_AS_SEEN = "/workspace"
+UNBOUNDED = 2**62
 
 _models: dict[str, ChatModel] = {}
 
@@ -51,19 +51,22 @@ class Shell:
 
 
 async def agent_for(turn: Turn) -> Agent:
-    """The agent of the turn's conversation, with its tools on its workspace."""
+    """The agent of the turn's conversation, with its tools on its workspace and those of MCP servers."""
     await Shell.find_out()
-    agent: Agent = await database_sync_to_async(_agent_for)(turn.conversation)
+    conversation = turn.conversation
+    profile = await database_sync_to_async(lambda: conversation.profile or Profile())()
+    further = await mcp_servers().tools(profile)
+    agent: Agent = await database_sync_to_async(_agent_for)(conversation, profile, further)
     return agent
 
 
-def _agent_for(conversation: Conversation) -> Agent:
-    profile = conversation.profile or Profile()
+def _agent_for(conversation: Conversation, profile: Profile, further: list[Tool]) -> Agent:
+    offered = [*tools_for(conversation), *further]
     return Agent(
         name=profile.name,
         instructions=profile.instructions,
         model=model_called(profile.model or settings.MODEL_NAME),
-        tools=tools_for(conversation),
+        tools=[tool for tool in offered if profile.rule_for(tool.name) != Rule.NEVER],
         todo_policy=policy_of(profile),
         language=cast(Language, profile.language),
         workspace=WORKSPACE_AS_SEEN,
@@ -102,28 +105,15 @@ def policy_of(profile: Profile) -> TodoPolicy:
 
 def tools_for(conversation: Conversation) -> list[Tool]:
     """The tools on the conversation's workspace, which is made if it does not exist yet."""
-    sandbox = None if Shell.problem else Sandbox()
-    directory = workspace_of(conversation)
-    # A directory that somebody named is not ours to hand over to the sandbox's user.
-    workspace = Workspace(directory) if conversation.workspace else Workspace.create(directory)
-    return workspace_tools(workspace, sandbox)
+    sandbox = None if Shell.problem else Sandbox(limits_of(conversation))
+    return workspace_tools(open_workspace(conversation), sandbox, seen_in(conversation))
 
 
-def workspace_of(conversation: Conversation) -> Path:
-    """The directory that the conversation names, else its own; a new one may be seeded with samples."""
-    if conversation.workspace:
-        return Path(conversation.workspace)
-    directory = Path(settings.WORKSPACES) / str(conversation.pk)
-    if not directory.exists():
-        directory.mkdir(parents=True)
-        if seed := _named(settings.WORKSPACE_SEED):
-            seed(directory)
-    return directory
-
-
-def remove_workspace(conversation_id: uuid.UUID) -> None:
-    """Remove the own directory of a conversation that was deleted; one that it named is not ours."""
-    shutil.rmtree(Path(settings.WORKSPACES) / str(conversation_id), ignore_errors=True)
+def limits_of(conversation: Conversation) -> SandboxLimits:
+    """What a command may use: of the disk as much as its workspace may hold."""
+    quota = quota_of(conversation)
+    size, files = (quota.size, quota.files) if quota else (UNBOUNDED, UNBOUNDED)
+    return SandboxLimits(workspace_bytes=size, workspace_files=files)
 
 
 def _named(path: str | None) -> Any:

@@ -190,7 +190,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         beside = await database_sync_to_async(surroundings)(self.conversation)
         await self._pass_on(resting_place(last), [*messages[:-1], "".join([*messages[-1:], beside])])
         self.heard_at = self.sent_at = time.monotonic()
-        if last and last.is_active and self.ahead is None:
+        if last and last.is_held:
             await self._ask(last.pk)
 
     def _survey(self) -> tuple[Turn | None, list[int]]:
@@ -234,7 +234,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         now = time.monotonic()
         if not standing.exists or now - self.checked_at >= CHECK:
             return self._check
-        silent = self.live and standing.ahead is None and now - self.heard_at >= SILENCE
+        silent = standing.is_held and self.live and now - self.heard_at >= SILENCE
         if silent or (self.asked_at and now - self.asked_first_at >= ANSWER):
             return self._begin_anew
         if self._is_behind(standing) or standing.held != self.held:

@@ -75,6 +75,13 @@ def draw_panel(panel: TodoPanel | None) -> SafeString:
     return render_to_string("partials/_todo_panel.html", {"panel": panel}) if panel else SafeString()
 
 
+def approval_message(conversation: Conversation) -> str:
+    """Say beside the composer which call waits for the person, or that none does. Reads the database."""
+    waiting = conversation.waiting_call() if conversation.waits else None
+    html = render_to_string("partials/_approval_note.html", {"waiting": waiting})
+    return partial("#approval-note", "outerMorph", html)
+
+
 def follow_ups_message(conversation: Conversation) -> str:
     """Show which messages are held. Reads the database."""
     context = {"follow_ups": FollowUp.held_in(conversation.pk), "conversation": conversation}

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from chat.live.fragments import (
+    approval_message,
     follow_ups_message,
     listing_message,
     panel_message,
@@ -73,11 +74,14 @@ def status_of(conversation: Conversation) -> str:
 def surroundings(conversation: Conversation) -> str:
     """The socket message that brings everything beside the turns up to date."""
     conversation.plan = conversation.revision()
+    status = status_of(conversation)
+    conversation.waits = status == Turn.Status.WAITING
     return "".join(
         [
+            approval_message(conversation),
             panel_message(panel_of(conversation)),
             follow_ups_message(conversation),
             listing_message(conversation),
-            state_message(conversation, status_of(conversation)),
+            state_message(conversation, status),
         ]
     )

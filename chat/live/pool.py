@@ -110,15 +110,20 @@ class Pool:
             try:
                 await database_sync_to_async(running.turn.hold)()
             except LeaseLost:
-                if running.turn.is_active:  # else it ended just now, here
+                if running.turn.is_held:  # else it ended or began to wait just now, here
                     self._cancel(running.turn.pk, Turn.Status.QUEUED)
         for turn_id in await database_sync_to_async(self._stop_requests)():
             self.stop(turn_id)
         for turn in await database_sync_to_async(Turn.take_back_orphans)(self.lookout):
             log.warning("%s was left by its worker", turn)
-            frame = await database_sync_to_async(key_frame)(turn, 0)
-            await send_frame(turn.conversation_id, frame)
+            await self._show(turn)
+        for turn in await database_sync_to_async(Turn.end_unanswered)(settings.APPROVAL_SECONDS):
+            await self._show(turn)
         await self.kick()
+
+    async def _show(self, turn: Turn) -> None:
+        frame = await database_sync_to_async(key_frame)(turn, 0)
+        await send_frame(turn.conversation_id, frame)
 
     def _stop_requests(self) -> list[int]:
         wanted = Turn.objects.filter(pk__in=list(self.running), stop_requested_at__isnull=False)

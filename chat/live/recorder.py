@@ -21,6 +21,7 @@ from chat.agent import (
     TodoItem,
     TodoUpdate,
     ToolCallEnded,
+    ToolCallProgress,
     ToolCallStarted,
     Usage,
 )
@@ -50,6 +51,7 @@ class Recorder:
         self.message: Message | None = None
         self.unsaved = False
         self.calls: dict[str, ToolCall] = {}
+        self.printing: ToolCall | None = None  # a call with more output than was saved
         self.cut_off: Message | None = None
         self.listed: list[dict[str, str]] = []
         self.notes: list[Message] = []
@@ -67,8 +69,7 @@ class Recorder:
         with transaction.atomic():
             self.turn.hold()
             # A turn that is to stop answers nothing any more; the next one will.
-            stops = Turn.objects.filter(pk=self.turn.pk, stop_requested_at__isnull=False).exists()
-            held = [] if stops else FollowUp.claim(self.turn.conversation_id)
+            held = [] if self._stops() else FollowUp.claim(self.turn.conversation_id)
             FollowUp.deliver(held, self.turn)
             self.notes = [self._note(each.text) for each in held]
         return [note.as_note() for note in self.notes]
@@ -76,11 +77,30 @@ class Recorder:
     def _note(self, text: str) -> Message:
         return self.turn.messages.create(step=self.step, role=Message.Role.USER, text=text)
 
+    def _stops(self) -> bool:
+        return Turn.objects.filter(pk=self.turn.pk, stop_requested_at__isnull=False).exists()
+
+    def take_up(self) -> Reply | None:
+        """The reply whose calls were not all run as the turn was left, to go on with; None for none."""
+        pending = self.turn.tool_calls.filter(status=ToolCall.Status.PENDING).select_related("step").first()
+        if pending is None:
+            return None
+        self.step = pending.step
+        rows = list(self.step.tool_calls.order_by("index"))
+        for row in rows:
+            row.turn = self.turn
+        self.calls = {row.wire_id: row for row in rows}
+        said = self.step.messages.filter(role=Message.Role.ASSISTANT).first()
+        requests = [CallRequest(row.wire_id, row.name, row.arguments, row.extra) for row in rows]
+        return Reply(said.text if said else "", "", tuple(requests), self.step.finish_reason)
+
     def absorbs(self, event: Event) -> bool:
         """Whether the event needs no database now: text that joins a message saved less than a second ago."""
         fresh = time.monotonic() - self.saved_at < SAVE_EVERY
         if isinstance(event, TodoDraft):
             return event.items is not None
+        if isinstance(event, ToolCallProgress):
+            return fresh
         return isinstance(event, Text | Reasoning) and self.message is not None and fresh
 
     def record(self, event: Event) -> list[Change]:
@@ -108,21 +128,27 @@ class Recorder:
                 return self._reply(event)
             case ToolCallStarted(call):
                 return self._start_call(call)
+            case ToolCallProgress(call, text):
+                return self._print(call, text)
             case TodoUpdate(call, items):
                 return self._revise(call, items)
             case ToolCallEnded():
                 return self._end_call(event)
             case NotesRead():
                 return [*(RowChanged(note, new=True) for note in self.notes), TurnChanged()]
+            case End(reason="waiting", call=CallRequest() as call):
+                return self._wait(call)
             case End():
                 return self.end(STATUS_OF_END[event.reason], event.sentence)
 
     def flush(self) -> None:
         """Save the text that is only in memory yet."""
-        if self.message and self.unsaved:
+        if (self.message and self.unsaved) or self.printing:
             with transaction.atomic():
                 self.turn.hold()
-                self._save(self.message)
+                if self.message and self.unsaved:
+                    self._save(self.message)
+                self._save_output()
 
     def end(self, status: Turn.Status, sentence: str = "") -> list[Change]:
         """End the turn: whatever is open is closed, and the terminal state is claimed."""
@@ -131,9 +157,21 @@ class Recorder:
             if self.message and not self.message.complete:
                 self.message.complete = True
                 self._save(self.message)
+            self._save_output()
             # Where nobody stopped it, a call whose result could not be written may have done its work.
             self.turn.close_rows(running="stopped" if status == Turn.Status.STOPPED else "unknown")
             self.next_turn = self.turn.end(status, clean(sentence))
+        return [TurnChanged()]
+
+    def _wait(self, request: CallRequest) -> list[Change]:
+        """Leave the turn to the person's decision about the call."""
+        if self._stops():  # asked for before this; afterwards it finds a turn that waits
+            return self.end(Turn.Status.STOPPED)
+        call = self.calls[request.id]
+        self._change_call(
+            request, status=ToolCall.Status.WAITING, asked_at=timezone.now(), detail=call.detail
+        )
+        self.turn.wait()
         return [TurnChanged()]
 
     def hand_over(self) -> list[Change]:
@@ -142,6 +180,7 @@ class Recorder:
             self.turn.hold()
             if self.message and not self.message.complete:
                 self._save(self.message)
+            self._save_output()
             self.turn.hand_over()
         return [TurnChanged()]
 
@@ -232,7 +271,21 @@ class Recorder:
         )
 
     def _start_call(self, request: CallRequest) -> list[Change]:
+        self.saved_at = time.monotonic()
         return self._change_call(request, status=ToolCall.Status.RUNNING, started_at=timezone.now())
+
+    def _print(self, request: CallRequest, text: str) -> list[Change]:
+        self.printing = call = self.calls[request.id]
+        call.output = clean(text)[:MAX_OUTPUT]
+        if time.monotonic() - self.saved_at >= SAVE_EVERY:
+            self._save_output()
+        return [RowChanged(call)]
+
+    def _save_output(self) -> None:
+        if self.printing:
+            self.printing.save(update_fields=["output"])
+            self.printing = None
+            self.saved_at = time.monotonic()
 
     def _revise(self, request: CallRequest, items: tuple[TodoItem, ...]) -> list[Change]:
         revision = TodoRevision.objects.create(
@@ -246,6 +299,7 @@ class Recorder:
         return [PanelChanged(panel(self.turn, revision.items))]
 
     def _end_call(self, ended: ToolCallEnded) -> list[Change]:
+        self.printing = None
         return self._change_call(
             ended.call,
             status=ToolCall.Status(ended.status),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chat.agent import Spent
 from chat.agent.todo import TODO_WRITE
-from chat.models import Step, Turn
+from chat.models import Step, ToolCall, Turn
 
 
 def is_answered(turn: Turn) -> bool:
@@ -25,9 +25,12 @@ def spent_by(turn: Turn) -> Spent:
         return Spent()
     rounds = reminders = 0
     for step in steps:
-        names = [call.name for call in step.tool_calls.all()]
+        calls = list(step.tool_calls.all())
+        names = [call.name for call in calls]
         if step.reminder:
             rounds, reminders = 0, reminders + 1
+        if any(call.status == ToolCall.Status.PENDING for call in calls):
+            break  # the step is gone on with, and counted then
         rounds = 0 if TODO_WRITE in names else rounds + 1
     return Spent(
         steps=len(steps),
@@ -39,9 +42,14 @@ def spent_by(turn: Turn) -> Spent:
 
 
 def _seconds_of(step: Step) -> float:
-    """How long the step took, with its calls. What lies between two workers is nobody's work."""
-    ends = [step.ended_at, *(call.ended_at for call in step.tool_calls.all())]
-    return max(0.0, *((end - step.started_at).total_seconds() for end in ends if end))
+    """How long the step took, with its calls. What lies between two workers is nobody's work.
+
+    Neither is the time in which a person was asked.
+    """
+    ended = [call for call in step.tool_calls.all() if call.ended_at]
+    ends = [step.ended_at, *(call.ended_at for call in ended)]
+    took = max(0.0, *((end - step.started_at).total_seconds() for end in ends if end))
+    return max(0.0, took - sum(call.waited for call in ended))
 
 
 def _finished_steps(turn: Turn) -> list[Step]:

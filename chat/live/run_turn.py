@@ -19,6 +19,7 @@ from chat.live import measures
 from chat.live.about import about
 from chat.live.agents import agent_for
 from chat.live.announcing import announce
+from chat.live.approvals import Approvals
 from chat.live.changes import Change, TurnChanged
 from chat.live.recorder import SAVE_EVERY, Recorder
 from chat.live.resumption import is_answered, latest_step, spent_by
@@ -87,9 +88,11 @@ class RunningTurn(Generic[D]):
         messages = await database_sync_to_async(transcript)(self.turn)
         todos = await database_sync_to_async(todos_of)(self.turn)
         spent = await database_sync_to_async(spent_by)(self.turn)
+        unfinished = await database_sync_to_async(self.recorder.take_up)()
+        decide = Approvals(agent, self.recorder).decide
         saving = asyncio.create_task(self._save_texts())
         try:
-            async with aclosing(agent.run(messages, todos, spent, self._inbox)) as events:
+            async with aclosing(agent.run(messages, todos, spent, self._inbox, decide, unfinished)) as events:
                 async for event in events:
                     await self.screen.show(await self._record(event))
         finally:
@@ -126,7 +129,7 @@ class RunningTurn(Generic[D]):
         return changes
 
     async def _leave(self) -> None:
-        if not self.turn.is_active:  # it had ended, and only the last frame was still on its way
+        if not self.turn.is_held:  # it had ended or waits, and only the last frame was still on its way
             await self._finish()
         elif self.cancelled_as is Turn.Status.QUEUED:
             await self._write_down(self.recorder.hand_over)

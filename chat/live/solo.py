@@ -61,7 +61,7 @@ class SoloTurn:
                     self.stop()
                     return
             except LeaseLost:
-                if self.turn.is_active:  # else it ended just now, here
+                if self.turn.is_held:  # else it ended or began to wait just now, here
                     self._cancel()
                 return
             except DatabaseError as error:  # one that is away may come back before the lease is over

@@ -29,15 +29,19 @@ ROUND = 0.5  # seconds between looks
 
 @dataclass(frozen=True)
 class Standing:
-    """What a tab must show by the rows: the latest turn, how many wait before it, which messages are held."""
+    """What a tab must show by the rows: the latest turn, how many wait before it, which messages are held.
+
+    `is_held` says that a worker is at the turn, and so is to be heard.
+    """
 
     position: Position
+    is_held: bool
     ahead: int | None
     held: list[int]
     exists: bool = True
 
 
-GONE = Standing((0, 0, 0), None, [], exists=False)
+GONE = Standing((0, 0, 0), False, None, [], exists=False)
 
 
 class Tab(Protocol):
@@ -96,7 +100,9 @@ def standings_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, Standing]:
     held = FollowUp.held_by_conversation(turn_of)
     queue = _queue() if any(turn.status == Turn.Status.QUEUED for turn in turns.values()) else []
     return {
-        key: Standing(resting_place(turn), _ahead(turn, queue), held.get(key, []))
+        key: Standing(
+            resting_place(turn), bool(turn and turn.is_held), _ahead(turn, queue), held.get(key, [])
+        )
         for key, turn in ((key, turns.get(pk)) for key, pk in turn_of.items())
     }
 

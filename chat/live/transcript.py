@@ -63,7 +63,8 @@ def _turn_messages(turn: Turn) -> Iterator[ChatMessage]:
         text = "".join(row.text for row in said if row.role == Message.Role.ASSISTANT)
         if text or calls:
             yield Reply(text, "", tuple(map(_request, calls))).as_message()
-        results = [_result(call) for call in calls]
+        # What a turn at work has not run yet is answered when it has.
+        results = [_result(call) for call in calls if not (turn.is_active and call.status == "pending")]
         results += [row.as_note() for row in said if row.role == Message.Role.USER]
     yield from results
 
@@ -73,7 +74,13 @@ def _request(call: ToolCall) -> CallRequest:
 
 
 def _result(call: ToolCall) -> ChatMessage:
-    content = WITHOUT_RESULT.get(ToolCall.Status(call.status), call.output)
+    without = WITHOUT_RESULT.get(ToolCall.Status(call.status))
+    content = call.output if without is None else "\n".join([without, *_printed(call)])
     if call.status == ToolCall.Status.STOPPED and call.started_at is None:
         content = NOT_RUN  # whoever ended the turn, a person or a crash
     return {"role": "tool", "tool_call_id": call.wire_id, "content": content}
+
+
+def _printed(call: ToolCall) -> list[str]:
+    """What a call that came to no result had shown by then."""
+    return ["It had printed:", call.output.rstrip("\n")] if call.output.strip() else []

@@ -13,6 +13,7 @@ from chat.live import measures
 from chat.live.agent_consumer import AgentConsumer, pool
 from chat.live.agents import Shell
 from chat.live.doorbell import AGENT_CHANNEL
+from chat.live.mcp_servers import mcp_servers
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +59,7 @@ async def work() -> None:
     # Half a second to import; paid here, and not by the first person who asks something.
     await asyncio.to_thread(__import__, "chat.agent.model.chat_model")
     pool().open()
+    mcp_servers().open()
     worker = AgentWorker()
     try:
         await worker.arun()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models, transaction
-from django.db.models import Max, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, Max, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -18,6 +18,7 @@ from chat.models.message import Message
 from chat.models.profile import Profile
 from chat.models.text import clean
 from chat.models.todo_revision import TodoRevision
+from chat.models.tool_call import ToolCall
 from chat.models.turn import Turn
 
 if TYPE_CHECKING:
@@ -41,13 +42,16 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         return self.filter(owner_id=user.pk) if user.pk else self.none()
 
     def listed(self, start: int, stop: int) -> list[Conversation]:
-        """Those from place `start` up to `stop`, each with its latest list as `plan`, in three queries."""
+        """Those from place `start` up to `stop`, with their latest lists as `plan`, in three queries."""
         latest = TodoRevision.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
-        keys = dict(self.values_list("pk", Subquery(latest.values("pk")[:1]))[start:stop])
+        waiting = Turn.objects.filter(conversation=OuterRef("pk"), status=Turn.Status.WAITING)
+        found = self.values_list("pk", Subquery(latest.values("pk")[:1]), Exists(waiting))[start:stop]
+        keys = {pk: (plan, waits) for pk, plan, waits in found}
         rows = self.in_bulk(list(keys))
-        plans = TodoRevision.objects.in_bulk([key for key in keys.values() if key])
+        plans = TodoRevision.objects.in_bulk([plan for plan, _waits in keys.values() if plan])
         for pk, row in rows.items():
-            row.plan = plans.get(keys[pk])
+            plan, row.waits = keys[pk]
+            row.plan = plans.get(plan)
         return [rows[pk] for pk in keys if pk in rows]  # one may be deleted meanwhile
 
 
@@ -73,6 +77,7 @@ class Conversation(models.Model):
 
     objects = ConversationQuerySet.as_manager()
     plan: TodoRevision | None = None  # its latest list, where somebody looked it up
+    waits = False  # for a decision of the person's, where somebody looked
 
     class Meta:
         verbose_name = _("conversation")
@@ -91,11 +96,12 @@ class Conversation(models.Model):
         client_id: uuid.UUID,
         profile: Profile | None,
         workspace: str = "",
+        conversation_id: uuid.UUID | None = None,
     ) -> Conversation:
         """A new conversation whose first message is `text`; the same `client_id` gives the same conversation.
 
-        It works on the directory `workspace`, or on one of its own. Raises MessageRefused for a text that
-        starts no turn.
+        It works on the directory `workspace`, or on one of its own; its id is the given one. Raises
+        MessageRefused for a text that starts no turn.
         """
         text = checked_message(text)
         with transaction.atomic():
@@ -105,7 +111,11 @@ class Conversation(models.Model):
             if known:
                 return known.conversation
             conversation = cls.objects.create(
-                owner=owner, profile=profile, title=title_of(text), workspace=workspace
+                pk=conversation_id or uuid.uuid4(),
+                owner=owner,
+                profile=profile,
+                title=title_of(text),
+                workspace=workspace,
             )
             conversation.start_turn(text, client_id)
         return conversation
@@ -213,6 +223,11 @@ class Conversation(models.Model):
     def revision(self) -> TodoRevision | None:
         """The todo list as it stands."""
         return self.revisions.select_related("turn").order_by("pk").last()
+
+    def waiting_call(self) -> ToolCall | None:
+        """The call that the person is asked about; None if there is none."""
+        waiting = ToolCall.objects.filter(turn__conversation=self.pk, status=ToolCall.Status.WAITING)
+        return waiting.select_related("turn").first()
 
     def rename(self, title: str) -> None:
         """Give the conversation another title; a blank one changes nothing."""

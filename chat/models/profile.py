@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q, QuerySet
@@ -14,8 +16,36 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 
+# Confined by the sandbox and the workspace, so they need no question. What is not named here asks.
+BUILT_IN_TOOLS = ("bash", "read_file", "write_file", "edit_file")
+OTHERS = "*"  # in a profile's rules: every tool that they name nowhere else, which is to say of MCP servers
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}|[A-Za-z0-9_-]{1,60}__\*|\*")
+
+
+class Rule(models.TextChoices):
+    """What becomes of a call before it runs: it just runs, the person is asked, or it is not even offered."""
+
+    RUN = "run", _("Run: without a question")
+    ASK = "ask", _("Ask: wait for an answer first")
+    NEVER = "never", _("Never: not offered to the model")
+
+
+def check_rules(rules: object) -> None:
+    """Raise ValidationError for what is no object of tools' names and their rules."""
+    if not isinstance(rules, dict):
+        raise ValidationError(_("The rules must be an object of names and rules."))
+    for name, rule in rules.items():
+        if not _TOOL_NAME.fullmatch(name):
+            raise ValidationError(_("%(name)s is no tool's name."), params={"name": name})
+        if rule not in Rule.values:
+            raise ValidationError(
+                _("The rule of %(name)s must be run, ask or never, not %(rule)s."),
+                params={"name": name, "rule": rule},
+            )
+
+
 class Profile(models.Model):
-    """Name, instructions, model and todo policy of an agent."""
+    """Name, instructions, model, todo policy and rules for tools of an agent."""
 
     class Policy(models.TextChoices):
         FOCUSED = "focused", _("Focused: three states, says what it is doing")
@@ -43,6 +73,7 @@ class Profile(models.Model):
         validators=[MinValueValidator(1)],
         help_text=_("Empty: the policy's own number."),
     )
+    rules = models.JSONField(_("rules for tools"), default=dict, blank=True, validators=[check_rules])
     language = models.CharField(_("language"), max_length=10, choices=Language, default=Language.ENGLISH)
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -68,6 +99,14 @@ class Profile(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    def rule_for(self, tool: str) -> Rule:
+        """What becomes of the tool's calls: its own rule, its server's (`server__*`), or the default."""
+        server = f"{tool.partition('__')[0]}__*" if "__" in tool else tool
+        for name in (tool, server):
+            if name in self.rules:
+                return Rule(self.rules[name])
+        return Rule.RUN if tool in BUILT_IN_TOOLS else Rule(self.rules.get(OTHERS, Rule.ASK))
 
     @classmethod
     def offered_to(cls, user: AbstractBaseUser | AnonymousUser) -> QuerySet[Profile]:

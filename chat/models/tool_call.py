@@ -5,25 +5,41 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from chat.models.allowance import Allowance
+from chat.models.program import program_of
 from chat.models.step import Step
+from chat.models.text import clean
 from chat.models.turn import Turn
 
 TODO_WRITE = "TodoWrite"
+SHELL = "bash"
+MAX_REASON = 2000  # characters
+
+
+class DecisionRefused(ValueError):  # noqa: N818 (a refusal, told to the person who decided)
+    """The decision changes nothing; the text says why, to the person who made it."""
 
 
 class ToolCall(models.Model):
-    """One call as the model asked for it, and what came of it.
+    """One call as the model asked for it, what the person decided about it, and what came of it.
 
-    `wire_id` is the model's id for it; `detail` is for the person only.
+    `wire_id` is the model's id for it; `detail` is for the person only. It was asked about at `asked_at`.
     """
+
+    class Decision(models.TextChoices):
+        ONCE = "once", _("Allowed by you")
+        CONVERSATION = "conversation", _("Allowed by you, in this conversation")
+        COVERED = "covered", _("Allowed by you earlier")
+        DENIED = "denied", _("Denied by you")
 
     class Status(models.TextChoices):
         PENDING = "pending", _("Pending")
-        WAITING = "waiting", _("Waiting")
+        WAITING = "waiting", _("Waiting for you")
         RUNNING = "running", _("Running")
         SUCCEEDED = "succeeded", _("Done")
         FAILED = "failed", _("Failed")
@@ -41,6 +57,10 @@ class ToolCall(models.Model):
     status = models.CharField(max_length=20, choices=Status, default=Status.PENDING)
     output = models.TextField(blank=True)
     detail = models.JSONField(default=dict, blank=True)
+    decision = models.CharField(max_length=20, choices=Decision, blank=True)
+    reason = models.TextField(blank=True)
+    asked_at = models.DateTimeField(null=True)
+    decided_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
@@ -66,6 +86,18 @@ class ToolCall(models.Model):
                 ),
                 name="tool_call_status_known",
             ),
+            models.UniqueConstraint(
+                fields=["turn"], condition=Q(status="waiting"), name="tool_call_one_waits_a_turn"
+            ),
+            models.CheckConstraint(
+                condition=Q(decision__in=["", "once", "conversation", "covered", "denied"]),
+                name="tool_call_decision_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(decision="", decided_at__isnull=True)
+                | (~Q(decision="") & Q(decided_at__isnull=False)),
+                name="tool_call_decision_has_a_time",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -87,11 +119,61 @@ class ToolCall(models.Model):
         return self.name == TODO_WRITE
 
     @property
+    def program(self) -> str:
+        """The one program that a shell command runs; empty for other tools, and where it cannot be said."""
+        return program_of(str(self.given.get("command", ""))) if self.name == SHELL else ""
+
+    @property
+    def can_be_allowed_on(self) -> bool:
+        """Whether further calls like this one may be allowed together: of the same tool, the same program."""
+        return self.name != SHELL or bool(self.program)
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether the person has allowed calls like this one in the conversation before."""
+        covers = Allowance.covers(self.turn.conversation_id, self.name, self.program)
+        return self.can_be_allowed_on and covers
+
+    def decide(self, decision: str, reason: str = "") -> None:
+        """Answer the call that waits, once, and queue its turn again; raises DecisionRefused."""
+        if decision not in (self.Decision.ONCE, self.Decision.CONVERSATION, self.Decision.DENIED):
+            raise DecisionRefused(_("This is no answer: allow it, or deny it."))
+        if decision == self.Decision.CONVERSATION and not self.can_be_allowed_on:
+            raise DecisionRefused(_("This command is more than one program, so it can be allowed only once."))
+        reason = clean(reason).strip()[:MAX_REASON] if decision == self.Decision.DENIED else ""
+        with transaction.atomic():
+            # The turn before its rows, in the order in which workers and a stop lock them.
+            turn = Turn.objects.select_for_update(no_key=True).get(pk=self.turn_id)
+            waiting = ToolCall.objects.filter(pk=self.pk, status=self.Status.WAITING)
+            decided = waiting.update(
+                status=self.Status.PENDING, decision=decision, reason=reason, decided_at=timezone.now()
+            )
+            if not decided:
+                self.refresh_from_db()
+                raise DecisionRefused(self._why_not())
+            if decision == self.Decision.CONVERSATION:
+                turn.conversation.allowances.get_or_create(tool=self.name, program=self.program)
+            turn.go_on()
+        self.refresh_from_db()
+
+    def _why_not(self) -> str:
+        if not self.decision:
+            return str(_("The agent no longer waits for this answer."))
+        return str(_("This was answered before: %s.") % self.get_decision_display())
+
+    @property
     def seconds(self) -> float | None:
         """How long it ran, as far as the clock can be believed: one that was set back gives 0."""
         if self.started_at is None or self.ended_at is None:
             return None
         return max(0.0, (self.ended_at - self.started_at).total_seconds())
+
+    @property
+    def waited(self) -> float:
+        """Seconds for which it stood still because the person was asked; at least 0."""
+        if self.asked_at is None or self.decided_at is None:
+            return 0.0
+        return max(0.0, (self.decided_at - self.asked_at).total_seconds())
 
     @property
     def given(self) -> dict[str, Any]:

@@ -29,6 +29,8 @@ class LeaseLost(Exception):  # noqa: N818 (a state that a worker finds itself in
 class Turn(models.Model):
     """A job in the database: queued, claimed by one worker under a lease, ended exactly once.
 
+    One that waits for a person's decision is nobody's and takes nobody's place; the decision queues it.
+
     `fence` grows with every claim; a writer names the one that it was given, and an older one writes nothing.
     """
 
@@ -42,7 +44,7 @@ class Turn(models.Model):
         INTERRUPTED = "interrupted", _("Interrupted")
 
     ACTIVE = [Status.QUEUED, Status.RUNNING, Status.WAITING]
-    HELD = [Status.RUNNING, Status.WAITING]
+    HELD = [Status.RUNNING]  # by a worker, under a lease
 
     conversation = models.ForeignKey("chat.Conversation", on_delete=models.CASCADE, related_name="turns")
     follows = models.ForeignKey(
@@ -144,20 +146,48 @@ class Turn(models.Model):
         return Turn.objects.filter(pk=self.pk, stop_requested_at__isnull=False).exists()
 
     def request_stop(self) -> bool:
-        """Ask for the turn to stop, whoever works on it. True if it was only queued and is stopped now."""
+        """Ask for the turn to stop, whoever works on it. True if nobody did, so that it is stopped now."""
         now = timezone.now()
         with transaction.atomic():
             active = Turn.objects.filter(pk=self.pk, status__in=self.ACTIVE)
             active.update(stop_requested_at=now)
-            queued = Turn.objects.filter(pk=self.pk, status=self.Status.QUEUED)
-            stopped = bool(queued.update(status=self.Status.STOPPED, ended_at=now))
+            nobodys = Turn.objects.filter(pk=self.pk, status__in=[self.Status.QUEUED, self.Status.WAITING])
+            stopped = bool(nobodys.update(status=self.Status.STOPPED, ended_at=now))
             if stopped:
+                self.close_rows(running="stopped")
                 self._pass_on(self.Status.STOPPED)
         return stopped
 
+    def wait(self) -> None:
+        """Leave the turn to a person's decision, held by nobody; raises LeaseLost when it is not ours."""
+        self.hold(status=self.Status.WAITING, worker="", fence=self.fence + 1)
+
+    def go_on(self) -> None:
+        """Queue the turn, in the transaction in which what it waited for was decided."""
+        waiting = Turn.objects.filter(pk=self.pk, status=self.Status.WAITING)
+        waiting.update(status=self.Status.QUEUED, fence=F("fence") + 1)
+
+    @classmethod
+    def end_unanswered(cls, seconds: float) -> list[Turn]:
+        """Stop the turns that have waited so long for a decision; says which they were."""
+        since = timezone.now() - datetime.timedelta(seconds=seconds)
+        asked = {"tool_calls__status": "waiting", "tool_calls__asked_at__lte": since}
+        waiting = cls.objects.filter(status=cls.Status.WAITING, **asked)
+        return [turn for turn in waiting if turn._end_unanswered()]
+
+    def _end_unanswered(self) -> bool:
+        sentence = str(_("Stopped: nobody allowed or denied the call in time."))
+        with transaction.atomic():
+            same = Turn.objects.filter(pk=self.pk, fence=self.fence, status=self.Status.WAITING)
+            ended = same.update(status=self.Status.STOPPED, sentence=sentence, ended_at=timezone.now())
+            if ended:
+                self.close_rows(running="stopped")
+                self._pass_on(self.Status.STOPPED)
+        return bool(ended)
+
     def hand_over(self) -> None:
         """Give the turn back, for another worker to take up again; raises LeaseLost when it is not ours."""
-        self.close_rows(running="unknown")
+        self.close_rows(running="unknown", for_good=False)
         self.hold(status=self.Status.QUEUED, worker="", fence=self.fence + 1)
 
     @classmethod
@@ -179,7 +209,8 @@ class Turn(models.Model):
             changes = self._fate()
             taken = mine.update(worker="", fence=self.fence + 1, deaths=self.deaths + 1, **changes)
             if taken:
-                self.close_rows(running="unknown")
+                goes_on = changes["status"] == self.Status.QUEUED
+                self.close_rows(running="unknown", for_good=not goes_on)
                 self._pass_on(changes["status"])
         return bool(taken)
 
@@ -196,14 +227,19 @@ class Turn(models.Model):
             "ended_at": timezone.now(),
         }
 
-    def close_rows(self, running: str) -> None:
+    def close_rows(self, running: str, *, for_good: bool = True) -> None:
         """Give every open row an end: calls that were running become `running`, the rest were never run.
 
-        A text that was being written is cut off.
+        A text that was being written is cut off. Unless it is for good, a step about which the person was
+        asked keeps its open calls: an answer that was given is not asked for twice.
         """
         now = timezone.now()
         self.tool_calls.filter(status="running").update(status=running, ended_at=now)
-        self.tool_calls.filter(status__in=["pending", "waiting"]).update(status="stopped", ended_at=now)
+        never_run = self.tool_calls.filter(status__in=["pending", "waiting"])
+        if not for_good:
+            asked_about = self.tool_calls.filter(asked_at__isnull=False).values_list("step", flat=True)
+            never_run = never_run.exclude(step__in=list(asked_about))
+        never_run.update(status="stopped", ended_at=now)
         self.messages.filter(complete=False).update(complete=True, cut_off=True)
 
     def replaced_by_retry(self) -> Turn | None:
@@ -224,6 +260,11 @@ class Turn(models.Model):
     def is_active(self) -> bool:
         """Whether the turn has not ended."""
         return self.status in self.ACTIVE
+
+    @property
+    def is_held(self) -> bool:
+        """Whether a worker is at it."""
+        return self.status in self.HELD
 
     @property
     def can_be_retried(self) -> bool:

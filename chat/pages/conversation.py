@@ -11,12 +11,16 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from chat.live.agents import Shell, remove_workspace
+from chat.agent.workspace import WorkspaceError
+from chat.files.place import remove_workspace
+from chat.files.uploads import MOST_FILES, UploadRefused
+from chat.live.agents import Shell
 from chat.live.announcing import announce_follow_ups, announce_sync
 from chat.live.doorbell import ring_stop
 from chat.live.frames import status_of
 from chat.live.todo_panel import panel_of
 from chat.models import Conversation, FollowUp, MessageRefused, Turn
+from chat.pages.attachments import message_of
 from chat.pages.new_conversation import client_id_of
 from chat.pages.signed_in import SignedInRequest
 
@@ -32,14 +36,15 @@ def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """The composer's post where the socket does not carry it."""
     conversation = own_conversation(request, conversation_id)
     try:
-        taken = conversation.send(request.POST.get("text", ""), client_id_of(request))
-    except MessageRefused as refusal:
-        return _page(request, conversation, refusal=str(refusal), text=request.POST.get("text", ""))
+        client_id = client_id_of(request)
+        taken = conversation.send(message_of(request, conversation, client_id), client_id)
+    except (MessageRefused, UploadRefused, WorkspaceError) as refusal:
+        return _refused(request, conversation, str(refusal))
     if isinstance(taken, FollowUp):
         async_to_sync(announce_follow_ups)(conversation.pk)
     else:
         announce_sync(taken)
-    return redirect("conversation", conversation.pk)
+    return give_back(request, conversation)
 
 
 @require_POST
@@ -101,6 +106,13 @@ def own_conversation(request: SignedInRequest, conversation_id: uuid.UUID) -> Co
     return get_object_or_404(visible, pk=conversation_id)
 
 
+def _refused(request: SignedInRequest, conversation: Conversation, sentence: str) -> HttpResponse:
+    """Why a message was not taken: for the page's script the sentence alone, else on the page."""
+    if "HX-Request" in request.headers:
+        return HttpResponse(sentence, content_type="text/plain", status=400)
+    return _page(request, conversation, refusal=sentence, text=request.POST.get("text", ""))
+
+
 def _announce_stopped(turn: Turn) -> None:
     """Show what is no longer held, and a turn that had not begun, with the one that starts instead."""
     turn.refresh_from_db()
@@ -129,21 +141,32 @@ def give_back(request: SignedInRequest, conversation: Conversation, text: str = 
     return _page(request, conversation, text=text) if text else redirect("conversation", conversation.pk)
 
 
+def refuse(request: SignedInRequest, conversation: Conversation, sentence: str) -> HttpResponse:
+    """Why an action changed nothing: for the page's script the sentence alone, else on the page."""
+    if "HX-Request" in request.headers:
+        return HttpResponse(sentence, content_type="text/plain", status=409)
+    return _page(request, conversation, refusal=sentence)
+
+
 def _page(
     request: SignedInRequest, conversation: Conversation, refusal: str = "", text: str = ""
 ) -> HttpResponse:
     turns = list(Turn.with_rows().filter(conversation=conversation))
     ended = [turn.pk for turn in turns if not turn.is_active]
+    status = status_of(conversation)
     context = {
         "conversation": conversation,
         "turns": turns,
         "after": max(ended, default=0),
-        "status": status_of(conversation),
+        "status": status,
+        "waiting": conversation.waiting_call() if status == Turn.Status.WAITING else None,
         "panel": panel_of(conversation),
         "follow_ups": FollowUp.held_in(conversation.pk),
         "shell_problem": Shell.problem,
         "demo": settings.DEMO,
         "client_id": uuid.uuid4(),
+        "most_files": MOST_FILES,
+        "most_bytes": settings.MAX_UPLOAD_BYTES,
         "refusal": refusal,
         "text": text,
     }

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.decorators.http import require_safe
 
 from chat.live.doorbell import answers, workers_answer
+from chat.models import McpServer
 
 
 @login_not_required
@@ -21,7 +22,10 @@ def healthz(_request: HttpRequest) -> HttpResponse:
 @login_not_required
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    """Database, channel layer and a worker answer; 503 with the name of what does not."""
+    """Database, channel layer and a worker answer; 503 with the name of what does not.
+
+    An MCP server that a worker found wanting is a line and no more: the site works without it.
+    """
     problems = []
     try:
         with connection.cursor() as cursor:
@@ -32,5 +36,12 @@ def readyz(_request: HttpRequest) -> HttpResponse:
         problems.append("channel layer: no answer")
     elif not async_to_sync(workers_answer)():
         problems.append("worker: no answer")
-    text = "\n".join(problems) or "ok"
+    text = "\n".join([*(problems or ["ok"]), *_unwell_servers()])
     return HttpResponse(f"{text}\n", content_type="text/plain", status=503 if problems else 200)
+
+
+def _unwell_servers() -> list[str]:
+    try:
+        return [f"MCP server {server.name}: {server.problem}" for server in McpServer.unwell()]
+    except DatabaseError:
+        return []

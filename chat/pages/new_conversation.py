@@ -12,9 +12,13 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from chat.agent.workspace import WorkspaceError
+from chat.files.roots import FolderRefused, offered
+from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.agents import Shell
 from chat.live.doorbell import ring
-from chat.models import Conversation, MessageRefused, Profile
+from chat.models import MessageRefused, Profile
+from chat.pages import attachments
 from chat.pages.signed_in import SignedInRequest
 
 
@@ -27,8 +31,8 @@ def new_conversation(request: SignedInRequest) -> HttpResponse:
     try:
         client_id = client_id_of(request)
         profile = profiles.filter(pk=_whole(request.POST.get("profile", ""))).first() or profiles.first()
-        conversation = Conversation.begin(request.user, request.POST.get("text", ""), client_id, profile)
-    except MessageRefused as refusal:
+        conversation = attachments.begin(request, client_id, profile)
+    except (MessageRefused, FolderRefused, UploadRefused, WorkspaceError) as refusal:
         return _page(request, profiles, refusal=str(refusal), status=400)
     async_to_sync(ring)()
     return redirect("conversation", conversation.pk)
@@ -62,6 +66,10 @@ def _page(
         "chosen": request.POST.get("profile", ""),
         "client_id": uuid.uuid4(),
         "text": request.POST.get("text", ""),
+        "roots": offered(),
+        "workspace": request.POST.get("workspace", ""),
+        "most_files": MOST_FILES,
+        "most_bytes": settings.MAX_UPLOAD_BYTES,
         "refusal": refusal,
         "demo": settings.DEMO,
         "ideas": ideas() if settings.DEMO else [],

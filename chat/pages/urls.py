@@ -2,7 +2,17 @@
 
 from django.urls import path
 
-from chat.pages import conversation, conversations, follow_ups, health, metrics, new_conversation, sign_in
+from chat.pages import (
+    approvals,
+    conversation,
+    conversations,
+    files,
+    follow_ups,
+    health,
+    metrics,
+    new_conversation,
+    sign_in,
+)
 
 urlpatterns = [
     path("", new_conversation.new_conversation, name="new_conversation"),
@@ -10,6 +20,11 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/", conversation.show, name="conversation"),
     path("conversations/<uuid:conversation_id>/messages/", conversation.send, name="send_message"),
     path("conversations/<uuid:conversation_id>/stop/", conversation.stop, name="stop"),
+    path(
+        "conversations/<uuid:conversation_id>/tool-calls/<int:tool_call_id>/decide/",
+        approvals.decide,
+        name="decide",
+    ),
     path(
         "conversations/<uuid:conversation_id>/follow-ups/<int:follow_up_id>/take-back/",
         follow_ups.take_back,
@@ -24,6 +39,12 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/turns/<int:turn_id>/retry/", conversation.retry, name="retry"),
     path("conversations/<uuid:conversation_id>/rename/", conversation.rename, name="rename"),
     path("conversations/<uuid:conversation_id>/delete/", conversation.delete, name="delete"),
+    path("conversations/<uuid:conversation_id>/files/", files.folder, name="files"),
+    path("conversations/<uuid:conversation_id>/files/file/", files.file, name="file"),
+    path("conversations/<uuid:conversation_id>/files/image/", files.image, name="file_image"),
+    path("conversations/<uuid:conversation_id>/files/download/", files.download, name="file_download"),
+    path("conversations/<uuid:conversation_id>/files/zip/", files.download_all, name="files_zip"),
+    path("conversations/<uuid:conversation_id>/files/upload/", files.upload, name="files_upload"),
     path("sign-in/<str:token>/", sign_in.sign_in, name="sign_in"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import unicodedata
+
 from django import template
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from chat.live import fragments, markdown
-from chat.models import Message
+from chat.live.diff import Diff, diff_of
+from chat.models import Message, ToolCall
 
 register = template.Library()
+HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode's categories of characters that command rather than show
 
 
 @register.simple_tag
@@ -26,3 +30,46 @@ def message_body(message: Message) -> SafeString:
     settled, tail = markdown.render_open(message.text)
     end = mark_safe(tail)  # noqa: S308
     return format_html('{}<div id="{}-tail">{}</div>', mark_safe(settled), message.dom_id, end)  # noqa: S308
+
+
+@register.simple_tag(name="diff_of")
+def changed_by(call: ToolCall) -> Diff | None:
+    """What a call changed in a file, `{% diff_of call as change %}`; None for a call that changed none.
+
+    Of one that the person was asked about and that has no result yet, what it would change.
+    """
+    ahead = call.status in (ToolCall.Status.WAITING, ToolCall.Status.PENDING, ToolCall.Status.RUNNING)
+    detail = call.detail.get("foreseen", {}) if ahead else call.detail
+    if not (ahead or call.status == ToolCall.Status.SUCCEEDED) or not isinstance(detail.get("after"), str):
+        return None
+    before = b"\0" if detail.get("binary") else detail.get("before")
+    return diff_of(before, detail["after"], cut=bool(detail.get("cut")))
+
+
+@register.filter
+def plainly(value: object) -> str:
+    """A value as text in which no character hides, or turns round, what a person is to decide about."""
+    return "".join(
+        f"<U+{ord(each):04X}>" if unicodedata.category(each) in HIDDEN and each not in "\n\t" else each
+        for each in str(value)
+    )
+
+
+@register.filter
+def latest_line(call: ToolCall) -> str:
+    """The last line that a call has printed, while it still works."""
+    if call.status != ToolCall.Status.RUNNING:
+        return ""
+    return next((line for line in reversed(call.output.splitlines()) if line.strip()), "")[-200:]
+
+
+@register.inclusion_tag("partials/_diff.html")
+def diff(change: Diff) -> dict[str, Diff]:
+    """The lines of a change: `{% diff change %}`."""
+    return {"diff": change}
+
+
+@register.inclusion_tag("partials/_diff_count.html")
+def diff_count(change: Diff) -> dict[str, Diff]:
+    """How many lines a change added and removed: `{% diff_count change %}`."""
+    return {"diff": change}

@@ -8,11 +8,13 @@ import uuid
 from typing import TYPE_CHECKING
 
 from django.db import transaction
+from django.utils.translation import gettext as _
 
 from chat.live.run_turn import RunningTurn
 from chat.live.solo import SoloTurn
-from chat.models import Conversation, MessageRefused, Profile, Turn, worker
+from chat.models import Conversation, DecisionRefused, MessageRefused, Profile, ToolCall, Turn, worker
 from chat.terminal.paper import Paper
+from chat.terminal.question import Question
 from chat.terminal.screen import TerminalScreen
 
 if TYPE_CHECKING:
@@ -25,8 +27,11 @@ WAYS_OUT = ("exit", "quit")
 class Dialogue:
     """Takes one message after the other, and works on each turn in this process."""
 
-    def __init__(self, owner: User, workspace: str, paper: Paper, runner: asyncio.Runner) -> None:
+    def __init__(
+        self, owner: User, profile: Profile | None, workspace: str, paper: Paper, runner: asyncio.Runner
+    ) -> None:
         self.owner = owner
+        self.profile = profile
         self.workspace = workspace
         self.paper = paper
         self.runner = runner
@@ -47,10 +52,48 @@ class Dialogue:
                     self.paper.line(str(refusal), "fault")
 
     def take(self, text: str) -> Turn:
-        """The ended turn that answers `text`; raises MessageRefused for a text that starts none."""
+        """The turn that answers `text`: ended, or left to wait for an answer that nobody here gave.
+
+        Raises MessageRefused for a text that starts none.
+        """
         turn = self._begin(text)
         self.runner.run(self._work(turn))
+        while turn.status == Turn.Status.WAITING and (claimed := self._answered(turn)):
+            turn = claimed
+            self.runner.run(self._work(turn))
         return turn
+
+    def _answered(self, turn: Turn) -> Turn | None:
+        """The turn again, ours to go on with once its question is answered; None if it is not."""
+        call = turn.tool_calls.filter(status=ToolCall.Status.WAITING).first()
+        try:
+            if call:
+                return self._decided(turn, call, *Question(call, self.paper).put())
+        except KeyboardInterrupt:
+            turn.request_stop()
+            self.paper.line(f"{Turn.Status.STOPPED.label}.", "quiet")
+            return None
+        except EOFError:
+            self.paper.line(_("The agent waits for your answer, which you can give in the browser."))
+            return None
+        return self._taken_up(turn)
+
+    def _decided(self, turn: Turn, call: ToolCall, decision: str, reason: str) -> Turn | None:
+        try:
+            # In one transaction: no worker that looks for turns ever sees it waiting for one.
+            with transaction.atomic():
+                call.decide(decision, reason)
+                return Turn.claim(self.worker, turn.pk)
+        except DecisionRefused as refusal:
+            self.paper.line(str(refusal), "fault")
+            return self._taken_up(turn)
+
+    def _taken_up(self, turn: Turn) -> Turn | None:
+        """The turn whose question was answered in a browser, unless a worker there has it by now."""
+        claimed = Turn.claim(self.worker, turn.pk)
+        if claimed is None:
+            self.paper.line(_("This turn goes on, or has ended, in the browser."), "quiet")
+        return claimed
 
     def _read(self) -> str | None:
         """A line of the person's; None when they have left."""
@@ -71,7 +114,7 @@ class Dialogue:
         with transaction.atomic():
             if self.conversation is None:
                 conversation = Conversation.begin(
-                    self.owner, text, uuid.uuid4(), Profile.offered_to(self.owner).first(), self.workspace
+                    self.owner, text, uuid.uuid4(), self.profile, self.workspace
                 )
                 turn = conversation.turns.get()
             else:

@@ -38,6 +38,7 @@ class TerminalScreen:
         self._message: int | None = None
         self._written = 0
         self._open_call: int | None = None
+        self._lines_shown = 0
 
     async def show(self, changes: Iterable[Change]) -> None:
         """Write what changed."""
@@ -47,7 +48,7 @@ class TerminalScreen:
     async def finish(self) -> None:
         """Close the last line, and say why the turn ended unless it simply did."""
         self._close_call()
-        if self.turn.status != Turn.Status.COMPLETED:
+        if not self.turn.is_active and self.turn.status != Turn.Status.COMPLETED:
             failed = self.turn.status == Turn.Status.FAILED
             self.paper.gap()
             self.paper.line(
@@ -113,7 +114,9 @@ class TerminalScreen:
 
     def _call(self, call: ToolCall) -> None:
         if call.status == ToolCall.Status.RUNNING:
-            self._head(call)
+            if self._open_call != call.pk:
+                self._head(call)
+            self._output(call.output.splitlines(keepends=True), whole=False)
         elif call.status in ENDED:
             if self._open_call != call.pk:
                 self._head(call)
@@ -125,22 +128,33 @@ class TerminalScreen:
         self.paper.write(call.name, "strong")
         self.paper.write(f" {call.subject}".rstrip())
         self._open_call = call.pk
+        self._lines_shown = 0
 
     def _outcome(self, call: ToolCall) -> None:
         self._open_call = None
         succeeded = call.status == ToolCall.Status.SUCCEEDED
+        lines = call.output.strip("\n").splitlines()
+        if self._lines_shown:  # the line above has other things under it already
+            self._output(lines)
+            self.paper.write("   ")
+            lines = []
         words = [call.get_status_display()]
         if call.seconds is not None:
             words.append(_time(call.seconds))
         self.paper.write(f" ({', '.join(words)})", "quiet" if succeeded else "fault")
         self.paper.end_line()
-        self._output(call.output.strip("\n").splitlines())
+        self._output(lines)
 
-    def _output(self, lines: list[str]) -> None:
-        for line in lines[:OUTPUT_LINES]:
+    def _output(self, lines: list[str], *, whole: bool = True) -> None:
+        """Write the lines that are not written yet; of an output that still grows, only what has its end."""
+        for line in lines[self._lines_shown : OUTPUT_LINES]:
+            if not whole and not line.endswith("\n"):
+                return
+            line = line.rstrip("\r\n")
             cut = line if len(line) <= OUTPUT_WIDTH else f"{line[: OUTPUT_WIDTH - 1]}…"
             self.paper.line(f"    {cut}".rstrip(), "quiet")
-        more = len(lines) - OUTPUT_LINES
+            self._lines_shown += 1
+        more = len(lines) - OUTPUT_LINES if whole else 0
         if more > 0:
             self.paper.line("    " + ngettext("… %d more line", "… %d more lines", more) % more, "quiet")
 

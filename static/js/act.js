@@ -24,9 +24,19 @@
     }
   };
 
+  // Why nothing was done: somebody else was first.
+  const note = (text) => {
+    const place = document.getElementById("composer-note");
+    place.textContent = text;
+    place.hidden = !text;
+  };
+
   const read = async (answer) => {
     // Anything else is a page: of the login, or of an error.
-    return answer.headers.get("Content-Type")?.startsWith("text/plain") ? answer.text() : "";
+    if (!answer.headers.get("Content-Type")?.startsWith("text/plain")) return "";
+    if (answer.ok) return answer.text();
+    note(await answer.text());
+    return "";
   };
 
   const act = async (address, body) => {
@@ -36,7 +46,7 @@
     const answer = await fetch(address, { method: "POST", body, headers: { "HX-Request": "true" } });
     const text = await read(answer);
     if (text) giveBack(text);
-    if (answer.ok) localStorage.removeItem(prefix + name);
+    if (answer.status < 500) localStorage.removeItem(prefix + name);
   };
 
   let again;
@@ -63,6 +73,7 @@
     if (!button?.hasAttribute("data-act")) return;
     event.preventDefault();
     const body = new FormData(event.target, button);
+    note("");
     button.disabled = true; // or a second click would bring a text twice
     try {
       await act(button.formAction, body);

@@ -15,7 +15,7 @@
     // An Enter that confirms an input method's candidate does not send; 229 is how Safari says so.
     if (event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
-    if (text.value.trim()) text.form.requestSubmit();
+    if (text.value.trim() || text.form.elements.files?.files.length) text.form.requestSubmit();
   });
 
   // What is typed; and where it is on its way, the id by which the server knows a repetition.

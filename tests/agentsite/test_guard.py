@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -13,7 +14,15 @@ from contextlib import ExitStack
 
 import pytest
 
-from agentsite.guard import BURST, CLOSE_FLOODED, HEADER_SECONDS, MAX_BODY, MAX_MESSAGE, STALL_SECONDS
+from agentsite.guard import (
+    BURST,
+    CLOSE_FLOODED,
+    HEADER_SECONDS,
+    MAX_BODY,
+    MAX_MESSAGE,
+    MAX_UPLOADS,
+    STALL_SECONDS,
+)
 from tests.agentsite.wire import memory, message, signed_in, text_frame, wire
 from tests.serving import ROOT, Served, serving, until
 
@@ -200,3 +209,78 @@ def test_who_reads_gets_a_long_conversation_whole(served: Served, cookie: str, s
             if b'id="conversation"' in content:
                 break
         assert read > 3 * MIB
+
+
+def form(served: Served, cookie: str, path: str, size: int) -> tuple[list[str], bytes]:
+    """Header lines and body of a form with one file of that size."""
+    token = "x" * 32
+    head = (
+        f'--b\r\nContent-Disposition: form-data; name="csrfmiddlewaretoken"\r\n\r\n{token}\r\n--b\r\n'
+        'Content-Disposition: form-data; name="files"; filename="a.bin"\r\n\r\n'
+    ).encode()
+    body = head + bytes(size) + b"\r\n--b--\r\n"
+    lines = [f"POST {path} HTTP/1.1", f"Cookie: {cookie}; csrftoken={token}", f"Origin: {served.address}"]
+    lines += ["Content-Type: multipart/form-data; boundary=b", f"Content-Length: {len(body)}"]
+    return lines, body
+
+
+def test_a_form_with_files_may_be_large_where_files_are_taken(
+    served: Served, cookie: str, socket_path: str
+) -> None:
+    path = f"{socket_path.removeprefix('/ws')}files/upload/"
+    lines, body = form(served, cookie, path, 20 * MIB)
+    with wire(served) as client:
+        client.say(*lines, body=body)
+        assert client.status() == 302
+    kept = next((served.data / "workspaces").glob("*/uploads/a.bin"))
+    assert kept.stat().st_size == 20 * MIB
+
+
+@pytest.mark.parametrize("path", ["/", "/conversations/00000000-0000-4000-8000-000000000000/files/upload/"])
+def test_even_there_it_has_a_bound(served: Served, cookie: str, path: str) -> None:
+    with wire(served) as client:
+        lines, _body = form(served, cookie, path, 0)
+        client.say(*lines[:-1], f"Content-Length: {MAX_BODY + 25 * MIB + 1}")
+        assert client.status() == 413
+        assert client.rest().endswith(b"larger than 26 MiB.\n")
+
+
+@pytest.mark.parametrize("path", ["/accounts/login/", "/conversations/x/files/upload/", "//"])
+def test_a_form_with_files_is_bound_as_ever_elsewhere(served: Served, cookie: str, path: str) -> None:
+    with wire(served) as client:
+        lines, _body = form(served, cookie, path, 0)
+        client.say(*lines[:-1], f"Content-Length: {MAX_BODY + 1}")
+        assert client.status() == 413
+
+
+def test_only_so_many_large_forms_come_at_once(served: Served, cookie: str) -> None:
+    lines, body = form(served, cookie, "/", 2 * MIB)
+    with ExitStack() as stack:
+        for _ in range(MAX_UPLOADS):
+            stack.enter_context(wire(served)).say(*lines, body=body[:1000])
+        until(lambda: refused_as_one_too_many(served, lines))
+    until(lambda: not refused_as_one_too_many(served, lines))
+
+
+def refused_as_one_too_many(served: Served, lines: list[str]) -> bool:
+    with wire(served) as client:
+        client.say(*lines, "Expect: 100-continue")
+        return client.status() == 503
+
+
+def test_who_does_not_read_a_download_costs_no_memory(served: Served, cookie: str, socket_path: str) -> None:
+    path = f"{socket_path.removeprefix('/ws')}files/"
+    folder = served.data / "workspaces" / socket_path.split("/")[3]
+    (folder / "large").write_bytes(os.urandom(MIB) * 80)
+    before = memory(served)
+    with wire(served) as client:
+        client.say(f"GET {path}download/?path=large HTTP/1.1", f"Cookie: {cookie}")
+        assert client.status() == 200
+        assert client.socket.recv(MIB)
+        with wire(served) as other:
+            other.say(f"GET {path}zip/ HTTP/1.1", f"Cookie: {cookie}", "Connection: close")
+            read = 0
+            while piece := other.socket.recv(MIB):
+                read += len(piece)
+        assert read > 80 * MIB, "another gets everything meanwhile"
+        assert memory(served) - before < 40

@@ -40,7 +40,11 @@ REFUSED = {
     "DATA_DIR": ["/proc/version/data", "~nobody-of-that-name/data"],
     "DEBUG": ["maybe"],
     "LANGUAGE_CODE": ["de", "EN"],
+    "APPROVAL_SECONDS": ["0", "a day"],
     "MAX_TURNS": ["0", "many"],
+    "MAX_UPLOAD_BYTES": ["-1", "25 MiB"],
+    "MAX_WORKSPACE_BYTES": ["0", "1e9"],
+    "MAX_WORKSPACE_FILES": ["9", "many"],
     "OPENAI_BASE_URL": ["localhost:11434", "ftp://models"],
     "PORT": ["-1", "65536", "http"],
     "REDIS_URL": ["localhost:6379", "http://:secret@cache", "redis://cache:port"],
@@ -49,6 +53,7 @@ REFUSED = {
     "TRUSTED_ORIGINS": ["example.org", "https://example.org/", "https://a.example, b.example", "*"],
     "TRUST_PROXY": ["2"],
     "WORKER": ["None", "runworker"],
+    "WORKSPACE_ROOTS": ["/nothing/here", "relative", "/", "/etc/passwd", "/usr:/nothing/here", str(ROOT)],
 }
 
 
@@ -110,6 +115,21 @@ def test_any_of_three_variables_ends_the_demo(given: dict[str, str], name: str, 
     real = settings(**given)
     assert (real["DEMO"], real["MODEL_NAME"], real["MODEL_BASE_URL"]) == (False, name, base_url)
     assert real["MODEL_TRANSPORT"] is real["WORKSPACE_SEED"] is None
+
+
+def test_roots_are_kept_without_links_in_them(tmp_path: Path) -> None:
+    for name in ("code", "more"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to("more")
+    roots = settings(WORKSPACE_ROOTS=f"{tmp_path}/code : {tmp_path}/link:")["WORKSPACE_ROOTS"]
+    assert roots == [(tmp_path / name).resolve() for name in ("code", "more")]
+
+
+@pytest.mark.parametrize("root", ["data", "data/workspaces/x", "."])
+def test_no_root_may_hold_the_sites_own_data(data_dir: Path, root: str) -> None:
+    (data_dir / "workspaces" / "x").mkdir(parents=True)
+    with pytest.raises(ImproperlyConfigured, match="WORKSPACE_ROOTS must not hold the site itself"):
+        settings(WORKSPACE_ROOTS=str(data_dir.parent / root))
 
 
 def test_sqlite_takes_its_lock_at_the_start_of_a_transaction() -> None:

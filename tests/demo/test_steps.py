@@ -32,6 +32,11 @@ LISTED = {
         "Read README.md and shop.py",
         "Sum up",
     ],
+    "Run `for n in 1 2; do echo $n; done`, then run `ls && pwd` and sum up": [
+        "Run `for n in 1 2; do echo $n; done`",
+        "Run `ls && pwd`",
+        "Sum up",
+    ],
     "look around and write a note": ["Look around", "Write a note"],
     "Look around the workspace. Then write a note. Finally sum up.": [
         "Look around the workspace",

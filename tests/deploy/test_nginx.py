@@ -102,7 +102,7 @@ def test_what_the_world_may_ask(browser: Browser, where: str, status: int) -> No
 
 def test_a_giant_body_ends_at_nginx(browser: Browser) -> None:
     client = browser.wire()
-    client.say("POST /accounts/login/ HTTP/1.1", f"Content-Length: {2**21}")
+    client.say("POST /accounts/login/ HTTP/1.1", f"Content-Length: {2**25}")
     assert client.status() == 413
     client.socket.close()
 

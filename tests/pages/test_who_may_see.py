@@ -16,8 +16,9 @@ from tests.pages.routes import address, routes
 EVERYBODYS = {"login", "sign_in", "healthz", "readyz", "admin:login"}
 SCRAPERS = {"metrics"}  # test_metrics.py asks for them
 SIGNED_IN = {"new_conversation", "conversations", "logout"}
-SHOWN = {"conversation", "taken_back"}
+SHOWN = {"conversation", "taken_back", "files", "file", "file_image", "file_download", "files_zip"}
 ACTIONS = {"send_message", "stop", "retry", "rename", "delete", "take_back_follow_up", "send_follow_ups"}
+ACTIONS |= {"files_upload", "decide"}
 ONES_OWN = SHOWN | ACTIONS
 ADMINS = {name for name in routes() if name.startswith("admin:")} - EVERYBODYS
 

@@ -73,6 +73,16 @@ async def test_a_call_has_state_time_and_the_first_lines_of_its_output(shown: Sh
     assert lines == [*(f"    line {number}" for number in range(6)), "    … 3 more lines"]
 
 
+async def test_output_is_written_as_it_comes(shown: Shown) -> None:
+    assert await shown.after(RowChanged(call("running"))) == "bash ls -la"
+    assert await shown.after(RowChanged(call("running", output="one\ntw"))) == "bash ls -la\n    one\n"
+    two = await shown.after(RowChanged(call("running", output="one\ntwo\n")))
+    assert two == "bash ls -la\n    one\n    two\n"
+    output = "one\ntwo\n" + "more\n" * 9
+    ended = await shown.after(RowChanged(call("succeeded", 1.26, output=output)))
+    assert ended == two + "    more\n" * 4 + "    … 5 more lines\n    (Done, 1.3 s)\n"
+
+
 async def test_a_call_that_was_refused_before_it_ran_has_no_time(shown: Shown) -> None:
     written = await shown.after(RowChanged(call("failed", output="Error: no such tool")))
     assert written == "bash ls -la (Failed)\n    Error: no such tool\n"

@@ -2,7 +2,8 @@
 
 from chat.agent.sandbox.diagnosis import SandboxError
 from chat.agent.sandbox.limits import SandboxLimits
+from chat.agent.sandbox.output import Output
 from chat.agent.sandbox.probe import probe
 from chat.agent.sandbox.runner import Ended, Outcome, Sandbox
 
-__all__ = ["Ended", "Outcome", "Sandbox", "SandboxError", "SandboxLimits", "probe"]
+__all__ = ["Ended", "Outcome", "Output", "Sandbox", "SandboxError", "SandboxLimits", "probe"]

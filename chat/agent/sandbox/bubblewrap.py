@@ -9,11 +9,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from chat.agent.sandbox import seccomp
-from chat.agent.sandbox.launch import bind, launcher
+from chat.agent.sandbox.launch import bind
 from chat.agent.sandbox.limits import SandboxLimits
+from chat.agent.sandbox.reach import entrance
 from chat.agent.workspace import MOUNT
 
-_NAMESPACES = ["user", "pid", "net", "ipc", "uts", "cgroup-try"]
+NAMESPACES = ["user", "pid", "net", "ipc", "uts", "cgroup-try"]
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",  # noqa: S108 - the sandbox's own
@@ -43,7 +44,7 @@ _ETC = [
     "ssl/openssl.cnf",
     "timezone",
 ]
-_FILES = {
+FILES = {
     "/etc/passwd": "root:x:0:0::/:/bin/false\nuser:x:1000:1000::/tmp:/bin/bash\n",
     "/etc/group": "root:x:0:\nuser:x:1000:\n",
     "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
@@ -51,8 +52,13 @@ _FILES = {
 
 
 READY = b"\0"
-"""What the process prints when all is prepared; it starts the command when it then reads a line."""
-_GATE = """printf '\\0' && read -r go && exec /bin/bash -c "$1" < /dev/null"""
+"""What the process prints when all is prepared, right before the command begins."""
+# What bash does ahead of the command, in the same process: it sets the limits, says that it is ready, and
+# goes on only while the server still holds the other end of its input. bubblewrap ties the sandbox's life to
+# the server's at the very end of its preparations; one that ended earlier would leave a command behind.
+# `read -t 0` waits for nothing: it fails while nothing can be read, and succeeds at the end of the input.
+# On one line, so that the lines of the command count from 1.
+_GATE = """{limits} && printf '\\0' && ! read -r -t 0 || exit; exec < /dev/null; eval "shift;$1" """
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ def invocation(command: str, workspace: int, seconds: float, limits: SandboxLimi
             os.lseek(made, 0, os.SEEK_SET)
             return made
 
-        files = {path: memory(text.encode()) for path, text in _FILES.items()}
+        files = {path: memory(text.encode()) for path, text in FILES.items()}
         bound = bind(workspace)
         status, filter_ = memory(), memory(seccomp.program())
         arguments = memory("\0".join(_arguments(files, bound, limits)).encode())
@@ -94,37 +100,37 @@ def invocation(command: str, workspace: int, seconds: float, limits: SandboxLimi
             "--json-status-fd",
             f"{status}",
         ]
-        words += ["--", "prlimit", *limits.prlimit(seconds), "--", "/bin/sh", "-c", _GATE, "sh", command]
+        gate = _GATE.format(limits=limits.ulimit(seconds))
+        words += ["--", "/bin/bash", "-c", gate, "bash", command]
         descriptors = [*files.values(), status, filter_, arguments]
         if "--bind-fd" in bound:  # bubblewrap closes it; left open inside, it would be a way out
             descriptors.append(workspace)
-        start = launcher(os.fstat(workspace))
-        yield Invocation([*start, *words], f"/proc/self/fd/{workspace}", descriptors, status)
+        yield Invocation([*entrance(workspace), *words], f"/proc/self/fd/{workspace}", descriptors, status)
 
 
 def _arguments(files: dict[str, int], bound: list[str], limits: SandboxLimits) -> list[str]:
     """bubblewrap's arguments. Their order counts: it works through them as through a script."""
-    words = [f"--unshare-{name}" for name in _NAMESPACES]
+    words = [f"--unshare-{name}" for name in NAMESPACES]
     words += ["--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
     words += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
     for name, value in _ENVIRONMENT.items():
         words += ["--setenv", name, value]
-    words += _system()
+    words += system()
     for path, content in files.items():
         words += ["--file", str(content), path]
     words += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
-    words += [*_tmpfs("/dev/shm", limits.shared_memory), "--remount-ro", "/dev"]  # noqa: S108
-    words += _tmpfs("/tmp", limits.temporary)  # noqa: S108
+    words += [*tmpfs("/dev/shm", limits.shared_memory), "--remount-ro", "/dev"]  # noqa: S108
+    words += tmpfs("/tmp", limits.temporary)  # noqa: S108
     return [*words, *bound, MOUNT, "--remount-ro", "/", "--chdir", MOUNT]
 
 
-def _tmpfs(path: str, size: int) -> list[str]:
+def tmpfs(path: str, size: int) -> list[str]:
     """A folder in memory; without a size it could take half of the machine's."""
     return ["--perms", "1777", "--size", str(size), "--tmpfs", path]
 
 
 @functools.cache
-def _system() -> list[str]:
+def system() -> list[str]:
     """The parts of this machine that a command may read: an allow-list, so that nothing else is there."""
     words = ["--ro-bind", "/usr", "/usr"]
     for name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"):

@@ -22,7 +22,7 @@ _BIND_HERE = 'mount -c --bind . /tmp && cd / && unset OLDPWD PWD && exec "$@"'
 
 def missing_programs() -> list[str]:
     """Which of the programs that this needs are not installed."""
-    needed = ["bwrap", "prlimit"] + (["setpriv", "unshare", "mount"] if is_root() else [])
+    needed = ["bwrap", "prlimit"] + (["setpriv", "unshare", "mount", "nsenter"] if is_root() else [])
     return [name for name in needed if not shutil.which(name, path=PATH)]
 
 
@@ -36,14 +36,14 @@ def launcher(owner: os.stat_result) -> list[str]:
             f"user, or give the folder to one (chown -R {SANDBOX_UID}:{SANDBOX_UID} and its path)."
         )
     drop = ["setpriv", f"--reuid={owner.st_uid}", f"--regid={group_of(owner)}", "--clear-groups", "--"]
-    if not _can_unshare():
+    if not can_unshare():
         return drop
     return ["unshare", "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _BIND_HERE, "sh", *drop]
 
 
 def bind(workspace: int) -> list[str]:
     """bubblewrap's first words to bind the workspace, given its descriptor (one that bubblewrap inherits)."""
-    if is_root() and _can_unshare():
+    if is_root() and can_unshare():
         return ["--bind", "/tmp"]  # noqa: S108 - see _BIND_HERE
     if not is_root() and _has_bind_fd():
         return ["--bind-fd", str(workspace)]
@@ -51,7 +51,7 @@ def bind(workspace: int) -> list[str]:
 
 
 @functools.cache
-def _can_unshare() -> bool:
+def can_unshare() -> bool:
     """Whether root may make a mount namespace here; in most containers it may not."""
     return not _run("unshare", "--mount", "--propagation", "private", "--", "true").returncode
 

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,12 +22,19 @@ _CHUNK = 64 * 1024
 class Process:
     """Started on creation, on the loop's thread: bubblewrap dies with the *thread* that starts it.
 
-    The command waits inside, behind bubblewrap's preparations, until it is told to go: bubblewrap ties the
-    sandbox's life to this process's at the very end of them, so a server that dies earlier must not leave a
-    command behind. `finished` is done when the process is reaped and nobody holds its output open any more.
+    Behind bubblewrap's preparations, the command begins only while this process holds the other end of its
+    input: bubblewrap ties the sandbox's life to this process's at the very end of them, so a server that dies
+    earlier, or a kill, must not leave a command behind. `finished` is done when the process is reaped and
+    nobody holds its output open any more.
     """
 
-    def __init__(self, call: Invocation, output: Output, most_output: int) -> None:
+    def __init__(
+        self,
+        call: Invocation,
+        output: Output,
+        most_output: int,
+        on_output: Callable[[Output], object] | None = None,
+    ) -> None:
         self.flooded = False
         self.ready = False
         """Whether the command was started: bubblewrap did its part."""
@@ -34,8 +42,10 @@ class Process:
         """What was printed before that."""
         self._status = call.status
         self._output, self._most_output = output, most_output
+        self._on_output = on_output
         self._loop = asyncio.get_running_loop()
         self.finished: asyncio.Future[None] = self._loop.create_future()
+        self._go: int | None
         self._process, self._go, self._pipe = _start(call)
         self._handle = os.pidfd_open(self._process.pid)
         self._open = {self._pipe, self._handle}
@@ -59,10 +69,11 @@ class Process:
         """
         if self.finished.done():
             return
+        self._let_go()
         if self._process.returncode is None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
-        first = _first_process(self._status)
+        first = first_process(self._status)
         if first:
             with suppress(ProcessLookupError):
                 os.kill(first, signal.SIGKILL)
@@ -71,22 +82,28 @@ class Process:
         data = os.read(self._pipe, _CHUNK)
         if not data:
             self._close(self._pipe)
-        elif not self.ready:
-            self._prepare(data)
-        elif (
-            not self.flooded
-        ):  # what still comes after the kill is read and dropped, or the pipe would never end
-            self._output.feed(data)
-            if self._output.total > self._most_output:
-                self.flooded = True
-                self.kill()
+        elif self.ready:
+            self._take(data)
+        else:
+            self.preparing, found, data = (self.preparing + data).partition(READY)
+            self.ready = bool(found)
+            if data:
+                self._take(data)
 
-    def _prepare(self, data: bytes) -> None:
-        self.preparing += data
-        if self.preparing.endswith(READY):
-            self.ready = True
-            with suppress(BrokenPipeError):
-                os.write(self._go, b"\n")
+    def _take(self, data: bytes) -> None:
+        if self.flooded:  # what still comes after the kill is dropped, but read, or the pipe would never end
+            return
+        self._output.feed(data)
+        if self._on_output:
+            self._on_output(self._output)
+        if self._output.total > self._most_output:
+            self.flooded = True
+            self.kill()
+
+    def _let_go(self) -> None:
+        if self._go is not None:
+            os.close(self._go)
+            self._go = None
 
     def _reap(self) -> None:
         if self._process.poll() is not None:
@@ -97,7 +114,7 @@ class Process:
         os.close(descriptor)
         self._open.discard(descriptor)
         if not self._open and not self.finished.done():
-            os.close(self._go)
+            self._let_go()
             self.finished.set_result(None)
 
 
@@ -126,7 +143,7 @@ def _start(call: Invocation) -> tuple[subprocess.Popen[bytes], int, int]:
     return process, go, reading
 
 
-def _first_process(status: int) -> int | None:
+def first_process(status: int) -> int | None:
     """Process 1 of the sandbox, by its number out here, once bubblewrap has told it and while it lives."""
     told = os.pread(status, 4096, 0).partition(b"\n")[0]
     if not told:

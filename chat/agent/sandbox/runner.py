@@ -62,22 +62,22 @@ class Sandbox:
         command: str,
         workspace: Workspace,
         timeout: float | None = None,
-        on_output: Callable[[str], None] | None = None,
+        on_output: Callable[[Output], object] | None = None,
     ) -> Outcome:
         """Run `command` with bash in the workspace and give what it came to.
 
-        `timeout` is in seconds (default and maximum: the limits'). `on_output` gets the beginning of the
-        output as it comes, in pieces of text, up to `limits.live_output` bytes. Cancelling kills the
-        command at once. Raises SandboxError when the sandbox itself could not run, WorkspaceError when the
-        workspace is gone.
+        `timeout` is in seconds (default and maximum: the limits'). `on_output` is called whenever something
+        was printed, with all that is kept of it by then; it must be quick. Cancelling kills the command at
+        once. Raises SandboxError when the sandbox itself could not run, WorkspaceError when the workspace
+        is gone.
         """
         _check(command)
         limits = self.limits
         seconds = min(timeout if timeout is not None else limits.seconds, limits.most_seconds)
-        output = Output(limits.output_head, limits.output_tail, limits.live_output, on_output)
+        output = Output(limits.output_head, limits.output_tail)
         started = time.monotonic()
         with workspace.opened() as folder, invocation(command, folder, seconds, limits) as call:
-            process = Process(call, output, limits.output_total)
+            process = Process(call, output, limits.output_total, on_output)
             ended = await self._end(process, workspace, seconds)
             if ended is Ended.EXIT and not process.ready:
                 raise SandboxError(explain(process.preparing.decode(errors="replace")))

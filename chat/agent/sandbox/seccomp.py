@@ -8,6 +8,7 @@ kernel usually start from.
 from __future__ import annotations
 
 import errno
+import functools
 import platform
 import struct
 from dataclasses import dataclass
@@ -119,6 +120,7 @@ def supported(machine: str = "") -> bool:
     return (machine or platform.machine()) in _MACHINES
 
 
+@functools.cache
 def program(machine: str = "") -> bytes:
     """The filter for this kind of machine, for bubblewrap's --seccomp: an array of struct sock_filter."""
     name = machine or platform.machine()

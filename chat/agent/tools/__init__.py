@@ -7,11 +7,20 @@ from chat.agent.tool import Tool
 from chat.agent.tools.bash import bash_tool
 from chat.agent.tools.edit_file import edit_file_tool
 from chat.agent.tools.read_file import read_file_tool
+from chat.agent.tools.seen import Seen
 from chat.agent.tools.write_file import write_file_tool
 from chat.agent.workspace import Workspace
 
 
-def workspace_tools(workspace: Workspace, sandbox: Sandbox | None) -> list[Tool]:
-    """The file tools of this workspace, and `bash` if there is a sandbox to run commands in."""
-    tools = [read_file_tool(workspace), write_file_tool(workspace), edit_file_tool(workspace)]
+def workspace_tools(workspace: Workspace, sandbox: Sandbox | None, seen: Seen | None = None) -> list[Tool]:
+    """The file tools of this workspace, and `bash` if there is a sandbox to run commands in.
+
+    `seen` is what the model knows of the files from before.
+    """
+    seen = seen or Seen()
+    tools = [
+        read_file_tool(workspace, seen),
+        write_file_tool(workspace, seen),
+        edit_file_tool(workspace, seen),
+    ]
     return [bash_tool(workspace, sandbox), *tools] if sandbox else tools

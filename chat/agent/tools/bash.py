@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 from pydantic import Field
 
-from chat.agent.sandbox import Outcome, Sandbox, SandboxError
+from chat.agent.progress import report
+from chat.agent.sandbox import Outcome, Output, Sandbox, SandboxError
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 from chat.agent.workspace import Workspace, WorkspaceError
+
+_LIVE_HEAD, _LIVE_TAIL = 2 * 1024, 6 * 1024  # bytes
 
 
 def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
@@ -32,10 +36,11 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
         timed out or used too much.
         """
         try:
-            outcome = await sandbox.run(command, workspace, timeout)
+            outcome = await sandbox.run(command, workspace, timeout, _tell)
+            overfull = await asyncio.to_thread(workspace.overfull)
         except (SandboxError, WorkspaceError) as error:
             raise ToolError(f"Error: {error}") from error
-        text = _shown(outcome)
+        text = _shown(outcome, overfull)
         if not outcome.ok:
             raise ToolError(text)
         return ToolResult(text, {"exit_code": outcome.exit_code, "seconds": round(outcome.seconds, 3)})
@@ -43,6 +48,12 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
     return bash
 
 
-def _shown(outcome: Outcome) -> str:
+def _tell(output: Output) -> None:
+    """Show what was printed so far, less of it than in the end: it is sent again and again."""
+    report(lambda: output.text(_LIVE_HEAD, _LIVE_TAIL))
+
+
+def _shown(outcome: Outcome, overfull: str) -> str:
     printed = outcome.output.rstrip("\n")
-    return "\n".join(part for part in (printed, outcome.note) if part) or "(no output)"
+    notes = (outcome.note, f"[{overfull}]" if overfull else "")
+    return "\n".join(part for part in (printed, *notes) if part) or "(no output)"

@@ -13,22 +13,27 @@ _KEPT = 256 * 1024  # bytes of each side
 def change_detail(path: str, before: Content | None, after: str) -> dict[str, Any]:
     """The `detail` of a write: `path` beneath the workspace, `before` (None for a new file) and `after`.
 
-    Both texts are cut at 256 KiB; `cut` says that at least one of them was.
+    Both texts are cut at 256 KiB; `cut` says that at least one of them was. `binary` is there, and true, when
+    the file was no text before; then `before` is empty.
     """
     old = before.data if before else None
     new = after.encode()
     cut = len(new) > _KEPT or (old is not None and len(old) > _KEPT)
-    return {
-        "path": relative(path),
-        "before": None if old is None else _kept(old),
-        "after": _kept(new),
-        "cut": cut,
-    }
+    detail = {"path": relative(path), "before": None, "after": _kept(new), "cut": cut}
+    if old is not None:
+        detail |= {"before": _kept(old)} if _is_text(old) else {"before": "", "binary": True}
+    return detail
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return "\0" not in data.decode()
+    except UnicodeDecodeError:
+        return False
 
 
 def _kept(data: bytes) -> str:
-    # Databases refuse NUL in text, and a file that was there before may hold anything.
-    return data[:_KEPT].decode(errors="ignore").replace("\0", "\ufffd")
+    return data[:_KEPT].decode(errors="ignore")  # the cut may go through a character
 
 
 def encoded(argument: str, text: str) -> bytes:

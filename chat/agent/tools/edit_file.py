@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 from chat.agent.tools.change import change_detail, encoded
+from chat.agent.tools.seen import Seen
 from chat.agent.workspace import Content, Workspace, WorkspaceError
 
 
-def edit_file_tool(workspace: Workspace) -> Tool:
+def edit_file_tool(workspace: Workspace, seen: Seen | None = None) -> Tool:
     """The tool that lets the model replace a piece of text in a file of this workspace."""
+    seen = seen or Seen()
 
     @tool
     async def edit_file(
@@ -30,29 +33,49 @@ def edit_file_tool(workspace: Workspace) -> Tool:
 
         Use it for changes to a part of a file. `old_text` must match the file exactly and, unless
         `replace_all` is true, exactly once: take in a line or two around the place to make it unique. Read
-        the file first. Nothing is changed when the text does not match, or when the file changed meanwhile.
+        the file first. Nothing is changed when the text does not match, or when the file is not as you last
+        read or wrote it; then read it again.
         """
         for name, text in (("old_text", old_text), ("new_text", new_text)):
             encoded(name, text)
         try:
             before, after, times = await asyncio.to_thread(
-                _edit, workspace, path, old_text, new_text, replace_all
+                _edit, workspace, seen, path, old_text, new_text, replace_all
             )
         except WorkspaceError as error:
             raise ToolError(f"Error: {error}") from error
         text = f"Edited {path}: {times} place{'' if times == 1 else 's'} replaced."
-        return ToolResult(text, change_detail(path, before, after))
+        return ToolResult(text, change_detail(path, before, after) | seen.note(path, after.encode()))
 
-    return edit_file
+    async def foresee(path: str, old_text: str, new_text: str, replace_all: bool) -> dict[str, Any]:
+        try:
+            before, after, _times = await asyncio.to_thread(
+                _edited, workspace, seen, path, old_text, new_text, replace_all
+            )
+            return change_detail(path, before, after)
+        except WorkspaceError as error:
+            raise ToolError(f"Error: {error}") from error
+
+    return replace(edit_file, foresee=foresee)
 
 
-def _edit(workspace: Workspace, path: str, old: str, new: str, everywhere: bool) -> tuple[Content, str, int]:
-    before = workspace.read(path)
-    text = before.text()
-    times = _matches(path, text, old, new, everywhere)
-    after = text.replace(old, new)
+def _edit(
+    workspace: Workspace, seen: Seen, path: str, old: str, new: str, everywhere: bool
+) -> tuple[Content, str, int]:
+    before, after, times = _edited(workspace, seen, path, old, new, everywhere)
     workspace.write(path, after.encode(), expected=before)
     return before, after, times
+
+
+def _edited(
+    workspace: Workspace, seen: Seen, path: str, old: str, new: str, everywhere: bool
+) -> tuple[Content, str, int]:
+    """The file as it is and as it would be, and how often the text would be replaced."""
+    before = workspace.read(path)
+    text = before.text()
+    seen.check(path, before.data)
+    times = _matches(path, text, old, new, everywhere)
+    return before, text.replace(old, new), times
 
 
 def _matches(path: str, text: str, old: str, new: str, everywhere: bool) -> int:

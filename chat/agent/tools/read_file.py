@@ -7,14 +7,16 @@ from typing import Annotated
 
 from pydantic import Field
 
-from chat.agent.tool import Tool, ToolError, tool
+from chat.agent.tool import Tool, ToolError, ToolResult, tool
+from chat.agent.tools.seen import Seen
 from chat.agent.workspace import Content, Folder, Workspace, WorkspaceError
 
 _OUTPUT_LIMIT = 64 * 1024  # characters: more would crowd everything else out of the model's memory
 
 
-def read_file_tool(workspace: Workspace) -> Tool:
+def read_file_tool(workspace: Workspace, seen: Seen | None = None) -> Tool:
     """The tool that shows the model a text file, or what is in a folder, of this workspace."""
+    seen = seen or Seen()
 
     @tool(repeatable=True)
     async def read_file(
@@ -23,7 +25,7 @@ def read_file_tool(workspace: Workspace) -> Tool:
         ],
         offset: Annotated[int, Field(description="First line to read, counted from 1.", ge=1)] = 1,
         limit: Annotated[int, Field(description="How many lines to read at most.", ge=1)] = 2000,
-    ) -> str:
+    ) -> ToolResult:
         """Read a text file, or list a folder.
 
         Use it before you change a file, and to look around: of a folder you get the names in it (hidden
@@ -33,7 +35,8 @@ def read_file_tool(workspace: Workspace) -> Tool:
         """
         try:
             found = await asyncio.to_thread(workspace.look, path)
-            return _shown(found, offset, limit)
+            text = _shown(found, offset, limit)
+            return ToolResult(text, seen.note(path, found.data) if isinstance(found, Content) else {})
         except WorkspaceError as error:
             raise ToolError(f"Error: {error}") from error
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Any
 
 from pydantic import Field
 
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 from chat.agent.tools.change import change_detail, encoded
-from chat.agent.workspace import Workspace, WorkspaceError
+from chat.agent.tools.seen import Seen
+from chat.agent.workspace import Content, Workspace, WorkspaceError
 
 
-def write_file_tool(workspace: Workspace) -> Tool:
+def write_file_tool(workspace: Workspace, seen: Seen | None = None) -> Tool:
     """The tool that lets the model write a whole text file of this workspace."""
+    seen = seen or Seen()
 
     @tool
     async def write_file(
@@ -27,13 +30,30 @@ def write_file_tool(workspace: Workspace) -> Tool:
         replaced at once or not at all. At most 2 MiB, UTF-8.
         """
         try:
-            before = await asyncio.to_thread(workspace.write, path, encoded("content", content))
+            data = encoded("content", content)
+            before = await asyncio.to_thread(workspace.write, path, data)
         except WorkspaceError as error:
             raise ToolError(f"Error: {error}") from error
+        detail = change_detail(path, before, content) | seen.note(path, data)
         done = "Replaced" if before else "Created"
-        return ToolResult(f"{done} {path} ({_counted(content)}).", change_detail(path, before, content))
+        return ToolResult(f"{done} {path} ({_counted(content)}).", detail)
 
-    return write_file
+    async def foresee(path: str, content: str) -> dict[str, Any]:
+        encoded("content", content)
+        try:
+            return change_detail(path, await asyncio.to_thread(_now, workspace, path), content)
+        except WorkspaceError as error:
+            raise ToolError(f"Error: {error}") from error
+
+    return replace(write_file, foresee=foresee)
+
+
+def _now(workspace: Workspace, path: str) -> Content | None:
+    """What the file holds; None where it cannot be read, most likely because there is none."""
+    try:
+        return workspace.read(path)
+    except WorkspaceError:
+        return None
 
 
 def _counted(content: str) -> str:

@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
 from chat.live.agents import Shell, close_models
+from chat.live.mcp_servers import close_mcp_servers
 from chat.management.address import site_address
-from chat.models import MessageRefused, Turn, site_owner
+from chat.models import MessageRefused, Profile, Turn, site_owner
 from chat.terminal.dialogue import Dialogue
 from chat.terminal.paper import Paper
 
@@ -25,21 +27,27 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", metavar="DIR", help="work on this directory; default: a new one")
+        parser.add_argument("--profile", metavar="TITLE", help="the agent's profile; default: the first one")
         parser.add_argument(
             "prompt", metavar="PROMPT", nargs="?", help="answer this and exit; default: a dialogue"
         )
 
-    def handle(self, *args: Any, workspace: str | None, prompt: str | None, **options: Any) -> None:
+    def handle(
+        self, *args: Any, workspace: str | None, profile: str | None, prompt: str | None, **options: Any
+    ) -> None:
         directory = _directory(workspace) if workspace is not None else ""
         settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
         call_command("migrate", verbosity=0, interactive=False)
         paper = Paper(sys.stdout, colour=_colourful(options))
+        owner = site_owner()
+        chosen = _profile(owner, profile)
         with asyncio.Runner() as runner:
-            dialogue = Dialogue(site_owner(), directory, paper, runner)
+            dialogue = Dialogue(owner, chosen, directory, paper, runner)
             try:
                 runner.run(Shell.find_out())
                 completed = self._once(dialogue, prompt) if prompt is not None else self._loop(dialogue)
             finally:
+                runner.run(close_mcp_servers())
                 runner.run(close_models())
         if not completed:
             sys.exit(1)
@@ -71,6 +79,18 @@ class Command(BaseCommand):
             site = site_address(settings.BIND, settings.PORT)
             dialogue.paper.gap()
             dialogue.paper.line(_("In the browser: %s") % f"{site}/conversations/{dialogue.conversation.pk}/")
+
+
+def _profile(owner: User, title: str | None) -> Profile | None:
+    """The profile of that title, in either case; raises CommandError naming those that there are."""
+    offered = Profile.offered_to(owner)
+    if title is None:
+        return offered.first()
+    found = offered.filter(title__iexact=title).first()
+    if found is None:
+        titles = ", ".join(offered.values_list("title", flat=True))
+        raise CommandError(f"--profile takes one of these: {titles}.")
+    return found
 
 
 def _directory(given: str) -> str:

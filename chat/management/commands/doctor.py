@@ -15,12 +15,13 @@ from chat.management.checks.channel_layer import channel_layer
 from chat.management.checks.data_folder import data_folder
 from chat.management.checks.database import database
 from chat.management.checks.finding import Finding
+from chat.management.checks.mcp_servers import mcp_servers
 from chat.management.checks.model import model
 from chat.management.checks.sandbox import sandbox
 
 
 class Command(BaseCommand):
-    help = "Check data folder, database, channel layer, model and sandbox; one line each, with the cure."
+    help = "Check data folder, database, channel layer, sandbox, model and MCP servers, with a cure for each."
     # Django would stop at the first fault that its own checks find; here each is a line.
     requires_system_checks = []
 
@@ -41,6 +42,7 @@ class Command(BaseCommand):
         yield runner.run(channel_layer())
         yield runner.run(sandbox())
         yield from runner.run(_asked())
+        yield from runner.run(mcp_servers())
 
 
 async def _asked() -> list[Finding]:

@@ -13,6 +13,7 @@ from prometheus_client import start_http_server
 from chat.live.agent_consumer import close_pool
 from chat.live.agents import close_models
 from chat.live.doorbell import AGENT_CHANNEL, answers
+from chat.live.mcp_servers import close_mcp_servers
 from chat.live.worker import work
 
 
@@ -60,6 +61,7 @@ class Command(BaseCommand):
         await close_pool()
         working.cancel()
         await asyncio.wait([working])
+        await close_mcp_servers()
         await close_models()
         if working in done:
             working.result()

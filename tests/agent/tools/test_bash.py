@@ -54,6 +54,26 @@ async def test_of_a_long_output_the_beginning_and_the_end(tools: dict[str, Tool]
     assert len(text) < 50_000
 
 
+@pytest.mark.parametrize(
+    ("command", "printed"),
+    [
+        ('echo $# "$@" $0', "0 bash"),
+        ("set -e\nfalse\necho never", "[exit code 1]"),
+        ("cat <<END\n$(echo here)\nEND\nexit 0", "here"),
+        ("# a comment\n\n  echo 'one\ntwo'", "one\ntwo"),
+        ("echo first\nmissing", "first\nbash: line 2: missing: command not found\n[exit code 127]"),
+        ("trap 'echo bye' EXIT; exit 4", "bye\n[exit code 4]"),
+        ("printf '\\0'; echo after", "\ufffdafter"),
+    ],
+)
+async def test_a_command_finds_a_shell_of_its_own(tools: dict[str, Tool], command: str, printed: str) -> None:
+    try:
+        text = (await tools["bash"].call({"command": command})).text
+    except ToolError as error:
+        text = str(error)
+    assert text == printed
+
+
 async def test_a_line_that_waits_for_an_answer_gets_none(tools: dict[str, Tool]) -> None:
     assert (await tools["bash"].call({"command": "read answer || echo nobody"})).text == "nobody"
 

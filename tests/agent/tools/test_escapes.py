@@ -57,6 +57,10 @@ ATTEMPTS = {
     "a route": "[ $(wc -l < /proc/net/route) -gt 1 ] && echo ESCAPED",
     "an interface": "ls /proc/sys/net/ipv4/conf | grep -qvE '^(all|default|lo)$' && echo ESCAPED",
     "TCP to the server": "(: < /dev/tcp/127.0.0.1/{port}) && echo ESCAPED",
+    "a Unix socket of the server": (
+        "python3 -c \"import socket; socket.socket(socket.AF_UNIX).connect('{secret}.socket')\" "
+        "&& echo ESCAPED"
+    ),
     "UDP": "(echo x > /dev/udp/192.0.2.1/53) && echo ESCAPED",
     "names": "getent hosts example.org && echo ESCAPED",
     "the kernel's log": "dmesg && echo ESCAPED",
@@ -82,7 +86,10 @@ def test_a_command_cannot_get(
     command = ATTEMPTS[attempt].replace("{port}", str(listener))
     for name, value in named.items():
         command = command.replace(name, value)
-    outcome = server.bash(f"{command}\necho tried")
+    with socket.socket(socket.AF_UNIX) as host:
+        host.bind(f"{server.secret}.socket")
+        host.listen()
+        outcome = server.bash(f"{command}\necho tried")
     assert outcome.output.rstrip().endswith("tried")
     assert "ESCAPED" not in outcome.output
     assert "command not found" not in outcome.output
@@ -157,7 +164,7 @@ def test_calls_of_a_32_bit_program_are_refused_or_killed(server: Server) -> None
         "m = mmap.mmap(-1, 4096, prot=7)\n"
         "m.write(bytes.fromhex('b814000000cd80c3'))\n"  # mov eax, 20 (getpid); int 0x80; ret
         "ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(m)))()\n"
-        "print('ESCAPED')\n"
+        "print('ESC' + 'APED')\n"
     )
     outcome = server.bash(f"python3 -c {shlex.quote(program)}")
     assert "ESCAPED" not in outcome.output

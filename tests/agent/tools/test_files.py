@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
-from chat.agent.tool import Tool, ToolError
+from chat.agent.tool import Tool, ToolError, ToolResult
+from chat.agent.tools import workspace_tools
+from chat.agent.tools.seen import Seen
 from chat.agent.workspace import FILE_LIMIT, Workspace
 
 Tools = dict[str, Tool]
@@ -90,7 +92,7 @@ async def test_what_cannot_be_read(tools: Tools, workspace: Workspace) -> None:
 async def test_a_new_file(tools: Tools, workspace: Workspace) -> None:
     result = await tools["write_file"].call({"path": "a/b.txt", "content": "one\ntwo"})
     assert result.text == "Created a/b.txt (2 lines, 7 bytes)."
-    assert result.detail == {"path": "a/b.txt", "before": None, "after": "one\ntwo", "cut": False}
+    assert _without_state(result) == {"path": "a/b.txt", "before": None, "after": "one\ntwo", "cut": False}
     assert (workspace.path / "a" / "b.txt").read_bytes() == b"one\ntwo"
 
 
@@ -98,7 +100,13 @@ async def test_a_file_written_over(tools: Tools, workspace: Workspace) -> None:
     workspace.write("file", b"old\0\xff")
     result = await tools["write_file"].call({"path": "/workspace/file", "content": "new\n"})
     assert result.text == "Replaced /workspace/file (1 line, 4 bytes)."
-    assert result.detail == {"path": "file", "before": "old\ufffd", "after": "new\n", "cut": False}
+    assert _without_state(result) == {
+        "path": "file",
+        "before": "",
+        "binary": True,
+        "after": "new\n",
+        "cut": False,
+    }
 
 
 async def test_the_record_of_a_large_change_is_cut(tools: Tools) -> None:
@@ -119,7 +127,7 @@ async def test_an_edit(tools: Tools, workspace: Workspace) -> None:
     workspace.write("file", b"one\ntwo\nthree\n")
     result = await tools["edit_file"].call({"path": "file", "old_text": "two\n", "new_text": ""})
     assert result.text == "Edited file: 1 place replaced."
-    assert result.detail == {
+    assert _without_state(result) == {
         "path": "file",
         "before": "one\ntwo\nthree\n",
         "after": "one\nthree\n",
@@ -161,3 +169,48 @@ async def test_what_cannot_be_edited(tools: Tools, workspace: Workspace) -> None
 async def test_arguments_that_do_not_fit(tools: Tools) -> None:
     assert "path" in await _refused(tools, "write_file", content="x")
     assert "lines" in await _refused(tools, "read_file", path="x", lines=3)
+
+
+async def test_a_file_that_changed_since_it_was_read_is_not_edited(
+    tools: Tools, workspace: Workspace
+) -> None:
+    workspace.write("file", b"speed = 1\n")
+    await _call(tools, "read_file", path="file")
+    workspace.write("file", b"speed = 1\nlimit = 2\n")
+    edit = {"path": "/workspace/file", "old_text": "speed = 1", "new_text": "speed = 3"}
+    assert "has changed since you last read or wrote it. Read the file again." in await _refused(
+        tools, "edit_file", **edit
+    )
+    assert workspace.read("file").data == b"speed = 1\nlimit = 2\n"
+    await _call(tools, "read_file", path="./file")
+    await _call(tools, "edit_file", **edit)
+    await _call(tools, "edit_file", path="file", old_text="speed = 3", new_text="speed = 4")
+    await _call(tools, "write_file", path="file", content="speed = 5\n")
+    await _call(tools, "edit_file", path="file", old_text="5", new_text="6")
+    assert workspace.read("file").data == b"speed = 6\n"
+
+
+async def test_what_a_command_changed_is_read_again_before_an_edit(tools: Tools) -> None:
+    await _call(tools, "write_file", path="file", content="one\n")
+    await _call(tools, "bash", command="echo two >> file")
+    assert "has changed" in await _refused(tools, "edit_file", path="file", old_text="one", new_text="1")
+
+
+async def test_the_same_content_again_is_no_change(tools: Tools, workspace: Workspace) -> None:
+    await _call(tools, "write_file", path="file", content="one\n")
+    workspace.write("file", b"one\n")
+    await _call(tools, "edit_file", path="file", old_text="one", new_text="1")
+
+
+async def test_what_was_seen_before_is_known_by_its_state(workspace: Workspace) -> None:
+    before = {tool.name: tool for tool in workspace_tools(workspace, None)}
+    workspace.write("file", b"one\n")
+    detail = (await before["read_file"].call({"path": "file"})).detail
+    workspace.write("file", b"one, and more\n")
+    seen = Seen({detail["path"]: detail["state"]})
+    after = {tool.name: tool for tool in workspace_tools(workspace, None, seen)}
+    assert "has changed" in await _refused(after, "edit_file", path="file", old_text="one", new_text="1")
+
+
+def _without_state(result: ToolResult) -> dict[str, object]:
+    return {name: value for name, value in result.detail.items() if name != "state"}

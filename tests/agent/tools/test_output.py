@@ -24,12 +24,14 @@ def test_a_cut_does_not_show_half_a_character() -> None:
     assert output.text() == "äö\n[... 82 bytes left out ...]\n€"
 
 
-def test_pieces_are_whole_characters() -> None:
-    heard: list[str] = []
-    output = Output(head=99, tail=99, live=99, on_text=heard.append)
-    for byte in "a€b".encode():
-        output.feed(bytes([byte]))
-    assert heard == ["a", "€", "b"]
+def test_less_may_be_shown_than_is_kept() -> None:
+    output = Output(head=4, tail=4)
+    output.feed(b"abcdefgh")
+    assert output.text(1, 2) == "a\n[... 5 bytes left out ...]\ngh"
+    assert output.text(4, 4) == output.text(3, 5) == "abcdefgh"
+    output.feed(b"ijklmnopq")
+    assert output.text(2, 3) == "ab\n[... 12 bytes left out ...]\nopq"
+    assert output.text(0, 0) == "\n[... 17 bytes left out ...]\n"
 
 
 def test_bytes_that_are_no_text() -> None:

@@ -3,7 +3,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat", "0003_follow_ups"),
+        ("chat", "0006_mcp_servers"),
     ]
 
     operations = [

@@ -1,0 +1,29 @@
+"""The administrator's view of users' profiles; users themselves have Django's own page."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.utils.translation import gettext_lazy
+
+from chat.admin.profile_form import FIELDS, ProfileForm
+from chat.models import Profile
+
+RULES = gettext_lazy("What the agent may do")
+ABOUT_RULES = gettext_lazy(
+    "Run: the call runs. Ask: the person who began the conversation allows or denies it first. Never: the "
+    "model does not learn of the tool. Commands and files are confined to the workspace whatever you choose."
+)
+
+
+@admin.register(Profile)
+class ProfileAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscriptable as it runs
+    form = ProfileForm
+    list_display = ["title", "name", "model", "todo_policy", "language", "owner", "position"]
+    list_filter = ["todo_policy", "language"]
+    search_fields = ["title", "name"]
+    autocomplete_fields = ["owner"]
+    fieldsets = [
+        (None, {"fields": ["title", "name", "instructions", "model", "language", "owner", "position"]}),
+        (gettext_lazy("The todo list"), {"fields": ["todo_policy", "max_todos", "remind_after"]}),
+        (RULES, {"fields": [*FIELDS.values(), "single_rules"], "description": ABOUT_RULES}),
+    ]

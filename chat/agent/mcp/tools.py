@@ -1,0 +1,37 @@
+"""Tools of servers in the form of the agent's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from chat.agent.mcp.definition import Definition
+from chat.agent.mcp.names import offered_name
+from chat.agent.mcp.server import ServerError
+from chat.agent.tool import Tool, ToolError
+
+if TYPE_CHECKING:
+    from chat.agent.mcp.connection import Connection
+
+
+def server_tool(connection: Connection, definition: Definition) -> Tool:
+    """The tool `server__tool` as it was accepted; raises UnfitError where no provider takes its schema."""
+
+    async def call(**arguments: Any) -> str:
+        try:
+            return await connection.call(definition, arguments)
+        except ServerError as error:
+            raise ToolError(f"Error: {error}") from error
+
+    return Tool(
+        name=offered_name(connection.server.name, definition.name),
+        description=definition.summary,
+        parameters=definition.parameters,
+        function=call,
+        check=_as_given,
+    )
+
+
+def _as_given(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Unchecked: the server checks for itself, and its schemas' patterns are no code to run here."""
+    return dict(given)

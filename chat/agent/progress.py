@@ -1,0 +1,73 @@
+"""What a tool has to show while it still works."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
+from typing import Any, Generic, Self, TypeVar
+
+T = TypeVar("T")
+
+EACH = 0.2  # seconds between what is shown of one call
+
+Showing = Callable[[], str]
+_listener: ContextVar[Callable[[Showing], None] | None] = ContextVar("listener", default=None)
+
+
+def report(showing: Showing) -> None:
+    """Say from within a tool that there is something new to see; `showing` gives all that there is by now.
+
+    Costs next to nothing: `showing` is asked a few times a second at most, and never again after the tool is
+    done. Outside of a turn nobody listens. Must be called on the event loop's thread.
+    """
+    if listener := _listener.get():
+        listener(showing)
+
+
+class Watched(Generic[T]):
+    """Work in a task of its own, and what it reports on its way."""
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self._showing: Showing | None = None
+        self._news = asyncio.Event()
+        self._next_at = time.monotonic() + EACH
+        token = _listener.set(self._hear)
+        self._task = asyncio.create_task(work)
+        _listener.reset(token)
+        self._task.add_done_callback(lambda _task: self._news.set())
+
+    def _hear(self, showing: Showing) -> None:
+        self._showing = showing
+        self._news.set()
+
+    async def next_report(self) -> str | None:
+        """What there is to see, once that is something new; None when the work has ended."""
+        await self._news.wait()
+        if not self._task.done():
+            await asyncio.wait([self._task], timeout=max(0.0, self._next_at - time.monotonic()))
+        if self._task.done() or self._showing is None:
+            return None
+        self._news.clear()
+        self._next_at = time.monotonic() + EACH
+        return self._showing()
+
+    def result(self) -> T:
+        """What the work came to, once it has ended."""
+        return self._task.result()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Cancel the work if it has not ended, and wait for its end, also when cancelled meanwhile."""
+        cancelled: asyncio.CancelledError | None = None
+        while not self._task.done():
+            self._task.cancel()
+            try:
+                await asyncio.wait([self._task])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled:
+            raise cancelled

@@ -1,0 +1,89 @@
+"""A workspace as one zip file, made while it is being sent."""
+
+from __future__ import annotations
+
+import os
+import time
+import zipfile
+from collections.abc import Generator
+
+from chat.agent.workspace import Workspace, WorkspaceError
+from chat.files.reading import PIECE, open_file
+from chat.files.tree import is_utf8
+from chat.files.walk import CROWDED, Entry, walk
+
+MOST_BYTES = 2 * 1024**3  # of content
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # a zip file knows no earlier time
+NOTE = "LEFT-OUT.txt"
+
+
+class _Outlet:
+    """A file that can only be written to; what was written is taken from it piece by piece."""
+
+    def __init__(self) -> None:
+        self.written = bytearray()
+
+    def write(self, data: bytes) -> int:
+        self.written += data
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+    def take(self) -> bytes:
+        taken = bytes(self.written)
+        self.written.clear()
+        return taken
+
+
+def archive(workspace: Workspace) -> Generator[bytes, None, None]:
+    """The pieces of the zip file. Links, devices and what is beyond the bounds are left out, and named in it.
+
+    Each piece may be asked for on another thread. Raises WorkspaceError before the first.
+    """
+    found = walk(workspace)
+    outlet = _Outlet()
+    left_out = [] if found.whole else ["(more files than are looked at)"]
+    room = MOST_BYTES
+    with zipfile.ZipFile(outlet, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target:  # type: ignore[call-overload]
+        for entry in found.entries:
+            if entry.kind == "folder" and entry.name in CROWDED:
+                left_out.append(f"{entry.path}/")
+            elif entry.kind == "folder":
+                target.writestr(_described(entry), b"")
+            elif entry.kind != "file" or entry.size > room or not is_utf8(entry.path):
+                left_out.append(entry.path)
+            else:
+                try:
+                    room -= yield from _file(target, outlet, workspace, entry)
+                except WorkspaceError as error:
+                    left_out.append(f"{entry.path}: {error}")
+        if left_out:
+            target.writestr(NOTE, os.fsencode("\n".join(left_out) + "\n").decode(errors="replace"))
+    yield outlet.take()
+
+
+def _file(
+    target: zipfile.ZipFile, outlet: _Outlet, workspace: Workspace, entry: Entry
+) -> Generator[bytes, None, int]:
+    """Write one file, as much of it as there was when it was listed."""
+    opened = open_file(workspace, entry.path)
+    left = entry.size
+    try:
+        with target.open(_described(entry), "w") as part:
+            while left and (piece := os.read(opened, min(PIECE, left))):
+                left -= len(piece)
+                part.write(piece)
+                if len(outlet.written) >= PIECE:
+                    yield outlet.take()
+    finally:
+        os.close(opened)
+    return entry.size - left
+
+
+def _described(entry: Entry) -> zipfile.ZipInfo:
+    stamp = time.gmtime(entry.stamp[1] / 10**9)[:6]
+    name = os.fsencode(entry.path).decode(errors="replace") + ("/" if entry.kind == "folder" else "")
+    info = zipfile.ZipInfo(name, max(stamp, _EARLIEST) if stamp[0] < 2107 else _EARLIEST)
+    info.compress_type = zipfile.ZIP_DEFLATED
+    return info

@@ -1,0 +1,96 @@
+"""Files that a person brings into a workspace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import count
+from typing import Protocol
+
+from django.conf import settings
+from django.template.defaultfilters import filesizeformat
+from django.utils.translation import gettext as _
+
+from chat.agent.beneath import open_folder
+from chat.agent.workspace import Workspace, sentences
+from chat.files.names import numbered, safe_name
+
+FOLDER = "uploads"
+MOST_FILES = 20
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Upload(Protocol):
+    """A file as Django received it."""
+
+    name: str | None
+    size: int | None
+
+    def chunks(self) -> Iterable[bytes]:
+        """The content in pieces."""
+
+
+class UploadRefused(ValueError):  # noqa: N818 (a refusal, told to the person who sent the files)
+    """The files are not taken; the text says why. None of them was kept."""
+
+
+def check_uploads(uploads: list[Upload]) -> None:
+    """Raise UploadRefused if these are too many files, or too large together."""
+    if len(uploads) > MOST_FILES:
+        sentence = _("At most %(most_files)s files can be sent at once.")
+        raise UploadRefused(sentence % {"most_files": MOST_FILES})
+    if sum(upload.size or 0 for upload in uploads) > settings.MAX_UPLOAD_BYTES:
+        sentence = _("The files are too large: at most %(size)s together can be sent at once.")
+        raise UploadRefused(sentence % {"size": filesizeformat(settings.MAX_UPLOAD_BYTES)})
+
+
+def save_uploads(workspace: Workspace, uploads: list[Upload]) -> list[str]:
+    """Put the files into the workspace and say what they are called there; all of them, or none.
+
+    Nothing that is there is replaced. Raises UploadRefused, and WorkspaceError where there is no room or the
+    folder cannot be written.
+    """
+    check_uploads(uploads)
+    with sentences(FOLDER), workspace.as_owner() as root:
+        workspace.make_room(root, sum(upload.size or 0 for upload in uploads), new=len(uploads) + 1)
+        folder = open_folder(root, FOLDER, make=True)
+        names: list[str] = []
+        try:
+            for upload in uploads:
+                names.append(_save(folder, upload))
+        except BaseException:
+            for name in names:
+                os.unlink(name, dir_fd=folder)
+            raise
+        finally:
+            os.close(folder)
+    return [f"{FOLDER}/{name}" for name in names]
+
+
+def _save(folder: int, upload: Upload) -> str:
+    name, made = _made(folder, safe_name(upload.name or ""))
+    try:
+        with open(made, "wb") as file:
+            for chunk in upload.chunks():
+                file.write(chunk)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(name, dir_fd=folder)
+        raise
+    return name
+
+
+def _made(folder: int, name: str) -> tuple[str, int]:
+    """A new file under that name, or under the first like it that is free."""
+    for number in count(1):
+        free = numbered(name, number)
+        with suppress(FileExistsError):
+            return free, os.open(free, _CREATE, 0o666, dir_fd=folder)
+    raise AssertionError("numbers do not end")
+
+
+def naming(text: str, names: list[str]) -> str:
+    """A message that names the files that came with it, for the agent and for whoever reads it later."""
+    lines = [_("Uploaded: %s") % name for name in names]
+    return "\n\n".join(part for part in (text.strip(), "\n".join(lines)) if part)

@@ -1,0 +1,188 @@
+"""What changed between two texts, line by line, ready to be drawn by partials/_diff.html.
+
+`diff_of(before, after, cut=False) -> Diff` compares; in a template, `{% load rendering %}{% diff change %}`
+draws a Diff's lines and `{% diff_count change %}` its counts. Time and size are bounded whatever the texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from chat.live.edit_script import Edit, edit_script
+
+Kind = Literal["same", "removed", "added"]
+
+CONTEXT = 3  # unchanged lines shown around a change
+MOST_LINES = 400
+MOST_CHARACTERS = 32 * 1024  # shown altogether
+LONGEST_LINE = 1000  # characters shown of one line
+
+_SIGNS: dict[Kind, str] = {"same": " ", "removed": "-", "added": "+"}
+# What would move, hide or turn round the text beside it is shown as what it is; a reviewer must see it.
+_PICTURES = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"} | {0x7F: "\u2421"}
+_TURNING = (
+    *range(0x80, 0xA0),
+    0x061C,
+    0x200B,
+    0x200E,
+    0x200F,
+    *range(0x2028, 0x202F),
+    0x2060,
+    *range(0x2066, 0x206A),
+    0xFEFF,
+)
+_PICTURES |= {code: f"<U+{code:04X}>" for code in _TURNING}
+
+
+@dataclass(frozen=True)
+class DiffLine:
+    """One line on show; `changed` stands between `head` and `tail`, which its counterpart has too."""
+
+    kind: Kind
+    number: int
+    """Its place in the file, counted from 1: in the old one for a removed line, else in the new one."""
+    head: str
+    changed: str = ""
+    tail: str = ""
+    open_end: bool = False
+    """The file ends here without a line break."""
+
+    @property
+    def sign(self) -> str:
+        return _SIGNS[self.kind]
+
+    @property
+    def text(self) -> str:
+        return self.head + self.changed + self.tail
+
+
+@dataclass(frozen=True)
+class Hunk:
+    """Lines that stand together; `skipped` unchanged ones are left out ahead of them."""
+
+    skipped: int
+    lines: tuple[DiffLine, ...]
+
+
+@dataclass(frozen=True)
+class Diff:
+    """A change: how many lines were added and removed, and what is to be shown of it."""
+
+    added: int
+    removed: int
+    hunks: tuple[Hunk, ...]
+    unshown: int = 0
+    """Changed lines beyond what is shown."""
+    binary: bool = False
+    """One of the sides is no text, so there are no lines."""
+    cut: bool = False
+    """The texts themselves were cut before they came here, so what follows them is not compared."""
+
+    @property
+    def same(self) -> bool:
+        return not (self.added or self.removed or self.binary)
+
+
+def diff_of(before: str | bytes | None, after: str | bytes | None, *, cut: bool = False) -> Diff:
+    """What changed from `before` to `after`; None stands for a file that is not there.
+
+    Bytes are taken as UTF-8, and as binary where they are not. `cut` says that the texts are beginnings.
+    """
+    old, new = _text(before), _text(after)
+    if old is None or new is None:
+        return Diff(0, 0, (), binary=before != after, cut=cut)
+    edits = edit_script(_lines(old), _lines(new))
+    added = sum(len(edit.new) for edit in edits if edit.changes)
+    removed = sum(len(edit.old) for edit in edits if edit.changes)
+    hunks = tuple(_shown(_hunks(edits)))
+    seen = sum(line.kind != "same" for hunk in hunks for line in hunk.lines)
+    return Diff(added, removed, hunks, added + removed - seen, cut=cut)
+
+
+def _text(side: str | bytes | None) -> str | None:
+    """The side as text; None for one that is none."""
+    if isinstance(side, bytes):
+        try:
+            side = side.decode()
+        except UnicodeDecodeError:
+            return None
+    return None if side and "\0" in side else side or ""
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with their line feeds; nothing else ends one."""
+    return [line for line in text.replace("\n", "\n\0").split("\0") if line]
+
+
+def _hunks(edits: Sequence[Edit]) -> Iterator[Hunk]:
+    """The changes, each with the lines around it; what lies far from all of them is only counted."""
+    skipped, lines = 0, list[DiffLine]()
+    for place, edit in enumerate(edits):
+        if edit.changes:
+            lines += _changed(edit)
+            continue
+        first, last = place == 0, place == len(edits) - 1
+        before = 0 if first else CONTEXT
+        after = 0 if last else CONTEXT
+        if len(edit.new) <= before + after:
+            lines += _same(edit, 0, len(edit.new))
+            continue
+        lines += _same(edit, 0, before)
+        if lines:
+            yield Hunk(skipped, tuple(lines))
+        skipped, lines = len(edit.new) - before - after, _same(edit, len(edit.new) - after, len(edit.new))
+    if any(line.kind != "same" for line in lines):
+        yield Hunk(skipped, tuple(lines))
+
+
+def _same(edit: Edit, start: int, stop: int) -> list[DiffLine]:
+    return [_line("same", edit.at_new + place, edit.new[place]) for place in range(start, stop)]
+
+
+def _changed(edit: Edit) -> Iterator[DiffLine]:
+    """Removed lines, then added ones; where they pair up, what differs within them is told apart."""
+    pairs = list(zip(edit.old, edit.new, strict=True)) if len(edit.old) == len(edit.new) else []
+    for place, text in enumerate(edit.old[:MOST_LINES]):
+        yield _line("removed", edit.at_old + place, text, pairs[place][1] if pairs else "")
+    for place, text in enumerate(edit.new[:MOST_LINES]):
+        yield _line("added", edit.at_new + place, text, pairs[place][0] if pairs else "")
+
+
+def _line(kind: Kind, at: int, line: str, other: str = "") -> DiffLine:
+    text = line.removesuffix("\n")
+    start, end = _differing(text[:LONGEST_LINE], other.removesuffix("\n")[:LONGEST_LINE])
+    if len(text) > LONGEST_LINE:
+        text = text[:LONGEST_LINE] + "…"
+    head, changed, tail = (_visible(piece) for piece in (text[:start], text[start:end], text[end:]))
+    return DiffLine(kind, at + 1, head, changed, tail, open_end=not line.endswith("\n"))
+
+
+def _differing(text: str, other: str) -> tuple[int, int]:
+    """Where a line differs from its counterpart; (0, 0) where there is too little in common to be of use."""
+    shorter = min(len(text), len(other))
+    start = next((i for i in range(shorter) if text[i] != other[i]), shorter)
+    most = shorter - start
+    tail = next((i for i in range(most) if text[-1 - i] != other[-1 - i]), most)
+    return (start, len(text) - tail) if 2 * (start + tail) > shorter else (0, 0)
+
+
+def _visible(text: str) -> str:
+    return text.translate(_PICTURES)
+
+
+def _shown(hunks: Iterable[Hunk]) -> Iterator[Hunk]:
+    """As many of the hunks' lines as there is room for."""
+    lines_left, room = MOST_LINES, MOST_CHARACTERS
+    for hunk in hunks:
+        kept = []
+        for line in hunk.lines:
+            lines_left, room = lines_left - 1, room - len(line.text)
+            if lines_left < 0 or room < 0:
+                break
+            kept.append(line)
+        if kept:
+            yield Hunk(hunk.skipped, tuple(kept))
+        if len(kept) < len(hunk.lines):
+            return

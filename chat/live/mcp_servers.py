@@ -1,0 +1,185 @@
+"""This process's connections with MCP servers: opened, kept, renewed when their rows change, written down."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Awaitable, Iterable
+from typing import TYPE_CHECKING
+
+from channels.db import database_sync_to_async
+from django.db import DatabaseError
+
+from chat.agent import Tool
+from chat.agent.mcp import ServerError, UnfitError, server_tool
+from chat.live import measures
+from chat.live.mcp_listing import definition_of, server_of, write_down
+from chat.models import McpServer, McpTool, Profile
+
+if TYPE_CHECKING:
+    from chat.agent.mcp.connection import Connection
+
+log = logging.getLogger(__name__)
+
+ROUND = 5.0  # seconds between looks at the rows
+MOST_TOOLS = 100
+"""How many tools of servers one agent is given; providers take 128 in all."""
+
+
+class McpServers:
+    """Connections by their rows. One keeper task opens and closes them, as the rows say."""
+
+    def __init__(self) -> None:
+        self._connections: dict[int, tuple[McpServer, Connection]] = {}
+        self._news = asyncio.Event()
+        self._noted: dict[int, object] = {}
+        self._settling = asyncio.Lock()
+        self._keeper: asyncio.Task[None] | None = None
+
+    @property
+    def connections(self) -> list[Connection]:
+        """Those that are kept now, whether they are connected or try to be."""
+        return [connection for _row, connection in self._connections.values()]
+
+    def open(self) -> None:
+        """Begin to keep connections, and go on."""
+        if self._keeper is None or self._keeper.done():
+            # A context of its own: what rang belongs to a turn, and this does not.
+            self._keeper = asyncio.create_task(self._keep(), context=contextvars.Context())
+
+    async def tools(self, profile: Profile) -> list[Tool]:
+        """The accepted tools of the servers that the profile may use; whether they answer shows in a call."""
+        accepted = await database_sync_to_async(_accepted)(profile)
+        if not accepted:
+            return []
+        self.open()
+        if any(tool.server_id not in self._connections for tool in accepted):
+            await self.settle()
+        return [made for tool in accepted if (made := self._tool(tool))]
+
+    async def settle(self) -> None:
+        """Have a connection for every enabled row as it is now, and none else."""
+        async with self._settling:
+            rows = {row.pk: row for row in await database_sync_to_async(_enabled)()}
+            for pk, (row, connection) in list(self._connections.items()):
+                if pk not in rows or rows[pk].version != row.version:
+                    self._connections.pop(pk)
+                    self._noted.pop(pk, None)
+                    await connection.close()
+            for pk in rows.keys() - self._connections.keys():
+                await self._connect(rows[pk])
+
+    async def close(self) -> None:
+        """End the keeper, the connections, and the programs behind them."""
+        if self._keeper:
+            self._keeper.cancel()
+            await asyncio.wait([self._keeper])
+        async with self._settling:
+            ending = [connection.close() for _row, connection in self._connections.values()]
+            self._connections.clear()
+            await asyncio.gather(*ending)
+
+    async def _connect(self, row: McpServer) -> None:
+        try:
+            server = server_of(row)
+        except ServerError as error:
+            if self._noted.get(row.pk) != (row.version, str(error)):
+                self._noted[row.pk] = (row.version, str(error))
+                await database_sync_to_async(row.note)(str(error))
+            return
+        make = await _connection_class()
+        self._connections[row.pk] = (row, make(server, self._news.set))
+
+    def _tool(self, tool: McpTool) -> Tool | None:
+        _row, connection = self._connections.get(tool.server_id, (None, None))
+        try:
+            return server_tool(connection, definition_of(tool)) if connection else None
+        except UnfitError:  # accepted when other things were unfit
+            return None
+
+    async def _keep(self) -> None:
+        while True:
+            self._news.clear()
+            await self._try(self.settle())
+            for pk, (row, connection) in list(self._connections.items()):
+                await self._try(self._note(pk, row, connection))
+            await _either(self._news, ROUND)
+
+    async def _try(self, work: Awaitable[None]) -> None:
+        try:
+            await work
+        except Exception as error:  # a database that is away comes back
+            measures.database_errors.inc(isinstance(error, DatabaseError))
+            log.exception("the round of the MCP servers failed; it goes on")
+
+    async def _note(self, pk: int, row: McpServer, connection: Connection) -> None:
+        """Write down what is news of one connection."""
+        found = (connection.fault, connection.tools)
+        if found == (None, None) or self._noted.get(pk) == found:
+            return
+        await database_sync_to_async(write_down)(row, connection)
+        self._noted[pk] = found
+        if fault := connection.fault:
+            log.warning("MCP server %s: %s %s", row.name, fault.sentence, fault.detail)
+
+
+async def look(rows: Iterable[McpServer]) -> None:
+    """Connect with these servers once, write down what they list and what is wrong, and leave them."""
+    await asyncio.gather(*map(_look, rows))
+
+
+async def _look(row: McpServer) -> None:
+    try:
+        server = server_of(row)
+    except ServerError as error:
+        await database_sync_to_async(row.note)(str(error))
+        return
+    connection = (await _connection_class())(server)
+    try:
+        await connection.tried()
+        await database_sync_to_async(write_down)(row, connection)
+    finally:
+        await connection.close()
+
+
+async def _connection_class() -> type[Connection]:
+    # Half a second to import, so only a site with servers pays it, and not in the loop.
+    await asyncio.to_thread(__import__, "chat.agent.mcp.connection")
+    from chat.agent.mcp.connection import Connection
+
+    return Connection
+
+
+async def _either(event: asyncio.Event, seconds: float) -> None:
+    """Return once the event happened or the time has passed."""
+    waiting = asyncio.create_task(event.wait())
+    await asyncio.wait([waiting], timeout=seconds)
+    waiting.cancel()
+
+
+def _enabled() -> list[McpServer]:
+    return list(McpServer.objects.filter(enabled=True))
+
+
+def _accepted(profile: Profile) -> list[McpTool]:
+    return list(McpTool.offered(McpServer.offered_to(profile))[:MOST_TOOLS])
+
+
+_servers: McpServers | None = None
+
+
+def mcp_servers() -> McpServers:
+    """The one set of connections of this process."""
+    global _servers
+    if _servers is None:
+        _servers = McpServers()
+    return _servers
+
+
+async def close_mcp_servers() -> None:
+    """End all connections, in the loop that opened them; a later use begins anew."""
+    global _servers
+    if _servers is not None:
+        ended, _servers = _servers, None
+        await ended.close()

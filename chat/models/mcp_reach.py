@@ -1,0 +1,38 @@
+"""Where an MCP server may be, and what it may read: what an administrator may enter."""
+
+from __future__ import annotations
+
+import os
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+# Too much of a machine to show to anybody, or in the sandbox's own way.
+_SYSTEM = ("boot", "data", "dev", "etc", "home", "proc", "root", "run", "sys", "tmp", "var")
+_NOT_READABLE = {"/", *(f"/{name}" for name in _SYSTEM)}
+
+
+def check_folder(folder: str) -> None:
+    """Raise ValidationError for a folder that no server may read: the site's data, or half the machine."""
+    if not folder.startswith("/") or folder != os.path.normpath(folder):
+        raise ValidationError(_("%(folder)s is no absolute path."), params={"folder": folder})
+    data = os.path.realpath(settings.DATA_DIR)
+    meant = {folder, os.path.realpath(folder)}
+    shared = {os.path.commonpath([data, each]) for each in meant}
+    if meant & _NOT_READABLE or data in shared or shared & meant:
+        raise ValidationError(_("%(folder)s holds what no server may read."), params={"folder": folder})
+
+
+def check_url(url: str, *, inside: bool) -> None:
+    """Raise ValidationError for what is no address, or not one over https where that is due."""
+    try:
+        parts = urlsplit(url)
+        good = bool(parts.hostname) and (parts.port or 1) > 0 and url.isprintable() and " " not in url
+    except ValueError:
+        good = False
+    if not good or parts.scheme not in ("http", "https") or parts.username is not None or parts.fragment:
+        raise ValidationError(_("Enter an http or https address; names and passwords belong in a header."))
+    if parts.scheme == "http" and not inside:
+        raise ValidationError(_("Only a server in this network may be spoken to without https."))

@@ -1,0 +1,119 @@
+// Files that go with the next message: chosen, dropped or pasted. They travel with the form, as they do without
+// a script; where the page is live the form is sent without leaving it.
+addEventListener("DOMContentLoaded", () => {
+  const form = document.getElementById("composer");
+  const input = document.getElementById("composer-files");
+  if (!input) return;
+  const text = document.getElementById("composer-text");
+  const list = document.getElementById("composer-attached");
+  let chosen = [];
+
+  const note = (sentence) => {
+    const place = document.getElementById("composer-note");
+    place.textContent = sentence;
+    place.hidden = !sentence;
+  };
+
+  const refusal = (files) => {
+    const { mostFiles, mostBytes, tooMany, tooLarge } = input.dataset;
+    if (files.length > Number(mostFiles)) return tooMany;
+    const size = files.reduce((sum, file) => sum + file.size, 0);
+    return size > Number(mostBytes) ? tooLarge : "";
+  };
+
+  const chip = (file) => {
+    const row = document.createElement("li");
+    const name = document.createElement("span");
+    const remove = document.createElement("button");
+    row.className = "attached";
+    name.textContent = name.title = file.name;
+    remove.type = "button";
+    remove.textContent = "×";
+    remove.setAttribute("aria-label", `${input.dataset.remove} ${file.name}`);
+    remove.addEventListener("click", () => {
+      keep(chosen.filter((each) => each !== file));
+      text.focus();
+    });
+    row.append(name, remove);
+    return row;
+  };
+
+  const keep = (files) => {
+    chosen = files;
+    const held = new DataTransfer();
+    for (const file of files) held.items.add(file);
+    input.files = held.files;
+    list.replaceChildren(...files.map(chip));
+    list.hidden = files.length === 0;
+    text.required = files.length === 0;
+  };
+
+  const add = (files) => {
+    const all = [...chosen, ...files];
+    const sentence = refusal(all);
+    note(sentence);
+    keep(sentence ? chosen : all);
+  };
+
+  input.addEventListener("change", () => add([...input.files]));
+
+  text.addEventListener("paste", (event) => {
+    const files = [...event.clipboardData.files];
+    // A table that was copied comes as text and as a picture of it; then the text is meant.
+    if (!files.length || event.clipboardData.types.includes("text/plain")) return;
+    event.preventDefault();
+    add(files);
+  });
+
+  const brings = (event) => event.dataTransfer?.types.includes("Files");
+  document.addEventListener("dragover", (event) => {
+    if (!brings(event)) return;
+    event.preventDefault();
+    form.dataset.drop = "";
+  });
+  document.addEventListener("dragleave", (event) => {
+    if (!event.relatedTarget) delete form.dataset.drop;
+  });
+  document.addEventListener("drop", (event) => {
+    if (!brings(event)) return;
+    event.preventDefault(); // or the browser would leave the page for the file
+    delete form.dataset.drop;
+    // A folder has no content of its own, and no type.
+    add([...event.dataTransfer.items].filter((item) => !item.webkitGetAsEntry?.()?.isDirectory).map((item) => item.getAsFile()).filter(Boolean));
+    text.focus();
+  });
+
+  const sent = () => {
+    keep([]);
+    text.value = "";
+    text.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+
+  const send = async () => {
+    form.dataset.sending = "";
+    text.dataset.sent = text.value; // the composer then knows a repetition, and takes another id afterwards
+    note(input.dataset.sending);
+    try {
+      const answer = await fetch(form.action, { method: "POST", body: new FormData(form), headers: { "HX-Request": "true" } });
+      const said = answer.headers.get("Content-Type")?.startsWith("text/plain") ? await answer.text() : "";
+      note(answer.ok ? "" : said || input.dataset.lost);
+      if (answer.ok) sent();
+    } catch {
+      note(input.dataset.lost);
+    } finally {
+      delete form.dataset.sending;
+    }
+  };
+
+  // Ahead of the socket, which carries text alone.
+  document.addEventListener(
+    "submit",
+    (event) => {
+      if (event.target !== form || !form.hasAttribute("hx-ws:send") || !chosen.length) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      if (!("sending" in form.dataset)) send();
+    },
+    true,
+  );
+});

@@ -1,0 +1,164 @@
+"""MCP servers in the administration: who may, what is refused, and that secrets stay secret."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+
+from chat.models import McpServer, McpTool
+from chat.models.mcp_tool import Listed
+from tests.agent.mcp.conftest import SOURCE
+
+ADD = "/admin/chat/mcpserver/add/"
+LIST = "/admin/chat/mcpserver/"
+PROGRAM = {
+    "name": "mine",
+    "enabled": "on",
+    "transport": "stdio",
+    "command": "python3\n-c\nx",
+    "seconds": "60",
+    "tools-TOTAL_FORMS": "0",
+    "tools-INITIAL_FORMS": "0",
+}
+ADDRESS = {**PROGRAM, "transport": "http", "command": "", "url": "https://mcp.example.org/mcp"}
+
+
+@pytest.fixture(autouse=True)
+def folder(settings: Any, tmp_path: Path) -> Path:
+    settings.DATA_DIR = tmp_path / "data"
+    return tmp_path
+
+
+@pytest.fixture
+def administrators(db: Any, browser_of: Callable[[User], Client]) -> Client:
+    return browser_of(User.objects.create_superuser("admin"))
+
+
+def refused(client: Client, **given: str) -> str:
+    """The page on which the form says what is wrong."""
+    response = client.post(ADD, given)
+    assert response.status_code == 200
+    assert not McpServer.objects.exists()
+    return response.content.decode()
+
+
+def test_only_superusers_may(browser_of: Callable[[User], Client], stranger: User) -> None:
+    stranger.is_staff = True
+    stranger.save()
+    stranger.user_permissions.set(Permission.objects.filter(content_type__app_label="chat"))
+    client = browser_of(stranger)
+    for path in (LIST, ADD):
+        assert client.get(path).status_code == 403
+        assert client.post(path, PROGRAM).status_code == 403
+    assert not McpServer.objects.exists()
+
+
+def test_a_program_is_kept_word_by_word(administrators: Client) -> None:
+    given = {**PROGRAM, "command": "python3\n-c\n$HOME `id` 'a b'", "environment": "TOKEN=hid=den ${HOME}"}
+    assert administrators.post(ADD, given).status_code == 302
+    server = McpServer.objects.get()
+    assert server.command == ["python3", "-c", "$HOME `id` 'a b'"]
+    assert server.environment == {"TOKEN": "hid=den ${HOME}"}
+    assert "hid=den" not in server.secrets
+
+
+def test_secrets_are_never_shown_again(administrators: Client) -> None:
+    assert administrators.post(ADD, {**ADDRESS, "headers": "Authorization: Bearer 5ecret"}).status_code == 302
+    server = McpServer.objects.get()
+    page = administrators.get(f"{LIST}{server.pk}/change/").content.decode()
+    assert "5ecret" not in page
+    assert "Authorization: ••••••" in page
+    change = f"{LIST}{server.pk}/change/"
+    kept = {**ADDRESS, "headers": "Authorization: ••••••\nX-More: 1"}
+    assert administrators.post(change, kept).status_code == 302
+    server.refresh_from_db()
+    assert server.headers == {"Authorization": "Bearer 5ecret", "X-More": "1"}
+    assert administrators.post(change, {**ADDRESS, "headers": ""}).status_code == 302
+    server.refresh_from_db()
+    assert server.secrets == ""
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"name": "Mine"}, "Small letters"),
+        ({"name": "a__b"}, "Small letters"),
+        ({"command": ""}, "needs a command"),
+        ({"environment": "TOKEN"}, "lacks its ="),
+        ({"environment": "A B=c"}, "no name of a variable"),
+        ({"environment": "TOKEN=••••••"}, "has no value yet"),
+        ({"seconds": "601"}, "600"),
+        ({"readable": "/"}, "holds what no server may read"),
+        ({"readable": "/etc"}, "holds what no server may read"),
+        ({"readable": "relative"}, "no absolute path"),
+        ({"readable": "/usr/../etc"}, "no absolute path"),
+    ],
+)
+def test_a_program_that_is_refused(administrators: Client, wrong: dict[str, str], sentence: str) -> None:
+    assert sentence in refused(administrators, **{**PROGRAM, **wrong})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"url": ""}, "Enter an http"),
+        ({"url": "http://mcp.example.org"}, "without https"),
+        ({"url": "file:///etc/passwd"}, "Enter an http"),
+        ({"url": "https://user:secret@mcp.example.org"}, "Enter an http"),
+        ({"url": "https://mcp.example.org:99999"}, "Enter an http"),
+        ({"url": "https://mcp.example.org/a b"}, "Enter an http"),
+        ({"headers": "Host: elsewhere"}, "cannot be set"),
+        ({"headers": "Content-Length: 1"}, "cannot be set"),
+        ({"headers": "A B: c"}, "cannot be set"),
+        ({"headers": "X-Name: ünfit"}, "plain text"),
+    ],
+)
+def test_an_address_that_is_refused(administrators: Client, wrong: dict[str, str], sentence: str) -> None:
+    assert sentence in refused(administrators, **{**ADDRESS, **wrong})
+
+
+def test_neither_the_data_folder_nor_what_holds_it_may_be_read(administrators: Client, folder: Path) -> None:
+    (folder / "data" / "workspaces").mkdir(parents=True)
+    (folder / "link").symlink_to(folder / "data")
+    for path in (folder, folder / "data", folder / "data" / "workspaces", folder / "link"):
+        page = refused(administrators, **{**PROGRAM, "readable": str(path)})
+        assert "holds what no server may read" in page
+
+
+def act(client: Client, action: str, **more: Any) -> str:
+    """The page that an action on the one server leads to."""
+    chosen = {"action": action, "_selected_action": str(McpServer.objects.get().pk), **more}
+    return client.post(LIST, chosen, follow=True).content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_its_tools_are_asked_for_read_and_accepted(administrators: Client) -> None:
+    McpServer.objects.create(name="mine", command=["python3", "-c", SOURCE])
+    assert "Mine: 0 offered, 2 to be accepted" in act(administrators, "look_now")
+    page = act(administrators, "accept")
+    assert "mine__echo (New: to be accepted)" in page
+    assert "Say it again." in page
+    seen = [f"{tool.pk}:{tool.listed_fingerprint}" for tool in McpTool.objects.all()]
+    assert all(f'value="{each}"' in page for each in seen)
+    assert "2 definitions accepted." in act(administrators, "accept", seen=seen)
+    assert {str(tool.state) for tool in McpTool.objects.all()} == {"offered"}
+    assert "Nothing waits to be accepted." in act(administrators, "accept")
+
+
+def test_a_definition_hides_nothing(administrators: Client) -> None:
+    server = McpServer.objects.create(name="mine", command=["x"])
+    told = {"description": "Good.\u200b\U000e0041\u202e</textarea><b>", "schema": {}}
+    McpTool.take_listing(server, [Listed("tool", "mine__tool", told, "f" * 64, "")])
+    page = act(administrators, "accept")
+    assert "Good.\\u{200b}\\u{e0041}\\u{202e}&lt;/textarea&gt;&lt;b&gt;" in page
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_that_cannot_be_started_says_so(administrators: Client) -> None:
+    McpServer.objects.create(name="mine", command=["no-such-program"])
+    assert "Mine: It ended with exit code 127." in act(administrators, "look_now")

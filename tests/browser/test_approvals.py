@@ -1,0 +1,186 @@
+"""Calls that ask first: found and answered by keyboard, in several tabs, and without a script."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from chat.demo.reply import Call, Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import LIVE, at_rest, last_turn, record, until
+
+ASKS = "Asks first"
+
+
+def bash(command: str) -> Call:
+    return Call("bash", {"command": command})
+
+
+def begin(page: Page, text: str = "do it") -> str:
+    """Begin a conversation with an agent that asks first; its address."""
+    page.goto("/")
+    page.select_option("select[name=profile]", label=ASKS)
+    page.fill("#composer-text", text)
+    page.press("#composer-text", "Enter")
+    page.wait_for_url("**/conversations/*/")
+    page.wait_for_selector(LIVE)
+    return page.url
+
+
+def question(page: Page, tool: str = "bash") -> Locator:
+    """The question on the card of the call that waits, as a screen reader finds it."""
+    found = page.get_by_role("group", name=f"May the agent run {tool}?")
+    expect(found).to_be_visible()
+    return found
+
+
+def press_enter_until_answered(page: Page, command: str) -> None:
+    """An Enter right after the question came counts for nothing, so that none is answered by accident."""
+    card = page.locator(".tool-call[data-status=waiting]", has_text=command)
+
+    def answered() -> bool:
+        if card.locator(".approval:focus").count():
+            page.keyboard.press("Enter")
+        return card.count() == 0
+
+    until(page, answered)
+
+
+def test_the_keyboard_is_at_the_question_and_enter_allows(scripted: Site, visitors: Visitors) -> None:
+    calls = [bash("echo first"), bash("echo second; true"), bash("echo third")]
+    scripted.model.script(Reply(tool_calls=calls), Reply(text="Done."))
+    page = visitors.enter(scripted)
+    begin(page)
+    expect(question(page)).to_be_focused()
+    expect(page.get_by_role("status").filter(has_text="waits for your answer")).to_contain_text("echo first")
+    expect(page.locator("#sidebar .conversation-row").first).to_contain_text("Waiting for your answer")
+    expect(page.locator("article.turn .turn__busy")).to_have_text("Waiting for your answer")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Allow once")).to_be_focused()
+    page.keyboard.press("Tab")
+    on = page.get_by_role("button", name="Allow echo in this conversation")
+    expect(on).to_be_focused()
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("Shift+Tab")
+    press_enter_until_answered(page, "echo first")
+
+    expect(question(page)).to_be_focused()  # the next one
+    expect(page.get_by_role("button", name="in this conversation")).to_have_count(0)
+    page.get_by_role("textbox", name="Why not").fill("No more of these")
+    page.keyboard.press("Enter")
+    expect(page.locator(".tool-call[data-status=denied]")).to_contain_text("No more of these")
+
+    page.get_by_role("button", name="Allow echo in this conversation").press("Enter")
+    at_rest(page)
+    expect(page.locator(".tool-call").last.locator("summary")).to_be_focused()
+    expect(page.locator(".tool-call[open]")).to_have_count(0)
+    expect(page.locator("#approval-note")).to_be_hidden()
+    assert [call.get_attribute("data-status") for call in page.locator(".tool-call").all()] == [
+        "succeeded",
+        "denied",
+        "succeeded",
+    ]
+    live = record(page)
+    page.reload()
+    at_rest(page)
+    assert record(page) == live
+
+
+def test_whoever_types_is_not_disturbed_and_allows_nothing(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    asking = Reply("I look first.", tool_calls=[bash("pwd")], stall_after=1, gate=gate)
+    scripted.model.script(asking, Reply(text="Done."))
+    page = visitors.enter(scripted)
+    begin(page)
+    page.fill("#composer-text", "and then")
+    gate.set()
+    question(page)
+    expect(page.locator("#composer-text")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator(".follow-up")).to_contain_text("and then")
+    question(page)
+    page.get_by_role("link", name="Show").click()
+    expect(question(page)).to_be_focused()
+    press_enter_until_answered(page, "pwd")
+    at_rest(page)
+    expect(last_turn(page)).to_contain_text("and then")
+
+
+def test_a_reason_that_is_being_written_outlives_what_changes_around_it(
+    scripted: Site, visitors: Visitors
+) -> None:
+    scripted.model.script(Reply(tool_calls=[bash("pwd")]), Reply(text="Done."))
+    page, other = visitors.enter(scripted), visitors.enter(scripted)
+    other.goto(begin(page))
+    other.wait_for_selector(LIVE)
+    page.get_by_role("textbox", name="Why not").type("Because")
+    other.fill("#composer-text", "something else")
+    other.press("#composer-text", "Enter")
+    expect(page.locator(".follow-up")).to_contain_text("something else")
+    page.keyboard.type(" of this")
+    expect(page.get_by_role("textbox", name="Why not")).to_have_value("Because of this")
+    page.get_by_role("button", name="Deny").click()
+    at_rest(page)
+    at_rest(other)
+    assert record(page) == record(other)
+    expect(other.locator(".tool-call[data-status=denied]")).to_contain_text("Because of this")
+
+
+def test_a_reload_asks_again(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(tool_calls=[bash("pwd")]), Reply(text="Done."))
+    page = visitors.enter(scripted)
+    begin(page)
+    question(page)
+    page.reload()
+    expect(question(page)).to_be_focused()
+    page.get_by_role("button", name="Allow once").click()
+    at_rest(page)
+    expect(page.locator(".tool-call[data-status=succeeded]")).to_have_count(1)
+
+
+def test_stop_works_while_it_waits(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(tool_calls=[bash("pwd")]))
+    page = visitors.enter(scripted)
+    begin(page)
+    question(page)
+    page.click("#stop")
+    at_rest(page)
+    last_turn(page, "stopped")
+    expect(page.locator(".approval")).to_have_count(0)
+
+
+def test_who_is_second_is_told_what_was_decided(scripted: Site, visitors: Visitors) -> None:
+    """The second tab's line is cut, so it still shows the question; its answer goes another way."""
+    scripted.model.script(Reply(tool_calls=[bash("pwd")]), Reply(text="Done."))
+    page, other = visitors.enter(scripted), visitors.enter(scripted)
+    address = begin(page)
+    other.route_web_socket("**/ws/**", lambda socket: None)  # a tab that hears of nothing
+    other.goto(address)
+    question(other)
+    page.get_by_role("button", name="Deny").click()
+    at_rest(page)
+    visitors.expected.append("status of 409 (Conflict)")
+    other.get_by_role("button", name="Allow once").click()
+    expect(other.locator("#composer-note")).to_have_text("This was answered before: Denied by you.")
+
+
+@pytest.mark.parametrize("decision", ["Allow once", "Deny"])
+def test_without_a_script(scripted: Site, visitors: Visitors, decision: str) -> None:
+    scripted.model.script(Reply(tool_calls=[bash("pwd")]), Reply(text="Done."))
+    page = visitors.enter(scripted, java_script_enabled=False)
+    page.goto("/")
+    page.select_option("select[name=profile]", label=ASKS)
+    page.fill("#composer-text", "do it")
+    page.click("#send")
+    page.wait_for_url("**/conversations/*/")
+    until(page, lambda: page.reload() and page.locator(".approval").count())
+    question(page)
+    page.fill("textarea[name=reason]", "Not here")
+    with page.expect_navigation():
+        page.get_by_role("button", name=decision, exact=True).click()
+    until(page, lambda: page.reload() and page.locator("article.turn[data-status=completed]").count())
+    page.locator(".tool-call summary").click()
+    said = "Not here" if decision == "Deny" else "Allowed by you"
+    expect(page.locator(".tool-call .decision")).to_contain_text(said)

@@ -1,0 +1,47 @@
+"""A workspace, the record of how it began, and the conversation that it belongs to."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from chat.agent.workspace import Workspace
+from chat.files.changes import Change, changes
+from chat.files.start import keep_start, start_of
+from chat.files.walk import walk
+from chat.models import Conversation
+
+
+@pytest.fixture(autouse=True)
+def workspaces(settings: Any, tmp_path: Path) -> Path:
+    settings.WORKSPACES = tmp_path / "workspaces"
+    settings.WORKSPACE_SEED = None
+    settings.WORKSPACE_ROOTS = []
+    return tmp_path / "workspaces"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace.create(tmp_path / "work")
+
+
+@pytest.fixture
+def conversation(owner: User) -> Conversation:
+    return Conversation.objects.create(owner=owner, title="Test")
+
+
+@pytest.fixture
+def changed(workspace: Workspace) -> Callable[[], dict[str, Change]]:
+    """Record the workspace as it is now; the answer says, when called, what has changed since."""
+    pk = uuid.uuid4()
+
+    def since() -> dict[str, Change]:
+        return changes(workspace, start_of(pk), walk(workspace))
+
+    keep_start(pk, workspace)
+    return since

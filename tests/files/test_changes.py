@@ -1,0 +1,128 @@
+"""What a conversation changed is told from what was there before, whoever did it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from chat.agent.workspace import Workspace
+from chat.files.changes import Change, changes
+from chat.files.start import KEPT_FILE, Start, forget_start, keep_start, place_of, start_of
+from chat.files.walk import walk
+
+Since = Callable[[], dict[str, Change]]
+
+
+@pytest.fixture
+def filled(workspace: Workspace) -> Path:
+    """The workspace's folder, with files that were there before the conversation."""
+    for name in ("a.txt", "folder/b.txt", "folder/c.txt", ".git/index", "node_modules/m/index.js"):
+        workspace.write(name, f"this is {name}\n".encode())
+    workspace.write("large", b"x" * (KEPT_FILE + 1))
+    return workspace.path
+
+
+def test_nothing_has_changed_at_first(filled: Path, changed: Since) -> None:
+    assert changed() == {}
+
+
+def test_what_commands_do_is_seen(filled: Path, changed: Since) -> None:
+    (filled / "a.txt").write_text("other\n")
+    (filled / "new").write_text("new\n")
+    (filled / "large").write_text("small")
+    shutil.rmtree(filled / "folder")
+    assert changed() == {
+        "a.txt": "changed",
+        "new": "new",
+        "large": "changed",
+        "folder/b.txt": "deleted",
+        "folder/c.txt": "deleted",
+    }
+
+
+def test_a_touched_file_is_as_it_was(filled: Path, changed: Since) -> None:
+    text = (filled / "a.txt").read_text()
+    (filled / "a.txt").unlink()
+    (filled / "a.txt").write_text(text)
+    os.utime(filled / "folder" / "b.txt", (1, 1))
+    (filled / "folder" / "c.txt").chmod(0o600)
+    assert changed() == {}
+
+
+def test_a_change_that_hides_behind_old_times_is_found(filled: Path, changed: Since) -> None:
+    before = (filled / "a.txt").stat()
+    (filled / "a.txt").write_text("THIS IS a.txt\n")
+    os.utime(filled / "a.txt", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert (filled / "a.txt").stat().st_size == before.st_size
+    assert changed() == {"a.txt": "changed"}
+
+
+def test_a_moved_file_is_gone_there_and_new_here(filled: Path, changed: Since) -> None:
+    (filled / "a.txt").rename(filled / "z.txt")
+    assert changed() == {"a.txt": "deleted", "z.txt": "new"}
+
+
+def test_a_link_in_a_files_place_is_a_change(filled: Path, changed: Since) -> None:
+    (filled / "a.txt").unlink()
+    (filled / "a.txt").symlink_to("/etc/passwd")
+    assert changed() == {"a.txt": "changed"}
+
+
+def test_what_tools_make_by_the_thousand_is_not_looked_at(filled: Path, changed: Since) -> None:
+    (filled / ".git" / "index").write_text("other")
+    (filled / "node_modules" / "more.js").write_text("more")
+    assert changed() == {}
+
+
+def test_only_what_lies_beneath_the_folder_is_told(workspace: Workspace, filled: Path) -> None:
+    pk = uuid.uuid4()
+    keep_start(pk, workspace)
+    (filled / "a.txt").unlink()
+    (filled / "folder" / "b.txt").unlink()
+    assert changes(workspace, start_of(pk), walk(workspace, "folder")) == {"folder/b.txt": "deleted"}
+
+
+def test_the_start_is_kept_once_with_what_small_files_held(workspace: Workspace, filled: Path) -> None:
+    pk = uuid.uuid4()
+    keep_start(pk, workspace)
+    (filled / "a.txt").write_text("later")
+    keep_start(pk, workspace)
+    start = start_of(pk)
+    assert start.content("a.txt") == b"this is a.txt\n"
+    assert start.content("large") is None
+    assert start.content("nothing") is None
+    assert place_of(pk).stat().st_mode & 0o077 == 0
+    forget_start(pk)
+    assert not start_of(pk).known
+    assert changes(workspace, start_of(pk), walk(workspace)) == {}, "without a record nothing is claimed"
+
+
+def test_a_damaged_record_is_no_record(workspace: Workspace, tmp_path: Path) -> None:
+    (tmp_path / "damaged").write_bytes(b"PK\x03\x04 no zip file")
+    assert not Start(tmp_path / "damaged").known
+
+
+def test_names_that_are_no_utf8_are_recorded_too(workspace: Workspace, changed: Since) -> None:
+    with open(os.fsencode(workspace.path) + b"/caf\xe9", "w"):
+        pass
+    pk = uuid.uuid4()
+    keep_start(pk, workspace)
+    assert changes(workspace, start_of(pk), walk(workspace)) == {}
+    assert list(changed().values()) == ["new"]
+
+
+def test_beyond_the_bound_nothing_is_claimed_as_new_or_deleted(workspace: Workspace) -> None:
+    for number in range(30):
+        workspace.write(f"file-{number}", b"")
+    pk = uuid.uuid4()
+    keep_start(pk, workspace)
+    (workspace.path / "file-0").write_text("changed")
+    found = walk(workspace, most=10)
+    assert len(found.entries) == 10
+    assert not found.whole
+    assert "deleted" not in changes(workspace, start_of(pk), found).values()

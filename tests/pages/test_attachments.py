@@ -1,0 +1,147 @@
+"""Files that come with a message, and the folder that a conversation begins on: both without any script."""
+
+from __future__ import annotations
+
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from chat.models import Conversation, Turn
+
+
+@pytest.fixture(autouse=True)
+def unseeded(settings: Any) -> None:
+    settings.WORKSPACE_SEED = None
+
+
+def file(name: str = "a.txt", content: bytes = b"text") -> SimpleUploadedFile:
+    return SimpleUploadedFile(name, content)
+
+
+def begun() -> Conversation:
+    return Conversation.objects.get()
+
+
+def test_the_first_message_brings_files(owners: Client, workspaces: Path) -> None:
+    form = {"text": "Read these", "files": [file("a.txt"), file("b c.txt")]}
+    assert owners.post("/", form).status_code == 302
+    told = "Read these\n\nUploaded: uploads/a.txt\nUploaded: uploads/b c.txt"
+    assert begun().turns.get().user_text == told
+    assert (workspaces / str(begun().pk) / "uploads" / "a.txt").read_text() == "text"
+
+
+def test_files_alone_are_a_message(owners: Client) -> None:
+    assert owners.post("/", {"files": file()}).status_code == 302
+    assert begun().title == "Uploaded: uploads/a.txt"
+
+
+def test_the_same_form_twice_brings_them_once(owners: Client, workspaces: Path) -> None:
+    client_id = str(uuid.uuid4())
+    for _ in range(2):
+        owners.post("/", {"text": "Read", "client_id": client_id, "files": file()})
+    assert Turn.objects.count() == 1
+    assert [path.name for path in workspaces.iterdir()] == [str(begun().pk)]
+    assert len(list((workspaces / str(begun().pk) / "uploads").iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    "form",
+    [{"text": "x" * 70_000}, {"text": "Read", "client_id": "?"}, {"text": "Read", "workspace": "/etc"}],
+)
+def test_a_refused_first_message_leaves_nothing(
+    owners: Client, workspaces: Path, form: dict[str, Any]
+) -> None:
+    response = owners.post("/", {**form, "files": file()})
+    assert response.status_code == 400
+    assert not Conversation.objects.exists()
+    assert list(workspaces.rglob("*")) == []
+
+
+def test_too_much_is_refused_with_a_sentence(owners: Client, settings: Any) -> None:
+    settings.MAX_UPLOAD_BYTES = 3
+    page = owners.post("/", {"text": "Read", "files": file()}).content.decode()
+    assert 'role="alert">The files are too large' in page
+    assert ">Read</textarea>" in page
+
+
+def test_a_later_message_brings_files(
+    owners: Client, conversation: Conversation, failed: Turn, workspaces: Path
+) -> None:
+    where = f"/conversations/{conversation.pk}/messages/"
+    for _ in range(2):
+        form = {"text": "And this", "client_id": str(failed.client_id).replace("0", "1"), "files": file()}
+        assert owners.post(where, form).status_code == 302
+    last = conversation.turns.order_by("pk").last()
+    assert last is not None
+    assert last.user_text == "And this\n\nUploaded: uploads/a.txt"
+    assert [path.name for path in (workspaces / str(conversation.pk) / "uploads").iterdir()] == ["a.txt"]
+
+
+def test_the_pages_script_gets_a_sentence(
+    owners: Client, conversation: Conversation, failed: Turn, settings: Any
+) -> None:
+    where = f"/conversations/{conversation.pk}/messages/"
+    headers = {"HX-Request": "true"}
+    assert owners.post(where, {"text": "x", "files": file()}, headers=headers).status_code == 204
+    settings.MAX_UPLOAD_BYTES = 3
+    response = owners.post(where, {"text": "x", "files": file()}, headers=headers)
+    assert (response.status_code, response["Content-Type"]) == (400, "text/plain")
+    assert response.content.decode().startswith("The files are too large")
+
+
+def test_a_full_workspace_takes_no_more(
+    owners: Client, conversation: Conversation, failed: Turn, settings: Any
+) -> None:
+    settings.MAX_WORKSPACE_BYTES = 100
+    where = f"/conversations/{conversation.pk}/messages/"
+    page = owners.post(where, {"text": "x", "files": file(content=b"x" * 200)})
+    assert page.status_code == 400
+    assert "do not fit" in page.content.decode()
+    assert conversation.turns.count() == 1
+
+
+def test_a_conversation_begins_on_a_folder_beneath_a_root(
+    owners: Client, settings: Any, tmp_path: Path, workspaces: Path
+) -> None:
+    (tmp_path / "code" / "project").mkdir(parents=True)
+    settings.WORKSPACE_ROOTS = [tmp_path / "code"]
+    folder = f"{tmp_path}/code/project"
+    page = owners.get("/").content.decode()
+    assert f'<option value="{folder}">' in page
+    assert owners.post("/", {"text": "Look", "workspace": folder}).status_code == 302
+    assert begun().workspace == folder
+    page = owners.get(f"/conversations/{begun().pk}/").content.decode()
+    assert f"The folder {folder} stays as it is." in page
+    assert f'">{folder}</span>' in page, "its header names it"
+    owners.post(f"/conversations/{begun().pk}/delete/")
+    assert (tmp_path / "code" / "project").is_dir()
+
+
+def test_a_refused_folder_says_why_and_stays_in_the_form(
+    owners: Client, settings: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "code").mkdir()
+    (tmp_path / "code" / "out").symlink_to("/etc")
+    settings.WORKSPACE_ROOTS = [tmp_path / "code"]
+    folder = f"{tmp_path}/code/out"
+    page = owners.post("/", {"text": "Look", "workspace": folder}).content.decode()
+    assert "out leads out of the folders that are open to conversations." in page
+    assert f'value="{folder}"' in page
+    assert ">Look</textarea>" in page
+    assert not Conversation.objects.exists()
+
+
+def test_where_there_are_no_roots_there_is_no_choice(owners: Client, settings: Any) -> None:
+    settings.WORKSPACE_ROOTS = []
+    assert 'name="workspace"' not in owners.get("/").content.decode()
+
+
+def test_a_workspace_of_its_own_is_deleted_and_the_page_says_so(
+    owners: Client, conversation: Conversation
+) -> None:
+    page = owners.get(f"/conversations/{conversation.pk}/").content.decode()
+    assert "Delete this conversation, its plan and its workspace with all files in it?" in page

@@ -1,0 +1,226 @@
+"""The files of a workspace on the page, and what a browser is told about each that leaves the site."""
+
+from __future__ import annotations
+
+import io
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from agentsite.content_security_policy import POLICY
+from chat.files.place import open_workspace
+from chat.models import Conversation
+from chat.pages.files import SANDBOXED
+
+HTMX = {"HX-Request": "true"}
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(100)
+
+
+@pytest.fixture
+def work(conversation: Conversation, settings: Any) -> Path:
+    """The conversation's folder; `kept` was there at its start."""
+    settings.WORKSPACE_SEED = None
+    folder = Path(settings.WORKSPACES) / str(conversation.pk)
+    folder.mkdir(parents=True)
+    (folder / "kept").write_text("one\ntwo\n")
+    open_workspace(conversation)
+    return folder
+
+
+def where(conversation: Conversation, rest: str = "") -> str:
+    return f"/conversations/{conversation.pk}/files/{rest}"
+
+
+def body(response: Any) -> bytes:
+    return b"".join(response)
+
+
+def test_before_anybody_worked_there_is_nothing(owners: Client, conversation: Conversation) -> None:
+    page = owners.get(where(conversation))
+    assert page.status_code == 200
+    assert "No files yet." in page.content.decode()
+
+
+def test_the_tree_marks_what_changed(owners: Client, conversation: Conversation, work: Path) -> None:
+    (work / "folder").mkdir()
+    (work / "folder" / "new.py").write_text("print()")
+    (work / "kept").unlink()
+    page = owners.get(where(conversation)).content.decode()
+    assert '<li class="file-row" data-kind="file" data-change="new">' in page
+    assert '<li class="file-row" data-kind="file" data-change="deleted">' in page
+    assert "2 changed" in page
+    assert page.startswith("<!doctype html>")
+    part = owners.get(where(conversation), headers=HTMX).content.decode()
+    assert part.lstrip().startswith('<section id="files"')
+    assert 'hx-target="#files-body"' in part
+    assert "hx-target" not in page.replace('hx-target="this"', "")
+
+
+def test_a_text_is_shown_in_colours(owners: Client, conversation: Conversation, work: Path) -> None:
+    (work / "a.py").write_text("import os\n")
+    page = owners.get(where(conversation, "file/?path=a.py")).content.decode()
+    assert '<span class="hl-kn">import</span>' in page
+    assert '<pre class="files__numbers" aria-hidden="true">1</pre>' in page
+
+
+def test_a_change_is_shown_line_by_line(owners: Client, conversation: Conversation, work: Path) -> None:
+    (work / "kept").write_text("one\nTWO\n")
+    assert "as=change" in owners.get(where(conversation, "file/?path=kept")).content.decode()
+    page = owners.get(where(conversation, "file/?path=kept&as=change")).content.decode()
+    assert 'data-kind="removed"' in page
+    assert 'data-kind="added"' in page
+    (work / "kept").unlink()
+    page = owners.get(where(conversation, "file/?path=kept")).content.decode()
+    assert "Deleted in this conversation." in page
+    assert 'data-kind="added"' not in page
+    assert page.count('data-kind="removed"') == 2
+
+
+def test_nothing_in_a_name_or_a_file_becomes_markup(
+    owners: Client, conversation: Conversation, work: Path
+) -> None:
+    name = HOSTILE.replace("/", "")
+    for path in (name, f"{name}.py", f"{name}.html", f"{name}.svg"):
+        (work / path).write_text(HOSTILE)
+    (work / name.upper()).mkdir()
+    pages = [owners.get(where(conversation)), owners.get(where(conversation), headers=HTMX)]
+    for path in work.iterdir():
+        for query in ({"path": path.name}, {"path": path.name, "as": "change"}):
+            pages.append(owners.get(where(conversation, "file/"), query))
+            pages.append(owners.get(where(conversation), query))
+    for page in pages:
+        text = page.content.decode().lower()
+        assert "<script>alert" not in text
+        assert "<img src=x" not in text
+        assert page["Content-Security-Policy"] == POLICY
+
+
+@pytest.mark.parametrize("name", ["a.html", "a.svg", "a.xhtml", "a.js", "a.pdf", "a.png", "a", "a.txt"])
+def test_a_download_is_never_a_page(
+    owners: Client, conversation: Conversation, work: Path, name: str
+) -> None:
+    (work / name).write_text(HOSTILE)
+    response = owners.get(where(conversation, f"download/?path={name}"))
+    assert body(response) == HOSTILE.encode()
+    assert response["Content-Type"] == "application/octet-stream"
+    assert response["Content-Disposition"] == f'attachment; filename="{name}"'
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Content-Security-Policy"] == SANDBOXED
+    assert response["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert "no-store" in response["Cache-Control"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("a\nb\r.txt", 'filename="a b .txt"'),
+        ('a"b;c.txt', 'filename="a_b;c.txt"'),
+        ("文件.csv", "filename*=utf-8''%E6%96%87%E4%BB%B6.csv"),
+        ("\u202egnp.exe", 'filename="gnp.exe"'),
+        (".profile", 'filename="profile"'),
+    ],
+)
+def test_a_downloads_name_does_no_harm(
+    owners: Client, conversation: Conversation, work: Path, name: str, told: str
+) -> None:
+    (work / name).write_text("x")
+    response = owners.get(where(conversation, "download/"), {"path": name})
+    assert response["Content-Disposition"] == f"attachment; {told}"
+    assert body(response) == b"x"
+
+
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        (PNG, "image/png"),
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF\0\0\0\0WEBPVP8 ", "image/webp"),
+    ],
+)
+def test_a_picture_is_one_by_its_bytes(
+    owners: Client, conversation: Conversation, work: Path, start: bytes, kind: str
+) -> None:
+    (work / "picture.html").write_bytes(start + bytes(100))
+    response = owners.get(where(conversation, "image/?path=picture.html"))
+    assert response["Content-Type"] == kind
+    assert response["Content-Security-Policy"] == SANDBOXED
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert body(response) == start + bytes(100)
+    page = owners.get(where(conversation, "file/?path=picture.html")).content.decode()
+    assert '<img class="files__picture"' in page
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.svg", "a.gif"])
+def test_what_only_calls_itself_a_picture_is_none(
+    owners: Client, conversation: Conversation, work: Path, name: str
+) -> None:
+    (work / name).write_text(f'<svg xmlns="http://www.w3.org/2000/svg">{HOSTILE}</svg>')
+    assert owners.get(where(conversation, f"image/?path={name}")).status_code == 404
+    assert "<img class" not in owners.get(where(conversation, f"file/?path={name}")).content.decode()
+
+
+@pytest.mark.parametrize("path", ["../kept", "/etc/passwd", "link", "pipe", "folder", "nothing", "", "a\0b"])
+@pytest.mark.parametrize("action", ["file", "image", "download"])
+def test_what_is_no_file_of_the_workspace_is_not_given(
+    owners: Client, conversation: Conversation, work: Path, path: str, action: str
+) -> None:
+    (work / "link").symlink_to("/etc/passwd")
+    (work / "folder").mkdir()
+    os.mkfifo(work / "pipe")
+    response = owners.get(where(conversation, f"{action}/"), {"path": path})
+    assert response.status_code == 404
+    assert "root:" not in response.content.decode()
+
+
+def test_a_large_text_is_cut_and_says_so(owners: Client, conversation: Conversation, work: Path) -> None:
+    (work / "a.txt").write_text("界" * 200_000)
+    page = owners.get(where(conversation, "file/?path=a.txt")).content.decode()
+    assert "Only its first 256 KiB are shown." in page
+    assert len(page) < 200_000
+    assert len(body(owners.get(where(conversation, "download/?path=a.txt")))) == 600_000
+
+
+def test_all_at_once_as_a_zip_file(owners: Client, conversation: Conversation, work: Path) -> None:
+    (work / "more").write_bytes(os.urandom(300_000))
+    response = owners.get(where(conversation, "zip/"))
+    assert response["Content-Disposition"] == 'attachment; filename="Look around.zip"'
+    assert response["Content-Security-Policy"] == SANDBOXED
+    packed = zipfile.ZipFile(io.BytesIO(body(response)))
+    assert set(packed.namelist()) == {"kept", "more"}
+
+
+def test_files_are_brought_in(owners: Client, conversation: Conversation, work: Path) -> None:
+    files = [SimpleUploadedFile("a.txt", b"one"), SimpleUploadedFile("a.txt", b"two")]
+    response = owners.post(where(conversation, "upload/"), {"files": files})
+    assert (response.status_code, response["Location"]) == (302, where(conversation))
+    assert (work / "uploads" / "a.txt").read_text() == "one"
+    assert (work / "uploads" / "a-2.txt").read_text() == "two"
+    assert conversation.turns.count() == 1
+
+
+def test_what_is_too_large_to_bring_in_is_refused_with_a_sentence(
+    owners: Client, conversation: Conversation, work: Path, settings: Any
+) -> None:
+    settings.MAX_UPLOAD_BYTES = 10
+    response = owners.post(where(conversation, "upload/"), {"files": SimpleUploadedFile("a", b"x" * 11)})
+    assert response.status_code == 400
+    assert "The files are too large" in response.content.decode()
+    assert not (work / "uploads").exists()
+
+
+def test_many_files_take_a_moment_and_no_more_queries(
+    owners: Client, conversation: Conversation, work: Path, django_assert_max_num_queries: Any
+) -> None:
+    for number in range(3000):
+        (work / f"file-{number}").touch()
+    with django_assert_max_num_queries(8):
+        page = owners.get(where(conversation)).content.decode()
+    assert page.count('<li class="file-row"') == 1000
+    assert "2001 more are not shown." in page
