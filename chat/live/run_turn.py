@@ -22,7 +22,7 @@ from chat.live.announcing import announce
 from chat.live.approvals import Approvals
 from chat.live.changes import Change, TurnChanged
 from chat.live.recorder import SAVE_EVERY, Recorder
-from chat.live.resumption import is_answered, spent_by
+from chat.live.resumption import is_answered, spent_by, take_up
 from chat.live.transcript import todos_of, transcript
 from chat.models import LeaseLost, Turn
 from chat.models.turn import LEASE
@@ -87,7 +87,7 @@ class RunningTurn(Generic[D]):
         messages = await database_sync_to_async(transcript)(self.turn)
         todos = await database_sync_to_async(todos_of)(self.turn)
         spent = await database_sync_to_async(spent_by)(self.turn)
-        unfinished = await database_sync_to_async(self.recorder.take_up)()
+        unfinished = await database_sync_to_async(take_up)(self.recorder)
         decide = Approvals(agent, self.recorder).decide
         saving = asyncio.create_task(self._save_texts())
         try:
