@@ -27,7 +27,7 @@ from chat.agent import (
 )
 from chat.agent import ToolCall as CallRequest
 from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
-from chat.live.todo_panel import panel, panel_of
+from chat.live.todo_panel import drafted, panel, panel_of
 from chat.models import FollowUp, Message, Step, TodoRevision, ToolCall, Turn
 from chat.models.text import clean, clean_json
 
@@ -79,20 +79,6 @@ class Recorder:
 
     def _stops(self) -> bool:
         return Turn.objects.filter(pk=self.turn.pk, stop_requested_at__isnull=False).exists()
-
-    def take_up(self) -> Reply | None:
-        """The reply whose calls were not all run as the turn was left, to go on with; None for none."""
-        pending = self.turn.tool_calls.filter(status=ToolCall.Status.PENDING).select_related("step").first()
-        if pending is None:
-            return None
-        self.step = pending.step
-        rows = list(self.step.tool_calls.order_by("index"))
-        for row in rows:
-            row.turn = self.turn
-        self.calls = {row.wire_id: row for row in rows}
-        said = self.step.messages.filter(role=Message.Role.ASSISTANT).first()
-        requests = [CallRequest(row.wire_id, row.name, row.arguments, row.extra) for row in rows]
-        return Reply(said.text if said else "", "", tuple(requests), self.step.finish_reason)
 
     def absorbs(self, event: Event) -> bool:
         """Whether the event needs no database now: text that joins a message saved less than a second ago."""
@@ -220,14 +206,7 @@ class Recorder:
     def _draft(self, items: tuple[TodoItem, ...] | None) -> list[Change]:
         if items is None:
             return [PanelChanged(panel_of(self.turn.conversation))]
-        # What the draft has not reached yet stays in view as it was, the item that is being written included,
-        # or the list would shrink, and ticks vanish, at every rewrite.
-        drafted = [item.as_dict() for item in items]
-        known = {item["id"]: item for item in self.listed}
-        drafted[-1] = known.get(drafted[-1]["id"], drafted[-1])
-        reached = {item.id for item in items}
-        rest = [item for item in self.listed[len(drafted) :] if item["id"] not in reached]
-        return [PanelChanged(panel(self.turn, [*drafted, *rest]))]
+        return [PanelChanged(panel(self.turn, drafted([item.as_dict() for item in items], self.listed)))]
 
     def _notice(self, sentence: str) -> list[Change]:
         sentence = clean(sentence)

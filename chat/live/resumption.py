@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from chat.agent import Spent
+from chat.agent import Reply, Spent
+from chat.agent import ToolCall as CallRequest
 from chat.agent.todo import TODO_WRITE
-from chat.models import Step, ToolCall, Turn
+from chat.live.recorder import Recorder
+from chat.models import Message, Step, ToolCall, Turn
 
 
 def is_answered(turn: Turn) -> bool:
@@ -39,6 +41,25 @@ def spent_by(turn: Turn) -> Spent:
         rounds=rounds,
         reminders=reminders,
     )
+
+
+def take_up(recorder: Recorder) -> Reply | None:
+    """The reply whose calls were not all run as the turn was left, to go on with; None for none.
+
+    The recorder stands in that step again.
+    """
+    turn = recorder.turn
+    pending = turn.tool_calls.filter(status=ToolCall.Status.PENDING).select_related("step").first()
+    if pending is None:
+        return None
+    step = recorder.step = pending.step
+    rows = list(step.tool_calls.order_by("index"))
+    for row in rows:
+        row.turn = turn
+    recorder.calls = {row.wire_id: row for row in rows}
+    said = step.messages.filter(role=Message.Role.ASSISTANT).first()
+    requests = [CallRequest(row.wire_id, row.name, row.arguments, row.extra) for row in rows]
+    return Reply(said.text if said else "", "", tuple(requests), step.finish_reason)
 
 
 def _seconds_of(step: Step) -> float:

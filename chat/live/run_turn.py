@@ -22,7 +22,7 @@ from chat.live.announcing import announce
 from chat.live.approvals import Approvals
 from chat.live.changes import Change, TurnChanged
 from chat.live.recorder import SAVE_EVERY, Recorder
-from chat.live.resumption import is_answered, latest_step, spent_by
+from chat.live.resumption import is_answered, latest_step, spent_by, take_up
 from chat.live.transcript import todos_of, transcript
 from chat.models import LeaseLost, Turn
 from chat.models.turn import LEASE
@@ -83,12 +83,13 @@ class RunningTurn(Generic[D]):
         if await database_sync_to_async(is_answered)(self.turn):
             await self._write_down(self.recorder.end, Turn.Status.COMPLETED)
             return
-        await self._read_what_is_held()
+        unfinished = await database_sync_to_async(take_up)(self.recorder)
+        if unfinished is None:
+            await self._read_what_is_held()
         agent = await agent_for(self.turn)
         messages = await database_sync_to_async(transcript)(self.turn)
         todos = await database_sync_to_async(todos_of)(self.turn)
         spent = await database_sync_to_async(spent_by)(self.turn)
-        unfinished = await database_sync_to_async(self.recorder.take_up)()
         decide = Approvals(agent, self.recorder).decide
         saving = asyncio.create_task(self._save_texts())
         try:

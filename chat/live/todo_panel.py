@@ -51,6 +51,18 @@ def panel_of(conversation: Conversation) -> TodoPanel | None:
     return panel(revision.turn, revision.items) if revision else None
 
 
+def drafted(items: Sequence[Item], listed: Sequence[Item]) -> list[Item]:
+    """What to show while a list is being written in place of the `listed` one.
+
+    What it has not reached yet stays in view as it was, the item that is being written included, or the list
+    would shrink, and ticks vanish, at every rewrite.
+    """
+    known = {item["id"]: item for item in listed}
+    reached = {item["id"] for item in items}
+    rest = [item for item in listed[len(items) :] if item["id"] not in reached]
+    return [*items[:-1], known.get(items[-1]["id"], items[-1]), *rest]
+
+
 def panel(turn: Turn, items: Sequence[Item]) -> TodoPanel | None:
     """The panel of a list that `turn` wrote."""
     if not items and not turn.is_active:

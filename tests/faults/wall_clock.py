@@ -11,6 +11,7 @@ import datetime
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 from django.utils import timezone
 
@@ -20,7 +21,7 @@ HOUR = 3600
 class WallClock:
     """The clock of whichever processes have its `surroundings` in their environment."""
 
-    surroundings: dict[str, str]
+    surroundings: dict[str, Any]
 
     def __init__(self, file: Path) -> None:
         self.file = file

@@ -64,7 +64,7 @@ def test_nobody_is_led_to_the_login(client: Client, name: str, method: str) -> N
 
 
 @pytest.mark.parametrize("name", sorted(EVERYBODYS))
-@pytest.mark.django_db
+@pytest.mark.usefixtures("collected", "db")
 def test_what_is_everybodys_asks_for_no_login(client: Client, name: str) -> None:
     answer = client.get(address(name)).status_code
     assert answer in (200, 410, 503), "readyz says that no worker answers, the spent link that it is spent"
