@@ -16,7 +16,7 @@ from chat.agent.sandbox import Sandbox
 from chat.agent.tools import workspace_tools
 from chat.agent.workspace import Workspace
 from chat.demo.reply import Call, Reply
-from chat.live import chat_consumer
+from chat.live import chat_consumer, standing
 from chat.live.agent_consumer import close_pool, pool
 from chat.models import Conversation, Profile, ToolCall, Turn
 from chat.models.profile import BUILT_IN_TOOLS
@@ -244,10 +244,8 @@ async def test_an_answer_given_to_a_worker_that_died_still_counts(desk: Desk) ->
     assert len(desk.model.requests) == 2, "and the model is not asked for the step again"
 
 
-async def test_a_lost_frame_is_made_up_for_from_the_rows(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_lost_frame_is_made_up_for_from_the_rows(desk: Desk) -> None:
     """Decided where nobody rings: another process, whose frames do not reach this tab."""
-    monkeypatch.setattr(chat_consumer, "SILENCE", 0.2)
-    monkeypatch.setattr(chat_consumer, "LOOK", 0.05)
     tab, call = await desk.ask_for(bash("echo found"))
     await close_pool()
     await sync_to_async(call.decide)("denied", "no")
@@ -260,20 +258,19 @@ async def test_a_tab_that_waits_is_not_redrawn(desk: Desk, monkeypatch: pytest.M
     tab, call = await desk.ask_for(bash("pwd"))
     await tab.socket.disconnect()
     monkeypatch.setattr(chat_consumer, "SILENCE", 0.05)
-    monkeypatch.setattr(chat_consumer, "LOOK", 0.02)
+    monkeypatch.setattr(standing, "ROUND", 0.05)
     looked = asyncio.Event()
     looks = 0
-    has_news = chat_consumer.ChatConsumer._has_news
+    see = chat_consumer.ChatConsumer.see
 
-    def counted(self: Any) -> bool:
+    def counted(self: Any, seen: standing.Standing) -> None:
         nonlocal looks
+        see(self, seen)
         looks += 1
-        if looks == 3:
-            loop.call_soon_threadsafe(looked.set)
-        return has_news(self)
+        if looks == 5:
+            looked.set()
 
-    loop = asyncio.get_running_loop()
-    monkeypatch.setattr(chat_consumer.ChatConsumer, "_has_news", counted)
+    monkeypatch.setattr(chat_consumer.ChatConsumer, "see", counted)
     other = await desk.site.open(desk.conversation)
     async with asyncio.timeout(10):
         await looked.wait()

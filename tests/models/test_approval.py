@@ -14,6 +14,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from chat.models import Allowance, Conversation, DecisionRefused, Profile, Rule, ToolCall, Turn
+from chat.models.lookout import Lookout
 from chat.models.tool_call import MAX_REASON
 from tests.models.racing import race
 
@@ -37,8 +38,8 @@ def test_a_waiting_turn_is_nobodys(running: Turn) -> None:
     waiting(running)
     held = again(running)
     assert (held.status, held.worker, held.is_active, held.is_held) == ("waiting", "", True, False)
-    Turn.objects.update(lease_until="2020-01-01T00:00Z")
-    assert Turn.take_back_orphans() == []
+    Turn.objects.update(lease_until=None)
+    assert Turn.take_back_orphans(Lookout()) == []
     assert Turn.claim("another") is None
 
 
@@ -201,8 +202,8 @@ def test_an_answer_outlives_the_worker_that_took_it(running: Turn) -> None:
     second = Turn.claim("second")
     assert second is not None
     second.tool_calls.filter(index=0).update(status="running")
-    Turn.objects.update(lease_until="2020-01-01T00:00Z")
-    assert len(Turn.take_back_orphans()) == 1
+    Turn.objects.update(lease_until=None)
+    assert len(Turn.take_back_orphans(Lookout())) == 1
     assert [each.status for each in running.tool_calls.all()] == ["unknown", "pending"]
 
 
