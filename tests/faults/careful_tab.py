@@ -23,7 +23,7 @@ class CarefulTab(Tab):
 
     def __init__(self, person: Person, address: str, origin: str) -> None:
         self.turns: dict[str, str] = {}
-        self.panel = self.held = self.status = ""
+        self.panel = self.question = self.held = self.status = ""
         self.unfinished: set[str] = set()
         self.asked = 0
         self.asking: asyncio.TimerHandle | None = None
@@ -33,7 +33,7 @@ class CarefulTab(Tab):
     def display(self) -> tuple[Any, ...]:
         """What it shows, as `shown_by` tells it of a page; a turn with rows drawn later is as yet none."""
         whole = [(turn, html) for turn, html in list(self.turns.items()) if turn not in self.unfinished]
-        return whole, self.panel, self.held, self.status
+        return whole, self.panel, self.question, self.held, self.status
 
     async def _listen(self) -> None:
         connecting = self.person.session.ws_connect(self.address, headers={"Origin": self.origin})
@@ -95,6 +95,8 @@ class CarefulTab(Tab):
             self.unfinished.discard(target[1:])
         elif target.startswith(("#todo-slot", "#todo-panel")):
             self.panel = html
+        elif target == "#approval-note":
+            self.question = html
         elif target == "#follow-ups":
             self.held = html
         elif target == "#conversation":
@@ -109,6 +111,7 @@ def shown_by(page: str) -> tuple[Any, ...]:
     return (
         [(turn, _element(page, f'<article class="turn" id="{turn}"', "</article>")) for turn in turns],
         _element(page, '<details id="todo-panel"', "</details>"),
+        _element(page, '<p id="approval-note"', "</p>"),
         _element(page, '<section id="follow-ups"', "</section>"),
         _status(page[page.index('<main id="conversation"') :]),
     )

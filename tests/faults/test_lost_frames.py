@@ -114,12 +114,15 @@ def test_twenty_tabs_heal(served: Served, person: Person, model: ScriptedModel, 
 
 
 def healed_within(audience: Audience) -> float:
-    """Seconds after which 99 of 100 looks at a tab show it healed."""
+    """Seconds after which 95 of 100 looks at a tab show it healed.
+
+    What heals it is lost on the way as often as anything else, so a few take another round.
+    """
     parts = statistics.quantiles(audience.times, n=100, method="inclusive")
-    told = f"{len(audience.times)} looks: p50 {parts[49]:.2f} s, p99 {parts[98]:.2f} s"
+    told = f"{len(audience.times)} looks: p50 {parts[49]:.2f} s, p95 {parts[94]:.2f} s, p99 {parts[98]:.2f} s"
     asked = sum(tab.asked for tab in audience.tabs)
     print(f"{told}, max {max(audience.times):.2f} s; the tabs asked {asked} times")  # noqa: T201
-    return parts[98]
+    return parts[94]
 
 
 def work_with_a_follow_up(audience: Audience) -> None:
