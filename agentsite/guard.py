@@ -7,7 +7,6 @@ and sends without asking whether anybody reads; its timeouts begin only after th
 from __future__ import annotations
 
 import asyncio
-import json
 import math
 import re
 import time
@@ -15,26 +14,22 @@ from typing import Any, ClassVar
 
 from daphne.http_protocol import WebRequest
 from daphne.server import Server, twisted_loop
-from daphne.ws_protocol import WebSocketProtocol
 from django.conf import settings
 from django.utils.translation import gettext as _
 from twisted.web import http
+
+from agentsite.guarded_socket import MAX_MESSAGE, GuardedSocket
 
 MAX_BODY = 1024 * 1024  # bytes of a request
 UPLOADS = re.compile(rb"/(?:conversations/[0-9a-f-]{36}/(?:messages|files/upload)/)?")  # what may bring files
 MAX_UPLOADS = 4  # larger bodies at a time, each of up to MAX_UPLOAD_BYTES and in memory once it is whole
 UPLOAD_PACE = 32 * 1024  # bytes a second that an upload must come with, on the whole
-MAX_MESSAGE = 256 * 1024  # bytes of a socket message, and of a frame of one
-MAX_QUEUED = 1024 * 1024  # bytes of socket messages since the application last had none to take
-RATE, BURST = 20.0, 40.0  # socket messages a second, and at once
 HEADER_SECONDS = 10.0  # from the first byte to the last header
 BODY_SECONDS = 60.0  # from there to the body's end
 ANSWER_SECONDS = 30.0  # from there to the answer's beginning
 LINGER_SECONDS = 2.0  # in which a refused client may read why
-STALL_SECONDS = 10.0  # that a client may leave unread what was sent
-DOWNLOAD_STALL_SECONDS = 60.0  # the same while it loads a file
+DOWNLOAD_STALL_SECONDS = 60.0  # that a client may leave unread what was sent
 
-CLOSE_FLOODED = 4429
 TOO_LARGE = "This is larger than %d MiB.\n"
 TOO_MANY = "Too many files are being sent at the moment. Try again in a minute.\n"
 
@@ -210,95 +205,3 @@ class GuardedRequest(WebRequest):
             self.channel.refuse("413 Content Too Large", TOO_LARGE % (MAX_BODY // 2**20))
         else:
             super().handleContentChunk(data)
-
-
-class GuardedSocket(WebSocketProtocol):
-    """A socket that is closed when its client floods or does not read."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.refused = False
-        self.allowance = Allowance()
-        self.queued = 0
-        self.asked_at = time.monotonic()
-        self.read = asyncio.Event()
-        self.read.set()
-
-    def onConnect(self, request: Any) -> Any:  # noqa: N802 (Autobahn's name)
-        """Have the transport tell this socket, and no longer the HTTP channel, when its buffer is full."""
-        self.transport.unregisterProducer()
-        self.transport.registerProducer(self, True)
-        return super().onConnect(request)
-
-    def onMessage(self, payload: bytes, isBinary: bool) -> None:  # noqa: N802, N803
-        """Queue a message for the application; too many end the socket."""
-        if self.refused:
-            return
-        self.queued = len(payload) + (self.queued if self.application_queue.qsize() else 0)
-        if self.allowance.take() and self.queued <= MAX_QUEUED:
-            super().onMessage(payload, isBinary)
-        else:
-            self._refuse()
-
-    def _refuse(self) -> None:
-        self.refused = True
-        sentence = _("Too many messages at once. Wait a moment, then send again.")
-        self.sendMessage(json.dumps({"type": "error", "message": sentence}).encode())
-        self.sendClose(code=CLOSE_FLOODED)
-
-    def serverSend(self, content: str | bytes, binary: bool = False) -> None:  # noqa: N802
-        """Send for the application; it may not know yet that the socket is closing."""
-        if self.state not in (self.STATE_CLOSING, self.STATE_CLOSED):
-            super().serverSend(content, binary)
-
-    def check_timeouts(self) -> None:
-        """Give up a handshake, or ask for a sign of life, in time: Daphne goes by a clock that may be set."""
-        since = time.monotonic() - self.asked_at
-        if self.state == self.STATE_CONNECTING and since > self.server.websocket_connect_timeout:
-            self.serverReject()
-        elif self.state == self.STATE_OPEN and since > self.server.ping_interval:
-            self.asked_at += since
-            self._sendAutoPing()
-
-    def onClose(self, wasClean: bool, code: int, reason: str) -> None:  # noqa: N802, N803
-        """Let go of whoever waits for the client to read."""
-        self.read.set()
-        super().onClose(wasClean, code, reason)
-
-    async def caught_up(self) -> None:
-        """Return once the client has read what was sent, or was cut off because it did not."""
-        try:
-            async with asyncio.timeout(STALL_SECONDS):
-                await self.read.wait()
-        except TimeoutError:
-            self.transport.abortConnection()
-
-    def pauseProducing(self) -> None:  # noqa: N802 (Twisted's names)
-        """The transport's buffer is full."""
-        self.read.clear()
-
-    def resumeProducing(self) -> None:  # noqa: N802
-        """The transport's buffer is empty."""
-        self.read.set()
-
-    def stopProducing(self) -> None:  # noqa: N802
-        """The connection is gone."""
-        self.read.set()
-
-
-class Allowance:
-    """Messages that may still come: it fills with time, and every message takes one."""
-
-    def __init__(self) -> None:
-        self.left = BURST
-        self.counted_at = time.monotonic()
-
-    def take(self) -> bool:
-        """Whether one more message is within bounds."""
-        now = time.monotonic()
-        self.left = min(BURST, self.left + RATE * (now - self.counted_at))
-        self.counted_at = now
-        if self.left < 1:
-            return False
-        self.left -= 1
-        return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -10,7 +11,7 @@ from pathlib import Path
 from chat.agent.mcp.server import Program, ServerError
 from chat.agent.ownership import group_of, is_root
 from chat.agent.sandbox import SandboxError, seccomp
-from chat.agent.sandbox.bubblewrap import FILES, NAMESPACES, Invocation, system, tmpfs
+from chat.agent.sandbox.bubblewrap import FILES, NAMESPACES, Invocation, memory_file, system, tmpfs
 from chat.agent.sandbox.launch import can_unshare, launcher
 from chat.agent.sandbox.limits import SandboxLimits
 from chat.agent.workspace import Workspace
@@ -50,14 +51,7 @@ def invocation(program: Program, limits: SandboxLimits) -> Iterator[Invocation]:
     _check(program)
     scratch = _prepare(program)
     with ExitStack() as opened:
-
-        def memory(content: bytes = b"") -> int:
-            made = os.memfd_create("server")
-            opened.callback(os.close, made)
-            os.write(made, content)
-            os.lseek(made, 0, os.SEEK_SET)
-            return made
-
+        memory = functools.partial(memory_file, opened)
         files = {path: memory(text.encode()) for path, text in FILES.items()}
         status, filter_ = memory(), memory(seccomp.program())
         arguments = memory("\0".join(_arguments(program, files, limits)).encode())

@@ -71,6 +71,15 @@ class Invocation:
     status: int
 
 
+def memory_file(opened: ExitStack, content: bytes = b"") -> int:
+    """The descriptor of a file in memory, to be read from its beginning; closed together with `opened`."""
+    made = os.memfd_create("sandbox")
+    opened.callback(os.close, made)
+    os.write(made, content)
+    os.lseek(made, 0, os.SEEK_SET)
+    return made
+
+
 @contextmanager
 def invocation(command: str, workspace: int, seconds: float, limits: SandboxLimits) -> Iterator[Invocation]:
     """How to run `command` with bash in the sandbox, in the workspace behind the descriptor `workspace`.
@@ -79,14 +88,7 @@ def invocation(command: str, workspace: int, seconds: float, limits: SandboxLimi
     (/proc/1/cmdline). The descriptors are closed at the end.
     """
     with ExitStack() as opened:
-
-        def memory(content: bytes = b"") -> int:
-            made = os.memfd_create("sandbox")
-            opened.callback(os.close, made)
-            os.write(made, content)
-            os.lseek(made, 0, os.SEEK_SET)
-            return made
-
+        memory = functools.partial(memory_file, opened)
         files = {path: memory(text.encode()) for path, text in FILES.items()}
         bound = bind(workspace)
         status, filter_ = memory(), memory(seccomp.program())

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from chat.agent.tool import Tool, ToolError, ToolResult, tool
+from chat.agent.tool import Tool, ToolResult, tool
 from chat.agent.tools.change import change_detail, encoded
 from chat.agent.tools.seen import Seen
+from chat.agent.tools.work import done
 from chat.agent.workspace import Content, Workspace, WorkspaceError
 
 
@@ -38,23 +38,13 @@ def edit_file_tool(workspace: Workspace, seen: Seen | None = None) -> Tool:
         """
         for name, text in (("old_text", old_text), ("new_text", new_text)):
             encoded(name, text)
-        try:
-            before, after, times = await asyncio.to_thread(
-                _edit, workspace, seen, path, old_text, new_text, replace_all
-            )
-        except WorkspaceError as error:
-            raise ToolError(f"Error: {error}") from error
+        before, after, times = await done(_edit, workspace, seen, path, old_text, new_text, replace_all)
         text = f"Edited {path}: {times} place{'' if times == 1 else 's'} replaced."
         return ToolResult(text, change_detail(path, before, after) | seen.note(path, after.encode()))
 
     async def foresee(path: str, old_text: str, new_text: str, replace_all: bool) -> dict[str, Any]:
-        try:
-            before, after, _times = await asyncio.to_thread(
-                _edited, workspace, seen, path, old_text, new_text, replace_all
-            )
-            return change_detail(path, before, after)
-        except WorkspaceError as error:
-            raise ToolError(f"Error: {error}") from error
+        before, after, _times = await done(_edited, workspace, seen, path, old_text, new_text, replace_all)
+        return change_detail(path, before, after)
 
     return replace(edit_file, foresee=foresee)
 

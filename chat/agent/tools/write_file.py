@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
 
-from chat.agent.tool import Tool, ToolError, ToolResult, tool
+from chat.agent.tool import Tool, ToolResult, tool
 from chat.agent.tools.change import change_detail, encoded
 from chat.agent.tools.seen import Seen
+from chat.agent.tools.work import done
 from chat.agent.workspace import Content, Workspace, WorkspaceError
 
 
@@ -29,23 +29,21 @@ def write_file_tool(workspace: Workspace, seen: Seen | None = None) -> Tool:
         which needs less text and cannot lose the rest. Missing parent folders are made. The file is
         replaced at once or not at all. At most 2 MiB, UTF-8.
         """
-        try:
-            data = encoded("content", content)
-            before = await asyncio.to_thread(workspace.write, path, data)
-        except WorkspaceError as error:
-            raise ToolError(f"Error: {error}") from error
+        data = encoded("content", content)
+        before = await done(workspace.write, path, data)
         detail = change_detail(path, before, content) | seen.note(path, data)
-        done = "Replaced" if before else "Created"
-        return ToolResult(f"{done} {path} ({_counted(content)}).", detail)
+        what = "Replaced" if before else "Created"
+        return ToolResult(f"{what} {path} ({_counted(content)}).", detail)
 
     async def foresee(path: str, content: str) -> dict[str, Any]:
         encoded("content", content)
-        try:
-            return change_detail(path, await asyncio.to_thread(_now, workspace, path), content)
-        except WorkspaceError as error:
-            raise ToolError(f"Error: {error}") from error
+        return await done(_foreseen, workspace, path, content)
 
     return replace(write_file, foresee=foresee)
+
+
+def _foreseen(workspace: Workspace, path: str, content: str) -> dict[str, Any]:
+    return change_detail(path, _now(workspace, path), content)
 
 
 def _now(workspace: Workspace, path: str) -> Content | None:

@@ -200,6 +200,7 @@ async def test_the_same_content_again_is_no_change(tools: Tools, workspace: Work
     await _call(tools, "write_file", path="file", content="one\n")
     workspace.write("file", b"one\n")
     await _call(tools, "edit_file", path="file", old_text="one", new_text="1")
+    assert workspace.read("file").data == b"1\n"
 
 
 async def test_what_was_seen_before_is_known_by_its_state(workspace: Workspace) -> None:
