@@ -1,13 +1,17 @@
 """The rows, and the promises that the database keeps."""
 
 from chat.models.allowance import Allowance
+from chat.models.connection import Connection
 from chat.models.conversation import Conversation, MessageRefused
 from chat.models.follow_up import FollowUp
 from chat.models.mcp_server import McpServer
 from chat.models.mcp_tool import McpTool
 from chat.models.message import Message
+from chat.models.model_settings import ModelSettings
 from chat.models.owner import site_owner
+from chat.models.preferences import Preferences
 from chat.models.profile import Profile, Rule
+from chat.models.side_call import SideCall
 from chat.models.sign_in_link import SignInLink
 from chat.models.step import Step
 from chat.models.todo_revision import TodoRevision
@@ -16,6 +20,7 @@ from chat.models.turn import LeaseLost, Turn
 
 __all__ = [
     "Allowance",
+    "Connection",
     "Conversation",
     "DecisionRefused",
     "FollowUp",
@@ -24,8 +29,11 @@ __all__ = [
     "McpTool",
     "Message",
     "MessageRefused",
+    "ModelSettings",
+    "Preferences",
     "Profile",
     "Rule",
+    "SideCall",
     "SignInLink",
     "Step",
     "TodoRevision",

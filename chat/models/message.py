@@ -16,6 +16,7 @@ class Message(models.Model):
     """A text in markdown. The agent's belong to a step, and are not `complete` while they are written.
 
     The person's has no step, but for a follow-up: that has the step after whose results the agent read it.
+    `extra` holds the provider's own fields, which go back to it unchanged.
     One that is `cut_off` ended with its worker; the model never reads it.
     """
 
@@ -28,6 +29,7 @@ class Message(models.Model):
     role = models.CharField(max_length=10, choices=Role)
     text = models.TextField(blank=True)
     reasoning = models.TextField(blank=True)
+    extra = models.JSONField(default=dict, blank=True)
     complete = models.BooleanField(default=True)
     cut_off = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)

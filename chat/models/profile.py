@@ -12,6 +12,8 @@ from django.db import models
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
+from chat.models.connection import Connection
+
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
@@ -56,11 +58,56 @@ class Profile(models.Model):
         ENGLISH = "en", "English"
         CHINESE = "zh", "中文"
 
+    class Colour(models.TextChoices):
+        BLUE = "blue", _("Blue")
+        TEAL = "teal", _("Teal")
+        GREEN = "green", _("Green")
+        AMBER = "amber", _("Amber")
+        RED = "red", _("Red")
+        PINK = "pink", _("Pink")
+        VIOLET = "violet", _("Violet")
+        GREY = "grey", _("Grey")
+
+    class Effort(models.TextChoices):
+        MINIMAL = "minimal", _("Minimal")
+        LOW = "low", _("Low")
+        MEDIUM = "medium", _("Medium")
+        HIGH = "high", _("High")
+
     title = models.CharField(_("title"), max_length=80, help_text=_("What the composer calls it."))
     name = models.CharField(_("agent's name"), max_length=80, blank=True)
     instructions = models.TextField(_("instructions"), blank=True)
     model = models.CharField(
         _("model"), max_length=200, blank=True, help_text=_("Empty: the one that OPENAI_MODEL names.")
+    )
+    connection = models.ForeignKey(
+        Connection,
+        verbose_name=_("connection"),
+        on_delete=models.RESTRICT,
+        null=True,
+        blank=True,
+        related_name="profiles",
+        help_text=_("Empty: the endpoint of the environment."),
+    )
+    colour = models.CharField(_("colour"), max_length=10, choices=Colour, default=Colour.BLUE)
+    temperature = models.FloatField(
+        _("temperature"), null=True, blank=True, validators=[MinValueValidator(0), MaxValueValidator(2)]
+    )
+    top_p = models.FloatField(
+        _("top p"), null=True, blank=True, validators=[MinValueValidator(0), MaxValueValidator(1)]
+    )
+    max_output_tokens = models.PositiveIntegerField(
+        _("most tokens of a reply"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    reasoning_effort = models.CharField(_("reasoning effort"), max_length=10, choices=Effort, blank=True)
+    max_steps = models.PositiveIntegerField(
+        _("most steps of a turn"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    max_tool_calls = models.PositiveIntegerField(
+        _("most tool calls of a turn"), null=True, blank=True, validators=[MinValueValidator(1)]
+    )
+    max_seconds = models.PositiveIntegerField(
+        _("most seconds of a turn"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
     todo_policy = models.CharField(_("todo policy"), max_length=20, choices=Policy, default=Policy.FOCUSED)
     max_todos = models.PositiveSmallIntegerField(

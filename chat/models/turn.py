@@ -53,6 +53,7 @@ class Turn(models.Model):
     client_id = models.UUIDField(unique=True)
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.QUEUED)
     sentence = models.TextField(_("what happened"), blank=True)
+    profile_then = models.JSONField(_("profile at the time"), default=dict, blank=True)
     stop_requested_at = models.DateTimeField(null=True)
     worker = models.CharField(max_length=100, blank=True)
     fence = models.PositiveIntegerField(default=0)
