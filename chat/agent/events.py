@@ -26,11 +26,12 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class StepStarted:
-    """A call of the model begins. `reminder` rides on its request."""
+    """A call of the model begins, at `endpoint`. `reminder` rides on its request."""
 
     type: ClassVar[str] = "step_started"
     step: int
     reminder: str = ""
+    endpoint: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,16 +89,28 @@ class Retrying:
 
 @dataclass(frozen=True)
 class Reply:
-    """The model's reply is complete: its text, and the calls that it asks for."""
+    """The model's reply is complete: its text, and the calls that it asks for.
+
+    `extra` keeps the provider's own fields of the message, which go back to it unchanged.
+    """
 
     type: ClassVar[str] = "reply"
     text: str
     reasoning: str
     calls: tuple[ToolCall, ...] = ()
     finish_reason: str = ""
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
-    def as_message(self) -> dict[str, Any]:
-        """The reply in the chat-completions form, as it goes back to the model."""
+    def as_message(self, provider: str = "") -> dict[str, Any]:
+        """The reply in the chat-completions form, as it goes back to the model.
+
+        What only the model at `provider` may read again comes beside it, under names of our own: "provider",
+        "reasoning_content" and "extra".
+        """
+        own = {"reasoning_content": self.reasoning, "extra": dict(self.extra), "provider": provider}
+        return {**self._said(), **{name: value for name, value in own.items() if value}}
+
+    def _said(self) -> dict[str, Any]:
         if not self.calls:
             return {"role": "assistant", "content": self.text}
         calls = [

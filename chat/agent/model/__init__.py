@@ -1,6 +1,18 @@
 """Models: what the loop needs of one. The client for real endpoints, `chat_model`, loads when used."""
 
 from chat.agent.model.assembly import Assembly
-from chat.agent.model.protocol import Delta, Finish, Model, ModelError, ToolCallDelta
+from chat.agent.model.known import known_traits
+from chat.agent.model.protocol import Delta, Finish, MessageFields, Model, ModelError, ToolCallDelta
+from chat.agent.model.traits import Traits
 
-__all__ = ["Assembly", "Delta", "Finish", "Model", "ModelError", "ToolCallDelta"]
+__all__ = [
+    "Assembly",
+    "Delta",
+    "Finish",
+    "MessageFields",
+    "Model",
+    "ModelError",
+    "ToolCallDelta",
+    "Traits",
+    "known_traits",
+]

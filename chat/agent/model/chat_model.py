@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from email.utils import parsedate_to_datetime
+from ipaddress import IPv4Address, IPv6Address
 from time import time
 from typing import Any
 
@@ -17,13 +18,16 @@ from openai import AsyncAPIResponse, AsyncOpenAI, DefaultAioHttpClient
 
 from chat.agent.events import Usage
 from chat.agent.model.deltas import deltas, error_text
+from chat.agent.model.known import known_traits
 from chat.agent.model.protocol import Delta, Finish, ModelError
 from chat.agent.model.sse import sse_data
+from chat.agent.model.traits import Traits
 
 # Seconds: to connect, and of silence before the first byte or between two.
 TIMEOUT = httpx2.Timeout(60, connect=10)
 
 NO_KEY = "none"
+PRIVATE = ("provider", "reasoning_content", "extra")
 
 _KINDS = {401: "key_refused", 403: "key_refused", 404: "not_found", 429: "rate_limited"}
 
@@ -31,11 +35,20 @@ _KINDS = {401: "key_refused", 403: "key_refused", 404: "not_found", 429: "rate_l
 _ASKING = ("extra_headers", "extra_query", "timeout")
 
 
+# Told of traits that an endpoint's errors taught: {"drop_params": ["temperature"]}.
+OnLearn = Callable[[Mapping[str, Any]], None]
+# Whether an address may be connected to.
+Allow = Callable[[IPv4Address | IPv6Address], bool]
+
+
 class ChatModel:
     """The model `name` at `base_url`; without one, where the `openai` package's environment points.
 
     `transport` replaces the network, for an endpoint inside this process; `timeout` holds the seconds to
-    connect and of silence. Holds connections open until it is closed.
+    connect and of silence. `headers` go along with every request. `traits` say how the model is asked, by
+    default as its name and its host are known; what its errors teach is used from then on, and told to
+    `on_learn`, on the event loop's thread. `proxy` is the address of an HTTP proxy; `allow` is asked about
+    each address ahead of connecting to it. Holds connections open until it is closed.
     """
 
     def __init__(
@@ -45,8 +58,15 @@ class ChatModel:
         api_key: str | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
         timeout: httpx2.Timeout = TIMEOUT,
+        headers: Mapping[str, str] | None = None,
+        traits: Traits | None = None,
+        on_learn: OnLearn | None = None,
+        proxy: str | None = None,
+        allow: Allow | None = None,
     ) -> None:
         self.name = name
+        self.traits = traits or known_traits(base_url or "", name)
+        self.on_learn = on_learn
         http_client = (
             httpx2.AsyncClient(transport=transport, timeout=timeout)
             if transport
@@ -57,7 +77,12 @@ class ChatModel:
             # package insists on one, and an endpoint that does so too says it better.
             api_key = (os.environ.get("OPENAI_API_KEY") if base_url is None else None) or NO_KEY
         self.client = AsyncOpenAI(
-            base_url=base_url, api_key=api_key, max_retries=0, timeout=timeout, http_client=http_client
+            base_url=base_url,
+            api_key=api_key,
+            default_headers=headers,
+            max_retries=0,
+            timeout=timeout,
+            http_client=http_client,
         )
 
     async def close(self) -> None:
@@ -98,7 +123,10 @@ class ChatModel:
             body["tools"] = list(tools)
         return {
             "model": self.name,
-            "messages": list(messages),
+            "messages": [
+                {name: value for name, value in message.items() if name not in PRIVATE}
+                for message in messages
+            ],
             "stream": True,
             "extra_body": body,
             **asking,

@@ -27,7 +27,15 @@ class Finish:
     reason: str
 
 
-Delta = Text | Reasoning | ToolCallDelta | Usage | Finish
+@dataclass(frozen=True)
+class MessageFields:
+    """The provider's own fields of the message, as one chunk has them: `reasoning_details`, and what comes
+    beside it. They go back to the provider unchanged, once the chunks' are joined."""
+
+    fields: Mapping[str, Any]
+
+
+Delta = Text | Reasoning | ToolCallDelta | MessageFields | Usage | Finish
 
 
 class ModelError(Exception):
