@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import statistics
 import threading
 import time
 import uuid
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +19,12 @@ from chat.models import FollowUp
 from tests.faults.careful_tab import CarefulTab, shown_by
 from tests.faults.conftest import SOAK
 from tests.faults.lossy_line import LossyLine
+from tests.faults.machines import machines
 from tests.faults.person import Person
 from tests.faults.records import ALIAS, Records
 from tests.faults.work import plan
 from tests.model_server import ScriptedModel
+from tests.postgres import postgres
 from tests.serving import Served, serving, until
 
 TABS = 20
@@ -29,28 +34,39 @@ TEXT = "A paragraph with **bold** and `code`, said in pieces.\n\n" * 4
 LOOK = Call("read_file", {"path": "."})
 
 
-@pytest.fixture
-def served(model: ScriptedModel, seed: int) -> Iterator[Served]:
+@pytest.fixture(params=["one process", "machines"] if SOAK else ["one process"])
+def webs(
+    request: pytest.FixtureRequest, tmp_path: Path, model: ScriptedModel, seed: int
+) -> Iterator[list[Served]]:
+    """One process on SQLite, or two for the web and two workers on PostgreSQL and Redis; each muddles."""
     surroundings = {"DJANGO_SETTINGS_MODULE": "tests.faults.lossy_settings", "LOSSY": str(seed)}
-    with serving(OPENAI_BASE_URL=model.base_url, OPENAI_MODEL="scripted", **surroundings) as made:
-        yield made
+    if request.param == "one process":
+        with serving(OPENAI_BASE_URL=model.base_url, OPENAI_MODEL="scripted", **surroundings) as made:
+            yield [made]
+    else:
+        with postgres() as database, machines(tmp_path, model, database, webs=2, **surroundings) as site:
+            yield site.webs
 
 
 class Audience:
     """Tabs on one conversation, and how long each of them took to show what a fresh load does."""
 
-    def __init__(self, served: Served, person: Person, model: ScriptedModel, line: LossyLine) -> None:
-        self.served = served
+    def __init__(
+        self, webs: list[Served], person: Person, model: ScriptedModel, lines: list[LossyLine]
+    ) -> None:
+        self.served = served = webs[0]
         self.person = person
         self.model = model
-        self.records = Records(f"sqlite:///{served.data / 'db.sqlite3'}")
+        own = f"sqlite:///{served.data / 'db.sqlite3'}"
+        self.records = Records(served.environment.get("DATABASE_URL", own))
         model.script(Reply(text="Hello."))
         begun = person.begin(served.address, "Hello", uuid.uuid4())
         assert begun
         self.conversation = begun
         self.address = f"{served.address}/conversations/{begun}/"
-        socket = f"{line.address}/ws/conversations/{begun}/"
-        self.tabs = [CarefulTab(person, socket, line.address) for _ in range(TABS)]
+        path = f"/ws/conversations/{begun}/"
+        ways = list(itertools.islice(itertools.cycle(lines), TABS))
+        self.tabs = [CarefulTab(person, f"{line.address}{path}", line.address) for line in ways]
         person.tabs += self.tabs
         self.times: list[float] = []
 
@@ -98,10 +114,11 @@ class Audience:
         self.records.close()
 
 
-def test_twenty_tabs_heal(served: Served, person: Person, model: ScriptedModel, seed: int) -> None:
-    person.sign_in(served.link)
-    with LossyLine(served.port, str(seed)) as line:
-        audience = Audience(served, person, model, line)
+def test_twenty_tabs_heal(webs: list[Served], person: Person, model: ScriptedModel, seed: int) -> None:
+    person.sign_in(webs[0].link)
+    with ExitStack() as stack:
+        lines = [stack.enter_context(LossyLine(web.port, f"{seed} {web.port}")) for web in webs]
+        audience = Audience(webs, person, model, lines)
         audience.rest()
         for _round in range(ROUNDS):
             work_with_a_follow_up(audience)
