@@ -1,6 +1,6 @@
 """The addresses of the chat."""
 
-from django.urls import path
+from django.urls import include, path
 
 from chat.pages import (
     approvals,
@@ -45,6 +45,7 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/files/download/", files.download, name="file_download"),
     path("conversations/<uuid:conversation_id>/files/zip/", files.download_all, name="files_zip"),
     path("conversations/<uuid:conversation_id>/files/upload/", files.upload, name="files_upload"),
+    path("settings/", include("chat.pages.settings.urls")),
     path("sign-in/<str:token>/", sign_in.sign_in, name="sign_in"),
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),

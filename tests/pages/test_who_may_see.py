@@ -15,7 +15,8 @@ from tests.pages.routes import address, routes
 # Whoever adds an address says here whose it is.
 EVERYBODYS = {"login", "sign_in", "healthz", "readyz", "admin:login"}
 SCRAPERS = {"metrics"}  # test_metrics.py asks for them
-SIGNED_IN = {"new_conversation", "conversations", "logout"}
+SETTINGS = {"settings", "connections"}
+SIGNED_IN = {"new_conversation", "conversations", "logout"} | SETTINGS
 SHOWN = {"conversation", "taken_back", "files", "file", "file_image", "file_download", "files_zip"}
 ACTIONS = {"send_message", "stop", "retry", "rename", "delete", "take_back_follow_up", "send_follow_ups"}
 ACTIONS |= {"files_upload", "decide"}
@@ -150,7 +151,7 @@ def test_the_admin_is_for_staff(owners: Client, name: str) -> None:
         assert response.url.startswith("/admin/login/") or name == "admin:logout"
 
 
-@pytest.mark.parametrize("name", sorted(SIGNED_IN - {"logout"}))
+@pytest.mark.parametrize("name", sorted(SIGNED_IN - {"logout", "settings"}))
 def test_pages_are_the_owners(owners: Client, conversation: Conversation, name: str) -> None:
     assert owners.get(address(name)).status_code == 200
 

@@ -1,0 +1,1 @@
+"""What a person sets up: connections with models, and what hangs on them."""
