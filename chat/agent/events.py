@@ -51,6 +51,13 @@ class Reasoning:
 
 
 @dataclass(frozen=True)
+class TextWasReasoning:
+    """All text of the reply so far was reasoning: the model said so only as it closed the thought."""
+
+    type: ClassVar[str] = "text_was_reasoning"
+
+
+@dataclass(frozen=True)
 class TodoDraft:
     """The list that a `TodoWrite` call, still streaming, has so far; None undoes it."""
 
@@ -197,6 +204,7 @@ Event = (
     StepStarted
     | Text
     | Reasoning
+    | TextWasReasoning
     | TodoDraft
     | Usage
     | Retrying

@@ -22,6 +22,7 @@ from chat.agent.events import (
     Retrying,
     StepStarted,
     Text,
+    TextWasReasoning,
     TodoDraft,
     TodoUpdate,
     ToolCall,
@@ -51,6 +52,11 @@ Inbox = Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]
 # Decides on a call before it runs: None lets it, a text (perhaps empty) denies it and tells the model why.
 # Raises Undecided where the answer takes longer than the turn is to be kept.
 Approve = Callable[[ToolCall], Awaitable[str | None]]
+
+
+# Reasons for a reply to end that say that it is not whole, or that it asks for something.
+_ENDED_EARLY = ("length", "content_filter")
+_ASKS = ("tool_calls", "function_call")
 
 
 async def no_notes() -> Sequence[Mapping[str, Any]]:
@@ -126,8 +132,8 @@ class TurnRun:
             async with aclosing(self._act()) as events:
                 async for event in events:
                     yield event
-        elif self.reply.finish_reason == "length":
-            raise LimitError(phrase(self.language, "limit.length"))
+        elif self.reply.finish_reason in ("length", "content_filter"):
+            raise LimitError(phrase(self.language, f"limit.{self.reply.finish_reason}"))
 
     def _remind(self) -> str:
         """Put a reminder that is due where this request carries it: ahead of the first of the latest results.
@@ -145,12 +151,13 @@ class TurnRun:
         """Ask the model; again where that may help and nothing of a reply was shown."""
         attempt = 1
         while True:
-            assembly, shown = Assembly(), False
+            assembly, shown = Assembly(self.tools), False
             try:
                 async with aclosing(self._stream(assembly)) as events:
                     async for event in events:
                         shown = True
                         yield event
+                self._check_said(assembly)
                 break
             except ModelError as error:
                 if shown or not error.retryable or attempt >= self.agent.retry.attempts:
@@ -171,7 +178,7 @@ class TurnRun:
         try:
             while (delta := await self._next(stream)) is not None:
                 assembly.add(delta)
-                if isinstance(delta, Text | Reasoning):
+                if isinstance(delta, Text | Reasoning | TextWasReasoning):
                     yield delta
                 elif isinstance(delta, ToolCallDelta) and (items := draft.read(assembly.calls)) is not None:
                     yield TodoDraft(items)
@@ -182,6 +189,13 @@ class TurnRun:
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
+
+    def _check_said(self, assembly: Assembly) -> None:
+        """Raise ModelError for a reply of nothing, unless it follows results: then nothing is left to say."""
+        said = assembly.text.strip() or assembly.calls or assembly.finish_reason in _ENDED_EARLY
+        follows = self.messages[-1]["role"] == "tool" and assembly.finish_reason not in _ASKS
+        if not said and not follows:
+            raise ModelError("empty", retryable=True)
 
     async def _next(self, stream: AsyncIterator[Delta]) -> Delta | None:
         try:

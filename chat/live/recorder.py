@@ -17,6 +17,7 @@ from chat.agent import (
     Retrying,
     StepStarted,
     Text,
+    TextWasReasoning,
     TodoDraft,
     TodoItem,
     TodoUpdate,
@@ -100,10 +101,8 @@ class Recorder:
         match event:
             case StepStarted(number, reminder):
                 return self._begin_step(number, reminder)
-            case Text(text):
-                return self._write(text=text)
-            case Reasoning(text):
-                return self._write(reasoning=text)
+            case Text() | Reasoning() | TextWasReasoning():
+                return self._write(event)
             case TodoDraft(items):
                 return self._draft(items)
             case Retrying():
@@ -153,10 +152,8 @@ class Recorder:
         """Leave the turn to the person's decision about the call."""
         if self._stops():  # asked for before this; afterwards it finds a turn that waits
             return self.end(Turn.Status.STOPPED)
-        call = self.calls[request.id]
-        self._change_call(
-            request, status=ToolCall.Status.WAITING, asked_at=timezone.now(), detail=call.detail
-        )
+        detail = self.calls[request.id].detail
+        self._change_call(request, status=ToolCall.Status.WAITING, asked_at=timezone.now(), detail=detail)
         self.turn.wait()
         return [TurnChanged()]
 
@@ -179,18 +176,22 @@ class Recorder:
         self.calls = {}
         return []
 
-    def _write(self, text: str = "", reasoning: str = "") -> list[Change]:
+    def _write(self, event: Text | Reasoning | TextWasReasoning) -> list[Change]:
         changes: list[Change] = self._notice("")
         if self.message is None:
             self.message = self._start_message()
             changes.append(RowChanged(self.message, new=self.message is not self.cut_off))
         self.unsaved = True
-        self.message.text += clean(text)
-        self.message.reasoning += clean(reasoning)
+        match event:
+            case Text(text):
+                self.message.text += clean(text)
+            case Reasoning(text):
+                self.message.reasoning += clean(text)
+            case TextWasReasoning():
+                self.message.reasoning, self.message.text = self.message.reasoning + self.message.text, ""
         if time.monotonic() - self.saved_at >= SAVE_EVERY or self.message.pk is None:
             self._save(self.message)
-        changes.append(RowChanged(self.message) if reasoning else TextGrew(self.message))
-        return changes
+        return [*changes, TextGrew(self.message) if isinstance(event, Text) else RowChanged(self.message)]
 
     def _start_message(self) -> Message:
         message = self.cut_off or Message(turn=self.turn, step=self.step, role=Message.Role.ASSISTANT)

@@ -8,6 +8,7 @@ import pytest
 
 from chat.agent import Limits, TodoDraft, TodoItem, TodoList, TodoUpdate
 from chat.agent.draft import MAX_DRAFT, Draft
+from chat.agent.model import ToolCallDelta
 from chat.agent.model.assembly import OpenCall
 from chat.agent.todo import Status
 from chat.demo.reply import Reply
@@ -22,7 +23,7 @@ def drafted(policy: str, arguments: str) -> list[tuple[TodoItem, ...]]:
     call = OpenCall("1", "TodoWrite")
     drafts = []
     for letter in arguments:
-        call.arguments += letter
+        call.add(ToolCallDelta(None, arguments=letter))
         if (items := draft.read([call])) is not None:
             drafts.append(items)
     return drafts

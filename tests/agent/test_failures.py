@@ -50,7 +50,7 @@ FAILURES: dict[str, tuple[Reply, str]] = {
     ),
     "HTML with 200": (
         Reply(raw=[b"<html>Sign in</html>"], headers={"Content-Type": "text/html"}),
-        "The endpoint at {where} answered with something that is not a chat completion (text/html). "
+        "The endpoint at {where} answered with something that is not a chat completion (a web page). "
         "Check the base URL.",
     ),
     "empty 200": (

@@ -4,59 +4,118 @@ from __future__ import annotations
 
 import secrets
 import string
-from dataclasses import dataclass, field
+from collections.abc import Collection
 from typing import Any
 
 from jiter import from_json
 
-from chat.agent.events import Reasoning, Reply, Text, ToolCall, Usage
-from chat.agent.model.protocol import Delta, Finish, ModelError, ToolCallDelta
+from chat.agent.called import called
+from chat.agent.events import Reasoning, Reply, Text, TextWasReasoning, ToolCall, Usage
+from chat.agent.model.fields import joined, kept, size_of
+from chat.agent.model.protocol import Delta, Finish, MessageFields, ModelError, ToolCallDelta
 
 # Characters of one reply, all its parts together. Some models never stop by themselves.
 MAX_REPLY = 1024 * 1024
+# Tool calls in one reply; each is a row, and more than any turn may run.
+MAX_CALLS = 256
 
 _ALPHABET = string.ascii_letters + string.digits
 
 
-@dataclass
-class OpenCall:
-    """A tool call that is still being written."""
+class Growing:
+    """A text that comes in very many pieces: they are joined when it is read, not as each is added."""
 
-    id: str = ""
-    name: str = ""
-    arguments: str = ""
-    extra: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, text: str = "") -> None:
+        self.size = len(text)
+        self._pieces = [text]
+
+    def add(self, piece: str) -> None:
+        """Take in a piece."""
+        self.size += len(piece)
+        self._pieces.append(piece)
+
+    def __str__(self) -> str:
+        self._pieces = ["".join(self._pieces)]
+        return self._pieces[0]
+
+
+class OpenCall:
+    """A tool call that is still being written; `wrote` is the name in the model's own words."""
+
+    def __init__(self, id: str = "", name: str = "", arguments: str = "") -> None:
+        self.id = id
+        self.name = self.wrote = name
+        self.extra: dict[str, Any] = {}
+        self._arguments = Growing(arguments)
+
+    @property
+    def arguments(self) -> str:
+        """The arguments as far as they are written."""
+        return str(self._arguments)
+
+    def add(self, delta: ToolCallDelta, names: Collection[str] = ()) -> None:
+        """Take in a piece; ids, names and whole arguments that are empty, or come again, change nothing."""
+        self.id = self.id or delta.id
+        if not self.name:
+            self.name, self.wrote = called(delta.name, names), delta.name
+        if not self.repeats(delta):
+            self._arguments.add(delta.arguments)
+        if delta.extra:
+            self.extra = joined(self.extra, kept(dict(delta.extra)))
+
+    def repeats(self, delta: ToolCallDelta) -> bool:
+        """Whether the piece has the whole arguments once more."""
+        alike = delta.arguments.startswith("{") and len(delta.arguments) == self._arguments.size
+        return alike and delta.arguments == self.arguments and _whole(self.arguments)
 
 
 class Assembly:
-    """A reply under construction.
+    """A reply under construction; `names` are those of the tools on offer.
 
     Calls are told apart by index, else by id, else the piece belongs to the call that was open last. For
     endpoints that number all their calls 0 a piece with another id or name, or with arguments to a call whose
     arguments are whole, begins a new one.
     """
 
-    def __init__(self) -> None:
-        self.text = ""
-        self.reasoning = ""
+    def __init__(self, names: Collection[str] = ()) -> None:
+        self.names = names
         self.finish_reason = ""
         self.usage = Usage()
         self.calls: list[OpenCall] = []
+        self.extra: dict[str, Any] = {}
+        self._text = Growing()
+        self._reasoning = Growing()
         self._open: dict[int | str, OpenCall] = {}
         self._size = 0
 
+    @property
+    def text(self) -> str:
+        """The text as far as it is written."""
+        return str(self._text)
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning as far as it is written."""
+        return str(self._reasoning)
+
     def add(self, delta: Delta) -> None:
-        """Take in one delta; raises ModelError("endless") for a reply beyond MAX_REPLY."""
+        """Take in one delta; raises ModelError("endless" or "many_calls") for a reply that has no end."""
         match delta:
             case Text(text):
-                self.text += text
-                self._count(text)
+                self._text.add(text)
+                self._count(len(text))
             case Reasoning(text):
-                self.reasoning += text
-                self._count(text)
-            case ToolCallDelta(arguments=arguments):
-                self._add_call(delta)
-                self._count(arguments)
+                self._reasoning.add(text)
+                self._count(len(text))
+            case TextWasReasoning():
+                self._reasoning.add(self.text)
+                self._text = Growing()
+            case ToolCallDelta(arguments=arguments, extra=extra):
+                self._call_of(delta).add(delta, self.names)
+                self._count(len(arguments) + size_of(extra))
+            case MessageFields(fields):
+                self.extra = joined(self.extra, kept(dict(fields)))
+                self._count(size_of(fields))
             case Usage():
                 self.usage = delta
             case Finish(reason):
@@ -65,19 +124,14 @@ class Assembly:
     def reply(self) -> Reply:
         """The reply as it stands; every call has an id of its own."""
         calls = tuple(self._finished(call, place) for place, call in enumerate(self.calls))
-        return Reply(self.text, self.reasoning, calls, self.finish_reason)
+        return Reply(self.text, self.reasoning, calls, self.finish_reason, dict(self.extra))
 
-    def _count(self, text: str) -> None:
-        self._size += len(text)
+    def _count(self, size: int) -> None:
+        self._size += size
         if self._size > MAX_REPLY:
             raise ModelError("endless", maximum=MAX_REPLY)
-
-    def _add_call(self, delta: ToolCallDelta) -> None:
-        call = self._call_of(delta)
-        call.id = call.id or delta.id
-        call.name = call.name or delta.name
-        call.arguments += delta.arguments
-        call.extra.update(delta.extra)
+        if len(self.calls) > MAX_CALLS:
+            raise ModelError("many_calls", maximum=MAX_CALLS)
 
     def _call_of(self, delta: ToolCallDelta) -> OpenCall:
         key = delta.key if delta.key is not None else delta.id
@@ -98,11 +152,13 @@ class Assembly:
 
 
 def _begins_another(delta: ToolCallDelta, call: OpenCall) -> bool:
-    if delta.id and call.id:
-        return delta.id != call.id
-    if delta.name and call.name and delta.name != call.name:
+    if delta.id and call.id and delta.id != call.id:
         return True
-    return bool(delta.name and delta.arguments and _whole(call.arguments))
+    if delta.name and call.wrote and delta.name != call.wrote and not delta.id:
+        return True
+    if not delta.name or not delta.arguments or call.repeats(delta):
+        return False
+    return _whole(call.arguments)
 
 
 def _whole(arguments: str) -> bool:

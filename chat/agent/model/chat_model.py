@@ -13,14 +13,12 @@ from typing import Any
 
 import httpx2
 import openai
-from jiter import from_json
 from openai import AsyncAPIResponse, AsyncOpenAI, DefaultAioHttpClient
 
-from chat.agent.events import Usage
-from chat.agent.model.deltas import deltas, error_text
+from chat.agent.model.faults import error_text
 from chat.agent.model.known import known_traits
-from chat.agent.model.protocol import Delta, Finish, ModelError
-from chat.agent.model.sse import sse_data
+from chat.agent.model.protocol import Delta, ModelError
+from chat.agent.model.reading import read_reply
 from chat.agent.model.traits import Traits
 
 # Seconds: to connect, and of silence before the first byte or between two.
@@ -102,6 +100,7 @@ class ChatModel:
                     yield delta
         except ModelError as error:
             error.values.setdefault("where", self._where)
+            error.values["detail"] = self._hidden(str(error.values.get("detail", "")))
             raise
         except openai.APIStatusError as error:
             raise self._status_error(error) from error
@@ -136,50 +135,18 @@ class ChatModel:
         # The package carries the request; its per-chunk models cost two thirds of a relay's CPU, so the
         # stream is read here.
         create = self.client.chat.completions.with_streaming_response.create
-        async with create(**request) as response:
-            begun = finished = False
-            async with aclosing(self._events(response)) as events:
-                async for data in events:
-                    if data.strip() == "[DONE]":
-                        finished = begun
-                        break
-                    for delta in deltas(self._chunk(data)):
-                        begun = begun or not isinstance(delta, Usage)
-                        finished = finished or isinstance(delta, Finish)
-                        yield delta
-            if not begun:
-                raise self._nothing(response.headers.get("content-type", ""))
-            if not finished:
-                raise self._error("cut", retryable=True)
+        async with create(**request) as response, aclosing(read_reply(self._body(response))) as found:
+            async for delta in found:
+                yield delta
 
-    async def _events(self, response: AsyncAPIResponse[Any]) -> AsyncGenerator[str, None]:
-        """The reply's chunks as text; an endpoint that does not stream sends the whole of it as one."""
+    async def _body(self, response: AsyncAPIResponse[Any]) -> AsyncIterator[bytes]:
         try:
-            if response.headers.get("content-type", "").startswith("application/json"):
-                yield (await response.read()).decode(errors="replace")
-                return
-            async for data in sse_data(response.iter_bytes()):
-                yield data
+            async for piece in response.iter_bytes():
+                yield piece
         except httpx2.ReadTimeout:
             raise
         except httpx2.TransportError as error:
             raise self._error("cut", retryable=True) from error
-        except ValueError as error:
-            raise self._error("garbage", str(error)) from error
-
-    def _chunk(self, data: str) -> Mapping[str, Any]:
-        try:
-            chunk = _decoded(data)
-        except (ValueError, RecursionError) as error:
-            raise self._error("garbage", str(error)) from error
-        if not isinstance(chunk, dict):
-            raise self._error("garbage", data[:80])
-        return chunk
-
-    def _nothing(self, content_type: str) -> ModelError:
-        if content_type.startswith("text/event-stream"):
-            return self._error("empty", retryable=True)
-        return self._error("garbage", content_type or "no content type")
 
     def _status_error(self, error: openai.APIStatusError) -> ModelError:
         status = error.status_code
@@ -201,22 +168,16 @@ class ChatModel:
         return self._error("unreachable", str(cause) or type(cause).__name__, retryable=True)
 
     def _error(self, kind: str, detail: str = "", **values: Any) -> ModelError:
+        return ModelError(kind, where=self._where, detail=self._hidden(detail), **values)
+
+    def _hidden(self, detail: str) -> str:
         # Some endpoints repeat the key that they refuse, and this is shown and stored.
         key = self.client.api_key
-        hidden = detail.replace(key, "***") if key and key != NO_KEY else detail
-        return ModelError(kind, where=self._where, detail=hidden, **values)
+        return detail.replace(key, "***") if key and key != NO_KEY else detail
 
     @property
     def _where(self) -> str:
         return str(self.client.base_url).rstrip("/")
-
-
-def _decoded(data: str) -> Any:
-    try:
-        return from_json(data.encode())
-    except ValueError:
-        # The slower reader lets raw line breaks and halves of characters pass.
-        return json.loads(data, strict=False)
 
 
 def _body_text(error: openai.APIStatusError) -> str:

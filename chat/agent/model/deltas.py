@@ -1,4 +1,4 @@
-"""From a chat-completions chunk, as endpoints really send it, to deltas."""
+"""From chat-completions chunks, as endpoints really send them, to deltas."""
 
 from __future__ import annotations
 
@@ -6,48 +6,82 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from chat.agent.events import Reasoning, Text, Usage
-from chat.agent.model.protocol import Delta, Finish, ModelError, ToolCallDelta
+from chat.agent.events import Reasoning
+from chat.agent.model.faults import error_text, reported
+from chat.agent.model.protocol import Delta, Finish, MessageFields, ModelError, ToolCallDelta
+from chat.agent.model.thinking import Thinking
+from chat.agent.model.usage import usage_in
 from chat.agent.storable import storable
 
 _OWN_FIELDS = {"index", "id", "type", "function"}
+_REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+# Read here, or said again elsewhere: all other fields of a message are the provider's own.
+_READ = {"role", "content", "tool_calls", "function_call", "refusal", "name", "token_ids", *_REASONING}
 
 
-def deltas(chunk: Mapping[str, Any]) -> Iterator[Delta]:
-    """The deltas in one chunk; raises ModelError("reported") for an error object."""
-    if chunk.get("error") or chunk.get("object") == "error":
-        raise ModelError("reported", detail=error_text(chunk))
-    for choice in _dicts(chunk.get("choices"))[:1]:
-        delta = _dict(choice.get("delta")) or _dict(choice.get("message"))
-        yield from _texts(delta)
-        for call in _calls(delta):
-            yield _call(call)
-        if choice.get("finish_reason") == "error":
+class ChunkReader:
+    """Reads the chunks of one reply.
+
+    `begun` once there was anything of it, `finished` once it says so; `foreign` if there was a chunk that no
+    chat completion has.
+    """
+
+    def __init__(self) -> None:
+        self.begun = self.finished = self.foreign = False
+        self._choice: Any = None
+        self._thinking = Thinking()
+
+    def deltas(self, chunk: Mapping[str, Any]) -> Iterator[Delta]:
+        """The deltas in one chunk; raises ModelError("reported") for an error object."""
+        if (fault := reported(chunk)) is not None:
+            raise ModelError("reported", detail=fault)
+        self.foreign = self.foreign or not chunk.keys() & {"choices", "usage"}
+        for choice in _dicts(chunk.get("choices")):
+            if self._is_ours(choice):
+                yield from self._of_choice(choice)
+        if isinstance(chunk.get("usage"), dict):
+            yield usage_in(chunk["usage"])
+
+    def rest(self) -> Iterator[Delta]:
+        """What was held back, when nothing more comes."""
+        yield from self._thinking.rest()
+
+    def _is_ours(self, choice: Mapping[str, Any]) -> bool:
+        """Whether it belongs to the choice that came first; others were not asked for."""
+        index = choice.get("index")
+        self._choice = index if self._choice is None else self._choice
+        return index is None or index == self._choice
+
+    def _of_choice(self, choice: Mapping[str, Any]) -> Iterator[Delta]:
+        for delta in self._of_message(self._message(choice)):
+            self.begun = self.begun or not isinstance(delta, MessageFields)
+            yield delta
+        reason = choice.get("finish_reason")
+        if reason == "error":
             raise ModelError("reported", detail=error_text(choice.get("error") or ""))
-        if choice.get("finish_reason"):
-            yield Finish(str(choice["finish_reason"]))
-    if isinstance(chunk.get("usage"), dict):
-        yield _usage(chunk["usage"])
+        if reason:
+            self.begun = self.finished = True
+            yield from self.rest()
+            yield Finish(storable(str(reason)))
 
+    def _message(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
+        # Some end a stream with the whole message once more.
+        whole = {} if self.begun else _dict(choice.get("message"))
+        return _dict(choice.get("delta")) or whole
 
-def error_text(error: Any) -> str:
-    """What an error body says, in one short line."""
-    for name in ("error", "message", "detail", "msg"):
-        if isinstance(error, dict) and error.get(name):
-            return error_text(error[name])
-    if isinstance(error, list) and error:
-        return error_text(error[0])
-    text = error if isinstance(error, str) else json.dumps(error, ensure_ascii=False)
-    return " ".join(text.split())[:300]
+    def _of_message(self, message: Mapping[str, Any]) -> Iterator[Delta]:
+        yield from self._texts(message)
+        for call in _calls(message):
+            yield _call(call)
+        if own := {name: value for name, value in message.items() if value and name not in _READ}:
+            yield MessageFields(own)
 
-
-def _texts(delta: Mapping[str, Any]) -> Iterator[Delta]:
-    reasoning = _text(delta.get("reasoning_content") or delta.get("reasoning"))
-    if reasoning:
-        yield Reasoning(reasoning)
-    text = _text(delta.get("content"))
-    if text:
-        yield Text(text)
+    def _texts(self, message: Mapping[str, Any]) -> Iterator[Delta]:
+        thought = next((text for name in _REASONING if (text := _text(message.get(name)))), "")
+        if thought := thought or _details(message) or _thought_parts(message.get("content")):
+            yield Reasoning(thought)
+        if text := _text(message.get("content")) + _text(message.get("refusal")):
+            yield from self._thinking.read(text)
 
 
 def _text(content: Any) -> str:
@@ -56,9 +90,19 @@ def _text(content: Any) -> str:
     return storable(content) if isinstance(content, str) else ""
 
 
-def _calls(delta: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    calls = _dicts(delta.get("tool_calls"))
-    legacy = delta.get("function_call")
+def _details(message: Mapping[str, Any]) -> str:
+    details = _dicts(message.get("reasoning_details"))
+    return "".join(_text(each.get("text") or each.get("summary")) for each in details)
+
+
+def _thought_parts(content: Any) -> str:
+    parts = _dicts(content)
+    return "".join(_text(part.get("thinking")) for part in parts if part.get("type") == "thinking")
+
+
+def _calls(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    calls = _dicts(message.get("tool_calls"))
+    legacy = message.get("function_call")
     return calls or ([{"index": 0, "function": legacy}] if isinstance(legacy, dict) else [])
 
 
@@ -79,19 +123,6 @@ def _arguments(arguments: Any) -> str:
     if isinstance(arguments, dict):
         return json.dumps(arguments, ensure_ascii=False)
     return _text(arguments)
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    def count(group: Any, name: str) -> int:
-        value = group.get(name) if isinstance(group, dict) else None
-        return value if isinstance(value, int) else 0
-
-    return Usage(
-        input_tokens=count(usage, "prompt_tokens"),
-        output_tokens=count(usage, "completion_tokens"),
-        cached_tokens=count(usage.get("prompt_tokens_details"), "cached_tokens"),
-        reasoning_tokens=count(usage.get("completion_tokens_details"), "reasoning_tokens"),
-    )
 
 
 def _dict(value: Any) -> Mapping[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from chat.agent.events import Reasoning, Text, Usage
+from chat.agent.events import Reasoning, Text, TextWasReasoning, Usage
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class MessageFields:
     fields: Mapping[str, Any]
 
 
-Delta = Text | Reasoning | ToolCallDelta | MessageFields | Usage | Finish
+Delta = Text | Reasoning | TextWasReasoning | ToolCallDelta | MessageFields | Usage | Finish
 
 
 class ModelError(Exception):

@@ -265,7 +265,11 @@ async def test_a_redirect_is_not_followed_with_the_key(failure: Ask) -> None:
 @pytest.mark.parametrize(
     ("reply", "kind", "detail"),
     [
-        (Reply(raw=[b"<html>Sign in</html>"], headers={"Content-Type": "text/html"}), "garbage", "text/html"),
+        (
+            Reply(raw=[b"<html>Sign in</html>"], headers={"Content-Type": "text/html"}),
+            "garbage",
+            "a web page",
+        ),
         (Reply(raw=[b'"text"'], headers={"Content-Type": "application/json"}), "garbage", '"text"'),
         (
             Reply(raw=[b'{"error": {"message": "no quota"}}'], headers={"Content-Type": "application/json"}),

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from chat.agent.events import Reasoning, Text, Usage
 from chat.agent.model import Delta, Finish, ModelError, ToolCallDelta
-from chat.agent.model.deltas import deltas, error_text
+from chat.agent.model.deltas import ChunkReader
+from chat.agent.model.faults import error_text
+
+
+def deltas(chunk: dict[str, Any]) -> Iterator[Delta]:
+    return ChunkReader().deltas(chunk)
 
 
 def of_delta(delta: Any) -> list[Delta]:

@@ -59,9 +59,18 @@ async def test_bytes_that_are_no_utf8_are_marked_and_not_fatal() -> None:
     assert await data_of(b"data: a\xff\n\n") == ["a\ufffd"]
 
 
-async def test_a_body_without_events_has_no_data() -> None:
-    assert await data_of(b"<html>Sign in</html>\n") == []
-    assert await data_of() == []
+async def test_a_body_that_is_no_event_stream_is_given_whole() -> None:
+    assert await data_of(b"<html>\n\nSign in\n", b"data: x\n</html>\n") == ["x"]
+    assert await data_of(b'{\n  "a": 1\n', b"}") == ['{\n  "a": 1\n}']
+    assert await data_of() == await data_of(b"\n\n") == []
+
+
+async def test_json_that_stands_bare_among_events_is_one() -> None:
+    assert await data_of(b': ping\n\n{"error": "e"}\nnoise\n\ndata: a\n\n') == ['{"error": "e"}', "a"]
+
+
+async def test_the_data_of_an_error_event_is_an_error() -> None:
+    assert await data_of(b"event: error\ndata: gone\n\ndata: a\n\n") == ['{"error": "gone"}', "a"]
 
 
 async def test_an_event_without_end_is_refused() -> None:
