@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from chat.models import Profile, Rule
-from chat.models.profile import BUILT_IN_TOOLS, OTHERS, check_rules
+from chat.models.rule import BUILT_IN_TOOLS, OTHERS, check_rules
 
 LABELS = {
     "bash": gettext_lazy("Shell commands (bash)"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,14 +11,14 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
-from chat.agent import Agent, Model, TodoPolicy, Tool
+from chat.agent import Agent, Model, Tool
 from chat.agent.prompts import Language
 from chat.agent.sandbox import Sandbox, SandboxLimits, probe
-from chat.agent.todo import as_policy
 from chat.agent.tools import workspace_tools
 from chat.files.place import open_workspace, quota_of
 from chat.live.mcp_servers import mcp_servers
 from chat.live.seen import seen_in
+from chat.live.terms import limits_of_turn, options_of, policy_of
 from chat.models import Conversation, Profile, Rule, Turn
 
 if TYPE_CHECKING:
@@ -53,10 +52,9 @@ class Shell:
 async def agent_for(turn: Turn) -> Agent:
     """The agent of the turn's conversation, with its tools on its workspace and those of MCP servers."""
     await Shell.find_out()
-    conversation = turn.conversation
-    profile = await database_sync_to_async(lambda: conversation.profile or Profile())()
+    profile = await database_sync_to_async(lambda: turn.profile)()
     further = await mcp_servers().tools(profile)
-    agent: Agent = await database_sync_to_async(_agent_for)(conversation, profile, further)
+    agent: Agent = await database_sync_to_async(_agent_for)(turn.conversation, profile, further)
     return agent
 
 
@@ -68,8 +66,10 @@ def _agent_for(conversation: Conversation, profile: Profile, further: list[Tool]
         model=model_called(profile.model or settings.MODEL_NAME),
         tools=[tool for tool in offered if profile.rule_for(tool.name) != Rule.NEVER],
         todo_policy=policy_of(profile),
+        limits=limits_of_turn(profile),
         language=cast(Language, profile.language),
         workspace=WORKSPACE_AS_SEEN,
+        **options_of(profile),
     )
 
 
@@ -94,13 +94,6 @@ def _model_called(name: str) -> ChatModel:
     if make_transport:
         return ChatModel(name, "http://demo/v1", "demo", transport=make_transport())
     return ChatModel(name, settings.MODEL_BASE_URL, settings.MODEL_API_KEY)
-
-
-def policy_of(profile: Profile) -> TodoPolicy:
-    """The profile's todo policy, with its own numbers where it has any."""
-    policy = as_policy(profile.todo_policy)
-    remind_after = profile.remind_after or policy.remind_after
-    return dataclasses.replace(policy, max_items=profile.max_todos, remind_after=remind_after)
 
 
 def tools_for(conversation: Conversation) -> list[Tool]:

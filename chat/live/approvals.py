@@ -12,7 +12,7 @@ from chat.agent import ToolCall as CallRequest
 from chat.agent.arguments import decoded
 from chat.agent.todo import TODO_WRITE
 from chat.live.recorder import Recorder
-from chat.models import Profile, Rule, ToolCall
+from chat.models import Rule, ToolCall
 from chat.models.text import clean_json
 
 log = logging.getLogger(__name__)
@@ -24,7 +24,7 @@ class Approvals:
     def __init__(self, agent: Agent, recorder: Recorder) -> None:
         self.tools = {tool.name: tool for tool in agent.tools}
         self.recorder = recorder
-        self.profile = recorder.turn.conversation.profile or Profile()
+        self.profile = recorder.turn.profile
 
     async def decide(self, request: CallRequest) -> str | None:
         """None for a call that may run, the person's reason for one that they denied; raises Undecided."""

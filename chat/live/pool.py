@@ -15,7 +15,7 @@ from chat.live.doorbell import send_frame
 from chat.live.frames import key_frame
 from chat.live.run_turn import RunningTurn
 from chat.live.screen import Screen
-from chat.models import LeaseLost, Turn, worker
+from chat.models import LeaseLost, Turn, take_back_orphans, worker
 from chat.models.lookout import Lookout
 
 log = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ class Pool:
                     self._cancel(running.turn.pk, Turn.Status.QUEUED)
         for turn_id in await database_sync_to_async(self._stop_requests)():
             self.stop(turn_id)
-        for turn in await database_sync_to_async(Turn.take_back_orphans)(self.lookout):
+        for turn in await database_sync_to_async(take_back_orphans)(self.lookout):
             log.warning("%s was left by its worker", turn)
             await self._show(turn)
         for turn in await database_sync_to_async(Turn.end_unanswered)(settings.APPROVAL_SECONDS):

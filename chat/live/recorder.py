@@ -272,7 +272,7 @@ class Recorder:
             conversation_id=self.turn.conversation_id,
             turn=self.turn,
             tool_call=self.calls[request.id],
-            policy=self.turn.conversation.policy,
+            policy=self.turn.profile.todo_policy,
             items=[{name: clean(value) for name, value in item.as_dict().items()} for item in items],
         )
         self.listed = revision.items

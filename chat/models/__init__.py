@@ -8,9 +8,11 @@ from chat.models.mcp_server import McpServer
 from chat.models.mcp_tool import McpTool
 from chat.models.message import Message
 from chat.models.model_settings import ModelSettings
+from chat.models.orphan import take_back, take_back_orphans
 from chat.models.owner import site_owner
 from chat.models.preferences import Preferences
-from chat.models.profile import Profile, Rule
+from chat.models.profile import Profile
+from chat.models.rule import Rule
 from chat.models.side_call import SideCall
 from chat.models.sign_in_link import SignInLink
 from chat.models.step import Step
@@ -40,4 +42,6 @@ __all__ = [
     "ToolCall",
     "Turn",
     "site_owner",
+    "take_back",
+    "take_back_orphans",
 ]

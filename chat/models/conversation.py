@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models.follow_up import FollowUp, joined
 from chat.models.message import Message
+from chat.models.preferences import Preferences
 from chat.models.profile import Profile
 from chat.models.text import clean
 from chat.models.todo_revision import TodoRevision
@@ -215,10 +216,11 @@ class Conversation(models.Model):
             raise MessageRefused(_("This message was sent before, in another conversation."))
         return row
 
-    @property
-    def policy(self) -> str:
-        """The todo policy of its profile."""
-        return self.profile.todo_policy if self.profile else Profile.Policy.FOCUSED
+    def profile_in_use(self) -> Profile:
+        """The profile of its next turn: the chosen one while its owner may use it, else their default one."""
+        if self.profile and self.profile.is_offered_to(self.owner_id):
+            return self.profile
+        return Preferences.profile_of(self.owner) or Profile()
 
     def revision(self) -> TodoRevision | None:
         """The todo list as it stands."""

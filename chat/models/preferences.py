@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.profile import Profile
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
 
 
 class Preferences(models.Model):
@@ -30,3 +35,14 @@ class Preferences(models.Model):
 
     def __str__(self) -> str:
         return f"preferences of user {self.user_id}"
+
+    @classmethod
+    def profile_of(cls, user: User) -> Profile | None:
+        """The profile that the user's conversations begin with; None where none is offered."""
+        offered = Profile.offered_to(user)
+        return offered.filter(preferences__user=user).first() or offered.first()
+
+    @classmethod
+    def choose(cls, user: User, profile: Profile) -> None:
+        """Let the user's conversations begin with the profile."""
+        cls.objects.update_or_create(user=user, defaults={"default_profile": profile})

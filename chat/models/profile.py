@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.connection import Connection
+from chat.models.rule import Rule, check_rules, rule_in, strictest
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-
-
-# Confined by the sandbox and the workspace, so they need no question. What is not named here asks.
-BUILT_IN_TOOLS = ("bash", "read_file", "write_file", "edit_file")
-OTHERS = "*"  # in a profile's rules: every tool that they name nowhere else, which is to say of MCP servers
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}|[A-Za-z0-9_-]{1,60}__\*|\*")
-
-
-class Rule(models.TextChoices):
-    """What becomes of a call before it runs: it just runs, the person is asked, or it is not even offered."""
-
-    RUN = "run", _("Run: without a question")
-    ASK = "ask", _("Ask: wait for an answer first")
-    NEVER = "never", _("Never: not offered to the model")
-
-
-def check_rules(rules: object) -> None:
-    """Raise ValidationError for what is no object of tools' names and their rules."""
-    if not isinstance(rules, dict):
-        raise ValidationError(_("The rules must be an object of names and rules."))
-    for name, rule in rules.items():
-        if not _TOOL_NAME.fullmatch(name):
-            raise ValidationError(_("%(name)s is no tool's name."), params={"name": name})
-        if rule not in Rule.values:
-            raise ValidationError(
-                _("The rule of %(name)s must be run, ask or never, not %(rule)s."),
-                params={"name": name, "rule": rule},
-            )
 
 
 class Profile(models.Model):
@@ -133,6 +105,9 @@ class Profile(models.Model):
     )
     position = models.PositiveSmallIntegerField(_("position"), default=100)
 
+    # Of one as it was: the rules that hold today. They count as well.
+    rules_since: Mapping[str, str] | None = None
+
     class Meta:
         verbose_name = _("profile")
         verbose_name_plural = _("profiles")
@@ -149,11 +124,12 @@ class Profile(models.Model):
 
     def rule_for(self, tool: str) -> Rule:
         """What becomes of the tool's calls: its own rule, its server's (`server__*`), or the default."""
-        server = f"{tool.partition('__')[0]}__*" if "__" in tool else tool
-        for name in (tool, server):
-            if name in self.rules:
-                return Rule(self.rules[name])
-        return Rule.RUN if tool in BUILT_IN_TOOLS else Rule(self.rules.get(OTHERS, Rule.ASK))
+        rule = rule_in(self.rules, tool)
+        return rule if self.rules_since is None else strictest(rule, rule_in(self.rules_since, tool))
+
+    def is_offered_to(self, user_id: int) -> bool:
+        """Whether the user may choose it."""
+        return self.owner_id in (None, user_id)
 
     @classmethod
     def offered_to(cls, user: AbstractBaseUser | AnonymousUser) -> QuerySet[Profile]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection, models, transaction
@@ -11,15 +12,14 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from chat.models import worker
-from chat.models.lookout import Lookout
+from chat.models.profile_then import at_work, differences, recorded
 
 if TYPE_CHECKING:
     from chat.models.message import Message
+    from chat.models.profile import Profile
     from chat.models.tool_call import ToolCall
 
 LEASE = datetime.timedelta(seconds=8)
-MAX_DEATHS = 3  # of workers; a turn that outlived so many is not given to another
 
 
 class LeaseLost(Exception):  # noqa: N818 (a state that a worker finds itself in)
@@ -115,9 +115,31 @@ class Turn(models.Model):
                 lease_until=now + LEASE,
                 started_at=Coalesce("started_at", now),
             )
-            # Read before the transaction ends: after it the turn may be deleted.
-            whole = cls.objects.select_related("conversation__profile")
-            return whole.get(pk=turn.pk) if claimed else None
+            return cls._taken(turn.pk) if claimed else None
+
+    @classmethod
+    def _taken(cls, pk: int) -> Turn:
+        """The turn, read before the transaction ends: after it the turn may be deleted."""
+        turn = cls.objects.select_related("conversation__profile__connection").get(pk=pk)
+        if not turn.profile_then:
+            turn._keep_profile()
+        return turn
+
+    def _keep_profile(self) -> None:
+        """Write down with which profile the turn begins, and whether the turn before had another."""
+        then = recorded(self.conversation.profile_in_use())
+        earlier = (
+            self.conversation.turns.filter(pk__lt=self.pk).exclude(profile_then={}).order_by("pk").last()
+        )
+        changed = differences(earlier.profile_then, then) if earlier else []
+        since = earlier.profile_then["since"] if earlier and not changed else self.pk
+        self.profile_then = {**then, "since": since, "changed": changed}
+        self.save(update_fields=["profile_then"])
+
+    @cached_property
+    def profile(self) -> Profile:
+        """The profile that it works with: as it was when it began, under rules made stricter since."""
+        return at_work(self.profile_then)
 
     def hold(self, **changes: Any) -> None:
         """Renew the lease, with further changes of the row; raises LeaseLost when it is not ours any more."""
@@ -134,9 +156,9 @@ class Turn(models.Model):
         """
         with transaction.atomic():
             self.hold(status=status, sentence=sentence, ended_at=timezone.now())
-            return self._pass_on(status)
+            return self.pass_on(status)
 
-    def _pass_on(self, status: Status) -> Turn | None:
+    def pass_on(self, status: Status) -> Turn | None:
         """Let held messages start the next turn; after one that came to nothing the person decides."""
         if status in (self.Status.COMPLETED, self.Status.STOPPED) or self._was_to_stop():
             return self.conversation.send_held()
@@ -156,7 +178,7 @@ class Turn(models.Model):
             stopped = bool(nobodys.update(status=self.Status.STOPPED, ended_at=now))
             if stopped:
                 self.close_rows(running="stopped")
-                self._pass_on(self.Status.STOPPED)
+                self.pass_on(self.Status.STOPPED)
         return stopped
 
     def wait(self) -> None:
@@ -183,50 +205,13 @@ class Turn(models.Model):
             ended = same.update(status=self.Status.STOPPED, sentence=sentence, ended_at=timezone.now())
             if ended:
                 self.close_rows(running="stopped")
-                self._pass_on(self.Status.STOPPED)
+                self.pass_on(self.Status.STOPPED)
         return bool(ended)
 
     def hand_over(self) -> None:
         """Give the turn back, for another worker to take up again; raises LeaseLost when it is not ours."""
         self.close_rows(running="unknown", for_good=False)
         self.hold(status=self.Status.QUEUED, worker="", fence=self.fence + 1)
-
-    @classmethod
-    def take_back_orphans(cls, lookout: Lookout) -> list[Turn]:
-        """Queue turns again whose workers died, or end those that saw too many die; says which they were.
-
-        `lookout` is the caller's own, kept from one call to the next.
-        """
-        held = list(cls.objects.filter(status__in=cls.HELD))
-        overdue = lookout.overdue(held)
-        return [turn for turn in held if (turn in overdue or turn.was_left) and turn.take_back()]
-
-    def take_back(self) -> bool:
-        """Take the turn from the worker that held it as we saw it; False when anything has moved since."""
-        mine = Turn.objects.filter(
-            pk=self.pk, fence=self.fence, status__in=self.HELD, lease_until=self.lease_until
-        )
-        with transaction.atomic():
-            changes = self._fate()
-            taken = mine.update(worker="", fence=self.fence + 1, deaths=self.deaths + 1, **changes)
-            if taken:
-                goes_on = changes["status"] == self.Status.QUEUED
-                self.close_rows(running="unknown", for_good=not goes_on)
-                self._pass_on(changes["status"])
-        return bool(taken)
-
-    def _fate(self) -> dict[str, Any]:
-        """What becomes of a turn whose worker died: queued again, or ended where that leads nowhere."""
-        if self.stop_requested_at:
-            return {"status": self.Status.STOPPED, "ended_at": timezone.now()}
-        if self.deaths + 1 < MAX_DEATHS:
-            return {"status": self.Status.QUEUED}
-        sentence = _("The server stopped {count} times while the agent was working. What it did is kept.")
-        return {
-            "status": self.Status.INTERRUPTED,
-            "sentence": str(sentence).format(count=MAX_DEATHS),
-            "ended_at": timezone.now(),
-        }
 
     def close_rows(self, running: str, *, for_good: bool = True) -> None:
         """Give every open row an end: calls that were running become `running`, the rest were never run.
@@ -246,11 +231,6 @@ class Turn(models.Model):
     def replaced_by_retry(self) -> Turn | None:
         """The turn that a retry of this one follows: this one if it did anything, else the one before."""
         return self if self.tool_calls.exists() else self.follows
-
-    @property
-    def was_left(self) -> bool:
-        """Whether nobody has a lease on it, or only a process of this machine that has ended."""
-        return self.lease_until is None or worker.is_gone(self.worker)
 
     @property
     def ahead(self) -> int:

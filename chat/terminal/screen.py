@@ -104,8 +104,7 @@ class TerminalScreen:
 
     def _list(self, panel: TodoPanel | None) -> None:
         items = [TodoItem.from_dict(item) for item in panel.items] if panel else []
-        profile = self.turn.conversation.profile
-        language = cast(Language, profile.language if profile else "en")
+        language = cast(Language, self.turn.profile_then["language"])
         self.paper.gap()
         # The focused policy's rendering has the count; the other two leave it out for the model's sake.
         for line in TodoList("focused", items, language).render().splitlines():

@@ -19,7 +19,7 @@ from chat.demo.reply import Call, Reply
 from chat.live import chat_consumer, standing
 from chat.live.agent_consumer import close_pool, pool
 from chat.models import Conversation, Profile, ToolCall, Turn
-from chat.models.profile import BUILT_IN_TOOLS
+from chat.models.rule import BUILT_IN_TOOLS
 from tests.live.site import Site, Tab, article, until
 from tests.model_server import ScriptedModel
 

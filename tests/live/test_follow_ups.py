@@ -14,7 +14,7 @@ from django.test import Client
 from chat.demo.reply import Reply
 from chat.live import doorbell
 from chat.live.agent_consumer import close_pool, pool
-from chat.models import Conversation, FollowUp, Message, Turn
+from chat.models import Conversation, FollowUp, Message, Turn, take_back
 from chat.models.conversation import MAX_HELD
 from tests.live.site import Site, Tab, article, until
 from tests.model_server import ScriptedModel
@@ -339,7 +339,7 @@ async def test_a_stop_that_a_death_overtook_still_sends(site: Site) -> None:
         conversation.stop(then_send=True)
         assert turn is not None
         turn.refresh_from_db()
-        assert turn.take_back()
+        assert take_back(turn)
         return turn
 
     turn = await left_behind()

@@ -16,7 +16,7 @@ from chat.demo.reply import Reply
 from chat.live.fragments import draw
 from chat.live.recorder import Recorder
 from chat.live.transcript import transcript
-from chat.models import Conversation, ToolCall, Turn
+from chat.models import Conversation, ToolCall, Turn, take_back
 from tests.live.site import Site, article, until
 from tests.model_server import ScriptedModel
 
@@ -75,7 +75,7 @@ def test_what_was_saved_survives_the_worker(transactional_db: None, owner: User)
     recorder.flush()
     assert "compiled 3 of 5" in draw(turn.tool_calls.get())
 
-    assert Turn.objects.get(pk=turn.pk).take_back()
+    assert take_back(Turn.objects.get(pk=turn.pk))
     call = turn.tool_calls.get()
     assert (call.status, call.output) == ("unknown", "compiled 3 of 5\n")
     again = Turn.claim("second")

@@ -13,7 +13,16 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from chat.models import Allowance, Conversation, DecisionRefused, Profile, Rule, ToolCall, Turn
+from chat.models import (
+    Allowance,
+    Conversation,
+    DecisionRefused,
+    Profile,
+    Rule,
+    ToolCall,
+    Turn,
+    take_back_orphans,
+)
 from chat.models.lookout import Lookout
 from chat.models.tool_call import MAX_REASON
 from tests.models.racing import race
@@ -39,7 +48,7 @@ def test_a_waiting_turn_is_nobodys(running: Turn) -> None:
     held = again(running)
     assert (held.status, held.worker, held.is_active, held.is_held) == ("waiting", "", True, False)
     Turn.objects.update(lease_until=None)
-    assert Turn.take_back_orphans(Lookout()) == []
+    assert take_back_orphans(Lookout()) == []
     assert Turn.claim("another") is None
 
 
@@ -203,7 +212,7 @@ def test_an_answer_outlives_the_worker_that_took_it(running: Turn) -> None:
     assert second is not None
     second.tool_calls.filter(index=0).update(status="running")
     Turn.objects.update(lease_until=None)
-    assert len(Turn.take_back_orphans(Lookout())) == 1
+    assert len(take_back_orphans(Lookout())) == 1
     assert [each.status for each in running.tool_calls.all()] == ["unknown", "pending"]
 
 

@@ -12,7 +12,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.db import connection
 from pytest_django import DjangoAssertNumQueries
 
-from chat.models import Conversation, Message, MessageRefused, Profile, TodoRevision, Turn
+from chat.models import Conversation, Message, MessageRefused, Preferences, Profile, TodoRevision, Turn
 from tests.models.racing import race
 
 LIMIT = 64 * 1024
@@ -30,11 +30,7 @@ def test_beginning_makes_a_conversation_a_queued_turn_and_its_message(owner: Use
     turn = conversation.turns.get()
     assert (turn.status, turn.follows, turn.user_text) == ("queued", None, "Look around\n\nPlease")
     assert (conversation.title, conversation.workspace) == ("Look around", "/srv/code")
-    assert (conversation.policy, conversation.updated_at) == ("lean", turn.created_at)
-
-
-def test_a_conversation_without_a_profile_obeys_the_default_policy(conversation: Conversation) -> None:
-    assert conversation.policy == "focused"
+    assert (conversation.profile, conversation.updated_at) == (profile, turn.created_at)
 
 
 def test_a_profile_that_is_deleted_leaves_its_conversations(owner: User) -> None:
@@ -43,6 +39,23 @@ def test_a_profile_that_is_deleted_leaves_its_conversations(owner: User) -> None
     profile.delete()
     conversation.refresh_from_db()
     assert conversation.profile is None
+    assert conversation.profile_in_use() == Profile.objects.first(), "the first one that is offered"
+
+
+def test_a_conversation_without_a_profile_goes_on_with_its_owners_default(
+    conversation: Conversation, stranger: User
+) -> None:
+    mine = Profile.objects.create(title="Mine", owner=conversation.owner)
+    Preferences.choose(conversation.owner, mine)
+    assert conversation.profile_in_use() == mine
+    theirs = Profile.objects.create(title="Theirs", owner=stranger)
+    Preferences.choose(conversation.owner, theirs)
+    assert conversation.profile_in_use() == Profile.objects.first(), "nobody else's is ever taken"
+    conversation.profile = theirs
+    assert conversation.profile_in_use() == Profile.objects.first()
+    Profile.objects.all().delete()
+    conversation.refresh_from_db()
+    assert conversation.profile_in_use().todo_policy == "focused"
 
 
 def test_the_same_client_id_begins_one_conversation(owner: User) -> None:

@@ -13,7 +13,16 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
 
-from chat.models import Conversation, LeaseLost, Message, ToolCall, Turn, worker
+from chat.models import (
+    Conversation,
+    LeaseLost,
+    Message,
+    ToolCall,
+    Turn,
+    take_back,
+    take_back_orphans,
+    worker,
+)
 from chat.models.lookout import Lookout
 from chat.models.turn import LEASE
 from tests.models.racing import race
@@ -122,15 +131,15 @@ def test_orphans_are_queued_again_and_their_rows_closed(running: Turn) -> None:
     for index, status in enumerate(["succeeded", "running", "pending", "waiting", "failed"]):
         running.tool_calls.create(step=step, index=index, wire_id=str(index), name="bash", status=status)
     running.messages.create(step=step, role="assistant", text="Half a", complete=False)
-    assert Turn.take_back_orphans(Lookout()) == [], "its lease is fresh"
+    assert take_back_orphans(Lookout()) == [], "its lease is fresh"
     Turn.objects.update(lease_until=None)
-    assert Turn.take_back_orphans(Lookout()) == [running]
+    assert take_back_orphans(Lookout()) == [running]
     row = Turn.objects.get()
     assert (row.status, row.fence, row.deaths) == ("queued", 2, 1)
     statuses = [call.status for call in row.tool_calls.all()]
     assert statuses == ["succeeded", "unknown", "stopped", "stopped", "failed"]
     assert row.messages.get(role="assistant").cut_off
-    assert Turn.take_back_orphans(Lookout()) == []
+    assert take_back_orphans(Lookout()) == []
     with pytest.raises(LeaseLost):
         running.end(Turn.Status.COMPLETED)
 
@@ -138,7 +147,7 @@ def test_orphans_are_queued_again_and_their_rows_closed(running: Turn) -> None:
 def test_after_three_deaths_a_turn_is_interrupted(running: Turn) -> None:
     for death in (1, 2, 3):
         Turn.objects.update(lease_until=None)
-        assert Turn.take_back_orphans(Lookout()) == [running]
+        assert take_back_orphans(Lookout()) == [running]
         assert (Turn.claim("another") is None) == (death == 3)
     row = Turn.objects.get()
     assert (row.status, row.can_be_retried) == ("interrupted", True)
@@ -148,16 +157,16 @@ def test_after_three_deaths_a_turn_is_interrupted(running: Turn) -> None:
 def test_an_orphan_that_was_to_stop_is_stopped(running: Turn) -> None:
     running.request_stop()
     Turn.objects.update(lease_until=None)
-    assert Turn.take_back_orphans(Lookout()) == [running]
+    assert take_back_orphans(Lookout()) == [running]
     assert Turn.objects.get().status == "stopped"
 
 
 def test_a_dead_process_of_this_machine_is_known_at_once(running: Turn) -> None:
     name = subprocess.check_output([sys.executable, "-c", NAME_A_WORKER], text=True).strip()
     Turn.objects.update(worker=worker.new_name())
-    assert Turn.take_back_orphans(Lookout()) == [], "this process lives"
+    assert take_back_orphans(Lookout()) == [], "this process lives"
     Turn.objects.update(worker=name)
-    assert Turn.take_back_orphans(Lookout()) == [running], "its lease is fresh, but it is gone"
+    assert take_back_orphans(Lookout()) == [running], "its lease is fresh, but it is gone"
 
 
 def test_a_turn_that_is_handed_over_waits_for_another_worker(running: Turn) -> None:
@@ -179,23 +188,23 @@ def test_owners_take_their_turns(turn: Turn, stranger: User) -> None:
 
 def test_queued_and_ended_turns_are_no_orphans(turn: Turn, ended: Callable[..., Turn]) -> None:
     Turn.objects.update(lease_until=None)
-    assert Turn.take_back_orphans(Lookout()) == []
+    assert take_back_orphans(Lookout()) == []
     Turn.objects.update(status="completed")
-    assert Turn.take_back_orphans(Lookout()) == []
+    assert take_back_orphans(Lookout()) == []
 
 
 def test_a_worker_that_comes_back_in_time_is_no_orphan(running: Turn) -> None:
     Turn.objects.update(lease_until=None)
     seen_by_the_reaper = Turn.objects.get()
     running.hold()
-    assert not seen_by_the_reaper.take_back()
+    assert not take_back(seen_by_the_reaper)
     assert Turn.objects.get().status == "running"
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_several_reapers_one_takes_it_back(running: Turn) -> None:
     Turn.objects.update(lease_until=None)
-    assert sum(race(8, lambda _n: len(Turn.take_back_orphans(Lookout())))) == 1
+    assert sum(race(8, lambda _n: len(take_back_orphans(Lookout())))) == 1
     assert Turn.objects.get().fence == 2
 
 

@@ -1,0 +1,88 @@
+"""What a profile makes of the requests, and of a turn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asgiref.sync import sync_to_async
+
+from chat.demo.reply import Reply
+from chat.models import Conversation, Profile
+from tests.live.site import Site
+from tests.model_server import ScriptedModel
+
+WISHES = {
+    "temperature": 0.3,
+    "top_p": 0.9,
+    "max_output_tokens": 500,
+    "reasoning_effort": "low",
+}
+
+
+async def conversation_with(site: Site, **wishes: Any) -> Conversation:
+    conversation = await site.conversation()
+    conversation.profile = await Profile.objects.acreate(title="Mine", owner=site.user, **wishes)
+    await conversation.asave()
+    return conversation
+
+
+async def said(site: Site, conversation: Conversation, text: str = "do it") -> None:
+    tab = await site.open(conversation)
+    await tab.send(text)
+    await tab.until_idle()
+
+
+async def test_what_a_profile_wishes_is_in_every_request(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(Reply(tool_calls=[("read_file", {"path": "a"})]), Reply(text="Done."))
+    await said(site, await conversation_with(site, model="large", **WISHES))
+    for request in model_server.requests:
+        assert (request["model"], request["temperature"], request["top_p"]) == ("large", 0.3, 0.9)
+        assert request["reasoning_effort"] == "low"
+        assert request.get("max_tokens", request.get("max_completion_tokens")) == 500
+
+
+async def test_what_it_leaves_open_is_not_sent(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(Reply(text="Done."))
+    await said(site, await conversation_with(site))
+    open_to_choose = {"temperature", "top_p", "max_tokens", "max_completion_tokens", "reasoning_effort"}
+    assert not open_to_choose & set(model_server.requests[0])
+
+
+async def test_a_temperature_of_zero_is_sent(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(Reply(text="Done."))
+    await said(site, await conversation_with(site, temperature=0))
+    assert model_server.requests[0]["temperature"] == 0
+
+
+async def test_its_limits_end_a_turn(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(*(Reply(tool_calls=[("read_file", {"path": f"{n}"})]) for n in range(3)))
+    conversation = await conversation_with(site, max_steps=2)
+    await said(site, conversation)
+    turn = await site.turn(conversation)
+    assert (turn.status, len(model_server.requests)) == ("stopped", 2)
+    assert "2" in turn.sentence
+
+
+async def test_a_tool_that_is_never_run_is_not_offered(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(Reply(text="Done."))
+    await said(site, await conversation_with(site, rules={"bash": "never"}))
+    offered = [tool["function"]["name"] for tool in model_server.requests[0]["tools"]]
+    assert "bash" not in offered
+    assert "read_file" in offered
+
+
+async def test_another_profile_answers_the_next_turn(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(Reply(text="One."), Reply(text="Two."))
+    conversation = await conversation_with(site, instructions="Be brief.", model="small")
+    await said(site, conversation)
+    conversation.profile = await Profile.objects.acreate(
+        title="Other", instructions="Be long.", model="large"
+    )
+    await sync_to_async(conversation.save)()
+    await said(site, conversation, "and now")
+    first, second = model_server.requests
+    assert (first["model"], second["model"]) == ("small", "large")
+    assert "Be brief." in first["messages"][0]["content"]
+    assert "Be long." in second["messages"][0]["content"]
+    told = [message["content"].splitlines()[-1] for message in second["messages"][1:]]
+    assert told == ["do it", "One.", "and now"]

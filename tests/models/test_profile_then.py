@@ -1,0 +1,208 @@
+"""The profile as it was at a turn, and what a turn that is taken up again makes of it."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+
+from chat.models import Connection, Conversation, Profile, Turn
+from chat.models.profile_then import bare_address
+
+
+@pytest.fixture
+def profile(owner: User) -> Profile:
+    return Profile.objects.create(
+        title="Careful",
+        name="Ada",
+        colour="violet",
+        instructions="Be brief.",
+        model="large",
+        temperature=0.2,
+        max_steps=7,
+        rules={"bash": "ask"},
+        owner=owner,
+    )
+
+
+@pytest.fixture
+def conversation(owner: User, profile: Profile) -> Conversation:
+    return Conversation.objects.create(owner=owner, title="Test", profile=profile)
+
+
+def begun(conversation: Conversation) -> Turn:
+    """A new turn, claimed."""
+    turn = Turn.claim("worker", conversation.start_turn("Do it", uuid.uuid4()).pk)
+    assert turn is not None
+    return turn
+
+
+def again(turn: Turn) -> Turn:
+    """The same turn, given back and claimed by another worker."""
+    turn.hand_over()
+    taken = Turn.claim("another", turn.pk)
+    assert taken is not None
+    return taken
+
+
+def following(turn: Turn) -> Turn:
+    """The turn after it."""
+    turn.end(Turn.Status.COMPLETED)
+    return begun(Conversation.objects.get())
+
+
+def test_a_turn_that_waits_has_no_profile_yet(conversation: Conversation) -> None:
+    assert conversation.start_turn("Do it", uuid.uuid4()).profile_then == {}
+
+
+def test_the_profile_is_written_down_as_a_turn_begins(conversation: Conversation, profile: Profile) -> None:
+    turn = begun(conversation)
+    kept = Turn.objects.get().profile_then
+    assert kept == turn.profile_then
+    told = {name: kept[name] for name in ("id", "title", "name", "colour", "instructions", "model")}
+    assert told == {
+        "id": profile.pk,
+        "title": "Careful",
+        "name": "Ada",
+        "colour": "violet",
+        "instructions": "Be brief.",
+        "model": "large",
+    }
+    assert (kept["temperature"], kept["max_steps"], kept["rules"]) == (0.2, 7, {"bash": "ask"})
+    assert (kept["since"], kept["changed"]) == (turn.pk, [])
+
+
+def test_a_connection_is_named_without_its_secrets(
+    conversation: Conversation, profile: Profile, owner: User
+) -> None:
+    address = "https://me:word@api.example/v1?key=hidden"
+    profile.connection = Connection.objects.create(
+        owner=owner, name="Mine", base_url=address, secrets="sealed"
+    )
+    profile.save()
+    kept = begun(conversation).profile_then
+    assert kept["connection"] == {
+        "id": profile.connection.pk,
+        "name": "Mine",
+        "address": "https://api.example/v1",
+    }
+    assert not [word for word in ("word", "hidden", "sealed") if word in json.dumps(kept)]
+
+
+def test_the_environments_endpoint_is_written_down_too(
+    conversation: Conversation, profile: Profile, settings: Any
+) -> None:
+    settings.MODEL_BASE_URL, settings.MODEL_NAME = "http://127.0.0.1:1/v1", "small"
+    Profile.objects.update(model="")
+    conversation.refresh_from_db()
+    kept = begun(conversation).profile_then
+    assert kept["connection"] == {"id": None, "name": "", "address": "http://127.0.0.1:1/v1"}
+    assert (kept["model"], kept["asked"]) == ("", "small")
+
+
+def test_a_deleted_profile_stays_in_the_record(conversation: Conversation, profile: Profile) -> None:
+    turn = begun(conversation)
+    profile.delete()
+    assert Turn.objects.get(pk=turn.pk).profile_then["title"] == "Careful"
+
+
+def test_what_changed_between_turns_is_known(conversation: Conversation, profile: Profile) -> None:
+    first = begun(conversation)
+    second = following(first)
+    assert (second.profile_then["since"], second.profile_then["changed"]) == (first.pk, [])
+    Profile.objects.filter(pk=profile.pk).update(temperature=1, instructions="Be thorough.")
+    third = following(second)
+    assert third.profile_then["since"] == third.pk
+    assert third.profile_then["changed"] == ["instructions", "temperature"]
+    fourth = following(third)
+    assert (fourth.profile_then["since"], fourth.profile_then["changed"]) == (third.pk, [])
+    Conversation.objects.update(profile=Profile.objects.create(title="Other"))
+    assert {"id", "title"} <= set(following(fourth).profile_then["changed"])
+
+
+def test_a_turn_that_never_began_is_passed_over(conversation: Conversation) -> None:
+    first = begun(conversation)
+    first.end(Turn.Status.COMPLETED)
+    conversation.start_turn("Never mind", uuid.uuid4()).request_stop()
+    assert begun(conversation).profile_then["since"] == first.pk
+
+
+def test_a_turn_goes_on_with_what_it_began_with(conversation: Conversation, profile: Profile) -> None:
+    turn = begun(conversation)
+    Profile.objects.update(instructions="Other", temperature=2, todo_policy="lean", model="other")
+    Conversation.objects.update(profile=None)
+    taken = again(turn)
+    assert taken.profile_then == turn.profile_then
+    told = taken.profile
+    assert (told.instructions, told.temperature, told.todo_policy) == ("Be brief.", 0.2, "focused")
+    assert (told.model, told.max_steps) == ("large", 7)
+
+
+@pytest.mark.parametrize(
+    ("began", "since", "holds"),
+    [
+        ({"bash": "run"}, {"bash": "ask"}, "ask"),
+        ({"bash": "ask"}, {"bash": "never"}, "never"),
+        ({"bash": "never"}, {"bash": "run"}, "never"),
+        ({"bash": "ask"}, {}, "ask"),
+    ],
+)
+def test_rules_that_became_stricter_win(
+    conversation: Conversation, began: dict[str, str], since: dict[str, str], holds: str
+) -> None:
+    Profile.objects.update(rules=began)
+    conversation.refresh_from_db()
+    turn = begun(conversation)
+    Profile.objects.update(rules=since)
+    assert again(turn).profile.rule_for("bash") == holds
+
+
+def test_stricter_rules_win_however_they_are_written(conversation: Conversation) -> None:
+    Profile.objects.update(rules={"github__list": "run", "*": "run"})
+    conversation.refresh_from_db()
+    turn = begun(conversation)
+    Profile.objects.update(rules={"github__*": "never", "*": "ask"})
+    profile = again(turn).profile
+    assert [profile.rule_for(tool) for tool in ("github__list", "files__list")] == ["never", "ask"]
+
+
+def test_a_deleted_profile_lets_no_server_run_unasked(conversation: Conversation, profile: Profile) -> None:
+    Profile.objects.update(rules={"*": "run"})
+    conversation.refresh_from_db()
+    turn = begun(conversation)
+    profile.delete()
+    assert again(turn).profile.rule_for("github__list") == "ask"
+
+
+def test_where_a_connection_is_gone_todays_is_asked(
+    conversation: Conversation, profile: Profile, owner: User
+) -> None:
+    old, new = (
+        Connection.objects.create(owner=owner, name=name, base_url=f"https://{name}.example/v1")
+        for name in ("old", "new")
+    )
+    profile.connection = old
+    profile.save()
+    conversation.refresh_from_db()
+    turn = begun(conversation)
+    assert again(turn).profile.connection == old
+    Profile.objects.update(connection=new, model="new-model")
+    assert turn.profile.connection == old
+    old.delete()
+    taken = again(Turn.objects.get()).profile
+    assert (taken.connection, taken.model) == (new, "new-model")
+
+
+@pytest.mark.parametrize(
+    ("url", "bare"),
+    [
+        ("https://me:word@api.example:8443/v1?key=hidden#more", "https://api.example:8443/v1"),
+        ("http://127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"),
+        ("", ""),
+    ],
+)
+def test_an_address_is_told_without_what_may_be_secret(url: str, bare: str) -> None:
+    assert bare_address(url) == bare
