@@ -104,7 +104,7 @@ class TerminalScreen:
 
     def _list(self, panel: TodoPanel | None) -> None:
         items = [TodoItem.from_dict(item) for item in panel.items] if panel else []
-        language = cast(Language, self.turn.profile_then["language"])
+        language = cast(Language, self.turn.profile_then.get("language", "en"))
         self.paper.gap()
         # The focused policy's rendering has the count; the other two leave it out for the model's sake.
         for line in TodoList("focused", items, language).render().splitlines():
