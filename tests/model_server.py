@@ -18,15 +18,20 @@ from typing import Any
 import pytest
 import uvicorn
 
+from chat.agent.prompts import text
 from chat.demo.outlet import Message, Send
 from chat.demo.reply import Reply, Request
 from chat.demo.server import Answer, App, ModelServer, Receive
 
+TITLE_OPENINGS = [text("title", language).template.split("\n")[0] for language in ("en", "zh")]
+NO_TITLE = Reply(text="")
 EMPTY = Reply(status=500, body={"error": {"message": "script is empty", "type": "server_error"}})
 
 
 class ScriptedModel:
     """A model that gives the scripted replies, one a request, then HTTP 500 "script is empty".
+
+    What a conversation's title is asked with is answered by `title`, and is no request of the script's.
 
     Also a context manager. `answer` (a function of the Request, async or not) takes over where it is given;
     it may be set at any time.
@@ -35,6 +40,7 @@ class ScriptedModel:
     def __init__(self, *replies: Reply, answer: Answer | None = None) -> None:
         self.replies = deque(replies)
         self.answer = answer
+        self.title = NO_TITLE
         self.server = ModelServer(self._answer)
         self._port: Port | None = None
 
@@ -43,14 +49,27 @@ class ScriptedModel:
         self.replies.extend(replies)
 
     def _answer(self, request: Request) -> Reply | Awaitable[Reply]:
+        if asks_title(request.body):
+            return self.title
         if self.answer is not None:
             return self.answer(request)
         return self.replies.popleft() if self.replies else EMPTY
 
     @property
     def requests(self) -> list[dict[str, Any]]:
-        """The body of every chat-completions request, in order."""
-        return self.server.requests
+        """The body of every chat-completions request but those for titles, in order."""
+        return [body for body in self.server.requests if not asks_title(body)]
+
+    @property
+    def title_requests(self) -> list[dict[str, Any]]:
+        """The body of every request for a title, in order."""
+        return [body for body in self.server.requests if asks_title(body)]
+
+    def take_requests(self) -> list[dict[str, Any]]:
+        """The requests so far, of which the lists then know nothing more."""
+        taken, count = self.requests, len(self.server.requests)
+        del self.server.requests[:count]
+        return taken
 
     @property
     def disconnects(self) -> int:
@@ -118,6 +137,13 @@ class _Switch:
 def _shared() -> tuple[_Switch, Port]:
     switch = _Switch()
     return switch, Port(switch)
+
+
+def asks_title(body: dict[str, Any]) -> bool:
+    """Whether the request is the one that names a conversation."""
+    messages = body.get("messages") or [{}]
+    content = messages[-1].get("content") if isinstance(messages[-1], dict) else ""
+    return isinstance(content, str) and any(content.startswith(opening) for opening in TITLE_OPENINGS)
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from channels.db import database_sync_to_async
 
-from chat.live.doorbell import ring, send_frame
+from chat.live.doorbell import ring, send_frame, send_to_owner
 from chat.live.frames import key_frame
-from chat.models import Turn
+from chat.models import Conversation, Turn
 
 
 async def announce(turn: Turn) -> None:
@@ -26,6 +26,12 @@ def announce_sync(turn: Turn) -> None:
 async def announce_follow_ups(conversation_id: uuid.UUID) -> None:
     """Let every tab look which messages are held: a list sent along might overtake a newer one."""
     await send_frame(conversation_id, {"type": "chat.follow_ups"})
+
+
+async def announce_title(conversation: Conversation) -> None:
+    """Let every tab of the owner's, on whichever conversation, look how this one is called."""
+    hint = {"type": "chat.title", "conversation": str(conversation.pk)}
+    await send_to_owner(conversation.owner_id, hint)
 
 
 async def _send(conversation_id: uuid.UUID, frame: dict[str, Any]) -> None:

@@ -17,11 +17,12 @@ from django.db import DatabaseError
 from django.utils.translation import gettext as _
 
 from chat.live import measures
+from chat.live.admission import admitted
 from chat.live.announcing import announce, announce_follow_ups
-from chat.live.doorbell import ask_snapshot, conversation_group
+from chat.live.doorbell import ask_snapshot, conversation_group, owner_group
 from chat.live.fragments import follow_ups_message
-from chat.live.frames import END, Position, drawn, lacking, resting_place, surroundings
-from chat.live.incoming import content_of, message_of, receipt_of
+from chat.live.frames import END, Position, drawn, lacking, resting_place, surroundings, title_messages
+from chat.live.incoming import content_of, message_of, receipt_of, turn_after
 from chat.live.numbering import Numbering
 from chat.live.standing import Overview, Standing
 from chat.models import Conversation, FollowUp, MessageRefused, Turn
@@ -48,23 +49,25 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         """Let the conversation's owner in: join first, then send all that the page lacks."""
-        self.after = _whole(self.scope["query_string"])
+        self.after = turn_after(self.scope["query_string"])
         self.position: Position = (0, 0, 0)
         self.ahead: int | None = None
         self.held: list[int] = []
+        self.title = ""
         self.live = False
         self.asked_at = self.asked_first_at = self.sent_at = 0.0
         self.heard_at = self.checked_at = time.monotonic()
         self.numbering = Numbering()
         self.speaking = asyncio.Lock()  # or a snapshot and a frame might get between each other
         self.mending: asyncio.Task[None] | None = None
-        found = await database_sync_to_async(self._find)()
+        found = await database_sync_to_async(admitted)(self.scope)
         if found is None:
             await self.accept()  # only a socket that was open can tell its page why it closes
             await self.close(code=CLOSE_NOT_FOUND)
             return
         self.conversation = found
-        await self.channel_layer.group_add(conversation_group(found.pk), self.channel_name)
+        for group in self._groups():
+            await self.channel_layer.group_add(group, self.channel_name)
         await self.accept()
         await self._begin_anew()
         overview.join(self)
@@ -75,10 +78,13 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if self in overview.tabs:
             overview.leave(self)
             measures.open_sockets.dec()
-            group = conversation_group(self.conversation.pk)
-            await self.channel_layer.group_discard(group, self.channel_name)
+            for group in self._groups():
+                await self.channel_layer.group_discard(group, self.channel_name)
         if self.mending:
             self.mending.cancel()
+
+    def _groups(self) -> list[str]:
+        return [conversation_group(self.conversation.pk), owner_group(self.conversation.owner_id)]
 
     async def dispatch(self, message: dict[str, Any]) -> None:
         """Frames are many and need no database, so they skip the look after old connections."""
@@ -123,7 +129,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if begins and (self.position[2] != END or self.position[0] != frame["previous"]):
             await self._send_snapshot()  # the end of the turn before was lost, or all of it
         elif position > self.position or (position == self.position and self.asked_at):
-            self.held, self.ahead = frame["held"], None
+            self.held, self.ahead, self.title = frame["held"], None, frame["title"]
             await self._pass_on(position, frame["messages"])
 
     async def chat_beat(self, beat: dict[str, Any]) -> None:
@@ -142,6 +148,19 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def _send_held(self) -> None:
         self.held = await database_sync_to_async(FollowUp.held_pks)(self.conversation.pk)
         await self._draw(await database_sync_to_async(follow_ups_message)(self.conversation))
+        await self._mark()
+
+    async def chat_title(self, hint: dict[str, Any]) -> None:
+        """One of the person's conversations is called otherwise: look how."""
+        async with self.speaking:
+            await self._send_title(uuid.UUID(hint["conversation"]))
+
+    async def _send_title(self, conversation_id: uuid.UUID) -> None:
+        found, messages = await database_sync_to_async(title_messages)(conversation_id, self.conversation)
+        if found == self.conversation:
+            self.title = found.title
+        for message in messages:
+            await self._draw(message)
         await self._mark()
 
     async def _take(self, text: str, client_id: uuid.UUID) -> None:
@@ -195,6 +214,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     def _survey(self) -> tuple[Turn | None, list[int]]:
         last, turns = lacking(self.conversation, self.after)
+        self.title = self.conversation.title = Conversation.title_now(self.conversation.pk)
         self.ahead = last.ahead if last and last.status == Turn.Status.QUEUED else None
         self.held = FollowUp.held_pks(self.conversation.pk)
         return last, turns
@@ -237,7 +257,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         silent = standing.is_held and self.live and now - self.heard_at >= SILENCE
         if silent or (self.asked_at and now - self.asked_first_at >= ANSWER):
             return self._begin_anew
-        if self._is_behind(standing) or standing.held != self.held:
+        if self._is_behind(standing) or (standing.held, standing.title) != (self.held, self.title):
             return partial(self._catch_up, standing)
         return self._mark if self.numbering.mark() else None
 
@@ -256,8 +276,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
         async with self.speaking:
             if self._is_behind(standing):
                 await self._send_snapshot()
-            elif standing.held != self.held:
+                return
+            if standing.held != self.held:
                 await self._send_held()
+            if standing.title != self.title:
+                await self._send_title(self.conversation.pk)
 
     def _is_behind(self, standing: Standing) -> bool:
         return standing.position > self.position or standing.ahead not in (None, self.ahead)
@@ -268,26 +291,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def _is_let_in(self) -> bool:
         """Whether the person may still be here; closes the socket if not."""
-        found = await database_sync_to_async(self._find)()
+        found = await database_sync_to_async(admitted)(self.scope)
         if found is None:
             await self.close(code=CLOSE_NOT_FOUND)
         return found is not None
 
-    def _find(self) -> Conversation | None:
-        """The conversation, if the person at the other end is still signed in and may see it."""
-        user = self.scope["user"]
-        session = self.scope.get("session")
-        if not user.is_authenticated or (session is not None and not session.exists(session.session_key)):
-            return None
-        user.refresh_from_db()
-        visible = Conversation.objects.visible_to(user) if user.is_active else Conversation.objects.none()
-        return visible.filter(pk=self.scope["url_route"]["kwargs"]["conversation_id"]).first()
-
     async def _send_json(self, **content: Any) -> None:
         await self.send(text_data=json.dumps(content))
-
-
-def _whole(query: bytes) -> int:
-    """The number in `after=N`; 0 for anything else."""
-    name, _equals, value = query.decode("latin-1").partition("=")
-    return int(value) if name == "after" and value.isdecimal() and len(value) < 19 else 0

@@ -24,6 +24,11 @@ def conversation_group(conversation_id: uuid.UUID) -> str:
     return f"conversation.{conversation_id.hex}"
 
 
+def owner_group(owner_id: int) -> str:
+    """The group of every socket that a person has open, on whichever conversation."""
+    return f"owner.{owner_id}"
+
+
 async def ring() -> None:
     """Tell the workers that a turn is waiting."""
     await _try(get_channel_layer().send(AGENT_CHANNEL, {"type": "turn.run"}))
@@ -45,6 +50,11 @@ async def send_frame(conversation_id: uuid.UUID, frame: dict[str, Any]) -> None:
     """Send a frame to every socket that is open on the conversation."""
     measures.frames.inc()
     await _try(get_channel_layer().group_send(conversation_group(conversation_id), frame))
+
+
+async def send_to_owner(owner_id: int, message: dict[str, Any]) -> None:
+    """Send a message to every socket that the person has open."""
+    await _try(get_channel_layer().group_send(owner_group(owner_id), message))
 
 
 async def send_to(channel: str, frame: dict[str, Any]) -> None:

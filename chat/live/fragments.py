@@ -7,7 +7,7 @@ must find the result of an earlier change therefore goes into a message of its o
 from __future__ import annotations
 
 from django.template.loader import render_to_string
-from django.utils.html import format_html
+from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from chat.live.todo_panel import TodoPanel
@@ -88,11 +88,23 @@ def follow_ups_message(conversation: Conversation) -> str:
     return partial("#follow-ups", "outerMorph", render_to_string("partials/_follow_ups.html", context))
 
 
-def listing_message(conversation: Conversation) -> str:
-    """Redraw the conversation's row beside the page, with the counts of its `plan`."""
-    context = {"row": conversation, "conversation": conversation}
+def listing_message(row: Conversation, page: Conversation | None = None) -> str:
+    """Redraw a conversation's row, with the counts of its `plan`, beside its own page or another's."""
+    context = {"row": row, "conversation": page or row}
     html = render_to_string("partials/_conversation_row.html", context)
-    return partial(f'#sidebar [data-conversation="{conversation.pk}"]', "outerMorph", html)
+    return partial(f'#sidebar [data-conversation="{row.pk}"]', "outerMorph", html)
+
+
+def title_message(conversation: Conversation) -> str:
+    """Say above the transcript, and in the tab, how the conversation is called."""
+    context = {"conversation": conversation}
+    return "".join(
+        [
+            partial("#title", "outerMorph", render_to_string("partials/_title.html", context)),
+            partial("#rename-title", "outerMorph", render_to_string("partials/_rename_title.html", context)),
+            partial("head > title", "innerHTML", escape(conversation.title)),
+        ]
+    )
 
 
 def state_message(conversation: Conversation, status: str) -> str:

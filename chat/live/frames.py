@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -12,6 +13,7 @@ from chat.live.fragments import (
     listing_message,
     panel_message,
     state_message,
+    title_message,
     turn_messages,
 )
 from chat.live.todo_panel import panel_of
@@ -32,13 +34,14 @@ def key_frame(turn: Turn, count: int, texts: Mapping[int, str] = MappingProxyTyp
     """The turn as its rows tell it, whole, with panel and state. Reads the database.
 
     `texts` are those of messages that are being written, by primary key, where they are ahead of their rows.
-    The frame says which turn stands before it and which messages it shows as held.
+    The frame says which turn stands before it, which messages it shows as held, and under which title.
     """
     turn = Turn.with_rows().get(pk=turn.pk)
     earlier = Turn.objects.filter(conversation=turn.conversation_id, pk__lt=turn.pk)
     told = {
         "previous": earlier.order_by("pk").values_list("pk", flat=True).last() or 0,
         "held": FollowUp.held_pks(turn.conversation_id),
+        "title": turn.conversation.title,
     }
     for message in turn.messages.all():
         if not message.complete:
@@ -71,6 +74,15 @@ def status_of(conversation: Conversation) -> str:
     return active or "idle"
 
 
+def title_messages(conversation_id: uuid.UUID, page: Conversation) -> tuple[Conversation | None, list[str]]:
+    """The conversation, if it exists and has the page's owner, and what shows there how it is called."""
+    owned = Conversation.objects.filter(pk=conversation_id, owner=page.owner_id)
+    row = next(iter(owned.listed(0, 1)), None)
+    if row is None:
+        return None, []
+    return row, [listing_message(row, page), *([title_message(row)] if row == page else [])]
+
+
 def surroundings(conversation: Conversation) -> str:
     """The socket message that brings everything beside the turns up to date."""
     conversation.plan = conversation.revision()
@@ -82,6 +94,7 @@ def surroundings(conversation: Conversation) -> str:
             panel_message(panel_of(conversation)),
             follow_ups_message(conversation),
             listing_message(conversation),
+            title_message(conversation),
             state_message(conversation, status),
         ]
     )

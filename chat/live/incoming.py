@@ -48,5 +48,11 @@ def receipt_of(content: dict[str, Any]) -> tuple[int, int | None]:
     return at, None if after is None else min(after, MAX_KEY)
 
 
+def turn_after(query: bytes) -> int:
+    """The turn up to which a page has all, as its socket's address says: `after=N`; 0 for anything else."""
+    name, _equals, value = query.decode("latin-1").partition("=")
+    return int(value) if name == "after" and value.isdecimal() and len(value) < 19 else 0
+
+
 def _no_message() -> ValueError:
     return ValueError(_("This frame is not a message: it must be a JSON object with a text and a client_id."))

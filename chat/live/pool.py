@@ -13,6 +13,7 @@ from django.conf import settings
 from chat.live import measures
 from chat.live.doorbell import send_frame
 from chat.live.frames import key_frame
+from chat.live.naming import name_conversation
 from chat.live.run_turn import RunningTurn
 from chat.live.screen import Screen
 from chat.models import LeaseLost, Turn, take_back_orphans, worker
@@ -31,6 +32,7 @@ class Pool:
         self.worker = worker.new_name()
         self.lookout = Lookout()
         self.running: dict[int, tuple[RunningTurn[Screen], asyncio.Task[None]]] = {}
+        self.naming: set[asyncio.Task[None]] = set()
         self._cancelled: WeakSet[asyncio.Task[None]] = WeakSet()
         self.closing = False
         self._claiming = asyncio.Lock()
@@ -66,8 +68,8 @@ class Pool:
         for turn_id in self.running:
             self._cancel(turn_id, Turn.Status.QUEUED)
         await self._wait(GRACE)
-        if self._rounds:
-            self._rounds.cancel()
+        for task in [*self.naming, *([self._rounds] if self._rounds else [])]:
+            task.cancel()
 
     def _cancel(self, turn_id: int, status: Turn.Status) -> None:
         """Cancel the turn's task if it runs here, once: again would tear it out of telling how it ended."""
@@ -96,6 +98,14 @@ class Pool:
         self.running.pop(turn.pk, None)
         if not self.closing:
             self._follow_up = asyncio.create_task(self.kick())
+            self._name(turn)
+
+    def _name(self, turn: Turn) -> None:
+        """Let the conversation find a name, in nobody's place and with nobody waiting for it."""
+        if turn.status == Turn.Status.COMPLETED:
+            task = asyncio.create_task(name_conversation(turn), context=contextvars.Context())
+            self.naming.add(task)
+            task.add_done_callback(self.naming.discard)
 
     async def _make_rounds(self) -> None:
         while True:

@@ -29,7 +29,8 @@ ROUND = 0.5  # seconds between looks
 
 @dataclass(frozen=True)
 class Standing:
-    """What a tab must show by the rows: the latest turn, how many wait before it, which messages are held.
+    """What a tab must show by the rows: the latest turn, how many wait before it, which messages are held,
+    and how the conversation is called.
 
     `is_held` says that a worker is at the turn, and so is to be heard.
     """
@@ -38,10 +39,11 @@ class Standing:
     is_held: bool
     ahead: int | None
     held: list[int]
+    title: str
     exists: bool = True
 
 
-GONE = Standing((0, 0, 0), False, None, [], exists=False)
+GONE = Standing((0, 0, 0), False, None, [], "", exists=False)
 
 
 class Tab(Protocol):
@@ -95,15 +97,15 @@ def standings_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, Standing]:
     """How these conversations stand; one that does not exist is left out."""
     latest = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
     found = Conversation.objects.filter(pk__in=keys)
-    turn_of = dict(found.values_list("pk", Subquery(latest.values("pk")[:1])))
-    turns = Turn.objects.in_bulk([pk for pk in turn_of.values() if pk])
-    held = FollowUp.held_by_conversation(turn_of)
+    rows = list(found.values_list("pk", "title", Subquery(latest.values("pk")[:1])))
+    turns = Turn.objects.in_bulk([turn for _pk, _title, turn in rows if turn])
+    held = FollowUp.held_by_conversation(pk for pk, _title, _turn in rows)
     queue = _queue() if any(turn.status == Turn.Status.QUEUED for turn in turns.values()) else []
     return {
         key: Standing(
-            resting_place(turn), bool(turn and turn.is_held), _ahead(turn, queue), held.get(key, [])
+            resting_place(turn), bool(turn and turn.is_held), _ahead(turn, queue), held.get(key, []), title
         )
-        for key, turn in ((key, turns.get(pk)) for key, pk in turn_of.items())
+        for key, title, turn in ((key, title, turns.get(pk)) for key, title, pk in rows)
     }
 
 

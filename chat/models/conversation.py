@@ -231,6 +231,11 @@ class Conversation(models.Model):
         waiting = ToolCall.objects.filter(turn__conversation=self.pk, status=ToolCall.Status.WAITING)
         return waiting.select_related("turn").first()
 
+    @classmethod
+    def title_now(cls, pk: uuid.UUID) -> str:
+        """What the conversation is called; empty for one that does not exist."""
+        return cls.objects.filter(pk=pk).values_list("title", flat=True).first() or ""
+
     def rename(self, title: str) -> None:
         """Give the conversation another title; a blank one changes nothing."""
         title = " ".join(clean(title).split())[:200]

@@ -15,7 +15,7 @@ from chat.agent.workspace import WorkspaceError
 from chat.files.place import remove_workspace
 from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.agents import Shell
-from chat.live.announcing import announce_follow_ups, announce_sync
+from chat.live.announcing import announce_follow_ups, announce_sync, announce_title
 from chat.live.doorbell import ring_stop
 from chat.live.frames import status_of
 from chat.live.todo_panel import panel_of
@@ -85,6 +85,7 @@ def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
     """Give it another title."""
     conversation = own_conversation(request, conversation_id)
     conversation.rename(request.POST.get("title", ""))
+    async_to_sync(announce_title)(conversation)
     return redirect("conversation", conversation.pk)
 
 

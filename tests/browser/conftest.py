@@ -58,7 +58,7 @@ def scripted(site_of_model: Site) -> Site:
     site_of_model.way_to_model.port = model_port(model)
     model.answer = None
     model.replies.clear()
-    model.requests.clear()
+    model.take_requests()
     return site_of_model
 
 

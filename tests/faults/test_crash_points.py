@@ -55,7 +55,7 @@ def violated(site: CrashingSite, points: list[int]) -> Iterator[tuple[int, str]]
     site.served.kill()
     site.start(points[0])
     for point, then in zip(points, [*points[1:], 0], strict=True):
-        site.model.requests.clear()
+        site.model.take_requests()
         began = time.monotonic()
         try:
             site.work(then)

@@ -53,8 +53,8 @@ class Load:
 
     def check(self) -> None:
         """Check every promise of those that have ended; leave the others open."""
-        while self.model.requests:
-            promises.check_history(self.model.requests.pop()["messages"])
+        for request in self.model.take_requests():
+            promises.check_history(request["messages"])
         for conversation in list(self.open):
             turns = self.site.records.turns(conversation)
             if not turns[0].is_active:

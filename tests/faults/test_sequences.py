@@ -51,7 +51,7 @@ class Story:
         self.records = records
         self.sent: dict[uuid.UUID, str] = {}
         model.replies.clear()
-        model.requests.clear()
+        model.take_requests()
         model.answer = self._answer
         first = uuid.uuid4()
         self.sent[first] = "Message 0"

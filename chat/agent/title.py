@@ -1,0 +1,45 @@
+"""A title for a conversation: a small question to the model, beside its turns."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import AsyncGenerator
+
+from chat.agent.events import Usage
+from chat.agent.model import Assembly, Model
+from chat.agent.prompts import Language, text
+
+EXCERPT = 2000  # characters of the question, and of the answer, that the model is shown
+LONGEST = 80  # characters of a title
+TOKENS = 2000  # of the reply: a title is a dozen, but some models think ahead of it
+
+_LABEL = re.compile(r"(title|标题|题目)\s*[:：]\s*", re.IGNORECASE)
+_MARKUP = re.compile(r"^[#>\-\s]+|[*`]+|(?<!\w)_+|_+(?!\w)")
+_QUOTES = "\"'“”‘’«»「」『』《》"
+_ENDS = ".。 "
+
+
+async def ask_title(model: Model, question: str, answer: str, language: Language) -> tuple[str, Usage]:
+    """A title for the exchange, empty if the model gave none, and what that cost; raises ModelError."""
+    prompt = text("title", language).substitute(
+        question=question[:EXCERPT].strip(), answer=answer[:EXCERPT].strip()
+    )
+    assembly = Assembly()
+    stream = aiter(model.stream([{"role": "user", "content": prompt}], [], {"max_tokens": TOKENS}))
+    try:
+        async for delta in stream:
+            assembly.add(delta)
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()
+    return as_title(assembly.reply().text), assembly.usage
+
+
+def as_title(said: str) -> str:
+    """What a model said, as one plain line: no markup, quotes or label, and not too long; perhaps empty."""
+    line = next((line for line in said.splitlines() if _MARKUP.sub("", line).strip()), "")
+    visible = "".join(each for each in line if unicodedata.category(each) not in ("Cc", "Cf", "Cs"))
+    plain = _LABEL.sub("", _MARKUP.sub("", visible).strip(), count=1)
+    bare = " ".join(plain.split()).strip(_QUOTES).rstrip(_ENDS).strip(_QUOTES)
+    return bare if len(bare) <= LONGEST else f"{bare[: LONGEST - 1].rstrip()}…"

@@ -1,0 +1,122 @@
+"""Conversations name themselves: a small call of the model after the first turn, beside all that goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from dataclasses import dataclass
+from typing import cast
+
+from asgiref.sync import ThreadSensitiveContext
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.db import transaction
+from django.utils import timezone
+
+from chat.agent import Model, Usage
+from chat.agent.prompts import Language
+from chat.agent.title import ask_title
+from chat.live.about import about
+from chat.live.agents import model_called
+from chat.live.announcing import announce_title
+from chat.models import Conversation, Message, Preferences, Profile, SideCall, Turn
+from chat.models.conversation import title_of
+
+log = logging.getLogger(__name__)
+
+SECONDS = 30.0  # that the model has; nobody waits for it
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What a conversation is to be named after. The row of the call says that it was tried, once for all."""
+
+    conversation: Conversation
+    profile: Profile
+    question: str
+    answer: str
+    call: SideCall
+
+
+async def name_conversation(turn: Turn) -> None:
+    """Put the model's title in the place of the first line, if the turn is the first to be completed.
+
+    Whatever fails leaves the first line, and so does whoever has renamed the conversation meanwhile.
+    """
+    about(turn)
+    async with ThreadSensitiveContext():
+        try:
+            naming = await database_sync_to_async(_begin)(turn)
+            if naming:
+                await _name(naming)
+        except Exception as error:  # nobody waits for a title, and nothing depends on one
+            log.warning("the conversation of %s has no title of its own: %r", turn, error)
+
+
+async def _name(naming: Naming) -> None:
+    title, usage = "", Usage()
+    try:
+        async with asyncio.timeout(SECONDS):
+            title, usage = await ask_title(
+                _model_of(naming.profile),
+                naming.question,
+                naming.answer,
+                cast(Language, naming.profile.language),
+            )
+    finally:
+        named = await database_sync_to_async(_end)(naming, title, usage)
+    if named:
+        await announce_title(naming.conversation)
+
+
+def _model_of(profile: Profile) -> Model:
+    return model_called(profile.model or settings.MODEL_NAME)
+
+
+def _begin(turn: Turn) -> Naming | None:
+    """Decide on the call and write down that it is made; None where there is to be none."""
+    with transaction.atomic():
+        found = Conversation.objects.select_for_update(of=("self",)).select_related("profile")
+        conversation = found.filter(pk=turn.conversation_id).first()
+        if conversation is None or not _is_nameless(conversation, turn):
+            return None
+        profile = conversation.profile or Profile()
+        model = profile.model or settings.MODEL_NAME
+        call = SideCall.objects.create(turn=turn, purpose=SideCall.Purpose.TITLE, model=model[:200])
+    question = turn.messages.get(role=Message.Role.USER, step=None).text
+    last = turn.messages.filter(role=Message.Role.ASSISTANT).order_by("pk").last()
+    return Naming(conversation, profile, question, last.text if last else "", call)
+
+
+def _is_nameless(conversation: Conversation, turn: Turn) -> bool:
+    """Whether nobody has named it, nobody has tried, and its owner wants the model to."""
+    completed = conversation.turns.filter(status=Turn.Status.COMPLETED)
+    first = conversation.turns.order_by("pk").first()
+    return (
+        first is not None
+        and conversation.title == title_of(first.user_text)
+        and not completed.exclude(pk=turn.pk).exists()
+        and not SideCall.objects.filter(turn__conversation=conversation, purpose="title").exists()
+        and not Preferences.objects.filter(user=conversation.owner_id, name_conversations=False).exists()
+        and not _is_scripted(conversation)
+    )
+
+
+def _is_scripted(conversation: Conversation) -> bool:
+    """Whether the demo answers there, which follows a script and has no opinion on titles."""
+    has_connection = conversation.profile is not None and conversation.profile.connection_id is not None
+    return bool(settings.MODEL_TRANSPORT) and not has_connection
+
+
+def _end(naming: Naming, title: str, usage: Usage) -> bool:
+    """Write down what the call cost, and the title unless there is another by now; True if it was taken."""
+    SideCall.objects.filter(pk=naming.call.pk).update(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cached_tokens=usage.cached_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+        ended_at=timezone.now(),
+    )
+    before = naming.conversation.title
+    same = Conversation.objects.filter(pk=naming.conversation.pk, title=before)
+    return bool(title and title != before and same.update(title=title))
