@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from chat.agent.events import End, EndReason, Event, Reply, ToolCall, Usage
 from chat.agent.limits import Limits, Retry, Spent
-from chat.agent.model import Model
+from chat.agent.model import Model, Traits
 from chat.agent.prompts import Language, default_name
-from chat.agent.system_prompt import build_system_prompt
+from chat.agent.system_prompt import build_plain_prompt, build_system_prompt
 from chat.agent.todo import TODO_WRITE, TodoItem, TodoPolicy, as_policy
 from chat.agent.tool import Tool, as_tool
 from chat.agent.turn import Approve, Inbox, TurnRun, allow, no_notes
@@ -77,8 +77,21 @@ class Agent:
         self.options = options if temperature is None else {"temperature": temperature, **options}
 
     @property
+    def traits(self) -> Traits:
+        """What the model needs and can; for a model of one's own that does not say, the usual."""
+        found = getattr(self.model, "traits", None)
+        return found if isinstance(found, Traits) else Traits()
+
+    @property
+    def asked_at(self) -> tuple[str, str]:
+        """The endpoint and the model's name there; empty for a model of one's own that has none."""
+        return str(getattr(self.model, "endpoint", "")), str(getattr(self.model, "name", ""))
+
+    @property
     def system_prompt(self) -> str:
-        """What the model is told ahead of every conversation."""
+        """What the model is told ahead of every conversation; for one without tools there is none to plan."""
+        if not self.traits.tools:
+            return build_plain_prompt(self.name, self.instructions, language=self.language)
         return build_system_prompt(
             self.name,
             self.instructions,

@@ -26,12 +26,13 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class StepStarted:
-    """A call of the model begins, at `endpoint`. `reminder` rides on its request."""
+    """A call of `model` begins, at `endpoint`. `reminder` rides on its request."""
 
     type: ClassVar[str] = "step_started"
     step: int
     reminder: str = ""
     endpoint: str = ""
+    model: str = ""
 
 
 @dataclass(frozen=True)

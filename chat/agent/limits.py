@@ -35,12 +35,14 @@ class Retry:
     """When and how often a call of the model is tried again.
 
     `attempts` counts all tries. The wait doubles from `first_delay` seconds, with a little chance in it, and
-    never passes `max_delay`, also when the endpoint asks for more.
+    never passes `max_delay`, also when the endpoint asks for more. For `loading` seconds a model that is
+    still being loaded is asked again without counting.
     """
 
     attempts: int = 3
     first_delay: float = 0.5
     max_delay: float = 60
+    loading: float = 300
 
     def delay(self, attempt: int, asked: float | None) -> float:
         """Seconds to wait after a failed attempt (the first is 1); `asked` is what the endpoint wishes."""

@@ -23,12 +23,33 @@ def build_system_prompt(
     directory as the tools name it, empty for none. Raises ValueError for an unknown policy.
     """
     where = text("workspace", language).substitute(workspace=workspace) if workspace else ""
-    own = text("instructions", language).substitute(instructions=instructions.strip())
     prompt = text("system", language).substitute(
         name=name or default_name(language),
         today=(today or datetime.date.today()).isoformat(),
         workspace=where or text("no_workspace", language).template,
         planning=text(f"planning.{as_policy(todo_policy).name}", language).template,
-        instructions=own if instructions.strip() else "",
+        instructions=_own(instructions, language),
     )
     return prompt.strip()
+
+
+def build_plain_prompt(
+    name: str = "",
+    instructions: str = "",
+    *,
+    language: Language = "en",
+    today: datetime.date | None = None,
+) -> str:
+    """The system prompt of an agent whose model cannot call tools: it speaks of none."""
+    prompt = text("plain", language).substitute(
+        name=name or default_name(language),
+        today=(today or datetime.date.today()).isoformat(),
+        instructions=_own(instructions, language),
+    )
+    return prompt.strip()
+
+
+def _own(instructions: str, language: Language) -> str:
+    """What the owner adds, in a place of its own."""
+    own = text("instructions", language).substitute(instructions=instructions.strip())
+    return own if instructions.strip() else ""

@@ -35,6 +35,7 @@ from chat.agent.limits import Spent
 from chat.agent.model import Assembly, Delta, ModelError, ToolCallDelta
 from chat.agent.progress import Watched
 from chat.agent.prompts import phrase
+from chat.agent.results import answered_last, first_of_the_latest
 from chat.agent.todo import (
     TODO_WRITE,
     Reminders,
@@ -88,10 +89,13 @@ class TurnRun:
         self.approve = approve
         self.budget = Budget(agent.limits, spent, agent.language)
         self.todos = TodoList(agent.todo_policy, todos, agent.language)
-        self.tools = {tool.name: tool for tool in (todo_tool(self.todos), *agent.tools)}
+        self.endpoint, self.model = agent.asked_at
+        offered = (todo_tool(self.todos), *agent.tools) if agent.traits.tools else ()
+        self.tools = {tool.name: tool for tool in offered}
         self.reminders = Reminders(self.todos, spent.rounds, spent.reminders)
         system = {"role": "system", "content": agent.system_prompt}
-        self.messages = [system, *with_first_reminder(messages, agent.language)]
+        planned = with_first_reminder(messages, agent.language) if offered else map(dict, messages)
+        self.messages = [system, *planned]
         self.usage = Usage()
         self.reply = unfinished or Reply("", "", (), "")
         self.asked: ToolCall | None = None
@@ -123,11 +127,11 @@ class TurnRun:
         if self.reply.calls and (notes := tuple(await self.inbox())):
             self.messages += [dict(note) for note in notes]
             yield NotesRead(notes)
-        yield StepStarted(step, self._remind())
+        yield StepStarted(step, self._remind(), self.endpoint, self.model)
         async with aclosing(self._ask()) as events:
             async for event in events:
                 yield event
-        self.messages.append(self.reply.as_message())
+        self.messages.append(self.reply.as_message(self.endpoint))
         if self.reply.calls:
             async with aclosing(self._act()) as events:
                 async for event in events:
@@ -141,7 +145,7 @@ class TurnRun:
         Nothing may stand between a call and its results, and some endpoints allow no message of the person's
         right after them.
         """
-        result = _first_of_the_latest_results(self.messages)
+        result = first_of_the_latest(self.messages)
         reminder = self.reminders.due() if result else ""
         if result and reminder:
             remind(result, reminder)
@@ -149,7 +153,7 @@ class TurnRun:
 
     async def _ask(self) -> AsyncGenerator[Event, None]:
         """Ask the model; again where that may help and nothing of a reply was shown."""
-        attempt = 1
+        attempt, loaded_by = 1, time.monotonic() + self.agent.retry.loading
         while True:
             assembly, shown = Assembly(self.tools), False
             try:
@@ -160,12 +164,13 @@ class TurnRun:
                 self._check_said(assembly)
                 break
             except ModelError as error:
-                if shown or not error.retryable or attempt >= self.agent.retry.attempts:
+                loading = error.kind == "loading" and time.monotonic() < loaded_by
+                if shown or not error.retryable or (attempt >= self.agent.retry.attempts and not loading):
                     raise
                 delay = self.agent.retry.delay(attempt, error.retry_after)
                 yield Retrying(attempt, delay, self._sentence(error))
                 await self.budget.within_time(asyncio.sleep(delay))
-                attempt += 1
+                attempt += not loading
         self.reply = assembly.reply()
         self.usage += assembly.usage
         yield assembly.usage
@@ -210,7 +215,7 @@ class TurnRun:
 
         Those of a reply that is taken up again are not run twice.
         """
-        answered = _answered_last(self.messages)
+        answered = answered_last(self.messages)
         wrote = any(call.name == TODO_WRITE and call.id in answered for call in self.reply.calls)
         over: LimitError | None = None
         for call in self.reply.calls:
@@ -271,19 +276,3 @@ class TurnRun:
         text = self.reply.text
         steps, usage = self.budget.steps, self.usage
         return End(reason, text, sentence, self.todos.items, usage, steps, self.asked)
-
-
-def _answered_last(messages: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The ids of the calls whose results end the messages."""
-    answered = set()
-    for message in reversed(messages):
-        if message["role"] != "tool":
-            break
-        answered.add(str(message["tool_call_id"]))
-    return answered
-
-
-def _first_of_the_latest_results(messages: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    asked = [place for place, message in enumerate(messages) if message.get("tool_calls")]
-    results = [message for message in messages[asked[-1] :] if message["role"] == "tool"] if asked else []
-    return results[0] if results else None

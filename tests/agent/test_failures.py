@@ -170,6 +170,7 @@ def test_every_kind_of_error_has_a_sentence_in_both_languages(language: Language
         "model": "m",
         "detail": "because",
         "maximum": 1,
+        "wait": 600,
     }
     for kind in _keys("en")["model"]:
         assert phrase(language, f"model.{kind}", **values)

@@ -2,51 +2,39 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from email.utils import parsedate_to_datetime
-from ipaddress import IPv4Address, IPv6Address
-from time import time
 from typing import Any
 
 import httpx2
 import openai
-from openai import AsyncAPIResponse, AsyncOpenAI, DefaultAioHttpClient
+from openai import AsyncAPIResponse
 
-from chat.agent.model.faults import error_text
+from chat.agent.model.endpoint import Endpoint
+from chat.agent.model.fitting import Fitting
+from chat.agent.model.http import Allow
 from chat.agent.model.known import known_traits
+from chat.agent.model.lesson import Lessons
 from chat.agent.model.protocol import Delta, ModelError
 from chat.agent.model.reading import read_reply
 from chat.agent.model.traits import Traits
 
-# Seconds: to connect, and of silence before the first byte or between two.
-TIMEOUT = httpx2.Timeout(60, connect=10)
-
-NO_KEY = "none"
-PRIVATE = ("provider", "reasoning_content", "extra")
-
-_KINDS = {401: "key_refused", 403: "key_refused", 404: "not_found", 429: "rate_limited"}
-
 # Options that say how the `openai` package asks, and are no part of the request's body.
 _ASKING = ("extra_headers", "extra_query", "timeout")
 
-
 # Told of traits that an endpoint's errors taught: {"drop_params": ["temperature"]}.
 OnLearn = Callable[[Mapping[str, Any]], None]
-# Whether an address may be connected to.
-Allow = Callable[[IPv4Address | IPv6Address], bool]
 
 
 class ChatModel:
     """The model `name` at `base_url`; without one, where the `openai` package's environment points.
 
     `transport` replaces the network, for an endpoint inside this process; `timeout` holds the seconds to
-    connect and of silence. `headers` go along with every request. `traits` say how the model is asked, by
-    default as its name and its host are known; what its errors teach is used from then on, and told to
-    `on_learn`, on the event loop's thread. `proxy` is the address of an HTTP proxy; `allow` is asked about
-    each address ahead of connecting to it. Holds connections open until it is closed.
+    connect and of silence, by default those of the traits. `headers` go along with every request. `traits`
+    say how the model is asked, by default as its name and its host are known; what its errors teach is used
+    from then on, and told to `on_learn`, on the event loop's thread, which must not wait in it. `proxy` is
+    the address of an HTTP proxy; `allow` is asked about each address ahead of connecting to it. Holds
+    connections open until it is closed. Raises ValueError for an address that is none.
     """
 
     def __init__(
@@ -55,7 +43,7 @@ class ChatModel:
         base_url: str | None = None,
         api_key: str | None = None,
         transport: httpx2.AsyncBaseTransport | None = None,
-        timeout: httpx2.Timeout = TIMEOUT,
+        timeout: httpx2.Timeout | None = None,
         headers: Mapping[str, str] | None = None,
         traits: Traits | None = None,
         on_learn: OnLearn | None = None,
@@ -63,29 +51,28 @@ class ChatModel:
         allow: Allow | None = None,
     ) -> None:
         self.name = name
-        self.traits = traits or known_traits(base_url or "", name)
+        self.traits = traits or known_traits(base_url, name)
         self.on_learn = on_learn
-        http_client = (
-            httpx2.AsyncClient(transport=transport, timeout=timeout)
-            if transport
-            else DefaultAioHttpClient(timeout=timeout, follow_redirects=False, trust_env=False)
-        )
-        if api_key is None:
-            # The environment's key is for the environment's endpoint. Endpoints without keys exist; only the
-            # package insists on one, and an endpoint that does so too says it better.
-            api_key = (os.environ.get("OPENAI_API_KEY") if base_url is None else None) or NO_KEY
-        self.client = AsyncOpenAI(
-            base_url=base_url,
-            api_key=api_key,
-            default_headers=headers,
-            max_retries=0,
+        self._endpoint = Endpoint(
+            base_url,
+            api_key,
+            headers=headers,
+            transport=transport,
             timeout=timeout,
-            http_client=http_client,
+            silence=self.traits.silence,
+            proxy=proxy,
+            allow=allow,
         )
+        self._failures = self._endpoint.failures(name)
+
+    @property
+    def endpoint(self) -> str:
+        """Where the model is asked: the address without a query. Messages keep it as their provider."""
+        return self._endpoint.base
 
     async def close(self) -> None:
         """Close the connections to the endpoint."""
-        await self.client.close()
+        await self._endpoint.close()
 
     async def stream(
         self,
@@ -93,110 +80,76 @@ class ChatModel:
         tools: Sequence[Mapping[str, Any]],
         options: Mapping[str, Any],
     ) -> AsyncIterator[Delta]:
-        """The reply as it is written; raises ModelError, also when the stream ends before the reply does."""
+        """The reply as it is written; raises ModelError, also when the stream ends before the reply does.
+
+        A request that is refused for its form is made to fit and sent again at once.
+        """
+        lessons = Lessons(self.traits)
+        while True:
+            fitting = Fitting(self.name, self.endpoint, lessons.traits)
+            body = fitting.body(messages, tools, _in_body(options))
+            begun = False
+            try:
+                async with aclosing(self._reply(body, _asking(options))) as found:
+                    async for delta in found:
+                        if not begun:
+                            begun = True
+                            self._remember(lessons.changes)
+                        yield fitting.read(delta)
+                return
+            except ModelError as error:
+                if begun or not lessons.learn(error, body):
+                    self._remember(lessons.conclude(error))
+                    raise
+
+    def _remember(self, changes: Mapping[str, Any]) -> None:
+        if changes:
+            self.traits = self.traits.but(changes)
+            if self.on_learn:
+                self.on_learn(dict(changes))
+
+    async def _reply(self, body: Mapping[str, Any], asking: Mapping[str, Any]) -> AsyncGenerator[Delta, None]:
+        """The deltas of one request; all that goes wrong is a ModelError."""
         try:
-            async with aclosing(self._stream(self._request(messages, tools, options))) as found:
+            async with aclosing(self._stream(body, asking)) as found:
                 async for delta in found:
                     yield delta
         except ModelError as error:
-            error.values.setdefault("where", self._where)
-            error.values["detail"] = self._hidden(str(error.values.get("detail", "")))
-            raise
+            raise self._failures.read(error) from error
         except openai.APIStatusError as error:
-            raise self._status_error(error) from error
+            raise self._failures.status(error) from error
         except (openai.APIConnectionError, httpx2.TransportError) as error:
-            raise self._connection_error(error) from error
+            raise self._failures.connection(error) from error
 
-    def _request(
-        self,
-        messages: Sequence[Mapping[str, Any]],
-        tools: Sequence[Mapping[str, Any]],
-        options: Mapping[str, Any],
-    ) -> dict[str, Any]:
-        asking = {name: options[name] for name in _ASKING if name in options}
-        # By way of the extra body any option passes through, also those that the package does not know.
-        body = {"stream_options": {"include_usage": True}, **options, **options.get("extra_body", {})}
-        for name in (*_ASKING, "extra_body", "stream"):
-            body.pop(name, None)
-        if tools:
-            body["tools"] = list(tools)
-        return {
-            "model": self.name,
-            "messages": [
-                {name: value for name, value in message.items() if name not in PRIVATE}
-                for message in messages
-            ],
-            "stream": True,
-            "extra_body": body,
-            **asking,
-        }
-
-    async def _stream(self, request: Mapping[str, Any]) -> AsyncGenerator[Delta, None]:
+    async def _stream(
+        self, body: Mapping[str, Any], asking: Mapping[str, Any]
+    ) -> AsyncGenerator[Delta, None]:
         # The package carries the request; its per-chunk models cost two thirds of a relay's CPU, so the
-        # stream is read here.
-        create = self.client.chat.completions.with_streaming_response.create
-        async with create(**request) as response, aclosing(read_reply(self._body(response))) as found:
+        # stream is read here. By way of the extra body any option passes, also those that it does not know.
+        create = self._endpoint.client.chat.completions.with_streaming_response.create
+        needed = {name: body[name] for name in ("model", "messages", "stream")}
+        further = {name: value for name, value in body.items() if name not in needed}
+        async with (
+            create(**needed, extra_body=further, **asking) as response,
+            aclosing(read_reply(self._bytes(response))) as found,
+        ):
             async for delta in found:
                 yield delta
 
-    async def _body(self, response: AsyncAPIResponse[Any]) -> AsyncIterator[bytes]:
+    async def _bytes(self, response: AsyncAPIResponse[Any]) -> AsyncGenerator[bytes, None]:
         try:
             async for piece in response.iter_bytes():
                 yield piece
         except httpx2.ReadTimeout:
             raise
         except httpx2.TransportError as error:
-            raise self._error("cut", retryable=True) from error
-
-    def _status_error(self, error: openai.APIStatusError) -> ModelError:
-        status = error.status_code
-        retryable = status in (408, 409, 429) or status >= 500
-        return self._error(
-            _KINDS.get(status, "unavailable" if retryable else "refused"),
-            _body_text(error),
-            retryable=retryable,
-            retry_after=_retry_after(error.response.headers.get("retry-after", "")),
-            model=self.name,
-            status=status,
-        )
-
-    def _connection_error(self, error: Exception) -> ModelError:
-        cause = (error.__cause__ if isinstance(error, openai.APIConnectionError) else None) or error
-        # A connection that is refused comes out of the package as a ConnectTimeout, too.
-        if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
-            return self._error("timeout", retryable=True)
-        return self._error("unreachable", str(cause) or type(cause).__name__, retryable=True)
-
-    def _error(self, kind: str, detail: str = "", **values: Any) -> ModelError:
-        return ModelError(kind, where=self._where, detail=self._hidden(detail), **values)
-
-    def _hidden(self, detail: str) -> str:
-        # Some endpoints repeat the key that they refuse, and this is shown and stored.
-        key = self.client.api_key
-        return detail.replace(key, "***") if key and key != NO_KEY else detail
-
-    @property
-    def _where(self) -> str:
-        return str(self.client.base_url).rstrip("/")
+            raise self._failures.broken(error) from error
 
 
-def _body_text(error: openai.APIStatusError) -> str:
-    body = error.body
-    if isinstance(body, str) and body.lstrip().startswith("<"):
-        return ""
-    try:
-        return error_text(json.loads(body) if isinstance(body, str) else body) if body else ""
-    except ValueError:
-        return error_text(body)
+def _asking(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in _ASKING if name in options}
 
 
-def _retry_after(header: str) -> float | None:
-    """Seconds that a Retry-After header asks for, given as a number or as a date."""
-    try:
-        return max(0.0, float(header))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, parsedate_to_datetime(header).timestamp() - time())
-    except (TypeError, ValueError):
-        return None
+def _in_body(options: Mapping[str, Any]) -> dict[str, Any]:
+    body = {**options, **(options.get("extra_body") or {})}
+    return {name: value for name, value in body.items() if name not in (*_ASKING, "extra_body")}

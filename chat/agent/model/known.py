@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from ipaddress import ip_address
@@ -9,6 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from chat.agent.model.traits import Traits
+
+OPENAI = "https://api.openai.com/v1"
 
 Known = tuple[str, str, Mapping[str, Any]]
 
@@ -25,6 +28,7 @@ _KNOWN: tuple[Known, ...] = (
     ("", r"gemini", {"context_window": 1_048_576}),
     ("", r"gemini-3", {"thought_signature": True}),
     ("", r"deepseek(?!.*(vl|ocr))", {"context_window": 128_000, "images": False}),
+    ("", r"deepseek-v4", {"context_window": 1_000_000}),
     ("", r"(moonshot|kimi-k2)(?!.*vision)", {"images": False}),
     ("", r"kimi-k2(\.\d|-0905|-thinking|-turbo)", {"context_window": 262_144}),
     ("", r"kimi-k2\.\d", {"images": True}),
@@ -33,6 +37,7 @@ _KNOWN: tuple[Known, ...] = (
     (r"api\.openai\.com$|\.azure\.com$", "", {"max_tokens_param": "max_completion_tokens"}),
     (r"api\.openai\.com$|\.azure\.com$", r"^(o[134](-|$)|gpt-5)", {"silence": 600}),
     (r"deepseek\.com$", r"reasoner|v3\.2|v4", {"echo_reasoning": "calls", "silence": 300}),
+    (r"moonshot\.(ai|cn)$|kimi\.com$", "kimi", {"id_style": "functions"}),
     (r"moonshot\.(ai|cn)$|kimi\.com$", r"thinking|k2\.\d|k[3-9]", {"echo_reasoning": "calls"}),
     (r"mistral\.ai$", "", {"id_style": "alnum9", "user_after_tool": False, "forbid_reasoning": True}),
     (r"mistral\.ai$", "", {"drop_params": ["stream_options"]}),
@@ -44,9 +49,12 @@ _KNOWN: tuple[Known, ...] = (
 _OWN_MACHINE = Traits(silence=900)
 
 
-def known_traits(base_url: str, model: str) -> Traits:
-    """The traits of the model at the endpoint, as far as its host and its name tell."""
-    host = (urlsplit(base_url).hostname or "").lower()
+def known_traits(base_url: str | None, model: str) -> Traits:
+    """The traits of the model at the endpoint, as far as its host and its name tell.
+
+    Without `base_url` it is OpenAI's, or where the environment of the `openai` package points.
+    """
+    host = (urlsplit(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).hostname or "").lower()
     traits = _OWN_MACHINE if _is_inside(host) else Traits()
     for at, called, changes in _KNOWN:
         if re.search(at, host) and re.search(called, model.lower()):

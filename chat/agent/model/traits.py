@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Self, get_args
 
 EchoReasoning = Literal["never", "calls", "always"]
-IdStyle = Literal["native", "alnum9"]
+IdStyle = Literal["native", "alnum9", "functions"]
 SystemRole = Literal["system", "user"]
 MaxTokensParam = Literal["", "max_tokens", "max_completion_tokens"]
 
@@ -23,7 +23,8 @@ class Traits:
     - `forbid_reasoning`: nothing of the reasoning goes back, whatever the fields above say.
     - `content_with_reasoning`: a message may have reasoning that goes back and text, too.
     - `thought_signature`: calls need Google's signature; where none is kept, the one that stands for none.
-    - `id_style`: the ids of calls: as they came, or 9 letters and digits.
+    - `id_style`: the ids of calls: as they came; 9 letters and digits; or, of other models' calls,
+      functions.name:0.
     - `drop_params`: parameters, and fields of a tool's function, that are left out.
     - `max_tokens_param`: the name for the longest reply; empty where there is none.
     - `system_role`: whose message carries the system prompt; `user` puts it into the person's first.

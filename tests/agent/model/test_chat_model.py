@@ -71,7 +71,8 @@ async def test_a_reply_is_read_piece_by_piece(ask: Ask) -> None:
 async def test_the_request_has_model_messages_tools_and_the_wish_to_stream(
     ask: Ask, model_server: ScriptedModel
 ) -> None:
-    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}
+    parameters = {"type": "object", "properties": {}}
+    tool = {"type": "function", "function": {"name": "f", "parameters": parameters}}
     await ask(Reply("a"), [tool])
     assert model_server.requests == [
         {
@@ -259,7 +260,7 @@ async def test_the_wait_may_be_a_date(failure: Ask) -> None:
 
 async def test_a_redirect_is_not_followed_with_the_key(failure: Ask) -> None:
     error = await failure(Reply(status=307, body="", headers={"Location": "http://127.0.0.1:9/"}))
-    assert (error.kind, error.values["status"]) == ("refused", 307)
+    assert (error.kind, error.values["status"]) == ("redirected", 307)
 
 
 @pytest.mark.parametrize(
@@ -302,7 +303,7 @@ async def test_an_error_in_mid_stream_is_told_with_the_place(
 ) -> None:
     error = await failure(Reply(raw=sse(chunk({"content": "a"}), {"error": {"message": "out of memory"}})))
     assert error.kind == "reported"
-    assert error.values == {"detail": "out of memory", "where": model_server.base_url}
+    assert error.values == {"detail": "out of memory", "where": model_server.base_url, "model": "m"}
 
 
 @pytest.mark.parametrize("broken", [False, True])

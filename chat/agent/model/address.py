@@ -1,0 +1,70 @@
+"""An endpoint's address, as people copy it from many places, in the one form in which it is used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+# What people copy along with the address.
+_ENDINGS = ("/chat/completions", "/completions", "/models", "/responses", "/embeddings")
+# Where the API is on hosts that are given without a path.
+_PATHS = {
+    "openrouter.ai": "/api/v1",
+    "generativelanguage.googleapis.com": "/v1beta/openai",
+    "dashscope.aliyuncs.com": "/compatible-mode/v1",
+    "dashscope-intl.aliyuncs.com": "/compatible-mode/v1",
+    "api.groq.com": "/openai/v1",
+}
+_USUAL_PATH = "/v1"
+_AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
+
+
+@dataclass(frozen=True)
+class Address:
+    """`base` ends without a slash and has no query; `query` goes along with every request."""
+
+    base: str
+    query: tuple[tuple[str, str], ...] = ()
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """The address in a text; raises ValueError with a sentence for the person who typed it.
+
+        `/v1`, or what the host has in its place, is added where there is no path at all. What names one
+        request (`/chat/completions`) is taken off.
+        """
+        try:
+            parts = urlsplit(text.strip())
+            host, _port = parts.hostname or "", parts.port
+        except ValueError as error:
+            raise ValueError(f"This is no address: {error}.") from None
+        if parts.scheme not in ("http", "https") or not host:
+            raise ValueError("An address begins with http:// or https:// and has a host.")
+        if parts.username or parts.password:
+            raise ValueError("Leave user and password out of the address; a key has its own field.")
+        path = _path(parts.path) or _usual_path(host)
+        base = urlunsplit((parts.scheme, parts.netloc.lower(), path, "", ""))
+        return cls(base, tuple(parse_qsl(parts.query, keep_blank_values=True)))
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port."""
+        parts = urlsplit(self.base)
+        return f"{parts.scheme}://{parts.netloc}"
+
+    @property
+    def is_azure(self) -> bool:
+        """Whether it is Azure's, which wants the key in a header of its own."""
+        return (urlsplit(self.base).hostname or "").endswith(_AZURE)
+
+
+def _path(path: str) -> str:
+    path = path.rstrip("/")
+    for ending in _ENDINGS:
+        path = path.removesuffix(ending)
+    return path.rstrip("/")
+
+
+def _usual_path(host: str) -> str:
+    return "/openai/v1" if host.lower().endswith(_AZURE) else _PATHS.get(host.lower(), _USUAL_PATH)

@@ -1,0 +1,162 @@
+"""The HTTP client to an endpoint: where it may lead, and how much may come back."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import AsyncIterator, Callable
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+import aiohttp
+import httpx2
+
+# The package makes this client itself by `DefaultAioHttpClient`, but lets nobody say who may be connected to.
+from openai._vendor.httpx_aiohttp import AiohttpTransport
+
+# Whether an address may be connected to.
+Allow = Callable[[IPv4Address | IPv6Address], bool]
+
+# Bytes of one streamed reply. A token comes in a chunk of a few hundred, so this is far beyond MAX_REPLY.
+RESPONSE = 128 * 1024**2
+# Bytes that are read of an error's body, and the seconds that it may take its time for.
+ERROR_BODY = 64 * 1024
+ERROR_SECONDS = 10.0
+
+KEPT_OPEN = 15.0  # seconds for which an idle connection waits for the next request
+
+
+class AddressRefusedError(OSError):
+    """A name led to an address that may not be connected to."""
+
+
+class CompressedError(httpx2.RemoteProtocolError):
+    """The endpoint compressed its reply, though it was asked not to."""
+
+
+class OversizeError(httpx2.RemoteProtocolError):
+    """The reply has more bytes than RESPONSE."""
+
+
+def http_client(
+    timeout: httpx2.Timeout,
+    *,
+    base_url: str = "",
+    transport: httpx2.AsyncBaseTransport | None = None,
+    proxy: str | None = None,
+    allow: Allow | None = None,
+) -> httpx2.AsyncClient:
+    """A client that follows no redirects, reads nothing from the environment and bounds what comes back.
+
+    `transport` takes the network's place. `proxy` is not used for this machine itself, nor together with
+    `allow`: where a proxy connects to, nobody here can tell. Raises ValueError for a proxy that is none.
+    """
+    inner = transport or _network(proxy if allow is None and not _is_loopback(base_url) else None, allow)
+    headers = {"Accept-Encoding": "identity"}
+    return httpx2.AsyncClient(
+        transport=Bounded(inner), timeout=timeout, headers=headers, trust_env=False, follow_redirects=False
+    )
+
+
+class Bounded(httpx2.AsyncBaseTransport):
+    """Passes on no compressed reply, and of each so many bytes and no more."""
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        response = await self._inner.handle_async_request(request)
+        stream = cast(httpx2.AsyncByteStream, response.stream)
+        if response.headers.get("content-encoding", "identity").strip().lower() not in ("identity", ""):
+            await response.aclose()
+            if response.is_success:
+                raise CompressedError("the reply is compressed", request=request)
+            del response.headers["content-encoding"]
+            stream = httpx2.ByteStream(b"")
+        response.stream = Whole(stream) if response.is_success else Beginning(stream)
+        return response
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+
+class Whole(httpx2.AsyncByteStream):
+    """A body that may not be larger than RESPONSE."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = RESPONSE
+        async for chunk in self._stream:
+            left -= len(chunk)
+            if left < 0:
+                raise OversizeError("the reply is too large")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class Beginning(httpx2.AsyncByteStream):
+    """The first ERROR_BODY bytes of a body, as far as they come within ERROR_SECONDS."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left, ends_at = ERROR_BODY, time.monotonic() + ERROR_SECONDS
+        async for chunk in self._stream:
+            yield chunk[:left]
+            left -= len(chunk)
+            if left <= 0 or time.monotonic() > ends_at:
+                return
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+def _network(proxy: str | None, allow: Allow | None) -> httpx2.AsyncBaseTransport:
+    transport = AiohttpTransport(proxy=_proxy(proxy), trust_env=False)
+
+    def session() -> aiohttp.ClientSession:
+        connector = aiohttp.TCPConnector(
+            ssl=transport.ssl_context,
+            limit=0,
+            keepalive_timeout=KEPT_OPEN,
+            socket_factory=_checked_sockets(allow) if allow else None,
+        )
+        return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
+
+    transport.client = session  # made at the first request, for it belongs to the loop that runs then
+    return transport
+
+
+def _checked_sockets(allow: Allow) -> Callable[[Any], socket.socket]:
+    """Makes the socket for an address that is about to be connected to: after all names are resolved, so
+    that no name can lead elsewhere once it was looked at."""
+
+    def made(info: tuple[Any, ...]) -> socket.socket:
+        family, kind, protocol, _name, address = info
+        if not allow(ip_address(address[0].partition("%")[0])):
+            raise AddressRefusedError(f"it leads to {address[0]}")
+        return socket.socket(family, kind, protocol)
+
+    return made
+
+
+def _proxy(url: str | None) -> httpx2.Proxy | None:
+    if not url:
+        return None
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise ValueError("the proxy's address must begin with http:// or https://")
+    return httpx2.Proxy(url)
+
+
+def _is_loopback(base_url: str) -> bool:
+    host = urlsplit(base_url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
