@@ -5,9 +5,11 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils.translation import gettext_lazy
 
-from chat.admin.profile_form import FIELDS, ProfileForm
+from chat.admin.profile_form import ProfileForm
 from chat.models import Profile
+from chat.pages.settings.rules_form import FIELDS
 
+OPTIONS = ["temperature", "top_p", "max_output_tokens", "reasoning_effort"]
 RULES = gettext_lazy("What the agent may do")
 ABOUT_RULES = gettext_lazy(
     "Run: the call runs. Ask: the person who began the conversation allows or denies it first. Never: the "
@@ -23,7 +25,9 @@ class ProfileAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscripta
     search_fields = ["title", "name"]
     autocomplete_fields = ["owner"]
     fieldsets = [
-        (None, {"fields": ["title", "name", "instructions", "model", "language", "owner", "position"]}),
+        (None, {"fields": ["title", "name", "colour", "instructions", "language", "owner", "position"]}),
+        (gettext_lazy("The model"), {"fields": ["connection", "model", *OPTIONS]}),
         (gettext_lazy("The todo list"), {"fields": ["todo_policy", "max_todos", "remind_after"]}),
         (RULES, {"fields": [*FIELDS.values(), "single_rules"], "description": ABOUT_RULES}),
+        (gettext_lazy("Limits of a turn"), {"fields": ["max_steps", "max_tool_calls", "max_seconds"]}),
     ]

@@ -1,89 +1,34 @@
-"""The form of a profile: a choice for each tool in place of one piece of JSON."""
+"""The form of a profile in the administration."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from django import forms
-from django.core.exceptions import ValidationError
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-
-from chat.models import Profile, Rule
-from chat.models.rule import BUILT_IN_TOOLS, OTHERS, check_rules
-
-LABELS = {
-    "bash": gettext_lazy("Shell commands (bash)"),
-    "read_file": gettext_lazy("Reading files (read_file)"),
-    "write_file": gettext_lazy("Writing files (write_file)"),
-    "edit_file": gettext_lazy("Changing files (edit_file)"),
-    OTHERS: gettext_lazy("Tools of MCP servers"),
-}
-FIELDS = {tool: f"rule_{tool}" if tool != OTHERS else "rule_others" for tool in (*BUILT_IN_TOOLS, OTHERS)}
+from chat.models import Profile
+from chat.pages.settings.rules_form import RulesForm
 
 
-def _choice(tool: str) -> forms.ChoiceField:
-    """A choice between the three rules; left out of what is sent, the tool keeps its rule."""
-    return forms.ChoiceField(label=LABELS[tool], choices=Rule.choices, required=False)
-
-
-class ProfileForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
-    """A profile as an administrator edits it."""
-
-    rule_bash = _choice("bash")
-    rule_read_file = _choice("read_file")
-    rule_write_file = _choice("write_file")
-    rule_edit_file = _choice("edit_file")
-    rule_others = _choice(OTHERS)
-    single_rules = forms.CharField(
-        label=gettext_lazy("Single tools of MCP servers"),
-        required=False,
-        widget=forms.Textarea(attrs={"rows": 4, "cols": 60, "spellcheck": "false"}),
-        help_text=gettext_lazy(
-            "One a line: a tool's name or all of a server's, then run, ask or never. For example "
-            "“github__create_issue = ask” or “github__* = never”."
-        ),
-    )
+class ProfileForm(RulesForm):
+    """A profile as an administrator edits it: whoever's it is, and in which place it stands."""
 
     class Meta:
         model = Profile
         fields = (
             "title",
             "name",
+            "colour",
             "instructions",
-            "model",
             "language",
             "owner",
             "position",
+            "connection",
+            "model",
+            "temperature",
+            "top_p",
+            "max_output_tokens",
+            "reasoning_effort",
             "todo_policy",
             "max_todos",
             "remind_after",
+            "max_steps",
+            "max_tool_calls",
+            "max_seconds",
         )
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        profile = self.instance
-        for tool, field in FIELDS.items():
-            self.initial[field] = profile.rule_for(tool)
-        single = {name: rule for name, rule in profile.rules.items() if name not in FIELDS}
-        self.initial["single_rules"] = "\n".join(f"{name} = {rule}" for name, rule in single.items())
-
-    def clean_single_rules(self) -> dict[str, str]:
-        """The rules of single tools by their names."""
-        rules = {}
-        for line in self.cleaned_data["single_rules"].splitlines():
-            name, found, rule = (part.strip() for part in line.partition("="))
-            if line.strip() and not found:
-                raise ValidationError(_("A line lacks its %(mark)s."), params={"mark": "="})
-            if name in FIELDS:
-                raise ValidationError(_("%(name)s has a field of its own."), params={"name": name})
-            if line.strip():
-                rules[name] = rule.lower()
-        check_rules(rules)
-        return rules
-
-    def save(self, commit: bool = True) -> Profile:
-        rules = {tool: self.cleaned_data[field] or self.initial[field] for tool, field in FIELDS.items()}
-        self.instance.rules = {**rules, **self.cleaned_data["single_rules"]}
-        saved: Profile = super().save(commit)
-        return saved

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q, QuerySet
@@ -15,7 +16,7 @@ from chat.models.connection import Connection
 from chat.models.rule import Rule, check_rules, rule_in, strictest
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+    from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 
 
 class Profile(models.Model):
@@ -122,6 +123,21 @@ class Profile(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    def clean(self) -> None:
+        """A connection that its owner may use, and one of its models."""
+        if self.connection is None:
+            return
+        if self.connection.owner_id not in (None, self.owner_id):
+            whose = _("This connection is somebody's own, so only their own profiles can stand on it.")
+            raise ValidationError({"connection": whose})
+        if not self.model:
+            raise ValidationError({"model": _("Name one of the connection's models.")})
+
+    @property
+    def called(self) -> str:
+        """What a person calls it: the agent's name, or the profile's title."""
+        return self.name or self.title
+
     def rule_for(self, tool: str) -> Rule:
         """What becomes of the tool's calls: its own rule, its server's (`server__*`), or the default."""
         rule = rule_in(self.rules, tool)
@@ -130,6 +146,25 @@ class Profile(models.Model):
     def is_offered_to(self, user_id: int) -> bool:
         """Whether the user may choose it."""
         return self.owner_id in (None, user_id)
+
+    def copy_for(self, owner: User, title: str) -> Profile:
+        """A copy that is the owner's, not saved yet.
+
+        A server of tools that administrators opened to this profile alone is not open to the copy.
+        """
+        copy = Profile(owner=owner, title=title)
+        for field in self._meta.concrete_fields:
+            if field.name not in ("id", "owner", "title", "position"):
+                setattr(copy, field.attname, getattr(self, field.attname))
+        if self.connection and self.connection.owner_id not in (None, owner.pk):
+            copy.connection, copy.model = None, ""
+        return copy
+
+    @classmethod
+    def changeable_by(cls, user: User) -> QuerySet[Profile]:
+        """The profiles that the user may change: their own, and the site's where they are staff."""
+        own = Q(owner_id=user.pk)
+        return cls.objects.filter(own | Q(owner=None) if user.is_staff else own)
 
     @classmethod
     def offered_to(cls, user: AbstractBaseUser | AnonymousUser) -> QuerySet[Profile]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
 
 from chat.models.connection import Connection
 from chat.models.profile import Profile
+
+if TYPE_CHECKING:
+    from chat.models.conversation import Conversation
 
 # What makes up a profile besides its connection; also what a file of it holds.
 FIELDS = (
@@ -44,20 +47,22 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
     return [name for name in after if after[name] != before.get(name)]
 
 
-def at_work(record: Mapping[str, Any]) -> Profile:
-    """The profile of a record, for a turn to work with. Reads the database.
+def at_work(record: Mapping[str, Any], conversation: Conversation) -> Profile:
+    """The profile of a record, for a turn of the conversation to work with. Reads the database.
 
-    Rules that have become stricter since hold. Where the connection is gone, the one that the profile has
-    today is asked, and its model.
+    It is its owner's, so that nobody else's connection is asked. Rules that have become stricter since hold.
+    Where the connection is gone, the one that the profile has today is asked, and its model.
     """
     now = Profile.objects.filter(pk=record["id"]).first()
-    profile = Profile(pk=record["id"], **{name: record[name] for name in FIELDS})
+    kept = {name: record[name] for name in FIELDS}
+    profile = Profile(pk=record["id"], owner_id=conversation.owner_id, **kept)
     profile.rules_since = now.rules if now else {}
     connection_id = record["connection"]["id"]
     if connection_id is not None:
         profile.connection = Connection.objects.filter(pk=connection_id).first()
-        if profile.connection is None and now:
-            profile.connection, profile.model = now.connection, now.model
+        if profile.connection is None:
+            other = now or conversation.profile_in_use()
+            profile.connection, profile.model = other.connection, other.model
     return profile
 
 

@@ -139,7 +139,7 @@ class Turn(models.Model):
     @cached_property
     def profile(self) -> Profile:
         """The profile that it works with: as it was when it began, under rules made stricter since."""
-        return at_work(self.profile_then)
+        return at_work(self.profile_then, self.conversation)
 
     def hold(self, **changes: Any) -> None:
         """Renew the lease, with further changes of the row; raises LeaseLost when it is not ours any more."""

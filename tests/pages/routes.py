@@ -19,6 +19,7 @@ PARTS: dict[str, Any] = {
     "content_type_id": 1,
     "id": 1,
     "object_id": 1,
+    "profile_id": 1,
     "act": uuid.UUID(int=7),
     "url": "nothing-here",
 }

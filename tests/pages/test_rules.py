@@ -12,6 +12,7 @@ from chat.models import Profile
 
 GIVEN = {
     "title": "Careful",
+    "colour": "blue",
     "language": "en",
     "position": "1",
     "todo_policy": "focused",

@@ -15,7 +15,9 @@ from tests.pages.routes import address, routes
 # Whoever adds an address says here whose it is.
 EVERYBODYS = {"login", "sign_in", "healthz", "readyz", "admin:login"}
 SCRAPERS = {"metrics"}  # test_metrics.py asks for them
-SETTINGS = {"settings", "connections"}
+SETTINGS = {"settings", "connections", "profiles", "add_profile", "preferences"}
+PROFILES = {"profile", "duplicate_profile", "prefer_profile", "delete_profile", "export_profile"}
+PROFILES |= {"import_profile"}  # test_profiles.py asks for them
 SIGNED_IN = {"new_conversation", "conversations", "logout"} | SETTINGS
 SHOWN = {"conversation", "taken_back", "files", "file", "file_image", "file_download", "files_zip"}
 ACTIONS = {"send_message", "stop", "retry", "rename", "delete", "take_back_follow_up", "send_follow_ups"}
@@ -40,7 +42,7 @@ def state(conversation: Conversation) -> Any:
 
 
 def test_every_address_is_somebodys() -> None:
-    known = EVERYBODYS | SCRAPERS | SIGNED_IN | ONES_OWN | ADMINS
+    known = EVERYBODYS | SCRAPERS | SIGNED_IN | PROFILES | ONES_OWN | ADMINS
     assert set(routes()) == known, "say in this file who may see the new address"
 
 
@@ -53,7 +55,7 @@ def test_addresses_with_a_conversation_are_its_owners() -> None:
     assert {name for name, (_n, parts) in routes().items() if "conversation_id" in parts} == ONES_OWN
 
 
-@pytest.mark.parametrize("name", sorted(SIGNED_IN | ONES_OWN | ADMINS))
+@pytest.mark.parametrize("name", sorted(SIGNED_IN | PROFILES | ONES_OWN | ADMINS))
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.django_db
 def test_nobody_is_led_to_the_login(client: Client, name: str, method: str) -> None:

@@ -1,0 +1,209 @@
+"""The form of a profile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from chat.agent import Limits
+from chat.models import Connection, McpServer, Profile, Rule
+from chat.pages.settings.rules_form import FIELDS, RulesForm
+
+MOST_INSTRUCTIONS = 20_000
+OPTIONS = ("temperature", "top_p", "max_output_tokens", "reasoning_effort")
+_NO_SUGGESTIONS = {"spellcheck": "false", "autocapitalize": "off", "autocomplete": "off"}
+_USUAL = Limits()
+
+
+def _number(label: Any, most: int, usual: object, **more: Any) -> forms.IntegerField:
+    """A whole number from 1; empty where the usual one is meant, which the field shows."""
+    widget = forms.NumberInput(attrs={"placeholder": f"{usual:g}" if isinstance(usual, float) else usual})
+    return forms.IntegerField(label=label, min_value=1, max_value=most, required=False, widget=widget, **more)
+
+
+class ProfileForm(RulesForm):
+    """A profile as a person edits it; staff may also open it to everyone."""
+
+    instructions = forms.CharField(
+        label=gettext_lazy("Instructions"),
+        required=False,
+        max_length=MOST_INSTRUCTIONS,
+        widget=forms.Textarea(attrs={"rows": 5}),
+        help_text=gettext_lazy("What the agent is to know and heed in every conversation."),
+    )
+    colour = forms.ChoiceField(
+        label=gettext_lazy("Colour"),
+        choices=Profile.Colour,
+        initial=Profile.Colour.BLUE,
+        widget=forms.RadioSelect,
+        required=False,
+    )
+    todo_policy = forms.ChoiceField(
+        label=gettext_lazy("Todo list"),
+        choices=Profile.Policy,
+        initial=Profile.Policy.FOCUSED,
+        widget=forms.RadioSelect,
+        required=False,
+    )
+    language = forms.ChoiceField(
+        label=gettext_lazy("Language"),
+        choices=Profile.Language,
+        initial=Profile.Language.ENGLISH,
+        required=False,
+        help_text=gettext_lazy("Of what the agent is told; it answers in the language of your messages."),
+    )
+    temperature = forms.FloatField(
+        label=gettext_lazy("Temperature"),
+        min_value=0,
+        max_value=2,
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text=gettext_lazy("0 to 2: lower is more predictable. Empty: the endpoint's own."),
+    )
+    top_p = forms.FloatField(
+        label=gettext_lazy("Top p"),
+        min_value=0,
+        max_value=1,
+        required=False,
+        widget=forms.NumberInput(attrs={"step": "any"}),
+        help_text=gettext_lazy("0 to 1: from how much of the likely words it chooses."),
+    )
+    max_output_tokens = _number(
+        gettext_lazy("Most tokens of a reply"),
+        10_000_000,
+        "",
+        help_text=gettext_lazy("Longer replies are cut off. Empty: the endpoint's own."),
+    )
+    max_steps = _number(
+        gettext_lazy("Most steps"), 1000, _USUAL.steps, help_text=gettext_lazy("Calls of the model.")
+    )
+    max_tool_calls = _number(gettext_lazy("Most tool calls"), 5000, _USUAL.tool_calls)
+    max_seconds = _number(
+        gettext_lazy("Most seconds"),
+        86_400,
+        _USUAL.seconds,
+        help_text=gettext_lazy("Time in which you are asked does not count."),
+    )
+    max_todos = _number(gettext_lazy("Most todos"), 200, 20)
+    remind_after = _number(
+        gettext_lazy("Rounds before a reminder"),
+        1000,
+        "",
+        help_text=gettext_lazy(
+            "After so many rounds of tool calls without a word on the list the agent is reminded of it. "
+            "Empty: the policy's own number."
+        ),
+    )
+    everyones = forms.BooleanField(
+        label=gettext_lazy("For everyone"),
+        required=False,
+        help_text=gettext_lazy("Everyone here may choose it; only staff may change it."),
+    )
+
+    class Meta:
+        model = Profile
+        fields = (
+            "title",
+            "name",
+            "colour",
+            "instructions",
+            "language",
+            "connection",
+            "model",
+            "temperature",
+            "top_p",
+            "max_output_tokens",
+            "reasoning_effort",
+            "todo_policy",
+            "max_todos",
+            "remind_after",
+            "max_steps",
+            "max_tool_calls",
+            "max_seconds",
+        )
+        widgets = {"model": forms.TextInput(attrs={**_NO_SUGGESTIONS, "list": "models", "class": "mono"})}
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+        self._offer_connections()
+        self._offer_servers()
+        if user.is_staff:
+            self.initial.setdefault("everyones", bool(self.instance.pk) and self.instance.owner_id is None)
+        else:
+            del self.fields["everyones"]
+            self.instance.owner_id = user.pk
+
+    def _offer_connections(self) -> None:
+        field = self.fields["connection"]
+        assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 (as the model has it)
+        field.queryset = Connection.offered_to(self.user)
+        field.empty_label = _("Demo") if settings.DEMO else _("Environment: %s") % settings.MODEL_NAME
+        field.help_text = ""
+        self.fields["model"].help_text = _("Empty without a connection: %s.") % settings.MODEL_NAME
+        self.fields["title"].help_text = _("What you choose it by.")
+        self.fields["name"].help_text = _("Shown at its messages, and what it calls itself.")
+
+    def _offer_servers(self) -> None:
+        """A choice for each server whose tools the profile may use."""
+        self.servers = {f"server_{row.name}": row.name for row in McpServer.offered_to(self.instance)}
+        for field, name in self.servers.items():
+            choices = [("", _("As all servers")), *Rule.choices]
+            self.fields[field] = forms.ChoiceField(label=name, choices=choices, required=False)
+            self.initial.setdefault(field, self.instance.rules.get(f"{name}__*", ""))
+        every = self.initial["single_rules"].splitlines()
+        shown = {f"{name}__*" for name in self.servers.values()}
+        self.initial["single_rules"] = "\n".join(
+            line for line in every if line.partition(" = ")[0] not in shown
+        )
+
+    @property
+    def rules(self) -> list[forms.BoundField]:
+        """The choices for tools and servers, in the order in which they are shown."""
+        return [self[field] for field in (*FIELDS.values(), *self.servers)]
+
+    @property
+    def options_are_set(self) -> bool:
+        """Whether there is something to see, or to mend, among what is folded away."""
+        return any(self[name].value() not in (None, "") or self[name].errors for name in OPTIONS)
+
+    def clean_single_rules(self) -> dict[str, str]:
+        """The rules of single tools, and of servers without a field."""
+        rules = super().clean_single_rules()
+        for name in self.servers.values():
+            if f"{name}__*" in rules:
+                raise ValidationError(_("%(name)s has a field of its own."), params={"name": f"{name}__*"})
+        return rules
+
+    def clean_colour(self) -> str:
+        """The colour as chosen, or as it was."""
+        return str(self.cleaned_data["colour"] or self.instance.colour)
+
+    def clean_todo_policy(self) -> str:
+        """The policy as chosen, or as it was."""
+        return str(self.cleaned_data["todo_policy"] or self.instance.todo_policy)
+
+    def clean_language(self) -> str:
+        """The language as chosen, or as it was."""
+        return str(self.cleaned_data["language"] or self.instance.language)
+
+    def clean_max_todos(self) -> int:
+        """The number as given, or the usual one."""
+        return self.cleaned_data["max_todos"] or 20
+
+    def clean(self) -> dict[str, Any]:
+        """Whose it is, which tells which connections it may have; and the rules of servers."""
+        found: dict[str, Any] = super().clean() or self.cleaned_data
+        if "everyones" in self.fields:
+            owner = self.instance.owner if self.instance.pk and self.instance.owner else self.user
+            self.instance.owner = None if found.get("everyones") else owner
+        if "single_rules" in found:
+            servers = {f"{name}__*": found.get(field) for field, name in self.servers.items()}
+            found["single_rules"] |= {name: rule for name, rule in servers.items() if rule}
+        return found

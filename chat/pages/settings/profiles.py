@@ -1,0 +1,94 @@
+"""The profiles that a person may choose, and those that are theirs to change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from chat.models import Preferences, Profile
+from chat.pages.settings.profile_form import ProfileForm
+from chat.pages.signed_in import SignedInRequest
+
+
+@require_safe
+def profiles(request: SignedInRequest) -> HttpResponse:
+    """All that the person may choose, with what they may do with each."""
+    return list_page(request)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def add_profile(request: SignedInRequest) -> HttpResponse:
+    """An empty form; its post makes the profile."""
+    form = ProfileForm(request.POST or None, user=request.user)
+    if request.method == "POST" and form.is_valid():
+        return _saved(request, form)
+    return form_page(request, form)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
+    """The form of a profile that is the person's to change."""
+    row = get_object_or_404(Profile.changeable_by(request.user), pk=profile_id)
+    form = ProfileForm(request.POST or None, instance=row, user=request.user)
+    if request.method == "POST" and form.is_valid():
+        return _saved(request, form)
+    return form_page(request, form, profile=Profile.objects.get(pk=row.pk))
+
+
+@require_POST
+def duplicate_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
+    """Copy a profile into one of the person's own, and lead to its form."""
+    row = get_object_or_404(Profile.offered_to(request.user), pk=profile_id)
+    copy = row.copy_for(request.user, _("Copy of %s")[:80] % row.title[:60])
+    copy.save()
+    return redirect("profile", copy.pk)
+
+
+@require_POST
+def prefer_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
+    """Let the person's conversations begin with it."""
+    row = get_object_or_404(Profile.offered_to(request.user), pk=profile_id)
+    Preferences.choose(request.user, row)
+    messages.success(request, _("New conversations begin with %s.") % row.title)
+    return redirect("profiles")
+
+
+@require_POST
+def delete_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
+    """Delete a profile; what it answered stays as it is."""
+    row = get_object_or_404(Profile.changeable_by(request.user), pk=profile_id)
+    row.delete()
+    messages.success(request, _("%s is deleted.") % row.title)
+    return redirect("profiles")
+
+
+def list_page(request: SignedInRequest, refusal: str = "") -> HttpResponse:
+    """The list, with why nothing was imported if nothing was."""
+    preferred = Preferences.profile_of(request.user)
+    context = {
+        "section": "profiles",
+        "profiles": Profile.offered_to(request.user).select_related("connection"),
+        "changeable": set(Profile.changeable_by(request.user).values_list("pk", flat=True)),
+        "preferred": preferred.pk if preferred else None,
+        "model_of_environment": settings.MODEL_NAME,
+        "refusal": refusal,
+    }
+    return render(request, "settings/profiles.html", context, status=400 if refusal else 200)
+
+
+def form_page(request: SignedInRequest, form: ProfileForm, **more: Any) -> HttpResponse:
+    """The form, with what is wrong in it."""
+    context = {"section": "profiles", "form": form, **more}
+    return render(request, "settings/profile.html", context, status=400 if form.errors else 200)
+
+
+def _saved(request: SignedInRequest, form: ProfileForm) -> HttpResponse:
+    row = form.save()
+    messages.success(request, _("%s is saved. It holds from the next turn on.") % row.title)
+    return redirect("profiles")

@@ -1,0 +1,266 @@
+"""The profiles in the settings: whose they are, what the form keeps and refuses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chat.models import Connection, McpServer, Preferences, Profile
+
+GIVEN: dict[str, Any] = {
+    "title": "Careful",
+    "name": "Ada",
+    "colour": "violet",
+    "instructions": "Be brief.",
+    "language": "zh",
+    "connection": "",
+    "model": "large",
+    "temperature": "0.2",
+    "top_p": "",
+    "max_output_tokens": "500",
+    "reasoning_effort": "high",
+    "todo_policy": "lean",
+    "max_todos": "",
+    "remind_after": "4",
+    "max_steps": "7",
+    "max_tool_calls": "",
+    "max_seconds": "60",
+    "rule_bash": "ask",
+    "rule_others": "never",
+    "single_rules": "files__list = run",
+}
+
+
+@pytest.fixture
+def mine(owner: User) -> Profile:
+    return Profile.objects.create(title="Mine", owner=owner, rules={"bash": "ask", "files__list": "run"})
+
+
+@pytest.fixture
+def theirs(stranger: User) -> Profile:
+    return Profile.objects.create(title="Theirs", owner=stranger, instructions="A secret of theirs.")
+
+
+@pytest.fixture
+def common(db: Any) -> Profile:
+    return Profile.objects.create(title="Common", owner=None, position=1)
+
+
+@pytest.fixture
+def staff(owner: User, owners: Client) -> Client:
+    User.objects.filter(pk=owner.pk).update(is_staff=True)
+    return owners
+
+
+def where(profile: Profile, act: str = "") -> str:
+    return f"/settings/profiles/{profile.pk}/{act}"
+
+
+def test_what_is_filled_in_is_kept_and_shown_again(owners: Client, owner: User) -> None:
+    assert owners.post("/settings/profiles/add/", GIVEN).status_code == 302
+    row = Profile.objects.get(title="Careful")
+    assert (row.owner, row.name, row.colour, row.language) == (owner, "Ada", "violet", "zh")
+    assert (row.temperature, row.top_p, row.max_output_tokens, row.reasoning_effort) == (
+        0.2,
+        None,
+        500,
+        "high",
+    )
+    assert (row.todo_policy, row.max_todos, row.remind_after) == ("lean", 20, 4)
+    assert (row.max_steps, row.max_tool_calls, row.max_seconds) == (7, None, 60)
+    assert row.rules["bash"] == "ask"
+    assert (row.rules["*"], row.rules["files__list"], row.rules["read_file"]) == ("never", "run", "run")
+    page = owners.get(where(row)).content.decode()
+    assert 'value="0.2"' in page
+    assert "files__list = run" in page
+    assert re.search(r'value="violet"[^>]*checked', page)
+
+
+def test_a_new_profile_begins_with_what_is_usual(owners: Client) -> None:
+    page = owners.get("/settings/profiles/add/").content.decode()
+    assert re.search(r'value="blue"[^>]*checked', page)
+    assert re.search(r'value="focused"[^>]*checked', page)
+    assert "For everyone" not in page
+    assert owners.post("/settings/profiles/add/", {"title": "Plain"}).status_code == 302
+    row = Profile.objects.get(title="Plain")
+    assert (row.colour, row.language, row.todo_policy, row.max_todos) == ("blue", "en", "focused", 20)
+    assert (row.rule_for("bash"), row.rule_for("github__list")) == ("run", "ask")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "said"),
+    [
+        ("title", "", "This field is required."),
+        ("title", "x" * 81, "at most 80 characters"),
+        ("instructions", "x" * 20_001, "at most 20000 characters"),
+        ("temperature", "3", "less than or equal to 2"),
+        ("temperature", "nan", "Enter a number."),
+        ("top_p", "-1", "greater than or equal to 0"),
+        ("max_output_tokens", "0", "greater than or equal to 1"),
+        ("max_steps", "1001", "less than or equal to 1000"),
+        ("max_seconds", "1.5", "Enter a whole number."),
+        ("max_todos", "201", "less than or equal to 200"),
+        ("reasoning_effort", "huge", "is not one of the available choices"),
+        ("rule_bash", "maybe", "is not one of the available choices"),
+        ("single_rules", "files__list", "A line lacks its =."),
+        ("connection", "999", "not one of the available choices"),
+    ],
+)
+def test_what_does_not_fit_says_why_and_nothing_typed_is_lost(
+    owners: Client, field: str, value: str, said: str
+) -> None:
+    answer = owners.post("/settings/profiles/add/", {**GIVEN, field: value})
+    page = answer.content.decode()
+    assert answer.status_code == 400
+    assert said in page
+    assert "Nothing is saved yet" in page
+    kept = {"title": 'value="Careful"', "instructions": "Be brief.", "single_rules": "files__list = run"}
+    assert not [text for name, text in kept.items() if name != field and text not in page]
+    assert not Profile.objects.filter(title="Careful").exists()
+
+
+def test_a_connection_needs_a_model(owners: Client, owner: User) -> None:
+    row = Connection.objects.create(owner=owner, name="Mine", base_url="https://api.example/v1")
+    answer = owners.post("/settings/profiles/add/", {**GIVEN, "connection": row.pk, "model": ""})
+    assert "Name one of the connection&#x27;s models." in answer.content.decode()
+    assert owners.post("/settings/profiles/add/", {**GIVEN, "connection": row.pk}).status_code == 302
+    assert Profile.objects.get(title="Careful").connection == row
+
+
+def test_nobody_elses_connection_can_be_chosen(owners: Client, stranger: User, mine: Profile) -> None:
+    row = Connection.objects.create(owner=stranger, name="Theirs", base_url="https://api.example/v1")
+    assert "Theirs" not in owners.get("/settings/profiles/add/").content.decode()
+    for address in ("/settings/profiles/add/", where(mine)):
+        answer = owners.post(address, {**GIVEN, "connection": row.pk})
+        assert answer.status_code == 400
+        assert "not one of the available choices" in answer.content.decode()
+    assert not Profile.objects.filter(connection=row).exists()
+
+
+def test_everyones_profile_stands_on_no_ones_own_connection(staff: Client, owner: User) -> None:
+    row = Connection.objects.create(owner=owner, name="Mine", base_url="https://api.example/v1")
+    given = {**GIVEN, "connection": row.pk, "everyones": "on"}
+    answer = staff.post("/settings/profiles/add/", given)
+    assert "only their own profiles can stand on it" in answer.content.decode()
+    Connection.objects.update(owner=None)
+    assert staff.post("/settings/profiles/add/", given).status_code == 302
+    assert Profile.objects.get(title="Careful").owner is None
+
+
+def test_only_staff_opens_a_profile_to_everyone(owners: Client, owner: User) -> None:
+    owners.post("/settings/profiles/add/", {**GIVEN, "everyones": "on"})
+    assert Profile.objects.get(title="Careful").owner == owner
+
+
+def test_the_list_shows_ones_own_and_everyones(
+    owners: Client, mine: Profile, theirs: Profile, common: Profile
+) -> None:
+    page = owners.get("/settings/profiles/").content.decode()
+    assert "Mine" in page
+    assert "Common" in page
+    assert "Theirs" not in page
+    assert where(mine) in page
+    assert f'href="{where(common)}"' not in page, "it is not theirs to edit"
+    assert where(common, "duplicate/") in page
+
+
+@pytest.mark.parametrize("act", ["", "duplicate/", "prefer/", "delete/", "export.json"])
+def test_a_strangers_profile_does_not_exist(owners: Client, theirs: Profile, act: str) -> None:
+    before = list(Profile.objects.values())
+    for ask in (owners.get, owners.post):
+        assert ask(where(theirs, act), GIVEN).status_code in (404, 405)
+    assert owners.post(where(theirs, act)).status_code == (405 if act == "export.json" else 404)
+    assert list(Profile.objects.values()) == before
+    assert not Preferences.objects.exists()
+
+
+@pytest.mark.parametrize("act", ["", "delete/"])
+def test_everyones_profile_is_the_staffs_to_change(owners: Client, common: Profile, act: str) -> None:
+    assert owners.post(where(common, act), GIVEN).status_code == 404
+    common.refresh_from_db()
+    assert common.title == "Common"
+
+
+def test_staff_changes_everyones_and_nobody_elses(staff: Client, common: Profile, theirs: Profile) -> None:
+    assert staff.post(where(common), {**GIVEN, "everyones": "on"}).status_code == 302
+    common.refresh_from_db()
+    assert (common.title, common.owner) == ("Careful", None)
+    assert staff.post(where(theirs), GIVEN).status_code == 404
+
+
+def test_a_copy_is_ones_own(owners: Client, owner: User, common: Profile) -> None:
+    Profile.objects.filter(pk=common.pk).update(instructions="Be brief.", rules={"bash": "never"})
+    answer = owners.post(where(common, "duplicate/"))
+    copy = Profile.objects.get(owner=owner)
+    assert answer.headers["Location"] == where(copy)
+    assert (copy.title, copy.instructions, copy.rules) == ("Copy of Common", "Be brief.", {"bash": "never"})
+    assert owners.post(where(copy), {**GIVEN}).status_code == 302
+    common.refresh_from_db()
+    assert common.title == "Common"
+
+
+def test_a_copy_is_not_given_the_servers_of_its_original(
+    owners: Client, owner: User, common: Profile
+) -> None:
+    server = McpServer.objects.create(name="files", command=["serve"])
+    server.profiles.add(common)
+    owners.post(where(common, "duplicate/"))
+    assert not McpServer.offered_to(Profile.objects.get(owner=owner)).exists()
+
+
+def test_the_default_is_ones_own_choice(
+    owners: Client, owner: User, stranger: User, mine: Profile, common: Profile
+) -> None:
+    assert owners.post(where(mine, "prefer/")).status_code == 302
+    assert (Preferences.profile_of(owner), Preferences.profile_of(stranger)) == (mine, common)
+    page = owners.get("/settings/profiles/").content.decode()
+    assert page.count("profile-row__mark") == 1
+
+
+def test_deleting_the_default_leaves_the_first_one(
+    owners: Client, owner: User, mine: Profile, common: Profile
+) -> None:
+    Preferences.choose(owner, mine)
+    assert owners.post(where(mine, "delete/")).status_code == 302
+    assert Preferences.profile_of(owner) == common
+
+
+def test_each_server_has_a_rule_of_its_own(owners: Client, mine: Profile) -> None:
+    McpServer.objects.create(name="issues", command=["serve"])
+    secluded = McpServer.objects.create(name="secluded", command=["serve"])
+    secluded.profiles.add(Profile.objects.create(title="Other"))
+    page = owners.get(where(mine)).content.decode()
+    assert "server_issues" in page
+    assert "secluded" not in page
+    assert owners.post(where(mine), {**GIVEN, "server_issues": "never"}).status_code == 302
+    mine.refresh_from_db()
+    assert (mine.rules["issues__*"], mine.rules["files__list"]) == ("never", "run")
+    page = owners.get(where(mine)).content.decode()
+    assert re.search(r'name="server_issues".*?value="never" selected', page, re.DOTALL)
+    assert "issues__* = never" not in page
+    assert owners.post(where(mine), {**GIVEN, "server_issues": ""}).status_code == 302
+    mine.refresh_from_db()
+    assert "issues__*" not in mine.rules
+
+
+def test_a_server_is_not_ruled_twice(owners: Client, mine: Profile) -> None:
+    McpServer.objects.create(name="github", command=["serve"])
+    answer = owners.post(where(mine), {**GIVEN, "single_rules": "github__* = run"})
+    assert "github__* has a field of its own." in answer.content.decode()
+
+
+def test_preferences_are_kept(owners: Client, owner: User, mine: Profile, theirs: Profile) -> None:
+    page = owners.get("/settings/preferences/").content.decode()
+    assert 'name="name_conversations" id="id_name_conversations" checked' in page or "checked" in page
+    assert "Theirs" not in page
+    assert not Preferences.objects.exists(), "looking changes nothing"
+    assert owners.post("/settings/preferences/", {"default_profile": mine.pk}).status_code == 302
+    row = Preferences.objects.get()
+    assert (row.user, row.default_profile, row.name_conversations) == (owner, mine, False)
+    answer = owners.post("/settings/preferences/", {"default_profile": theirs.pk})
+    assert answer.status_code == 400
+    assert Preferences.objects.get().default_profile == mine
