@@ -26,6 +26,7 @@ from chat.agent.events import (
     Usage,
 )
 from chat.agent.limits import Limits, Retry, Spent
+from chat.agent.meter import Meter
 from chat.agent.model import Model, ModelError
 from chat.agent.system_prompt import build_system_prompt
 from chat.agent.todo import TodoItem, TodoList, TodoPolicy
@@ -36,6 +37,7 @@ __all__ = [
     "End",
     "Event",
     "Limits",
+    "Meter",
     "Model",
     "ModelError",
     "NotesRead",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from chat.agent.events import End, EndReason, Event, Reply, ToolCall, Usage
 from chat.agent.limits import Limits, Retry, Spent
+from chat.agent.meter import Meter
 from chat.agent.model import Model, Traits
 from chat.agent.prompts import Language, default_name
 from chat.agent.system_prompt import build_plain_prompt, build_system_prompt
@@ -108,6 +109,7 @@ class Agent:
         inbox: Inbox = no_notes,
         approve: Approve = allow,
         unfinished: Reply | None = None,
+        meter: Meter | None = None,
     ) -> AsyncGenerator[Event, None]:
         """One turn over a conversation in the chat-completions form, told as events; the last is an `End`.
 
@@ -116,9 +118,10 @@ class Agent:
         which may take its time; where it raises Undecided the turn ends as `waiting`. To take that up again,
         give the messages up to the results that there were, and as `unfinished` the reply that asked for
         more. Failures of model and tools are events, never exceptions. Closing the iterator or cancelling its
-        task stops the model's stream and the running tool.
+        task stops the model's stream and the running tool; what that call of the model took by then, `meter`
+        still knows.
         """
-        turn = TurnRun(self, messages, todos, spent or Spent(), inbox, approve, unfinished)
+        turn = TurnRun(self, messages, todos, spent or Spent(), inbox, approve, unfinished, meter)
         async with aclosing(turn.events()) as events:
             async for event in events:
                 yield event

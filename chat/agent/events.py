@@ -68,13 +68,18 @@ class TodoDraft:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one call of the model, or of a whole turn, by the endpoint's own count."""
+    """Tokens of one call of the model, or of a whole turn.
+
+    By the endpoint's own count, which has cached ones among the input and reasoning among the output; unless
+    it is `estimated`, in part or wholly.
+    """
 
     type: ClassVar[str] = "usage"
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
+    estimated: bool = False
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -82,6 +87,7 @@ class Usage:
             self.output_tokens + other.output_tokens,
             self.cached_tokens + other.cached_tokens,
             self.reasoning_tokens + other.reasoning_tokens,
+            self.estimated or other.estimated,
         )
 
 

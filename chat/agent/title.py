@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import AsyncGenerator
 
 from chat.agent.events import Usage
+from chat.agent.meter import Meter
 from chat.agent.model import Assembly, Model
 from chat.agent.prompts import Language, text
 
@@ -25,15 +26,17 @@ async def ask_title(model: Model, question: str, answer: str, language: Language
     prompt = text("title", language).substitute(
         question=question[:EXCERPT].strip(), answer=answer[:EXCERPT].strip()
     )
-    assembly = Assembly()
-    stream = aiter(model.stream([{"role": "user", "content": prompt}], [], {"max_tokens": TOKENS}))
+    assembly, meter = Assembly(), Meter()
+    messages = [{"role": "user", "content": prompt}]
+    meter.ask(messages, [], assembly)
+    stream = aiter(model.stream(messages, [], {"max_tokens": TOKENS}))
     try:
         async for delta in stream:
             assembly.add(delta)
     finally:
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
-    return as_title(assembly.reply().text), assembly.usage
+    return as_title(assembly.reply().text), meter.settle()
 
 
 def as_title(said: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -29,9 +30,9 @@ from chat.agent.events import (
     ToolCallEnded,
     ToolCallProgress,
     ToolCallStarted,
-    Usage,
 )
 from chat.agent.limits import Spent
+from chat.agent.meter import Meter
 from chat.agent.model import Assembly, Delta, ModelError, ToolCallDelta
 from chat.agent.progress import Watched
 from chat.agent.prompts import phrase
@@ -82,6 +83,7 @@ class TurnRun:
         inbox: Inbox,
         approve: Approve,
         unfinished: Reply | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self.agent = agent
         self.language = agent.language
@@ -96,7 +98,7 @@ class TurnRun:
         system = {"role": "system", "content": agent.system_prompt}
         planned = with_first_reminder(messages, agent.language) if offered else map(dict, messages)
         self.messages = [system, *planned]
-        self.usage = Usage()
+        self.meter = meter or Meter()
         self.reply = unfinished or Reply("", "", (), "")
         self.asked: ToolCall | None = None
 
@@ -113,13 +115,16 @@ class TurnRun:
                         yield event
                 if not self.reply.calls:
                     break
-            yield self._end("completed")
+            ending = self._end("completed")
         except Undecided:
-            yield self._end("waiting")
+            ending = self._end("waiting")
         except LimitError as limit:
-            yield self._end("limit", str(limit))
+            ending = self._end("limit", str(limit))
         except ModelError as error:
-            yield self._end("failed", self._sentence(error))
+            ending = self._end("failed", self._sentence(error))
+        if self.meter.is_open:  # a reply that was cut is paid for
+            yield self.meter.settle()
+        yield dataclasses.replace(ending, usage=self.meter.total)
 
     async def _step(self) -> AsyncGenerator[Event, None]:
         step = self.budget.start_step()
@@ -164,6 +169,7 @@ class TurnRun:
                 self._check_said(assembly)
                 break
             except ModelError as error:
+                self.meter.fail()
                 loading = error.kind == "loading" and time.monotonic() < loaded_by
                 if shown or not error.retryable or (attempt >= self.agent.retry.attempts and not loading):
                     raise
@@ -172,12 +178,12 @@ class TurnRun:
                 await self.budget.within_time(asyncio.sleep(delay))
                 attempt += not loading
         self.reply = assembly.reply()
-        self.usage += assembly.usage
-        yield assembly.usage
+        yield self.meter.settle()
         yield self.reply
 
     async def _stream(self, assembly: Assembly) -> AsyncGenerator[Event, None]:
         definitions = [tool.definition() for tool in self.tools.values()]
+        self.meter.ask(self.messages, definitions, assembly)
         stream = aiter(self.agent.model.stream(self.messages, definitions, self.agent.options))
         draft = Draft(self.todos)
         try:
@@ -274,5 +280,5 @@ class TurnRun:
 
     def _end(self, reason: EndReason, sentence: str = "") -> End:
         text = self.reply.text
-        steps, usage = self.budget.steps, self.usage
+        steps, usage = self.budget.steps, self.meter.total
         return End(reason, text, sentence, self.todos.items, usage, steps, self.asked)

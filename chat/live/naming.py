@@ -17,6 +17,7 @@ from chat.agent import Model, Usage
 from chat.agent.prompts import Language
 from chat.agent.title import ask_title
 from chat.live.about import about
+from chat.live.accounts import charge
 from chat.live.agents import model_called
 from chat.live.announcing import announce_title
 from chat.models import Conversation, Message, Preferences, Profile, SideCall, Turn
@@ -55,10 +56,12 @@ async def name_conversation(turn: Turn) -> None:
 
 async def _name(naming: Naming) -> None:
     title, usage = "", Usage()
+    model = _model_of(naming.profile)
+    naming.call.endpoint = getattr(model, "endpoint", "")[:500]
     try:
         async with asyncio.timeout(SECONDS):
             title, usage = await ask_title(
-                _model_of(naming.profile),
+                model,
                 naming.question,
                 naming.answer,
                 cast(Language, naming.profile.language),
@@ -110,13 +113,11 @@ def _is_scripted(conversation: Conversation) -> bool:
 
 def _end(naming: Naming, title: str, usage: Usage) -> bool:
     """Write down what the call cost, and the title unless there is another by now; True if it was taken."""
-    SideCall.objects.filter(pk=naming.call.pk).update(
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cached_tokens=usage.cached_tokens,
-        reasoning_tokens=usage.reasoning_tokens,
-        ended_at=timezone.now(),
-    )
+    with transaction.atomic():
+        naming.call.ended_at = timezone.now()
+        naming.call.save(update_fields=["endpoint", "ended_at"])
+        if usage != Usage():
+            charge(naming.call, usage)
     before = naming.conversation.title
     same = Conversation.objects.filter(pk=naming.conversation.pk, title=before)
     return bool(title and title != before and same.update(title=title))

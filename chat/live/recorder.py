@@ -11,6 +11,7 @@ from django.utils import timezone
 from chat.agent import (
     End,
     Event,
+    Meter,
     NotesRead,
     Reasoning,
     Reply,
@@ -19,7 +20,6 @@ from chat.agent import (
     Text,
     TextWasReasoning,
     TodoDraft,
-    TodoItem,
     TodoUpdate,
     ToolCallEnded,
     ToolCallProgress,
@@ -27,9 +27,10 @@ from chat.agent import (
     Usage,
 )
 from chat.agent import ToolCall as CallRequest
-from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
-from chat.live.todo_panel import drafted, panel, panel_of
-from chat.models import FollowUp, Message, Step, TodoRevision, ToolCall, Turn
+from chat.live.accounts import charge
+from chat.live.changes import Change, RowChanged, TextGrew, TurnChanged
+from chat.live.planning import Planning
+from chat.models import FollowUp, Message, Step, ToolCall, Turn
 from chat.models.text import clean, clean_json
 
 SAVE_EVERY = 1.0  # seconds of streamed text that a crash may cost
@@ -54,10 +55,11 @@ class Recorder:
         self.calls: dict[str, ToolCall] = {}
         self.printing: ToolCall | None = None  # a call with more output than was saved
         self.cut_off: Message | None = None
-        self.listed: list[dict[str, str]] = []
+        self.planning = Planning(turn)
         self.notes: list[Message] = []
         self.next_turn: Turn | None = None  # which held messages have started as this one ended
         self.saved_at = 0.0
+        self.meter = Meter()
 
     def deliver(self) -> list[dict[str, str]]:
         """Let held messages join the turn after the results of its latest step; gives them for the model.
@@ -99,16 +101,17 @@ class Recorder:
     def take(self, event: Event) -> list[Change]:
         """What the event changes; what `absorbs` lets pass changes only what is in memory."""
         match event:
-            case StepStarted(number, reminder):
-                return self._begin_step(number, reminder)
+            case StepStarted():
+                return self._begin_step(event)
             case Text() | Reasoning() | TextWasReasoning():
                 return self._write(event)
             case TodoDraft(items):
-                return self._draft(items)
+                return [self.planning.draft(items)]
             case Retrying():
                 return self._notice(event.reason)
             case Usage():
-                return self._count(event)
+                charge(self.step, event)
+                return []
             case Reply():
                 return self._reply(event)
             case ToolCallStarted(call):
@@ -116,7 +119,7 @@ class Recorder:
             case ToolCallProgress(call, text):
                 return self._print(call, text)
             case TodoUpdate(call, items):
-                return self._revise(call, items)
+                return [self.planning.revise(self.calls[call.id], items)]
             case ToolCallEnded():
                 return self._end_call(event)
             case NotesRead():
@@ -139,6 +142,7 @@ class Recorder:
         """End the turn: whatever is open is closed, and the terminal state is claimed."""
         with transaction.atomic():
             self.turn.hold()
+            self._charge_what_is_open()
             if self.message and not self.message.complete:
                 self.message.complete = True
                 self._save(self.message)
@@ -161,15 +165,26 @@ class Recorder:
         """Give the turn back, for another worker to take up again."""
         with transaction.atomic():
             self.turn.hold()
+            self._charge_what_is_open()
             if self.message and not self.message.complete:
                 self._save(self.message)
             self._save_output()
             self.turn.hand_over()
         return [TurnChanged()]
 
-    def _begin_step(self, number: int, reminder: str) -> list[Change]:
+    def _charge_what_is_open(self) -> None:
+        """Count a reply that was torn off: what was sent, and what had come by then, is paid for."""
+        if self.meter.is_open:
+            charge(self.step, self.meter.outstanding())
+
+    def _begin_step(self, started: StepStarted) -> list[Change]:
         # A step that its worker left unfinished begins anew, in the same rows.
-        self.step, _new = self.turn.steps.update_or_create(number=number, defaults={"reminder": reminder})
+        asked = {
+            "reminder": started.reminder,
+            "endpoint": started.endpoint[:500],
+            "model": started.model[:200],
+        }
+        self.step, _new = self.turn.steps.update_or_create(number=started.step, defaults=asked)
         self.cut_off = self.step.messages.filter(role=Message.Role.ASSISTANT).first()
         self.message = None
         self.saved_at = 0.0
@@ -204,26 +219,12 @@ class Recorder:
         self.unsaved = False
         self.saved_at = time.monotonic()
 
-    def _draft(self, items: tuple[TodoItem, ...] | None) -> list[Change]:
-        if items is None:
-            return [PanelChanged(panel_of(self.turn.conversation))]
-        return [PanelChanged(panel(self.turn, drafted([item.as_dict() for item in items], self.listed)))]
-
     def _notice(self, sentence: str) -> list[Change]:
         sentence = clean(sentence)
         if self.turn.sentence == sentence:
             return []
         self.turn.hold(sentence=sentence)
         return [TurnChanged()]
-
-    def _count(self, usage: Usage) -> list[Change]:
-        self._change_step(
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            cached_tokens=usage.cached_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
-        )
-        return []
 
     def _reply(self, reply: Reply) -> list[Change]:
         changes = self._notice("")
@@ -266,17 +267,6 @@ class Recorder:
             self.printing.save(update_fields=["output"])
             self.printing = None
             self.saved_at = time.monotonic()
-
-    def _revise(self, request: CallRequest, items: tuple[TodoItem, ...]) -> list[Change]:
-        revision = TodoRevision.objects.create(
-            conversation_id=self.turn.conversation_id,
-            turn=self.turn,
-            tool_call=self.calls[request.id],
-            policy=self.turn.profile.todo_policy,
-            items=[{name: clean(value) for name, value in item.as_dict().items()} for item in items],
-        )
-        self.listed = revision.items
-        return [PanelChanged(panel(self.turn, revision.items))]
 
     def _end_call(self, ended: ToolCallEnded) -> list[Change]:
         self.printing = None

@@ -91,9 +91,12 @@ class RunningTurn(Generic[D]):
         todos = await database_sync_to_async(todos_of)(self.turn)
         spent = await database_sync_to_async(spent_by)(self.turn)
         decide = Approvals(agent, self.recorder).decide
+        meter = self.recorder.meter
         saving = asyncio.create_task(self._save_texts())
         try:
-            async with aclosing(agent.run(messages, todos, spent, self._inbox, decide, unfinished)) as events:
+            async with aclosing(
+                agent.run(messages, todos, spent, self._inbox, decide, unfinished, meter)
+            ) as events:
                 async for event in events:
                     await self.screen.show(await self._record(event))
         finally:

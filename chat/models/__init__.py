@@ -3,6 +3,7 @@
 from chat.models.allowance import Allowance
 from chat.models.connection import Connection
 from chat.models.conversation import Conversation, MessageRefused
+from chat.models.daily_usage import DailyUsage
 from chat.models.follow_up import FollowUp
 from chat.models.mcp_server import McpServer
 from chat.models.mcp_tool import McpTool
@@ -24,6 +25,7 @@ __all__ = [
     "Allowance",
     "Connection",
     "Conversation",
+    "DailyUsage",
     "DecisionRefused",
     "FollowUp",
     "LeaseLost",
