@@ -62,9 +62,10 @@ class Fitting:
     def messages(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
         """The conversation as the endpoint takes it: valid, and with one system message ahead."""
         ids = CallIds(self.traits.id_style)
-        fitted: list[dict[str, Any]] = []
-        for exchange in exchanges(messages):
-            fitted += self._exchange(exchange, ids) if self.traits.tools else _told(exchange)
+        held = exchanges(messages)
+        if not self.traits.tools:
+            held = [told for exchange in held for told in _in_words(exchange)]
+        fitted = [message for exchange in held for message in self._exchange(exchange, ids)]
         fitted = [self._seen(message) for message in fitted]
         if not self.traits.user_after_tool:
             fitted = _parted(fitted)
@@ -154,21 +155,19 @@ def _result(result: Message) -> dict[str, Any]:
     return {"role": "tool", "content": result.get("content") or "(empty)"}
 
 
-def _told(exchange: Exchange) -> list[dict[str, Any]]:
-    """An exchange as plain text, for a model without tools."""
-    message = {
-        name: value for name, value in exchange.message.items() if name not in (*PRIVATE, "tool_calls")
-    }
+def _in_words(exchange: Exchange) -> list[Exchange]:
+    """An exchange without calls: what was called, and what came of it, told in words."""
     if not exchange.calls:
-        return [message]
+        return [exchange]
     functions = [call.get("function") or {} for call in exchange.calls]
     used = [f"[Used {each.get('name')} with {_text(each.get('arguments'))}]" for each in functions]
-    results = [
+    came = [
         f"[Result of {each.get('name')}]\n{text_of(result)}"
         for each, result in zip(functions, exchange.results, strict=True)
     ]
-    said = "\n".join([text_of(message), *used]).strip()
-    return [{**message, "content": said}, {"role": "user", "content": "\n\n".join(results)}]
+    said = {name: value for name, value in exchange.message.items() if name != "tool_calls"}
+    said["content"] = "\n".join([text_of(exchange.message), *used]).strip()
+    return [Exchange(said), Exchange({"role": "user", "content": "\n\n".join(came)})]
 
 
 def _without_image(part: Mapping[str, Any]) -> dict[str, Any]:

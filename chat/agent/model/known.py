@@ -15,7 +15,7 @@ OPENAI = "https://api.openai.com/v1"
 
 Known = tuple[str, str, Mapping[str, Any]]
 
-# Host and model as regular expressions that must be found in them (lower case); later rows win.
+# Host, with a dot ahead, and model as regular expressions that must be found in them; later rows win.
 _KNOWN: tuple[Known, ...] = (
     # By the model alone, wherever it is served.
     ("", r"gpt-3\.5", {"context_window": 16_385, "images": False}),
@@ -34,16 +34,16 @@ _KNOWN: tuple[Known, ...] = (
     ("", r"kimi-k2\.\d", {"images": True}),
     ("", r"mistral-(large|medium|small)", {"context_window": 128_000}),
     # By the host.
-    (r"api\.openai\.com$|\.azure\.com$", "", {"max_tokens_param": "max_completion_tokens"}),
-    (r"api\.openai\.com$|\.azure\.com$", r"^(o[134](-|$)|gpt-5)", {"silence": 600}),
-    (r"deepseek\.com$", r"reasoner|v3\.2|v4", {"echo_reasoning": "calls", "silence": 300}),
-    (r"moonshot\.(ai|cn)$|kimi\.com$", "kimi", {"id_style": "functions"}),
-    (r"moonshot\.(ai|cn)$|kimi\.com$", r"thinking|k2\.\d|k[3-9]", {"echo_reasoning": "calls"}),
-    (r"mistral\.ai$", "", {"id_style": "alnum9", "user_after_tool": False, "forbid_reasoning": True}),
-    (r"mistral\.ai$", "", {"drop_params": ["stream_options"]}),
-    (r"googleapis\.com$", "", {"simple_schemas": True}),
-    (r"googleapis\.com$", r"gemma", {"system_role": "user", "tools": False}),
-    (r"openrouter\.ai$", "", {"silence": 300}),
+    (r"\.api\.openai\.com$|\.azure\.com$", "", {"max_tokens_param": "max_completion_tokens"}),
+    (r"\.api\.openai\.com$|\.azure\.com$", r"^(o[134](-|$)|gpt-5)", {"silence": 600}),
+    (r"\.deepseek\.com$", r"reasoner|v3\.2|v4", {"echo_reasoning": "calls", "silence": 300}),
+    (r"\.moonshot\.(ai|cn)$|\.kimi\.com$", "kimi", {"id_style": "functions"}),
+    (r"\.moonshot\.(ai|cn)$|\.kimi\.com$", r"thinking|k2\.\d|k[3-9]", {"echo_reasoning": "calls"}),
+    (r"\.mistral\.ai$", "", {"id_style": "alnum9", "user_after_tool": False, "forbid_reasoning": True}),
+    (r"\.mistral\.ai$", "", {"drop_params": ["stream_options"]}),
+    (r"\.googleapis\.com$", "", {"simple_schemas": True}),
+    (r"\.googleapis\.com$", r"gemma", {"system_role": "user", "tools": False}),
+    (r"\.openrouter\.ai$", "", {"silence": 300}),
 )
 # Models on one's own machine read a long request for minutes before they say a word.
 _OWN_MACHINE = Traits(silence=900)
@@ -57,7 +57,7 @@ def known_traits(base_url: str | None, model: str) -> Traits:
     host = (urlsplit(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).hostname or "").lower()
     traits = _OWN_MACHINE if _is_inside(host) else Traits()
     for at, called, changes in _KNOWN:
-        if re.search(at, host) and re.search(called, model.lower()):
+        if re.search(at, f".{host}") and re.search(called, model.lower()):
             traits = traits.but(changes)
     return traits
 
