@@ -210,7 +210,7 @@ class Recorder:
 
     def _start_message(self) -> Message:
         message = self.cut_off or Message(turn=self.turn, step=self.step, role=Message.Role.ASSISTANT)
-        message.text = message.reasoning = ""
+        message.text, message.reasoning, message.extra = "", "", {}
         message.complete = message.cut_off = False
         return message
 
@@ -229,8 +229,12 @@ class Recorder:
     def _reply(self, reply: Reply) -> list[Change]:
         changes = self._notice("")
         self._change_step(finish_reason=clean(reply.finish_reason)[:40], ended_at=timezone.now())
+        if self.message is None and reply.extra:  # thoughts that only the model itself can read
+            self.message = self._start_message()
+            changes.append(RowChanged(self.message, new=self.message is not self.cut_off))
         if self.message:
             self.message.complete = True
+            self.message.extra = clean_json(dict(reply.extra))
             self._save(self.message)
             changes.append(RowChanged(self.message))
         elif self.cut_off:

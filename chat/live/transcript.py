@@ -60,9 +60,11 @@ def _turn_messages(turn: Turn) -> Iterator[ChatMessage]:
         yield from results
         calls = [row for row in rows if isinstance(row, ToolCall)]
         said = [row for row in rows if isinstance(row, Message) and not row.cut_off]
-        text = "".join(row.text for row in said if row.role == Message.Role.ASSISTANT)
-        if text or calls:
-            yield Reply(text, "", tuple(map(_request, calls))).as_message()
+        answer = next((row for row in said if row.role == Message.Role.ASSISTANT), Message())
+        if answer.text or calls:
+            requests = tuple(map(_request, calls))
+            reply = Reply(answer.text, answer.reasoning, requests, extra=answer.extra)
+            yield reply.as_message(step.endpoint if step else "")
         # What a turn at work has not run yet is answered when it has.
         results = [_result(call) for call in calls if not (turn.is_active and call.status == "pending")]
         results += [row.as_note() for row in said if row.role == Message.Role.USER]

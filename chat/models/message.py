@@ -65,6 +65,11 @@ class Message(models.Model):
             return (0, 0)
         return (self.step.number, AFTER_CALLS if self.role == self.Role.USER else -1)
 
+    @property
+    def has_to_show(self) -> bool:
+        """Whether there is something of it for the person; some hold only what the model reads again."""
+        return bool(self.text or self.reasoning or self.cut_off or not self.complete)
+
     def as_note(self) -> dict[str, str]:
         """The person's message in the chat-completions form."""
         return {"role": "user", "content": self.text}
