@@ -85,7 +85,7 @@ class Work:
         done, total = sum(item.state == "done" for item in self.items), len(self.items)
         head = say(f"**Done: {done} of {total}.**", f"**完成：{done}/{total}。**")
         lines = [
-            f"- {'✅' if outcome.ok else '⚠️'} **{item.text}**: {outcome.text}"
+            f"- {'✓' if outcome.ok else '✗'} **{item.text}**: {outcome.text}"
             for item, outcome in self.outcomes
         ]
         quotes = [outcome.quote for _, outcome in self.outcomes if outcome.quote]

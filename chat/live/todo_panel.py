@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ Item = dict[str, Any]
 class TodoPanel:
     """A list and the turn that it belongs to; open while that turn works, whatever is unfinished after."""
 
+    conversation_id: uuid.UUID
     turn_id: int
     phase: str
     items: Sequence[Item]
@@ -68,4 +70,6 @@ def panel(turn: Turn, items: Sequence[Item]) -> TodoPanel | None:
     if not items and not turn.is_active:
         return None
     ended_badly = turn.status in (Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED)
-    return TodoPanel(turn.pk, "working" if turn.is_active else "ended", items, cut_off=ended_badly)
+    return TodoPanel(
+        turn.conversation_id, turn.pk, "working" if turn.is_active else "ended", items, cut_off=ended_badly
+    )

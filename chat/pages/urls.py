@@ -11,6 +11,7 @@ from chat.pages import (
     health,
     metrics,
     new_conversation,
+    plan,
     sign_in,
 )
 
@@ -39,6 +40,7 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/turns/<int:turn_id>/retry/", conversation.retry, name="retry"),
     path("conversations/<uuid:conversation_id>/rename/", conversation.rename, name="rename"),
     path("conversations/<uuid:conversation_id>/delete/", conversation.delete, name="delete"),
+    path("conversations/<uuid:conversation_id>/plan/", plan.plan, name="plan"),
     path("conversations/<uuid:conversation_id>/files/", files.folder, name="files"),
     path("conversations/<uuid:conversation_id>/files/file/", files.file, name="file"),
     path("conversations/<uuid:conversation_id>/files/image/", files.image, name="file_image"),

@@ -154,7 +154,7 @@ async def test_a_step_that_fails_stays_open(talk: Talk, policy: str) -> None:
     closing = await conversation.say("1. Run `exit 4`\n2. Read README.md")
     assert [item.status.value for item in conversation.todos.items] == ["pending", "completed"]
     assert "1" in closing.splitlines()[0]
-    assert "⚠️" in closing
+    assert "✗" in closing
     assert_policy_kept(conversation)
 
 

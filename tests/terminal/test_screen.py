@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import uuid
 from typing import Any
 
 import pytest
@@ -91,10 +92,10 @@ async def test_a_call_that_was_refused_before_it_ran_has_no_time(shown: Shown) -
 async def test_a_draft_is_not_shown_and_the_accepted_list_is(shown: Shown) -> None:
     items = [{"content": "Read", "status": "pending", "active_form": "Reading", "key": "", "id": "1"}]
     write = {"name": "TodoWrite", "arguments": "{}"}
-    assert await shown.after(PanelChanged(TodoPanel(1, "working", items))) == ""
+    assert await shown.after(PanelChanged(TodoPanel(uuid.uuid4(), 1, "working", items))) == ""
     assert await shown.after(RowChanged(call("running", **write))) == ""
     assert await shown.after(RowChanged(call("succeeded", **write))) == "[ ] Read\n(0/1 completed)\n"
-    empty = PanelChanged(TodoPanel(1, "working", []))
+    empty = PanelChanged(TodoPanel(uuid.uuid4(), 1, "working", []))
     written = await shown.after(empty, RowChanged(call("succeeded", **write)))
     assert written.endswith("\n\nNo todos.\n")
 

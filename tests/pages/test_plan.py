@@ -1,0 +1,108 @@
+"""The page of a plan: what it shows without any script."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from django.test import Client
+
+from chat.models import Turn
+from tests.plan.conftest import Work, work
+
+__all__ = ["work"]
+
+
+def page_of(client: Client, work: Work, query: str = "", **headers: str) -> str:
+    response = client.get(f"/conversations/{work.conversation.pk}/plan/{query}", headers=headers)
+    assert response.status_code == 200
+    return response.content.decode()
+
+
+def stage(page: str) -> str:
+    return page[page.index('<section id="plan-stage"') : page.index("</section>")]
+
+
+def shown(page: str) -> list[tuple[str, str]]:
+    """The items on the stage, each with what its attributes say."""
+    found = re.findall(r'<li class="todo plan-line" id="item-(\w+)" data-status="(\w+)"([^>]*)>', stage(page))
+    return [(id_, " ".join([status, *re.findall(r"data-([\w-]+)", more)])) for id_, status, more in found]
+
+
+@pytest.fixture
+def told(work: Work) -> Work:
+    """Three items; one is done, one is dropped on the way, and the third is cut off."""
+    work.write("a >", "b -", "c -").look("one", "two").write("a x", "b >", "c -").look("three")
+    return work.write("a x", "c > Carry on").end(Turn.Status.INTERRUPTED, "The server stopped.")
+
+
+def test_the_latest_list_with_all_that_was_removed(told: Work, owners: Client) -> None:
+    page = page_of(owners, told)
+    assert shown(page) == [
+        ("a", "completed"),
+        ("b", "in_progress removed removed"),
+        ("c", "in_progress reworded status interrupted"),
+    ]
+    assert "Revision 3 of 3" in stage(page)
+    assert '<del class="plan-line__before">c</del>' in stage(page)
+
+
+def test_an_earlier_revision(told: Work, owners: Client) -> None:
+    page = page_of(owners, told, "?revision=2")
+    assert shown(page) == [("a", "completed status"), ("b", "in_progress status"), ("c", "pending")]
+    assert 'rel="prev" href="?revision=1"' in page
+    assert 'rel="next" href="?revision=3"' in page
+
+
+@pytest.mark.parametrize(
+    ("asked", "given"), [("0", 1), ("99", 3), ("x", 3), ("", 3), ("9" * 30, 3), ("-1", 3), ("²", 3)]
+)
+def test_a_revision_that_there_is_not(told: Work, owners: Client, asked: str, given: int) -> None:
+    assert f"Revision {given} of 3" in stage(page_of(owners, told, f"?revision={asked}"))
+
+
+def test_the_story_leads_to_the_transcript(told: Work, owners: Client) -> None:
+    page = page_of(owners, told)
+    calls = [call.pk for call in told.turn.tool_calls.filter(name="read_file")]
+    assert [int(pk) for pk in re.findall(r"/#tool-call-(\d+)", page)] == calls
+    assert f"/conversations/{told.conversation.pk}/#turn-{told.turn.pk}" in page
+    assert "Interrupted: The server stopped." in page
+
+
+def test_the_transcript_leads_to_the_plan(told: Work, owners: Client) -> None:
+    page = owners.get(f"/conversations/{told.conversation.pk}/").content.decode()
+    plan = f"/conversations/{told.conversation.pk}/plan/"
+    revisions = [revision.pk for revision in told.conversation.revisions.all()]
+    assert [int(pk) for pk in re.findall(f'href="{plan}#revision-(\\d+)"', page)] == revisions
+    assert f'href="{plan}">' in page
+    timeline = page_of(owners, told)
+    assert [int(pk) for pk in re.findall(r'id="revision-(\d+)"', timeline)] == revisions
+
+
+def test_the_script_gets_the_stage_alone(told: Work, owners: Client) -> None:
+    page = page_of(owners, told, "?revision=1", hx_request="true", hx_target="plan-stage")
+    assert page.startswith('<section id="plan-stage"')
+    assert "timeline" not in page
+
+
+def test_plans_in_order(work: Work, owners: Client) -> None:
+    work.write("a x").end().go_on().write("n >").end()
+    page = page_of(owners, work)
+    assert page.index('id="plan-1"') < page.index('id="plan-2"')
+    assert "Plan 2 · " in stage(page)
+    assert shown(page) == [("n", "in_progress added")]
+
+
+def test_no_list_yet(work: Work, owners: Client) -> None:
+    assert "has not written a list" in page_of(owners, work)
+
+
+def test_what_the_model_wrote_is_text(work: Work, owners: Client) -> None:
+    work.write("a - <script>alert(1)</script>").look('<img src=x onerror="alert(1)">').end()
+    page = page_of(owners, work)
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+
+
+def test_a_stranger_finds_nothing(told: Work, strangers: Client) -> None:
+    assert strangers.get(f"/conversations/{told.conversation.pk}/plan/").status_code == 404

@@ -1,0 +1,110 @@
+"""Plans, and which part of the story is whose."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chat.models import Turn
+from chat.plan.history import Plan, plans_of
+from chat.plan.story import Calls, Entry, Revision, TurnBegan
+from tests.plan.conftest import Work
+
+
+def told(plan: Plan) -> list[str]:
+    return [_told(entry) for entry in plan.entries]
+
+
+def _told(entry: Entry) -> str:
+    match entry:
+        case TurnBegan(text=text):
+            return text
+        case Calls(calls=calls):
+            return " ".join(call.name for call in calls)
+        case Revision(number=number):
+            return f"list {number}"
+        case _:
+            return str(entry.turn.status)
+
+
+def test_no_list_no_plan(work: Work) -> None:
+    work.look("a").end()
+    assert plans_of(work.conversation) == []
+
+
+def test_a_plan_tells_all_around_its_lists(work: Work) -> None:
+    work.look("a", "b").write("a >", "b -").look("c").refused().write("a x", "b >").look("d").end()
+    [plan] = plans_of(work.conversation)
+    assert told(plan) == [
+        "Message 1", "read_file read_file", "list 1",
+        "read_file TodoWrite", "list 2", "read_file", "completed",
+    ]  # fmt: skip
+
+
+def test_a_plan_goes_on_in_later_turns(work: Work) -> None:
+    work.write("a x", "b >").end().go_on().look("a").end().go_on().write("a x", "b x").end()
+    [plan] = plans_of(work.conversation)
+    assert told(plan) == [
+        "Message 1", "list 1", "completed", "Message 2", "read_file", "completed", "Message 3", "list 2",
+        "completed",
+    ]  # fmt: skip
+
+
+def test_a_list_that_shares_no_item_is_a_new_plan(work: Work) -> None:
+    work.write("a x").end().go_on().look("a").end().go_on().look("b").write("n >", "m -").end()
+    first, second = plans_of(work.conversation)
+    assert told(first) == ["Message 1", "list 1", "completed"]
+    assert told(second) == ["Message 3", "read_file", "list 2", "completed"]
+    assert [(line.item["id"], line.is_removed) for line in second.latest.lines] == [
+        ("n", False),
+        ("m", False),
+    ]
+
+
+def test_two_plans_in_one_turn(work: Work) -> None:
+    work.write("a x").look("b").write("n >").end()
+    first, second = plans_of(work.conversation)
+    assert told(first) == ["Message 1", "list 1", "read_file"]
+    assert told(second) == ["list 2", "completed"]
+
+
+def test_an_emptied_list_ends_its_plan(work: Work) -> None:
+    work.write("a >").write().write("n >").end()
+    first, second = plans_of(work.conversation)
+    assert [revision.row.total for revision in first.revisions] == [1, 0]
+    assert [revision.number for revision in second.revisions] == [3]
+
+
+def test_an_empty_list_ahead_of_the_first_is_of_its_plan(work: Work) -> None:
+    work.write().write("a >")
+    [plan] = plans_of(work.conversation)
+    assert [revision.number for revision in plan.revisions] == [1, 2]
+
+
+@pytest.mark.parametrize("status", [Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED])
+def test_the_last_list_of_a_turn_that_came_to_a_bad_end_is_cut_off(work: Work, status: Turn.Status) -> None:
+    work.write("a >").write("a x", "b >").end(status).go_on().write("a x", "b x").end()
+    [plan] = plans_of(work.conversation)
+    assert [revision.cut_off for revision in plan.revisions] == [False, True, False]
+
+
+def test_a_turn_at_work_has_no_end(work: Work) -> None:
+    work.write("a >")
+    [plan] = plans_of(work.conversation)
+    assert told(plan) == ["Message 1", "list 1"]
+
+
+def test_the_rows_are_read_in_four_queries(work: Work, django_assert_num_queries: Any) -> None:
+    for _ in range(3):
+        work.look("a", "b").write("a >", "b -").end().go_on()
+    with django_assert_num_queries(4):
+        plans = plans_of(work.conversation)
+        assert [entry.turn.status for plan in plans for entry in plan.entries]
+        assert [
+            call.step.number
+            for plan in plans
+            for each in plan.entries
+            if isinstance(each, Calls)
+            for call in each.calls
+        ]
