@@ -1,0 +1,78 @@
+"""A plan looked back on: step by step with keys, slider and links, and by links from elsewhere."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, panel, todo
+
+
+@pytest.fixture
+def page(scripted: Site, visitors: Visitors) -> Page:
+    """On the page of a plan with three revisions."""
+    lists = [todo("in_progress", "pending"), todo("completed", "in_progress"), todo("completed", "completed")]
+    scripted.model.script(*lists, Reply(text="Both are done."))
+    page = visitors.enter(scripted)
+    begin(page, "Do two things")
+    at_rest(page)
+    panel(page).locator("summary").click()
+    page.get_by_role("link", name="How this plan came about").click()
+    shows(page, 3)
+    return page
+
+
+def shows(page: Page, number: int) -> None:
+    """Wait until the stage shows that revision, and the story marks it."""
+    expect(page.locator("#plan-stage")).to_have_attribute("data-revision", str(number))
+    expect(page.locator("[aria-current='true'][data-number]")).to_have_attribute("data-number", str(number))
+
+
+def first_item(page: Page) -> Locator:
+    return page.locator("#plan-stage .plan-line").first
+
+
+def test_keys_slider_and_links(page: Page) -> None:
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    shows(page, 1)
+    expect(first_item(page)).to_have_attribute("data-status", "in_progress")
+    expect(page).to_have_url(re.compile(r"/plan/\?revision=1$"))
+    page.keyboard.press("ArrowLeft")
+    shows(page, 1)
+    page.get_by_role("slider").focus()
+    page.keyboard.press("ArrowRight")
+    shows(page, 2)
+    expect(page.get_by_role("slider")).to_be_focused()
+    page.get_by_role("link", name="Later revision").click()
+    shows(page, 3)
+    page.get_by_role("link", name="Revision 1", exact=True).click()
+    shows(page, 1)
+
+
+def test_a_link_to_a_revision_and_an_item(page: Page) -> None:
+    page.keyboard.press("ArrowLeft")
+    shows(page, 2)
+    first_item(page).hover()
+    first_item(page).get_by_role("link").click()
+    expect(page).to_have_url(re.compile(r"/plan/\?revision=2#item-\w+$"))
+    page.reload()
+    shows(page, 2)
+    assert first_item(page).evaluate("item => item.matches(':target')")
+
+
+def test_from_the_transcript_to_the_revision_and_back(page: Page) -> None:
+    page.get_by_role("link", name="Conversation", exact=True).click()
+    page.get_by_role("link", name="Todos updated").nth(1).click()
+    shows(page, 2)
+
+
+def test_without_a_script(page: Page, scripted: Site, visitors: Visitors) -> None:
+    plain = visitors.enter(scripted, java_script_enabled=False)
+    plain.goto(page.url)
+    plain.get_by_role("link", name="Earlier revision").click()
+    expect(plain.locator("#plan-stage")).to_have_attribute("data-revision", "2")
