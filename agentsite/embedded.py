@@ -10,8 +10,8 @@ from typing import Any
 from django.conf import settings
 
 from chat.live.agent_consumer import close_pool
-from chat.live.agents import close_models
 from chat.live.mcp_servers import close_mcp_servers
+from chat.live.model_clients import close_models
 from chat.live.worker import work
 
 Application = Callable[..., Awaitable[Any]]

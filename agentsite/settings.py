@@ -31,6 +31,8 @@ TRUST_PROXY = environment.flag("TRUST_PROXY")
 MODEL_BASE_URL = environment.url("OPENAI_BASE_URL") or None
 MODEL_API_KEY = environment.text("OPENAI_API_KEY") or None
 MODEL_NAME = environment.text("OPENAI_MODEL")
+# An HTTP proxy on the way to endpoints; those that a person without staff's rights set up are asked directly.
+MODEL_PROXY = environment.url("MODEL_PROXY") or None
 DEMO = not (MODEL_BASE_URL or MODEL_API_KEY or MODEL_NAME)
 MODEL_NAME = MODEL_NAME or ("demo" if DEMO else "gpt-5-mini")
 # What the rooms of the chat take from the demo, by name, so that they need not know it.

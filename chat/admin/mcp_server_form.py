@@ -11,15 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from chat.models import McpServer
+from chat.models.headers import KEPT, OURS, check_header
 from chat.models.seal import SealBrokenError
 
-KEPT = "••••••"
-"""What stands for a secret that is kept as it is."""
-_HEADER = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-# The client's own, or what would change whom the request is for.
-_OURS = {"host", "connection", "content-length", "content-type", "accept", "accept-encoding", "te", "upgrade"}
-_OURS |= {"transfer-encoding", "mcp-session-id", "mcp-protocol-version", "last-event-id"}
+_OURS = OURS | {"mcp-session-id", "mcp-protocol-version", "last-event-id"}
 
 
 class Lines(forms.CharField):
@@ -98,10 +94,7 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
         """The headers by their names."""
         given = self._parted("headers", ":")
         for name, value in given.items():
-            if not _HEADER.fullmatch(name) or name.lower() in _OURS:
-                raise ValidationError(_("%(name)s cannot be set as a header."), params={"name": name})
-            if not value.isascii() or not value.isprintable():
-                raise ValidationError(_("The value of %(name)s must be plain text."), params={"name": name})
+            check_header(name, value, ours=_OURS)
         return given
 
     def _parted(self, field: str, mark: str) -> dict[str, str]:

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, cast
+from typing import cast
 
 from channels.db import database_sync_to_async
 from django.conf import settings
-from django.utils.module_loading import import_string
 from django.utils.translation import gettext as _
 
-from chat.agent import Agent, Model, Tool
+from chat.agent import Agent, Tool
 from chat.agent.prompts import Language
 from chat.agent.sandbox import Sandbox, SandboxLimits, probe
 from chat.agent.tools import workspace_tools
 from chat.files.place import open_workspace, quota_of
 from chat.live.mcp_servers import mcp_servers
+from chat.live.model_clients import model_for
 from chat.live.seen import seen_in
 from chat.live.terms import limits_of_turn, options_of, policy_of
 from chat.models import Conversation, Profile, Rule, Turn
 
-if TYPE_CHECKING:
-    from chat.agent.model.chat_model import ChatModel
-
 WORKSPACE_AS_SEEN = "/workspace"
 UNBOUNDED = 2**62
-
-_models: dict[str, ChatModel] = {}
 
 
 class Shell:
@@ -63,7 +57,7 @@ def _agent_for(conversation: Conversation, profile: Profile, further: list[Tool]
     return Agent(
         name=profile.name,
         instructions=profile.instructions,
-        model=model_called(profile.model or settings.MODEL_NAME),
+        model=model_for(profile),
         tools=[tool for tool in offered if profile.rule_for(tool.name) != Rule.NEVER],
         todo_policy=policy_of(profile),
         limits=limits_of_turn(profile),
@@ -71,29 +65,6 @@ def _agent_for(conversation: Conversation, profile: Profile, further: list[Tool]
         workspace=WORKSPACE_AS_SEEN,
         **options_of(profile),
     )
-
-
-def model_called(name: str) -> Model:
-    """The model of that name at the configured endpoint; connections are kept from turn to turn."""
-    if name not in _models:
-        _models[name] = _model_called(name)
-    return _models[name]
-
-
-async def close_models() -> None:
-    """Close the connections to the endpoint, in the loop that opened them, ahead of the loop's end."""
-    while _models:
-        _name, model = _models.popitem()
-        await model.close()
-
-
-def _model_called(name: str) -> ChatModel:
-    from chat.agent.model.chat_model import ChatModel
-
-    make_transport = cast("Callable[[], Any] | None", _named(settings.MODEL_TRANSPORT))
-    if make_transport:
-        return ChatModel(name, "http://demo/v1", "demo", transport=make_transport())
-    return ChatModel(name, settings.MODEL_BASE_URL, settings.MODEL_API_KEY)
 
 
 def tools_for(conversation: Conversation) -> list[Tool]:
@@ -107,7 +78,3 @@ def limits_of(conversation: Conversation) -> SandboxLimits:
     quota = quota_of(conversation)
     size, files = (quota.size, quota.files) if quota else (UNBOUNDED, UNBOUNDED)
     return SandboxLimits(workspace_bytes=size, workspace_files=files)
-
-
-def _named(path: str | None) -> Any:
-    return import_string(path) if path else None

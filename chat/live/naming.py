@@ -18,8 +18,8 @@ from chat.agent.prompts import Language
 from chat.agent.title import ask_title
 from chat.live.about import about
 from chat.live.accounts import charge
-from chat.live.agents import model_called
 from chat.live.announcing import announce_title
+from chat.live.model_clients import model_for
 from chat.models import Conversation, Message, Preferences, Profile, SideCall, Turn
 from chat.models.conversation import title_of
 
@@ -34,6 +34,7 @@ class Naming:
 
     conversation: Conversation
     profile: Profile
+    model: Model
     question: str
     answer: str
     call: SideCall
@@ -56,12 +57,11 @@ async def name_conversation(turn: Turn) -> None:
 
 async def _name(naming: Naming) -> None:
     title, usage = "", Usage()
-    model = _model_of(naming.profile)
-    naming.call.endpoint = getattr(model, "endpoint", "")[:500]
+    naming.call.endpoint = getattr(naming.model, "endpoint", "")[:500]
     try:
         async with asyncio.timeout(SECONDS):
             title, usage = await ask_title(
-                model,
+                naming.model,
                 naming.question,
                 naming.answer,
                 cast(Language, naming.profile.language),
@@ -70,10 +70,6 @@ async def _name(naming: Naming) -> None:
         named = await database_sync_to_async(_end)(naming, title, usage)
     if named:
         await announce_title(naming.conversation)
-
-
-def _model_of(profile: Profile) -> Model:
-    return model_called(profile.model or settings.MODEL_NAME)
 
 
 def _begin(turn: Turn) -> Naming | None:
@@ -88,7 +84,7 @@ def _begin(turn: Turn) -> Naming | None:
         call = SideCall.objects.create(turn=turn, purpose=SideCall.Purpose.TITLE, model=model[:200])
     question = turn.messages.get(role=Message.Role.USER, step=None).text
     last = turn.messages.filter(role=Message.Role.ASSISTANT).order_by("pk").last()
-    return Naming(conversation, profile, question, last.text if last else "", call)
+    return Naming(conversation, profile, model_for(profile), question, last.text if last else "", call)
 
 
 def _is_nameless(conversation: Conversation, turn: Turn) -> bool:

@@ -1,9 +1,8 @@
-"""Where an MCP server may be, and what it may read: what an administrator may enter."""
+"""What an MCP server may read: what an administrator may enter."""
 
 from __future__ import annotations
 
 import os
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -23,16 +22,3 @@ def check_folder(folder: str) -> None:
     shared = {os.path.commonpath([data, each]) for each in meant}
     if meant & _NOT_READABLE or data in shared or shared & meant:
         raise ValidationError(_("%(folder)s holds what no server may read."), params={"folder": folder})
-
-
-def check_url(url: str, *, inside: bool) -> None:
-    """Raise ValidationError for what is no address, or not one over https where that is due."""
-    try:
-        parts = urlsplit(url)
-        good = bool(parts.hostname) and (parts.port or 1) > 0 and url.isprintable() and " " not in url
-    except ValueError:
-        good = False
-    if not good or parts.scheme not in ("http", "https") or parts.username is not None or parts.fragment:
-        raise ValidationError(_("Enter an http or https address; names and passwords belong in a header."))
-    if parts.scheme == "http" and not inside:
-        raise ValidationError(_("Only a server in this network may be spoken to without https."))

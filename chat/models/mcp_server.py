@@ -11,10 +11,11 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.mcp_reach import check_folder, check_url
+from chat.models.mcp_reach import check_folder
 from chat.models.profile import Profile
 from chat.models.seal import seal, unseal
 from chat.models.text import clean
+from chat.models.web_address import check_url
 
 
 class McpServer(models.Model):

@@ -12,6 +12,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 PARTS: dict[str, Any] = {
     "conversation_id": "00000000-0000-4000-8000-000000000000",
     "turn_id": 1,
+    "connection_id": 1,
     "follow_up_id": 1,
     "tool_call_id": 1,
     "token": "nothing",

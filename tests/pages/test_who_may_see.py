@@ -15,7 +15,7 @@ from tests.pages.routes import address, routes
 # Whoever adds an address says here whose it is.
 EVERYBODYS = {"login", "sign_in", "healthz", "readyz", "admin:login"}
 SCRAPERS = {"metrics"}  # test_metrics.py asks for them
-SETTINGS = {"settings", "connections", "profiles", "add_profile", "preferences"}
+SETTINGS = {"settings", "connections", "add_connection", "profiles", "add_profile", "preferences"}
 PROFILES = {"profile", "duplicate_profile", "prefer_profile", "delete_profile", "export_profile"}
 PROFILES |= {"import_profile"}  # test_profiles.py asks for them
 SIGNED_IN = {"new_conversation", "conversations", "logout"} | SETTINGS
@@ -23,6 +23,9 @@ SHOWN = {"conversation", "taken_back", "files", "file", "file_image", "file_down
 ACTIONS = {"send_message", "stop", "retry", "rename", "delete", "take_back_follow_up", "send_follow_ups"}
 ACTIONS |= {"files_upload", "decide"}
 ONES_OWN = SHOWN | ACTIONS
+# settings/test_connections.py asks as a stranger, and as somebody of the staff
+CONNECTIONS = {"connection", "delete_connection", "try_connection", "use_model"}
+STAFFS = {"try_environment"}
 ADMINS = {name for name in routes() if name.startswith("admin:")} - EVERYBODYS
 
 LOGINS = ("/accounts/login/", "/admin/login/")
@@ -42,7 +45,7 @@ def state(conversation: Conversation) -> Any:
 
 
 def test_every_address_is_somebodys() -> None:
-    known = EVERYBODYS | SCRAPERS | SIGNED_IN | PROFILES | ONES_OWN | ADMINS
+    known = EVERYBODYS | SCRAPERS | SIGNED_IN | PROFILES | CONNECTIONS | STAFFS | ONES_OWN | ADMINS
     assert set(routes()) == known, "say in this file who may see the new address"
 
 
@@ -51,11 +54,15 @@ def test_the_admins_addresses_are_the_admins() -> None:
     assert not [name for name in routes() if address(name).startswith("/admin/") and ":" not in name]
 
 
+def test_addresses_with_a_connection_are_for_who_may_change_it() -> None:
+    assert {name for name, (_n, parts) in routes().items() if "connection_id" in parts} == CONNECTIONS
+
+
 def test_addresses_with_a_conversation_are_its_owners() -> None:
     assert {name for name, (_n, parts) in routes().items() if "conversation_id" in parts} == ONES_OWN
 
 
-@pytest.mark.parametrize("name", sorted(SIGNED_IN | PROFILES | ONES_OWN | ADMINS))
+@pytest.mark.parametrize("name", sorted(SIGNED_IN | PROFILES | CONNECTIONS | STAFFS | ONES_OWN | ADMINS))
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.django_db
 def test_nobody_is_led_to_the_login(client: Client, name: str, method: str) -> None:
@@ -128,7 +135,7 @@ def test_a_turn_that_does_not_exist_is_not_found(
     assert owners.post(where).status_code == 404
 
 
-@pytest.mark.parametrize("name", sorted(SIGNED_IN | ONES_OWN | ADMINS))
+@pytest.mark.parametrize("name", sorted(SIGNED_IN | ONES_OWN | CONNECTIONS | STAFFS | ADMINS))
 def test_who_was_deactivated_is_out_at_once(
     owners: Client, owner: User, conversation: Conversation, failed: Turn, held: FollowUp, name: str
 ) -> None:
@@ -170,7 +177,9 @@ def test_what_changes_something_is_a_post(
     assert owners.get("/").status_code == 200, "and the owner is still signed in"
 
 
-@pytest.mark.parametrize("name", sorted(ACTIONS | SIGNED_IN - {"conversations"} | {"login"}))
+@pytest.mark.parametrize(
+    "name", sorted(ACTIONS | CONNECTIONS | STAFFS | SIGNED_IN - {"conversations"} | {"login"})
+)
 def test_no_post_goes_without_its_token(
     owner: User, conversation: Conversation, failed: Turn, held: FollowUp, collected: None, name: str
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
-from chat.agent.mcp.addresses import refusal
+from chat.agent.addresses import refusal
 from chat.agent.mcp.allowance import Allowance
 from chat.agent.mcp.server import Address
 

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Mapping
-from typing import Any
+from contextlib import aclosing
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chat.agent import ModelError, Reasoning, Text, tool
-from chat.agent.model import Delta, ToolCallDelta
-from chat.agent.prompts import Language, phrase
-from chat.live.agents import model_called
+from chat.agent.model.trial import Outcome, trial
+from chat.agent.prompts import Language
+from chat.live.endpoint import endpoint_of
+from chat.live.trying import candidate
 from chat.management.checks.finding import Finding
-
-PATIENCE = 90  # seconds for one answer
-COUNT = "Count from one to thirty in words, separated by commas. Write nothing else."
-GREET = "Call the tool `greet` with the name Ada. Write no text."
-
-
-@tool
-async def greet(name: str) -> str:
-    """Greet somebody by name."""
-    return f"Hello, {name}!"
 
 
 async def model() -> list[Finding]:
@@ -36,45 +24,19 @@ async def model() -> list[Finding]:
             "OpenAI's."
         )
         return [Finding(_("model"), False, cure)]
-    try:
-        return [await _streams(), await _calls()]
-    except ModelError as error:
-        return [Finding(_("model"), False, phrase(_language(), f"model.{error.kind}", **error.values))]
-    except TimeoutError:
-        sentence = _("%(model)s gave no complete answer within %(seconds)d seconds. Look at its load.")
-        return [Finding(_("model"), False, sentence % {"model": settings.MODEL_NAME, "seconds": PATIENCE})]
+    async with candidate(endpoint_of(None)) as tried, aclosing(trial(tried, settings.MODEL_NAME)) as steps:
+        outcomes = [each async for each in steps if isinstance(each, Outcome)]
+    return [_finding(outcome) for outcome in outcomes if _matters(outcome)]
 
 
-async def _streams() -> Finding:
-    deltas = await _answer(COUNT)
-    pieces = sum(isinstance(delta, Text | Reasoning) for delta in deltas)
-    if pieces > 1:
-        sentence = _("%(model)s answers and streams (%(pieces)d pieces).")
-        return Finding(_("model"), True, sentence % {"model": settings.MODEL_NAME, "pieces": pieces})
-    cure = _(
-        "%s answers, but all at once. Switch streaming on at the endpoint, and buffering off in what "
-        "stands between."
-    )
-    return Finding(_("model"), False, cure % settings.MODEL_NAME)
+def _matters(outcome: Outcome) -> bool:
+    """Whether it gets a line: the two that say what the model can, and whatever is not well."""
+    return outcome.state == "failed" or (outcome.state == "well" and outcome.step in ("streams", "tools"))
 
 
-async def _calls() -> Finding:
-    part = _("tool calls")
-    deltas = await _answer(GREET, greet.definition())
-    names = {delta.name for delta in deltas if isinstance(delta, ToolCallDelta) and delta.name}
-    if names == {greet.name}:
-        return Finding(part, True, _("%s calls a tool when asked to.") % settings.MODEL_NAME)
-    cure = _(
-        "%s was asked to call a tool and did not. Choose a model with tool calls (OPENAI_MODEL), "
-        "or switch them on at the endpoint."
-    )
-    return Finding(part, False, cure % settings.MODEL_NAME)
-
-
-async def _answer(question: str, *tools: Mapping[str, Any]) -> list[Delta]:
-    asked = [{"role": "user", "content": question}]
-    async with asyncio.timeout(PATIENCE):
-        return [delta async for delta in model_called(settings.MODEL_NAME).stream(asked, tools, {})]
+def _finding(outcome: Outcome) -> Finding:
+    part = _("tool calls") if outcome.step == "tools" else _("model")
+    return Finding(part, outcome.state == "well", outcome.sentence(_language()))
 
 
 def _demo() -> str:

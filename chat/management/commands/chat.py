@@ -14,8 +14,9 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-from chat.live.agents import Shell, close_models
+from chat.live.agents import Shell
 from chat.live.mcp_servers import close_mcp_servers
+from chat.live.model_clients import close_models
 from chat.management.address import site_address
 from chat.models import MessageRefused, Profile, Turn, site_owner
 from chat.terminal.dialogue import Dialogue

@@ -11,9 +11,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from prometheus_client import start_http_server
 
 from chat.live.agent_consumer import close_pool
-from chat.live.agents import close_models
 from chat.live.doorbell import AGENT_CHANNEL, answers
 from chat.live.mcp_servers import close_mcp_servers
+from chat.live.model_clients import close_models
 from chat.live.worker import work
 
 

@@ -2,16 +2,88 @@
 
 from __future__ import annotations
 
-from django.http import HttpResponse
-from django.shortcuts import render
-from django.views.decorators.http import require_safe
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import RestrictedError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from chat.models import Connection
+from chat.pages.settings.connection_form import KNOWN_ADDRESSES, ConnectionForm
+from chat.pages.settings.surroundings import environment
+from chat.pages.settings.trial import AT_ONCE
 from chat.pages.signed_in import SignedInRequest
 
 
 @require_safe
 def connections(request: SignedInRequest) -> HttpResponse:
-    """All that the person may choose."""
-    context = {"section": "connections", "connections": Connection.offered_to(request.user)}
+    """All that the person may choose; only what they may change leads further."""
+    changeable = set(Connection.changeable_by(request.user).values_list("pk", flat=True))
+    offered = list(Connection.offered_to(request.user).prefetch_related("profiles"))
+    context = {
+        "section": "connections",
+        "own": [row for row in offered if row.owner_id is not None],
+        "everyones": [row for row in offered if row.owner_id is None],
+        "changeable": changeable,
+        "environment": environment(),
+    }
     return render(request, "settings/connections.html", context)
+
+
+@sensitive_post_parameters("key", "headers")
+@require_http_methods(["GET", "HEAD", "POST"])
+def add_connection(request: SignedInRequest) -> HttpResponse:
+    """An empty form; its post makes the connection and leads to its test."""
+    form = ConnectionForm(request.POST or None, user=request.user)
+    if request.method == "POST" and form.is_valid():
+        row = form.save()
+        request.session[AT_ONCE] = row.pk
+        return redirect("try_connection", row.pk)
+    return _form_page(request, form)
+
+
+@sensitive_post_parameters("key", "headers")
+@require_http_methods(["GET", "HEAD", "POST"])
+def connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
+    """The form of a connection that is the person's to change."""
+    row = get_object_or_404(Connection.changeable_by(request.user), pk=connection_id)
+    form = ConnectionForm(request.POST or None, instance=row, user=request.user)
+    if request.method == "POST" and form.is_valid():
+        return _saved(request, form)
+    return _form_page(request, form, connection=Connection.objects.get(pk=row.pk))
+
+
+@require_POST
+def delete_connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
+    """Delete a connection, unless profiles stand on it."""
+    row = get_object_or_404(Connection.changeable_by(request.user), pk=connection_id)
+    try:
+        row.delete()
+    except RestrictedError:
+        titles = ", ".join(row.profiles.values_list("title", flat=True))
+        said = _("%(name)s is used by these profiles: %(titles)s. Give them another connection first.")
+        messages.error(request, said % {"name": row.name, "titles": titles})
+        return redirect("connection", row.pk)
+    messages.success(request, _("%s is deleted.") % row.name)
+    return redirect("connections")
+
+
+def _saved(request: SignedInRequest, form: ConnectionForm) -> HttpResponse:
+    row = form.save()
+    if form.cleared:
+        said = _("The address leads to another place now, so key and headers for the old one were let go.")
+        messages.warning(request, said)
+        return redirect("connection", row.pk)
+    messages.success(request, _("%s is saved.") % row.name)
+    return redirect("connections")
+
+
+@sensitive_variables("form")
+def _form_page(request: HttpRequest, form: ConnectionForm, **more: Any) -> HttpResponse:
+    context = {"section": "connections", "form": form, "known_addresses": KNOWN_ADDRESSES, **more}
+    status = 400 if form.errors else 200
+    return render(request, "settings/connection.html", context, status=status)

@@ -3,11 +3,17 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from chat.pages.settings import connections, preferences, profile_exchange, profiles
+from chat.pages.settings import choosing, connections, preferences, profile_exchange, profiles, trial
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="connections"), name="settings"),
     path("connections/", connections.connections, name="connections"),
+    path("connections/add/", connections.add_connection, name="add_connection"),
+    path("connections/environment/test/", trial.try_environment, name="try_environment"),
+    path("connections/<int:connection_id>/", connections.connection, name="connection"),
+    path("connections/<int:connection_id>/delete/", connections.delete_connection, name="delete_connection"),
+    path("connections/<int:connection_id>/test/", trial.try_connection, name="try_connection"),
+    path("connections/<int:connection_id>/use/", choosing.use_model, name="use_model"),
     path("profiles/", profiles.profiles, name="profiles"),
     path("profiles/add/", profiles.add_profile, name="add_profile"),
     path("profiles/import/", profile_exchange.import_profile, name="import_profile"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chat.agent.mcp.addresses import refusal
+from chat.agent.addresses import refusal
 
 INSIDE = [
     "127.0.0.1",

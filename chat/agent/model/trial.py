@@ -1,0 +1,173 @@
+"""Tries an endpoint and a model step by step, and says at each what works and what to do about the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from chat.agent.events import Reasoning, Text
+from chat.agent.model.protocol import Delta, Model, ModelError, ToolCallDelta
+from chat.agent.prompts import Language, phrase
+from chat.agent.tool import tool
+
+LISTING = 20.0  # seconds for the list of models
+PATIENCE = 90.0  # seconds for one answer
+COUNT = "Count from one to thirty in words, separated by commas. Write nothing else."
+GREET = "Call the tool `greet` with the name Ada. Write no text."
+
+Step = Literal["reached", "key", "models", "streams", "tools"]
+STEPS: tuple[Step, ...] = ("reached", "key", "models", "streams", "tools")
+# "note": neither good nor bad, but worth knowing. "skipped": an earlier step stands in the way.
+State = Literal["well", "note", "failed", "skipped"]
+_NO_CHAT = ("embed", "whisper", "tts", "dall-e", "image", "rerank", "moderation", "audio", "realtime")
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A step begins."""
+
+    step: Step
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a step went. `key` and `values` are a phrase's: where it did not go well, it ends with the cure."""
+
+    step: Step
+    state: State
+    key: str
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+    def sentence(self, language: Language) -> str:
+        """What to tell the person."""
+        return phrase(language, self.key, **self.values)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is tried. `listed` gives the names of the endpoint's models, told whether to show the key;
+    `model` is the client of a model by its name. Both raise ModelError. `has_key` says whether one is set."""
+
+    listed: Callable[[bool], Awaitable[Sequence[str]]]
+    model: Callable[[str], Awaitable[Model]]
+    has_key: bool
+
+
+@tool
+async def greet(name: str) -> str:
+    """Greet somebody by name."""
+    return f"Hello, {name}!"
+
+
+async def trial(candidate: Candidate, name: str = "") -> AsyncGenerator[Begun | Outcome, None]:
+    """Begin and outcome of each step, in the order of STEPS, as they come.
+
+    Tries the model `name`, or the first of the list that looks like one for conversations. Each request has
+    its time; closing the iterator ends the trial.
+    """
+    tried = _Trial(candidate, name)
+    blocked = False
+    for step in STEPS:
+        yield Begun(step)
+        outcome = Outcome(step, "skipped", "trial.skipped") if blocked else await tried.outcome(step)
+        blocked = blocked or (outcome.state == "failed" and outcome.key != "trial.at_once")
+        yield outcome
+
+
+def likely(names: Sequence[str]) -> str:
+    """The first name that looks like a model for conversations; empty for none."""
+    return next((name for name in names if not any(word in name.lower() for word in _NO_CHAT)), "")
+
+
+class _Trial:
+    """What is known half way."""
+
+    def __init__(self, candidate: Candidate, name: str) -> None:
+        self.candidate = candidate
+        self.name = name
+        self.names: list[str] = []
+        self.unlisted: ModelError | None = None
+
+    async def outcome(self, step: Step) -> Outcome:
+        """How the step goes."""
+        steps: dict[Step, Callable[[], Awaitable[Outcome]]] = {
+            "reached": self._reached,
+            "key": self._key,
+            "models": self._models,
+            "streams": self._streams,
+            "tools": self._tools,
+        }
+        try:
+            return await steps[step]()
+        except ModelError as error:
+            return Outcome(step, "failed", f"model.{error.kind}", error.values)
+        except TimeoutError:
+            return Outcome(step, "failed", "trial.late", {"model": self.name, "seconds": int(PATIENCE)})
+
+    async def _reached(self) -> Outcome:
+        try:
+            self.names = list(await self._listed(True))
+        except ModelError as error:
+            if error.kind in ("unreachable", "timeout", "redirected", "address_refused"):
+                raise
+            self.unlisted = error
+        return Outcome("reached", "well", "trial.reached")
+
+    async def _key(self) -> Outcome:
+        if self.unlisted and self.unlisted.kind == "key_refused":
+            if self.candidate.has_key:
+                raise self.unlisted
+            return Outcome("key", "failed", "trial.key_wanted")
+        if not self.candidate.has_key:
+            return Outcome("key", "well", "trial.key_none")
+        if self.unlisted or not await self._refuses_without():
+            return Outcome("key", "note", "trial.key_unasked")
+        return Outcome("key", "well", "trial.key_accepted")
+
+    async def _refuses_without(self) -> bool:
+        """Whether the list is kept from those who show no key: only then it says that ours is good."""
+        try:
+            await self._listed(False)
+        except ModelError as error:
+            return error.kind == "key_refused"
+        return False
+
+    async def _models(self) -> Outcome:
+        if not self.names:
+            detail = self.unlisted.values.get("detail") if self.unlisted else ""
+            return Outcome("models", "note", "trial.models_unlisted", {"detail": detail or "-"})
+        values = {"count": len(self.names), "model": self.name, "names": self.names}
+        if self.name and self.name not in self.names:
+            return Outcome("models", "note", "trial.models_other", values)
+        return Outcome("models", "well", "trial.models_listed", values)
+
+    async def _streams(self) -> Outcome:
+        self.name = self.name or likely(self.names)
+        if not self.name:
+            return Outcome("streams", "failed", "trial.no_model")
+        deltas = await self._answer(COUNT)
+        pieces = sum(isinstance(delta, Text | Reasoning) for delta in deltas)
+        state, key = ("well", "trial.streams") if pieces > 1 else ("failed", "trial.at_once")
+        return Outcome("streams", cast(State, state), key, {"model": self.name, "pieces": pieces})
+
+    async def _tools(self) -> Outcome:
+        deltas = await self._answer(GREET, greet.definition())
+        names = {delta.name for delta in deltas if isinstance(delta, ToolCallDelta) and delta.name}
+        state, key = ("well", "trial.calls") if names == {greet.name} else ("failed", "trial.calls_none")
+        return Outcome("tools", cast(State, state), key, {"model": self.name})
+
+    async def _listed(self, with_key: bool) -> Sequence[str]:
+        try:
+            async with asyncio.timeout(LISTING):
+                return await self.candidate.listed(with_key)
+        except TimeoutError:
+            raise ModelError("timeout", where="/models") from None
+
+    async def _answer(self, question: str, *tools: Mapping[str, Any]) -> list[Delta]:
+        asked = [{"role": "user", "content": question}]
+        model = await self.candidate.model(self.name)
+        async with asyncio.timeout(PATIENCE), aclosing(cast(Any, model.stream(asked, tools, {}))) as deltas:
+            return [delta async for delta in deltas]

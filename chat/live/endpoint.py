@@ -1,0 +1,85 @@
+"""Where models are asked, and with what: at a connection, or at the environment's endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address
+from typing import Any, cast
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from chat.agent.addresses import refusal
+from chat.models import Connection
+
+Allow = Callable[[IPv4Address | IPv6Address], bool]
+
+
+class InsecureError(Exception):
+    """A connection would be spoken to without https, and nobody who may allow that does."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """What a client needs. The environment's has no `connection`.
+
+    `inside` is whether it may lead into this network; None sets no bounds.
+    """
+
+    connection: int | None
+    version: str = ""
+    base_url: str | None = None
+    key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    inside: bool | None = None
+
+    @property
+    def client(self) -> dict[str, Any]:
+        """The arguments that a client of the endpoint is made with."""
+        return {
+            "base_url": self.base_url,
+            "api_key": self.key,
+            "headers": self.headers,
+            "transport": self._transport(),
+            "proxy": settings.MODEL_PROXY,
+            "allow": None if self.inside is None else reach(inside=self.inside),
+        }
+
+    def _transport(self) -> Any:
+        path = settings.MODEL_TRANSPORT if self.connection is None else None
+        return cast("Callable[[], Any]", import_string(path))() if path else None
+
+
+def endpoint_of(connection: Connection | None) -> Endpoint:
+    """The connection's endpoint, or the environment's; raises SealBrokenError and InsecureError."""
+    if connection is None:
+        return _environment()
+    inside = connection.may_reach_inside
+    if connection.base_url.startswith("http:") and not inside:
+        raise InsecureError
+    secrets = connection.opened
+    return Endpoint(
+        connection.pk,
+        connection.version,
+        connection.base_url,
+        secrets.key or None,
+        secrets.headers,
+        # Where a proxy connects to, nobody can tell here; it is for what staff set up.
+        None if settings.MODEL_PROXY and connection.is_staffs and not inside else inside,
+    )
+
+
+def reach(*, inside: bool) -> Allow:
+    """Says which addresses may be connected to: public ones, with `inside` those of this network too."""
+
+    def allowed(address: IPv4Address | IPv6Address) -> bool:
+        return not refusal(str(address), inside=inside)
+
+    return allowed
+
+
+def _environment() -> Endpoint:
+    if settings.MODEL_TRANSPORT:
+        return Endpoint(None, base_url="http://demo/v1", key="demo")
+    return Endpoint(None, base_url=settings.MODEL_BASE_URL, key=settings.MODEL_API_KEY)

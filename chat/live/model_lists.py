@@ -1,0 +1,50 @@
+"""Which models endpoints list: asked for when somebody chooses one, and remembered for a while."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from chat.live.endpoint import Endpoint
+
+if TYPE_CHECKING:
+    from chat.agent.model.listing import ListedModel
+
+FRESH = 600.0  # seconds
+_NOBODYS = "none"  # in a key's place
+
+
+@dataclass(frozen=True)
+class _Kept:
+    endpoint: Endpoint
+    at: float
+    models: list[ListedModel]
+
+
+_lists: dict[int | None, _Kept] = {}
+
+
+def known_models(endpoint: Endpoint) -> list[ListedModel] | None:
+    """What the endpoint listed when this process asked it last; None where that is too long ago."""
+    kept = _lists.get(endpoint.connection)
+    if kept is None or kept.endpoint != endpoint or time.monotonic() - kept.at > FRESH:
+        return None
+    return kept.models
+
+
+async def models_of(endpoint: Endpoint) -> list[ListedModel]:
+    """What the endpoint lists, asked for unless it is known; raises ModelError."""
+    known = known_models(endpoint)
+    return await list_models(endpoint) if known is None else known
+
+
+async def list_models(endpoint: Endpoint, *, with_key: bool = True) -> list[ListedModel]:
+    """What the endpoint lists, asked for now; raises ModelError."""
+    from chat.agent.model.listing import models_at
+
+    if not with_key:
+        return await models_at(**{**endpoint.client, "api_key": _NOBODYS})
+    models = await models_at(**endpoint.client)
+    _lists[endpoint.connection] = _Kept(endpoint, time.monotonic(), models)
+    return models

@@ -1,0 +1,28 @@
+"""Addresses of servers as people enter them: what is one, and when it needs https."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext_lazy as _
+
+
+def check_url(url: str, *, inside: bool) -> None:
+    """Raise ValidationError for what is no address, or not one over https where that is due."""
+    try:
+        parts = urlsplit(url)
+        good = bool(parts.hostname) and (parts.port or 1) > 0 and url.isprintable() and " " not in url
+    except ValueError:
+        good = False
+    if not good or parts.scheme not in ("http", "https") or parts.username is not None or parts.fragment:
+        raise ValidationError(_("Enter an http or https address; names and passwords belong in a header."))
+    if parts.scheme == "http" and not inside:
+        raise ValidationError(_("Only a server in this network may be spoken to without https."))
+
+
+def origin_of(url: str) -> str:
+    """Scheme, host and port of an address, in one form; raises ValueError for what is none."""
+    parts = urlsplit(url.strip())
+    port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+    return f"{parts.scheme}://{(parts.hostname or '').rstrip('.')}:{port}"

@@ -1,0 +1,42 @@
+"""From a model that answers to a profile on it."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.models import User
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from chat.models import Connection, Preferences, Profile
+from chat.pages.settings.trial import language
+from chat.pages.signed_in import SignedInRequest
+
+
+@require_POST
+def use_model(request: SignedInRequest, connection_id: int) -> HttpResponse:
+    """Make a profile on a model of the connection, and begin with it."""
+    row = get_object_or_404(Connection.offered_to(request.user), pk=connection_id)
+    model = request.POST.get("model", "").strip()
+    if not model or len(model) > 200 or not model.isprintable():
+        messages.error(request, _("Name a model of this connection."))
+        return redirect("try_connection", row.pk)
+    profile = profile_on(request.user, row, model)
+    messages.success(request, _("The profile %s answers from now on.") % profile.title)
+    return redirect("new_conversation")
+
+
+def profile_on(user: User, connection: Connection, model: str) -> Profile:
+    """The person's profile on the model, made if there is none; from now on it is their first choice."""
+    owned = Profile.objects.filter(owner=user, connection=connection, model=model).first()
+    profile = owned or Profile.objects.create(
+        owner=user, connection=connection, model=model, title=_title(model), language=language(), position=0
+    )
+    Preferences.objects.update_or_create(user=user, defaults={"default_profile": profile})
+    return profile
+
+
+def _title(model: str) -> str:
+    """The model's own name, without who made it."""
+    return model.rstrip("/").rpartition("/")[2][:80] or model[:80]

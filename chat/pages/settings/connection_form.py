@@ -1,0 +1,212 @@
+"""The form of a connection. Key and headers are written and never shown."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from django import forms
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from chat.agent.model.address import Address
+from chat.live.reach import leads_astray
+from chat.models import Connection
+from chat.models.connection import Secrets
+from chat.models.headers import KEPT, check_header
+from chat.models.seal import SealBrokenError
+from chat.models.web_address import check_url, origin_of
+
+# What a person who knows the provider's name need not look up.
+KNOWN_ADDRESSES = {
+    "OpenAI": "https://api.openai.com/v1",
+    "OpenRouter": "https://openrouter.ai/api/v1",
+    "DeepSeek": "https://api.deepseek.com/v1",
+    "Mistral": "https://api.mistral.ai/v1",
+    "Gemini": "https://generativelanguage.googleapis.com/v1beta/openai",
+    "Qwen": "https://dashscope.aliyuncs.com/compatible-mode/v1",
+    "Kimi": "https://api.moonshot.ai/v1",
+    "Groq": "https://api.groq.com/openai/v1",
+}
+_MOST_SECRET = 8000
+
+
+class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
+    """A connection as a person edits it; staff may also open it to everyone and to this network."""
+
+    name = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=80,
+        required=False,
+        help_text=gettext_lazy("What profiles call it. Empty: the name of its host."),
+    )
+    base_url = forms.CharField(
+        label=gettext_lazy("Address"),
+        max_length=500,
+        widget=forms.TextInput(
+            attrs={
+                "class": "mono",
+                "inputmode": "url",
+                "list": "known-addresses",
+                "spellcheck": "false",
+                "autocapitalize": "off",
+                "autocomplete": "off",
+                "placeholder": "https://api.openai.com/v1",
+            }
+        ),
+        help_text=gettext_lazy("The base address of a chat-completions API, as its provider names it."),
+    )
+    key = forms.CharField(
+        label=gettext_lazy("Key"),
+        max_length=_MOST_SECRET,
+        required=False,
+        widget=forms.PasswordInput(attrs={"class": "mono", "autocomplete": "new-password"}),
+    )
+    forget_key = forms.BooleanField(label=gettext_lazy("Forget the key that is set"), required=False)
+    headers = forms.CharField(
+        label=gettext_lazy("Further headers"),
+        max_length=_MOST_SECRET,
+        required=False,
+        widget=forms.Textarea(attrs={"class": "mono", "rows": 2, "spellcheck": "false"}),
+        help_text=gettext_lazy("Name: value, one a line, sent with every request. Few endpoints need any."),
+    )
+    everyones = forms.BooleanField(
+        label=gettext_lazy("For everyone"),
+        required=False,
+        help_text=gettext_lazy("Everyone here may choose it for their profiles. Nobody sees the key."),
+    )
+
+    class Meta:
+        model = Connection
+        fields = ("name", "base_url", "inside")
+
+    def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.user = user
+        self.lost = False
+        self.kept = self._opened()
+        self.cleared = False
+        self.before = origin_of(self.instance.base_url) if self.instance.pk else ""
+        self.initial["headers"] = "\n".join(f"{name}: {KEPT}" for name in self.kept.headers)
+        self.initial["everyones"] = bool(self.instance.pk) and self.instance.owner_id is None
+        if not self.kept.key:
+            del self.fields["forget_key"]
+        if not user.is_staff:
+            del self.fields["inside"], self.fields["everyones"]
+        self._hint()
+
+    def _opened(self) -> Secrets:
+        try:
+            return self.instance.opened if self.instance.pk else Secrets()
+        except SealBrokenError:
+            self.lost = True
+            return Secrets()
+
+    def _hint(self) -> None:
+        """Say at the key whether one is set, and that one that was just typed is gone."""
+        if self.is_bound and self.data.get(self.add_prefix("key")):
+            said = _("What you typed here is not shown again: enter the key once more.")
+        elif self.lost:
+            said = _("What was set cannot be read any more, and is not sent. Enter the key again.")
+        elif self.kept.key:
+            said = _("A key is set. Leave this empty to keep it.")
+        else:
+            said = _(
+                "Kept sealed, sent to this address alone, never shown again. Empty where none is needed."
+            )
+        self.fields["key"].help_text = said
+
+    def clean_base_url(self) -> str:
+        """The address in the form in which it is used."""
+        given = self.cleaned_data["base_url"].strip()
+        if "://" not in given:
+            given = f"https://{given}"
+        check_url(given, inside=True)  # whether http will do is known once `inside` is
+        try:
+            address = Address.of(given)
+        except ValueError:
+            raise ValidationError(_("Enter an http or https address.")) from None
+        return f"{address.base}?{urlencode(address.query)}" if address.query else address.base
+
+    def clean_key(self) -> str:
+        """The key as typed; it must fit into a header."""
+        key = self.cleaned_data["key"].strip()
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise ValidationError(_("A key is one line of plain letters, digits and signs, without spaces."))
+        return str(key)
+
+    def clean_headers(self) -> dict[str, str]:
+        """The headers by their names; what is kept stands for what was given before."""
+        found = {}
+        for line in self.cleaned_data["headers"].splitlines():
+            if line.strip():
+                name, value = self._header(line)
+                found[name] = value
+        return found
+
+    def _header(self, line: str) -> tuple[str, str]:
+        name, colon, value = (part.strip() for part in line.partition(":"))
+        if not colon:
+            raise ValidationError(_("A line lacks its colon. Write Name: value."))
+        if value == KEPT:
+            if name not in self.kept.headers:
+                raise ValidationError(_("%(name)s has no value yet."), params={"name": name[:100]})
+            return name, self.kept.headers[name]
+        check_header(name, value)
+        return name, value
+
+    def clean(self) -> dict[str, Any]:
+        """What depends on several fields: whether the address may be, and whose secrets are kept."""
+        found: dict[str, Any] = super().clean() or self.cleaned_data
+        if url := found.get("base_url"):
+            self._check_reach(url, inside=self._inside())
+            found["name"] = found.get("name") or urlsplit(url).hostname
+        if self.instance.pk and found.get("everyones") is False and self._others():
+            self.add_error("everyones", _("Profiles of others use it."))
+        return found
+
+    def _others(self) -> bool:
+        return bool(self.instance.profiles.exclude(owner=self._owner()).exists())
+
+    def _inside(self) -> bool:
+        return bool(self.cleaned_data.get("inside", self.instance.may_reach_inside))
+
+    def _check_reach(self, url: str, *, inside: bool) -> None:
+        parts = urlsplit(url)
+        if leads_astray(parts.hostname or "", inside=True):
+            self.add_error("base_url", _("No endpoint may have this address."))
+        elif not inside and leads_astray(parts.hostname or "", inside=False):
+            self.add_error("base_url", self._astray())
+        elif parts.scheme == "http" and not inside:
+            self.add_error("base_url", _("Use https: the key and all that is said would travel in the open."))
+
+    def _astray(self) -> str:
+        if self.user.is_staff:
+            return _("This leads into this machine or its network. Tick “in this network” if that is meant.")
+        return _("This leads into the network of this site, which only its staff may set up.")
+
+    def save(self, commit: bool = True) -> Connection:
+        """The row with its secrets sealed; `cleared` says that those of another origin were let go."""
+        row: Connection = super().save(commit=False)
+        if "everyones" in self.fields:
+            row.owner = None if self.cleaned_data["everyones"] else self._owner()
+        elif not row.pk:
+            row.owner = self.user
+        row.keep_secrets(self._secrets(origin_of(row.base_url)))
+        if commit:
+            row.save()
+        return row
+
+    def _owner(self) -> User:
+        return self.instance.owner if self.instance.pk and self.instance.owner else self.user
+
+    def _secrets(self, origin: str) -> Secrets:
+        key, headers = self.cleaned_data["key"], self.cleaned_data["headers"]
+        if self.before and origin != self.before:
+            fresh = {name: value for name, value in headers.items() if self.kept.headers.get(name) != value}
+            self.cleared = len(fresh) < len(headers) or (bool(self.kept.key) and not key)
+            return Secrets(key, fresh)
+        kept = "" if self.cleaned_data.get("forget_key") else self.kept.key
+        return Secrets(key or kept, headers)
