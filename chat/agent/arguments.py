@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from chat.agent.storable import storable
+
+DEEPEST = 64  # levels; whatever works with arguments, here or at an endpoint, walks down all of them
 
 
 def decoded(text: str) -> Any:
     """What the text says; an empty text says nothing, `{}`. Raises ValueError or RecursionError.
 
-    Takes raw line breaks in strings, and an object that was written as JSON twice; refuses NaN and infinity.
+    Takes raw line breaks in strings, and an object that was written as JSON twice; refuses NaN, infinity and
+    more than DEEPEST levels.
     """
     given = _decoded(text.strip() or "{}")
     return _decoded(given) if isinstance(given, str) else given
@@ -41,16 +45,52 @@ def as_object(text: str) -> str:
     return text if _plain(text) else json.dumps(given, ensure_ascii=False)
 
 
+def fitted(value: Any, schema: Any) -> Any:
+    """The value, with lists and objects for JSON that stands in a string where the schema has no string."""
+    schema = schema if isinstance(schema, dict) else {}
+    if isinstance(value, str):
+        value = _unwrapped(value, _types(schema))
+    if isinstance(value, list):
+        return [fitted(each, schema.get("items")) for each in value]
+    if isinstance(value, Mapping):
+        fields = schema.get("properties")
+        fields = fields if isinstance(fields, dict) else {}
+        return {name: fitted(each, fields.get(name)) for name, each in value.items()}
+    return value
+
+
+def _unwrapped(text: str, types: set[str]) -> Any:
+    if "string" in types or not text.lstrip().startswith(("[", "{")):
+        return text
+    try:
+        given = _decoded(text)
+    except (ValueError, RecursionError):
+        return text
+    return given if ("array" if isinstance(given, list) else "object") in types else text
+
+
+def _types(schema: Mapping[str, Any]) -> set[str]:
+    """The kinds of value that a schema allows, as far as it says so plainly."""
+    named = schema.get("type")
+    types = set(named) if isinstance(named, list) else {named}
+    for group in ("anyOf", "oneOf"):
+        among = schema.get(group)
+        for each in among if isinstance(among, list) else []:
+            types |= _types(each) if isinstance(each, dict) else set()
+    return {each for each in types if isinstance(each, str)}
+
+
 def _plain(text: str) -> bool:
     try:
-        return isinstance(json.loads(text), dict)
-    except ValueError:
+        # Half a character, escaped, is JSON to some readers and none to others.
+        return bool(json.loads(text) == decoded(text))
+    except (ValueError, RecursionError):
         return False
 
 
 def _decoded(text: str) -> Any:
     given = json.loads(text, strict=False, parse_constant=_no_number, parse_float=_finite)
-    return _storable(given) if "\\u" in text else given
+    return _storable(given, DEEPEST)
 
 
 def _no_number(word: str) -> float:
@@ -62,11 +102,13 @@ def _finite(digits: str) -> float:
     return number if math.isfinite(number) else _no_number(digits)
 
 
-def _storable(value: Any) -> Any:
+def _storable(value: Any, levels: int) -> Any:
+    if not levels:
+        raise ValueError(f"nested more than {DEEPEST} levels deep")
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, list):
-        return [_storable(part) for part in value]
+        return [_storable(part, levels - 1) for part in value]
     if isinstance(value, dict):
-        return {storable(name): _storable(part) for name, part in value.items()}
+        return {storable(name): _storable(part, levels - 1) for name, part in value.items()}
     return value

@@ -11,6 +11,8 @@ from typing import Any, Protocol, get_type_hints, overload
 import jsonschema
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
+from chat.agent.arguments import fitted
+
 
 class ToolError(Exception):
     """A tool could not do what it was asked; the model reads the message as the call's result."""
@@ -69,7 +71,7 @@ class Tool:
         """The arguments as the function takes them; raises ToolError if they do not fit."""
         if not isinstance(arguments, Mapping):
             raise ToolError("Error: the arguments must be one JSON object.")
-        return (self.check or schema_check(self.parameters))(arguments)
+        return (self.check or schema_check(self.parameters))(fitted(arguments, self.parameters))
 
     async def foreseen(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
         """What a call would leave for the record; empty where that cannot be told. Raises ToolError."""

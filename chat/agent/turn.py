@@ -206,7 +206,7 @@ class TurnRun:
         said = assembly.text.strip() or assembly.calls or assembly.finish_reason in _ENDED_EARLY
         follows = self.messages[-1]["role"] == "tool" and assembly.finish_reason not in _ASKS
         if not said and not follows:
-            raise ModelError("empty", retryable=True)
+            raise ModelError("silent", retryable=True)
 
     async def _next(self, stream: AsyncIterator[Delta]) -> Delta | None:
         try:

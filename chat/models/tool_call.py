@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from chat.models.allowance import Allowance
 from chat.models.program import program_of
 from chat.models.step import Step
-from chat.models.text import clean
+from chat.models.text import clean, clean_json
 from chat.models.turn import Turn
 
 TODO_WRITE = "TodoWrite"
@@ -179,7 +179,7 @@ class ToolCall(models.Model):
     def given(self) -> dict[str, Any]:
         """The arguments as an object; empty when they are none that can be read."""
         try:
-            given = json.loads(self.arguments or "{}", strict=False)
+            given = clean_json(json.loads(self.arguments or "{}", strict=False))
         except (ValueError, RecursionError):
             return {}
         return given if isinstance(given, dict) else {}

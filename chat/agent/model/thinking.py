@@ -43,7 +43,7 @@ class Thinking:
             yield from _piece(Reasoning, text)
         elif self._read == self._until_lone_end and text.strip() == END and self._closes():
             yield TextWasReasoning()
-        else:
+        elif self._read != self._start or text.strip():
             yield from _piece(Text, text)
 
     def _start(self, text: str) -> Iterator[Piece]:

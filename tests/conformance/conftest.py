@@ -1,0 +1,84 @@
+"""A conversation with an endpoint that deviates: real turns, rows and pages, without a worker around them."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
+from django.test import Client
+
+from chat.demo.reply import Reply
+from chat.live.agents import close_models
+from chat.live.changes import Change
+from chat.live.run_turn import RunningTurn
+from chat.models import Conversation, Turn
+from tests.conformance.expectation import check
+from tests.conformance.scenario import Scenario
+from tests.model_server import ScriptedModel
+
+
+class Nobody:
+    """A display that nobody looks at."""
+
+    async def show(self, changes: Iterable[Change]) -> None: ...
+    async def finish(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+class Play:
+    """Plays a scenario through and checks what came of it."""
+
+    def __init__(self, owner: User, model: ScriptedModel) -> None:
+        self.owner = owner
+        self.model = model
+
+    async def __call__(self, scenario: Scenario) -> None:
+        """One turn with the scenario's replies and a second one, in which the model reads of the first."""
+        replies = iter(scenario.sends)
+        self.model.answer = lambda request: next(replies, Reply("Understood."))
+        conversation = await sync_to_async(Conversation.objects.create)(owner=self.owner, title="Test")
+        turn = await self.turn(conversation, "do it")
+        asked = len(self.model.requests)
+        page = await sync_to_async(self.page)(conversation)
+        await self.turn(conversation, "and now?")
+        await sync_to_async(check)(scenario, turn, page, self.model.requests, asked)
+
+    async def turn(self, conversation: Conversation, text: str) -> Turn:
+        """A turn that answers the text, run to its end."""
+        turn = await sync_to_async(self._claimed)(conversation, text)
+        await RunningTurn(turn, Nobody()).run()
+        return turn
+
+    def _claimed(self, conversation: Conversation, text: str) -> Turn:
+        turn = Turn.claim("this test", conversation.start_turn(text, uuid.uuid4()).pk)
+        assert turn
+        return turn
+
+    def page(self, conversation: Conversation) -> str:
+        """The conversation's page."""
+        client = Client()
+        client.force_login(self.owner)
+        return client.get(f"/conversations/{conversation.pk}/").content.decode()
+
+
+@pytest.fixture
+async def play(
+    transactional_db: Any,
+    settings: Any,
+    collected: None,
+    owner: User,
+    model_server: ScriptedModel,
+    monkeypatch: pytest.MonkeyPatch,
+) -> AsyncIterator[Play]:
+    settings.MODEL_BASE_URL = model_server.base_url
+    settings.MODEL_API_KEY = "sk-tests-0123456789"
+    settings.MODEL_TRANSPORT = settings.WORKSPACE_SEED = None
+    # By chance, no time passes between tries.
+    monkeypatch.setattr(random, "uniform", lambda _low, _high: 0.0)
+    yield Play(owner, model_server)
+    await close_models()
