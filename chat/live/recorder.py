@@ -96,7 +96,9 @@ class Recorder:
         """Write the event down and say what it changed."""
         with transaction.atomic():
             self.turn.hold()
-            return self.take(event)
+            changes = self.take(event)
+            self._save_what_grew()
+        return changes
 
     def take(self, event: Event) -> list[Change]:
         """What the event changes; what `absorbs` lets pass changes only what is in memory."""
@@ -134,9 +136,7 @@ class Recorder:
         if (self.message and self.unsaved) or self.printing:
             with transaction.atomic():
                 self.turn.hold()
-                if self.message and self.unsaved:
-                    self._save(self.message)
-                self._save_output()
+                self._save_what_grew()
 
     def end(self, status: Turn.Status, sentence: str = "") -> list[Change]:
         """End the turn: whatever is open is closed, and the terminal state is claimed."""
@@ -204,7 +204,7 @@ class Recorder:
                 self.message.reasoning += clean(text)
             case TextWasReasoning():
                 self.message.reasoning, self.message.text = self.message.reasoning + self.message.text, ""
-        if time.monotonic() - self.saved_at >= SAVE_EVERY or self.message.pk is None:
+        if self.message._state.adding:
             self._save(self.message)
         return [*changes, TextGrew(self.message) if isinstance(event, Text) else RowChanged(self.message)]
 
@@ -262,9 +262,12 @@ class Recorder:
     def _print(self, request: CallRequest, text: str) -> list[Change]:
         self.printing = call = self.calls[request.id]
         call.output = clean(text)[:MAX_OUTPUT]
-        if time.monotonic() - self.saved_at >= SAVE_EVERY:
-            self._save_output()
         return [RowChanged(call)]
+
+    def _save_what_grew(self) -> None:
+        if self.message and self.unsaved:
+            self._save(self.message)
+        self._save_output()
 
     def _save_output(self) -> None:
         if self.printing:

@@ -64,7 +64,9 @@ def _check_next_request(scenario: Scenario, messages: Sequence[Body]) -> None:
 
 
 def _check_calls(expected: Sequence[Call], sent: Sequence[Body]) -> None:
-    assert [_meaning(call) for call in sent] == [(call.name, dict(call.arguments)) for call in expected]
+    assert [_meaning(call) for call in sent] == [
+        (call.back or call.name, dict(call.arguments)) for call in expected
+    ]
     for call, other in zip(expected, sent, strict=True):
         assert call.id in ("", other["id"])
 

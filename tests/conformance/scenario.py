@@ -19,13 +19,17 @@ DONE = sse("[DONE]")
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call as it must be stored, and as it must go back: `arguments` is what the text sent means."""
+    """A tool call as it must be stored, and as it must go back: `arguments` is what the text sent means.
+
+    `back` is the name that goes back, where that is another.
+    """
 
     name: str = "write_file"
     arguments: Mapping[str, Any] = field(default_factory=lambda: FILE)
     status: str = "succeeded"
     result: str = ""
     id: str = ""
+    back: str = ""
 
 
 @dataclass(frozen=True)

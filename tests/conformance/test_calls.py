@@ -200,13 +200,13 @@ SCENARIOS = [
         "A16",
         "nobody knows the tool",
         [said(call(piece("{}", "wipe the disk!", index=0, id="c1")), finish="tool_calls")],
-        calls=[Call("wipe the disk!", {}, "failed", "there is no tool called")],
+        calls=[Call("wipe the disk!", {}, "failed", "there is no tool called", back="wipe_the_disk_")],
     ),
     Scenario(
         "A16",
         "the call has no name at all",
         [said(call(piece("{}", index=0, id="c1")), finish="tool_calls")],
-        calls=[Call("", {}, "failed", "there is no tool called")],
+        calls=[Call("", {}, "failed", "there is no tool called", back="unnamed")],
     ),
     Scenario(
         "A18",
