@@ -6,9 +6,8 @@ import re
 import unicodedata
 from collections.abc import AsyncGenerator
 
-from chat.agent.events import Usage
 from chat.agent.meter import Meter
-from chat.agent.model import Assembly, Model
+from chat.agent.model import Assembly, Model, ModelError
 from chat.agent.prompts import Language, text
 
 EXCERPT = 2000  # characters of the question, and of the answer, that the model is shown
@@ -21,22 +20,25 @@ _QUOTES = "\"'“”‘’«»「」『』《》"
 _ENDS = ".。 "
 
 
-async def ask_title(model: Model, question: str, answer: str, language: Language) -> tuple[str, Usage]:
-    """A title for the exchange, empty if the model gave none, and what that cost; raises ModelError."""
+async def ask_title(model: Model, question: str, answer: str, language: Language, meter: Meter) -> str:
+    """A title for the exchange, empty if the model gave none; raises ModelError. `meter` learns the cost."""
     prompt = text("title", language).substitute(
         question=question[:EXCERPT].strip(), answer=answer[:EXCERPT].strip()
     )
-    assembly, meter = Assembly(), Meter()
     messages = [{"role": "user", "content": prompt}]
+    assembly = Assembly()
     meter.ask(messages, [], assembly)
     stream = aiter(model.stream(messages, [], {"max_tokens": TOKENS}))
     try:
         async for delta in stream:
             assembly.add(delta)
+    except ModelError:
+        meter.fail()
+        raise
     finally:
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
-    return as_title(assembly.reply().text), meter.settle()
+    return as_title(assembly.reply().text)
 
 
 def as_title(said: str) -> str:

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from chat.agent.pictures import MARK
+
 # What models' tokenizers make one token of, roughly: each match stands for one.
 _PIECE = re.compile(
     r"""
@@ -51,7 +53,8 @@ def message_tokens(message: Mapping[str, Any]) -> int:
     Fields of our own, like the reasoning that only some endpoints get back, are not counted.
     """
     calls = sum(map(_call_tokens, message.get("tool_calls") or ()))
-    return AROUND_MESSAGE + _content_tokens(message.get("content")) + calls
+    pictures = PICTURE * len(message.get(MARK) or ())
+    return AROUND_MESSAGE + _content_tokens(message.get("content")) + calls + pictures
 
 
 def tools_tokens(definitions: Iterable[Mapping[str, Any]]) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, get_type_hints, overload
 
@@ -12,6 +12,7 @@ import jsonschema
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from chat.agent.arguments import fitted
+from chat.agent.pictures import Picture
 
 
 class ToolError(Exception):
@@ -20,10 +21,14 @@ class ToolError(Exception):
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What a call came to: `text` goes to the model, `detail` only to the person's record of the call."""
+    """What a call came to: `text` goes to the model, `detail` only to the person's record of the call.
+
+    `pictures` go to the model too, if it can see.
+    """
 
     text: str
     detail: Mapping[str, Any] = field(default_factory=dict)
+    pictures: Sequence[Picture] = ()
 
 
 class Arguments(Protocol):

@@ -34,6 +34,7 @@ from chat.agent.events import (
 from chat.agent.limits import Spent
 from chat.agent.meter import Meter
 from chat.agent.model import Assembly, Delta, ModelError, ToolCallDelta
+from chat.agent.pictures import has_pictures, marked, with_pictures
 from chat.agent.progress import Watched
 from chat.agent.prompts import phrase
 from chat.agent.results import answered_last, first_of_the_latest
@@ -184,7 +185,7 @@ class TurnRun:
     async def _stream(self, assembly: Assembly) -> AsyncGenerator[Event, None]:
         definitions = [tool.definition() for tool in self.tools.values()]
         self.meter.ask(self.messages, definitions, assembly)
-        stream = aiter(self.agent.model.stream(self.messages, definitions, self.agent.options))
+        stream = aiter(self.agent.model.stream(await self._sent(), definitions, self.agent.options))
         draft = Draft(self.todos)
         try:
             while (delta := await self._next(stream)) is not None:
@@ -207,6 +208,12 @@ class TurnRun:
         follows = self.messages[-1]["role"] == "tool" and assembly.finish_reason not in _ASKS
         if not said and not follows:
             raise ModelError("silent", retryable=True)
+
+    async def _sent(self) -> list[dict[str, Any]]:
+        """The messages as they are sent, with their pictures in them."""
+        if not has_pictures(self.messages):
+            return self.messages
+        return await asyncio.to_thread(with_pictures, self.messages, self.language)
 
     async def _next(self, stream: AsyncIterator[Delta]) -> Delta | None:
         try:
@@ -264,7 +271,8 @@ class TurnRun:
         return None if reason is None else Outcome.denied(reason, self.language)
 
     def _answer(self, call: ToolCall, ended: Outcome) -> list[Event]:
-        self.messages.append({"role": "tool", "tool_call_id": call.id, "content": ended.result.text})
+        result = {"role": "tool", "tool_call_id": call.id, "content": ended.result.text}
+        self.messages.append(result | marked(ended.result.pictures))
         events: list[Event] = [ToolCallEnded(call, ended.status, ended.result, ended.seconds)]
         if call.name == TODO_WRITE:
             accepted = ended.status == "succeeded"

@@ -110,21 +110,21 @@ class Workspace:
             os.close(opened)
         return cls(folder, quota)
 
-    def look(self, path: str) -> Content | Folder:
-        """What is at `path`: a file's content, or a folder's names."""
+    def look(self, path: str, most: int = FILE_LIMIT) -> Content | Folder:
+        """What is at `path`: a folder's names, or a file's content, of which `most` bytes + 1 are read."""
         name = relative(path)
         with self.as_owner() as root, sentences(path):
             found = open_beneath(root, name, _READ)
             try:
                 if stat.S_ISDIR(os.fstat(found).st_mode):
                     return Folder(name, _listing(found))
-                return _content(found, name)
+                return _content(found, name, most)
             finally:
                 os.close(found)
 
-    def read(self, path: str) -> Content:
+    def read(self, path: str, most: int = FILE_LIMIT) -> Content:
         """The file at `path`; refuses a folder."""
-        found = self.look(path)
+        found = self.look(path, most)
         if isinstance(found, Folder):
             raise WorkspaceError(f"{path} is a folder.")
         return found
@@ -223,12 +223,12 @@ def sentences(path: str) -> Iterator[None]:
         raise WorkspaceError(f"{shown} {reason}.") from error
 
 
-def _content(opened: int, name: str) -> Content:
+def _content(opened: int, name: str, most: int = FILE_LIMIT) -> Content:
     status = os.fstat(opened)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.ENXIO, os.strerror(errno.ENXIO))
     with open(opened, "rb", closefd=False) as file:
-        data = file.read(FILE_LIMIT + 1)
+        data = file.read(most + 1)
     return Content(name, data, max(status.st_size, len(data)), _stamp(status))
 
 

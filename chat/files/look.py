@@ -6,9 +6,10 @@ import os
 from dataclasses import dataclass
 
 from chat.agent.beneath import open_beneath
+from chat.agent.pictures import HEAD, image_type
 from chat.agent.workspace import Workspace, WorkspaceError, relative
 from chat.files.changes import Change, change_of
-from chat.files.kinds import HEAD, Kind, image_type, text_of
+from chat.files.kinds import Kind, text_of
 from chat.files.reading import opened
 from chat.files.start import Start
 from chat.files.tree import address, shown

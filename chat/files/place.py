@@ -12,6 +12,7 @@ from django.utils.module_loading import import_string
 from chat.agent.quota import Quota
 from chat.agent.removal import remove_folder
 from chat.agent.workspace import Workspace, WorkspaceError
+from chat.files.pictures import Album
 from chat.files.start import forget_start, keep_start
 from chat.models import Conversation
 
@@ -60,3 +61,4 @@ def remove_workspace(conversation_id: uuid.UUID) -> None:
     """Remove the own directory of a conversation that was deleted; one that it named is not ours."""
     remove_folder(Path(settings.WORKSPACES) / str(conversation_id))
     forget_start(conversation_id)
+    Album(conversation_id).remove()

@@ -13,6 +13,7 @@ from chat.agent import Agent, Tool
 from chat.agent.prompts import Language
 from chat.agent.sandbox import Sandbox, SandboxLimits, probe
 from chat.agent.tools import workspace_tools
+from chat.files.pictures import Album
 from chat.files.place import open_workspace, quota_of
 from chat.live.mcp_servers import mcp_servers
 from chat.live.model_clients import model_for
@@ -70,7 +71,8 @@ def _agent_for(conversation: Conversation, profile: Profile, further: list[Tool]
 def tools_for(conversation: Conversation) -> list[Tool]:
     """The tools on the conversation's workspace, which is made if it does not exist yet."""
     sandbox = None if Shell.problem else Sandbox(limits_of(conversation))
-    return workspace_tools(open_workspace(conversation), sandbox, seen_in(conversation))
+    keep = Album(conversation.pk).keep
+    return workspace_tools(open_workspace(conversation), sandbox, seen_in(conversation), keep)
 
 
 def limits_of(conversation: Conversation) -> SandboxLimits:

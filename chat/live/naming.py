@@ -14,6 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat.agent import Model, Usage
+from chat.agent.meter import Meter
 from chat.agent.prompts import Language
 from chat.agent.title import ask_title
 from chat.live.about import about
@@ -56,18 +57,13 @@ async def name_conversation(turn: Turn) -> None:
 
 
 async def _name(naming: Naming) -> None:
-    title, usage = "", Usage()
-    naming.call.endpoint = getattr(naming.model, "endpoint", "")[:500]
+    title, meter = "", Meter()
+    language = cast(Language, naming.profile.language)
     try:
         async with asyncio.timeout(SECONDS):
-            title, usage = await ask_title(
-                naming.model,
-                naming.question,
-                naming.answer,
-                cast(Language, naming.profile.language),
-            )
+            title = await ask_title(naming.model, naming.question, naming.answer, language, meter)
     finally:
-        named = await database_sync_to_async(_end)(naming, title, usage)
+        named = await database_sync_to_async(_end)(naming, title, meter.settle())
     if named:
         await announce_title(naming.conversation)
 
@@ -79,12 +75,17 @@ def _begin(turn: Turn) -> Naming | None:
         conversation = found.filter(pk=turn.conversation_id).first()
         if conversation is None or not _is_nameless(conversation, turn):
             return None
-        profile = conversation.profile or Profile()
-        model = profile.model or settings.MODEL_NAME
-        call = SideCall.objects.create(turn=turn, purpose=SideCall.Purpose.TITLE, model=model[:200])
+        profile = turn.profile
+        model = model_for(profile)
+        call = SideCall.objects.create(
+            turn=turn,
+            purpose=SideCall.Purpose.TITLE,
+            endpoint=getattr(model, "endpoint", "")[:500],
+            model=getattr(model, "name", "")[:200],
+        )
     question = turn.messages.get(role=Message.Role.USER, step=None).text
     last = turn.messages.filter(role=Message.Role.ASSISTANT).order_by("pk").last()
-    return Naming(conversation, profile, model_for(profile), question, last.text if last else "", call)
+    return Naming(conversation, profile, model, question, last.text if last else "", call)
 
 
 def _is_nameless(conversation: Conversation, turn: Turn) -> bool:
@@ -97,21 +98,20 @@ def _is_nameless(conversation: Conversation, turn: Turn) -> bool:
         and not completed.exclude(pk=turn.pk).exists()
         and not SideCall.objects.filter(turn__conversation=conversation, purpose="title").exists()
         and not Preferences.objects.filter(user=conversation.owner_id, name_conversations=False).exists()
-        and not _is_scripted(conversation)
+        and not _is_scripted(turn.profile)
     )
 
 
-def _is_scripted(conversation: Conversation) -> bool:
-    """Whether the demo answers there, which follows a script and has no opinion on titles."""
-    has_connection = conversation.profile is not None and conversation.profile.connection_id is not None
-    return bool(settings.MODEL_TRANSPORT) and not has_connection
+def _is_scripted(profile: Profile) -> bool:
+    """Whether the demo answers, which follows a script and has no opinion on titles."""
+    return bool(settings.MODEL_TRANSPORT) and profile.connection_id is None
 
 
 def _end(naming: Naming, title: str, usage: Usage) -> bool:
     """Write down what the call cost, and the title unless there is another by now; True if it was taken."""
     with transaction.atomic():
         naming.call.ended_at = timezone.now()
-        naming.call.save(update_fields=["endpoint", "ended_at"])
+        naming.call.save(update_fields=["ended_at"])
         if usage != Usage():
             charge(naming.call, usage)
     before = naming.conversation.title

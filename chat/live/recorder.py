@@ -29,8 +29,9 @@ from chat.agent import (
 from chat.agent import ToolCall as CallRequest
 from chat.live.accounts import charge
 from chat.live.changes import Change, RowChanged, TextGrew, TurnChanged
+from chat.live.pictures import pictures_of
 from chat.live.planning import Planning
-from chat.models import FollowUp, Message, Step, ToolCall, Turn
+from chat.models import Attachment, FollowUp, Message, Step, ToolCall, Turn
 from chat.models.text import clean, clean_json
 
 SAVE_EVERY = 1.0  # seconds of streamed text that a crash may cost
@@ -61,7 +62,7 @@ class Recorder:
         self.saved_at = 0.0
         self.meter = Meter()
 
-    def deliver(self) -> list[dict[str, str]]:
+    def deliver(self) -> list[dict[str, Any]]:
         """Let held messages join the turn after the results of its latest step; gives them for the model.
 
         The rows are what a worker that takes the turn up again reads, so none is lost or read twice.
@@ -72,16 +73,15 @@ class Recorder:
         with transaction.atomic():
             self.turn.hold()
             # A turn that is to stop answers nothing any more; the next one will.
-            held = [] if self._stops() else FollowUp.claim(self.turn.conversation_id)
+            held = [] if self.turn.is_to_stop() else FollowUp.claim(self.turn.conversation_id)
             FollowUp.deliver(held, self.turn)
-            self.notes = [self._note(each.text) for each in held]
-        return [note.as_note() for note in self.notes]
+            self.notes = [self._note(each) for each in held]
+        return [note.as_note() | pictures_of(note) for note in self.notes]
 
-    def _note(self, text: str) -> Message:
-        return self.turn.messages.create(step=self.step, role=Message.Role.USER, text=text)
-
-    def _stops(self) -> bool:
-        return Turn.objects.filter(pk=self.turn.pk, stop_requested_at__isnull=False).exists()
+    def _note(self, held: FollowUp) -> Message:
+        note = self.turn.messages.create(step=self.step, role=Message.Role.USER, text=held.text)
+        Attachment.deliver([held], note)
+        return note
 
     def absorbs(self, event: Event) -> bool:
         """Whether the event needs no database now: text that joins a message saved less than a second ago."""
@@ -154,7 +154,7 @@ class Recorder:
 
     def _wait(self, request: CallRequest) -> list[Change]:
         """Leave the turn to the person's decision about the call."""
-        if self._stops():  # asked for before this; afterwards it finds a turn that waits
+        if self.turn.is_to_stop():  # asked for before this; afterwards it finds a turn that waits
             return self.end(Turn.Status.STOPPED)
         detail = self.calls[request.id].detail
         self._change_call(request, status=ToolCall.Status.WAITING, asked_at=timezone.now(), detail=detail)

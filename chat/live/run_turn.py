@@ -14,13 +14,14 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
-from chat.agent import Event
+from chat.agent import Agent, Event, Reply
 from chat.live import measures
 from chat.live.about import about
 from chat.live.agents import agent_for
 from chat.live.announcing import announce
 from chat.live.approvals import Approvals
 from chat.live.changes import Change, TurnChanged
+from chat.live.pictures import sees
 from chat.live.recorder import SAVE_EVERY, Recorder
 from chat.live.resumption import is_answered, latest_step, spent_by, take_up
 from chat.live.transcript import todos_of, transcript
@@ -93,11 +94,14 @@ class RunningTurn(Generic[D]):
         decide = Approvals(agent, self.recorder).decide
         meter = self.recorder.meter
         saving = asyncio.create_task(self._save_texts())
+        await self._know_blindness(agent)
         try:
             async with aclosing(
                 agent.run(messages, todos, spent, self._inbox, decide, unfinished, meter)
             ) as events:
                 async for event in events:
+                    if isinstance(event, Reply):
+                        await self._know_blindness(agent)
                     await self.screen.show(await self._record(event))
         finally:
             saving.cancel()
@@ -111,6 +115,11 @@ class RunningTurn(Generic[D]):
             if await self._inbox():
                 await self.screen.show([TurnChanged()])
 
+    async def _know_blindness(self, agent: Agent) -> None:
+        """Write down that the model cannot see: that is known ahead, or learned from an endpoint's error."""
+        if not self.turn.blind and not sees(agent.model):
+            await database_sync_to_async(self.turn.hold)(blind=True)
+
     async def _save_texts(self) -> None:
         """Save streamed text also where the model falls silent in the middle of it."""
         while True:
@@ -120,9 +129,9 @@ class RunningTurn(Generic[D]):
             except (LeaseLost, DatabaseError) as error:  # the next event meets it too, and deals with it
                 log.warning("text of turn %s is not saved: %s", self.turn.pk, error)
 
-    async def _inbox(self) -> list[dict[str, str]]:
+    async def _inbox(self) -> list[dict[str, Any]]:
         """What the person sent meanwhile, asked for ahead of every request but the first."""
-        notes: list[dict[str, str]] = await database_sync_to_async(self.recorder.deliver)()
+        notes: list[dict[str, Any]] = await database_sync_to_async(self.recorder.deliver)()
         return notes
 
     async def _record(self, event: Event) -> list[Change]:

@@ -9,6 +9,7 @@ from typing import Any
 from chat.agent import Reply, TodoItem
 from chat.agent import ToolCall as CallRequest
 from chat.agent.todo import enclosed
+from chat.live.pictures import pictures_of
 from chat.models import Message, TodoRevision, ToolCall, Turn
 
 ChatMessage = dict[str, Any]
@@ -50,7 +51,8 @@ def _line_of(turn: Turn) -> list[Turn]:
 
 
 def _turn_messages(turn: Turn) -> Iterator[ChatMessage]:
-    yield {"role": "user", "content": turn.user_text}
+    question = next(message for message in turn.messages.all() if message.step_id is None)
+    yield question.as_note() | pictures_of(question)
     results: list[ChatMessage] = []
     steps = groupby((row for row in turn.rows() if row.step), key=lambda row: row.step)
     for step, grouped in steps:
@@ -67,7 +69,7 @@ def _turn_messages(turn: Turn) -> Iterator[ChatMessage]:
             yield reply.as_message(step.endpoint if step else "")
         # What a turn at work has not run yet is answered when it has.
         results = [_result(call) for call in calls if not (turn.is_active and call.status == "pending")]
-        results += [row.as_note() for row in said if row.role == Message.Role.USER]
+        results += [row.as_note() | pictures_of(row) for row in said if row.role == Message.Role.USER]
     yield from results
 
 
@@ -80,7 +82,7 @@ def _result(call: ToolCall) -> ChatMessage:
     content = call.output if without is None else "\n".join([without, *_printed(call)])
     if call.status == ToolCall.Status.STOPPED and call.started_at is None:
         content = NOT_RUN  # whoever ended the turn, a person or a crash
-    return {"role": "tool", "tool_call_id": call.wire_id, "content": content}
+    return {"role": "tool", "tool_call_id": call.wire_id, "content": content} | pictures_of(call)
 
 
 def _printed(call: ToolCall) -> list[str]:

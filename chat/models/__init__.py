@@ -1,6 +1,7 @@
 """The rows, and the promises that the database keeps."""
 
 from chat.models.allowance import Allowance
+from chat.models.attachment import Attachment
 from chat.models.connection import Connection
 from chat.models.conversation import Conversation, MessageRefused
 from chat.models.daily_usage import DailyUsage
@@ -23,6 +24,7 @@ from chat.models.turn import LeaseLost, Turn
 
 __all__ = [
     "Allowance",
+    "Attachment",
     "Connection",
     "Conversation",
     "DailyUsage",

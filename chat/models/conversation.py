@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import uuid
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from django.conf import settings
@@ -13,6 +14,7 @@ from django.db.models import Exists, Max, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from chat.models.attachment import Attachment
 from chat.models.follow_up import FollowUp, joined
 from chat.models.message import Message
 from chat.models.preferences import Preferences
@@ -98,11 +100,12 @@ class Conversation(models.Model):
         profile: Profile | None,
         workspace: str = "",
         conversation_id: uuid.UUID | None = None,
+        attachments: Iterable[Attachment] = (),
     ) -> Conversation:
         """A new conversation whose first message is `text`; the same `client_id` gives the same conversation.
 
-        It works on the directory `workspace`, or on one of its own; its id is the given one. Raises
-        MessageRefused for a text that starts no turn.
+        It works on the directory `workspace`, or on one of its own; its id is the given one. `attachments`
+        (not saved yet) came with the message. Raises MessageRefused for a text that starts no turn.
         """
         text = checked_message(text)
         with transaction.atomic():
@@ -118,13 +121,16 @@ class Conversation(models.Model):
                 title=title_of(text),
                 workspace=workspace,
             )
-            conversation.start_turn(text, client_id)
+            conversation.start_turn(text, client_id, attachments=attachments)
         return conversation
 
-    def send(self, text: str, client_id: uuid.UUID) -> Turn | FollowUp:
+    def send(
+        self, text: str, client_id: uuid.UUID, attachments: Iterable[Attachment] = ()
+    ) -> Turn | FollowUp:
         """Take a message: it starts a turn, or is held while one works. A repeated `client_id` is harmless.
 
-        Raises MessageRefused for a blank or overlong text, and when too many are held.
+        `attachments` (not saved yet) came with it; what was taken back and is named in it comes too. Raises
+        MessageRefused for a blank or overlong text, and when too many are held.
         """
         text = checked_message(text)
         with transaction.atomic():
@@ -133,10 +139,16 @@ class Conversation(models.Model):
             if known:
                 return self._own(known)
             if self._works() and not Turn.objects.filter(client_id=client_id).exists():
-                return self._hold(text, client_id)
-            return self.start_turn(text, client_id)
+                return self._hold(text, client_id, attachments)
+            return self.start_turn(text, client_id, attachments=attachments)
 
-    def start_turn(self, text: str, client_id: uuid.UUID, retries: Turn | None = None) -> Turn:
+    def start_turn(
+        self,
+        text: str,
+        client_id: uuid.UUID,
+        retries: Turn | None = None,
+        attachments: Iterable[Attachment] = (),
+    ) -> Turn:
         """Queue a turn that answers `text`. A repeated `client_id` gives the turn that it started before.
 
         Messages that are held go ahead of the text. `retries` is a turn that came to nothing, in whose place
@@ -152,8 +164,9 @@ class Conversation(models.Model):
             if self._works():
                 raise MessageRefused(_("The agent is still working. Send this when it is done, or stop it."))
             held = [] if retries else FollowUp.claim(self.pk)
+            brought = [*attachments, *Attachment.taken_back(self.pk, text)]
             text = joined([*(each.text for each in held), text])
-            return self._queue(text, client_id, held, retries)
+            return self._queue(text, client_id, held, retries, brought)
 
     def send_held(self) -> Turn | None:
         """Queue a turn with the messages that are held; None if there are none, or if a turn works."""
@@ -185,22 +198,32 @@ class Conversation(models.Model):
     def _works(self) -> bool:
         return self.turns.filter(status__in=Turn.ACTIVE).exists()
 
-    def _hold(self, text: str, client_id: uuid.UUID) -> FollowUp:
+    def _hold(self, text: str, client_id: uuid.UUID, attachments: Iterable[Attachment]) -> FollowUp:
         if len(FollowUp.held_in(self.pk)) >= MAX_HELD:
             raise MessageRefused(_("Too many messages are held. Take one back, or wait for the agent."))
         follow_up = self.follow_ups.create(client_id=client_id, text=text)
+        Attachment.bring([*attachments, *Attachment.taken_back(self.pk, text)], follow_up)
         self._touch(follow_up.created_at)
         return follow_up
 
     def _queue(
-        self, text: str, client_id: uuid.UUID, held: list[FollowUp], retries: Turn | None = None
+        self,
+        text: str,
+        client_id: uuid.UUID,
+        held: list[FollowUp],
+        retries: Turn | None = None,
+        attachments: Iterable[Attachment] = (),
     ) -> Turn:
         last = self.turns.order_by("pk").last()
         # In the place of an older turn it would forget what came after that one.
         follows = last.replaced_by_retry() if last and last == retries else last
         turn = self.turns.create(client_id=client_id, follows=follows)
-        Message.objects.create(turn=turn, role=Message.Role.USER, text=text)
+        message = Message.objects.create(turn=turn, role=Message.Role.USER, text=text)
         FollowUp.deliver(held, turn)
+        Attachment.deliver(held, message)
+        if retries and text == retries.user_text:
+            attachments = Attachment.objects.filter(message__turn=retries, message__step=None)
+        Attachment.bring(attachments, message)
         self._touch(turn.created_at)
         return turn
 

@@ -62,8 +62,9 @@ class FollowUp(models.Model):
 
     @classmethod
     def held_in(cls, conversation_id: uuid.UUID) -> list[FollowUp]:
-        """The held ones of a conversation, oldest first."""
-        return list(cls.objects.filter(conversation=conversation_id, status=cls.Status.HELD))
+        """The held ones of a conversation with what came with them, oldest first."""
+        held = cls.objects.filter(conversation=conversation_id, status=cls.Status.HELD)
+        return list(held.prefetch_related("attachments"))
 
     @classmethod
     def held_pks(cls, conversation_id: uuid.UUID) -> list[int]:

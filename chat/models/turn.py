@@ -53,6 +53,8 @@ class Turn(models.Model):
     client_id = models.UUIDField(unique=True)
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.QUEUED)
     sentence = models.TextField(_("what happened"), blank=True)
+    # Whether it was asked of a model that cannot see the pictures that were to go to it.
+    blind = models.BooleanField(default=False)
     profile_then = models.JSONField(_("profile at the time"), default=dict, blank=True)
     stop_requested_at = models.DateTimeField(null=True)
     worker = models.CharField(max_length=100, blank=True)
@@ -160,11 +162,11 @@ class Turn(models.Model):
 
     def pass_on(self, status: Status) -> Turn | None:
         """Let held messages start the next turn; after one that came to nothing the person decides."""
-        if status in (self.Status.COMPLETED, self.Status.STOPPED) or self._was_to_stop():
+        if status in (self.Status.COMPLETED, self.Status.STOPPED) or self.is_to_stop():
             return self.conversation.send_held()
         return None
 
-    def _was_to_stop(self) -> bool:
+    def is_to_stop(self) -> bool:
         """Whether the person had asked for its end, and thereby decided what becomes of what is held."""
         return Turn.objects.filter(pk=self.pk, stop_requested_at__isnull=False).exists()
 
@@ -266,7 +268,7 @@ class Turn(models.Model):
     def with_rows(cls) -> QuerySet[Turn]:
         """Turns with everything that drawing them needs, in a fixed number of queries."""
         return cls.objects.select_related("conversation").prefetch_related(
-            "messages__step", "tool_calls__step", "tool_calls__revision"
+            "messages__step", "messages__attachments", "tool_calls__step", "tool_calls__revision"
         )
 
 

@@ -37,7 +37,8 @@ def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
     try:
         client_id = client_id_of(request)
-        taken = conversation.send(message_of(request, conversation, client_id), client_id)
+        text, attached = message_of(request, conversation, client_id)
+        taken = conversation.send(text, client_id, attached)
     except (MessageRefused, UploadRefused, WorkspaceError) as refusal:
         return _refused(request, conversation, str(refusal))
     if isinstance(taken, FollowUp):

@@ -11,13 +11,14 @@ from django.shortcuts import redirect, render
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_POST, require_safe
 
+from chat.agent.pictures import HEAD, image_type
 from chat.agent.workspace import WorkspaceError
 from chat.files.archive import archive
 from chat.files.changes import changes
 from chat.files.colour import coloured
-from chat.files.kinds import HEAD, image_type
 from chat.files.look import MOST_PAINTED, Look, look_at
 from chat.files.names import safe_name
+from chat.files.pictures import Album
 from chat.files.place import folder_of, open_workspace, workspace_of
 from chat.files.reading import open_file
 from chat.files.start import start_of
@@ -33,6 +34,7 @@ from chat.pages.stream import Stream, content
 
 # Whatever lies in a workspace, a browser that opens it runs nothing, fetches nothing, and shares no origin.
 SANDBOXED = "sandbox; default-src 'none'; frame-ancestors 'none'"
+_CONFINED = {"Content-Security-Policy": SANDBOXED, "X-Content-Type-Options": "nosniff"}
 
 
 @require_safe
@@ -66,6 +68,17 @@ def image(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseB
         os.close(opened)
         raise Http404
     return _sent(Stream(content(opened)), kind)
+
+
+@require_safe
+def picture(request: SignedInRequest, conversation_id: uuid.UUID, digest: str) -> HttpResponse:
+    """A picture that came with a message or was looked at, as it was then."""
+    data = Album(own_conversation(request, conversation_id).pk).read(digest)
+    if data is None:
+        raise Http404
+    # The same address is the same picture for ever.
+    headers = {**_CONFINED, "Cache-Control": "private, max-age=86400, immutable"}
+    return HttpResponse(data, content_type=image_type(data[:HEAD]), headers=headers)
 
 
 @require_safe
@@ -132,8 +145,7 @@ def _opened(request: SignedInRequest, conversation: Conversation) -> int:
 def _sent(
     body: Stream, kind: str = "application/octet-stream", name: str | None = None
 ) -> StreamingHttpResponse:
-    headers = {"Content-Security-Policy": SANDBOXED, "Cache-Control": "private, no-store"}
-    headers["X-Content-Type-Options"] = "nosniff"
+    headers = {**_CONFINED, "Cache-Control": "private, no-store"}
     if name is not None:
         headers["Content-Disposition"] = content_disposition_header(True, name) or "attachment"
     return StreamingHttpResponse(body, content_type=kind, headers=headers)

@@ -10,7 +10,8 @@ from django.utils.safestring import SafeString, mark_safe
 
 from chat.live import fragments, markdown
 from chat.live.diff import Diff, diff_of
-from chat.models import Message, ToolCall
+from chat.models import FollowUp, Message, ToolCall
+from chat.models.attachment import without_names
 
 register = template.Library()
 HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode's categories of characters that command rather than show
@@ -44,6 +45,12 @@ def changed_by(call: ToolCall) -> Diff | None:
         return None
     before = b"\0" if detail.get("binary") else detail.get("before")
     return diff_of(before, detail["after"], cut=bool(detail.get("cut")))
+
+
+@register.filter
+def words(message: Message | FollowUp) -> str:
+    """What the person wrote, without the lines that name the files which are shown beside it."""
+    return without_names(message.text, message.attachments.all())
 
 
 @register.filter

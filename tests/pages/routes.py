@@ -21,6 +21,7 @@ PARTS: dict[str, Any] = {
     "id": 1,
     "object_id": 1,
     "profile_id": 1,
+    "digest": "0" * 32,
     "act": uuid.UUID(int=7),
     "url": "nothing-here",
 }

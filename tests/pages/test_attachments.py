@@ -72,8 +72,9 @@ def test_a_later_message_brings_files(
     owners: Client, conversation: Conversation, failed: Turn, workspaces: Path
 ) -> None:
     where = f"/conversations/{conversation.pk}/messages/"
+    client_id = str(uuid.uuid4())
     for _ in range(2):
-        form = {"text": "And this", "client_id": str(failed.client_id).replace("0", "1"), "files": file()}
+        form = {"text": "And this", "client_id": client_id, "files": file()}
         assert owners.post(where, form).status_code == 302
     last = conversation.turns.order_by("pk").last()
     assert last is not None

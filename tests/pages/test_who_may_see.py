@@ -20,6 +20,7 @@ PROFILES = {"profile", "duplicate_profile", "prefer_profile", "delete_profile", 
 PROFILES |= {"import_profile"}  # test_profiles.py asks for them
 SIGNED_IN = {"new_conversation", "conversations", "logout"} | SETTINGS
 SHOWN = {"conversation", "taken_back", "files", "file", "file_image", "file_download", "files_zip", "plan"}
+SHOWN |= {"picture"}
 ACTIONS = {"send_message", "stop", "retry", "rename", "delete", "take_back_follow_up", "send_follow_ups"}
 ACTIONS |= {"files_upload", "decide"}
 ONES_OWN = SHOWN | ACTIONS

@@ -34,6 +34,7 @@ _KNOWN: tuple[Known, ...] = (
     ("", r"kimi-k2\.\d", {"images": True}),
     ("", r"mistral-(large|medium|small)", {"context_window": 128_000}),
     # By the host.
+    (r"^\.demo$", "", {"images": False}),
     (r"\.api\.openai\.com$|\.azure\.com$", "", {"max_tokens_param": "max_completion_tokens"}),
     (r"\.api\.openai\.com$|\.azure\.com$", r"^(o[134](-|$)|gpt-5)", {"silence": 600}),
     (r"\.deepseek\.com$", r"reasoner|v3\.2|v4", {"echo_reasoning": "calls", "silence": 300}),

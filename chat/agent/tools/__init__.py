@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from chat.agent.pictures import Picture
 from chat.agent.sandbox import Sandbox
 from chat.agent.tool import Tool
 from chat.agent.tools.bash import bash_tool
 from chat.agent.tools.edit_file import edit_file_tool
-from chat.agent.tools.read_file import read_file_tool
+from chat.agent.tools.read_file import Keep, read_file_tool
 from chat.agent.tools.seen import Seen
 from chat.agent.tools.write_file import write_file_tool
 from chat.agent.workspace import Workspace
 
 
-def workspace_tools(workspace: Workspace, sandbox: Sandbox | None, seen: Seen | None = None) -> list[Tool]:
+def workspace_tools(
+    workspace: Workspace, sandbox: Sandbox | None, seen: Seen | None = None, keep: Keep = Picture.of
+) -> list[Tool]:
     """The file tools of this workspace, and `bash` if there is a sandbox to run commands in.
 
-    `seen` is what the model knows of the files from before.
+    `seen` is what the model knows of the files from before; `keep` takes the pictures that it looks at.
     """
     seen = seen or Seen()
     tools = [
-        read_file_tool(workspace, seen),
+        read_file_tool(workspace, seen, keep),
         write_file_tool(workspace, seen),
         edit_file_tool(workspace, seen),
     ]

@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Annotated
 
 from pydantic import Field
 
+from chat.agent.pictures import HEAD, LARGEST, Picture, image_type
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 from chat.agent.tools.seen import Seen
-from chat.agent.workspace import Content, Folder, Workspace, WorkspaceError
+from chat.agent.workspace import FILE_LIMIT, Content, Folder, Workspace, WorkspaceError
 
+_FAULTS = {
+    "large": "the picture has become too large",
+    "damaged": "the picture is damaged or cut off",
+    "full": "this conversation keeps no more pictures",
+}
 _OUTPUT_LIMIT = 64 * 1024  # characters: more would crowd everything else out of the model's memory
 
 
-def read_file_tool(workspace: Workspace, seen: Seen | None = None) -> Tool:
-    """The tool that shows the model a text file, or what is in a folder, of this workspace."""
+# Keeps a picture, and gives it as it goes to the model.
+Keep = Callable[[str, bytes], Picture]
+
+
+def read_file_tool(workspace: Workspace, seen: Seen | None = None, keep: Keep = Picture.of) -> Tool:
+    """The tool that shows the model a text file, a picture, or what is in a folder, of this workspace."""
     seen = seen or Seen()
 
     @tool(repeatable=True)
@@ -26,21 +37,39 @@ def read_file_tool(workspace: Workspace, seen: Seen | None = None) -> Tool:
         offset: Annotated[int, Field(description="First line to read, counted from 1.", ge=1)] = 1,
         limit: Annotated[int, Field(description="How many lines to read at most.", ge=1)] = 2000,
     ) -> ToolResult:
-        """Read a text file, or list a folder.
+        """Read a text file, look at a picture, or list a folder.
 
         Use it before you change a file, and to look around: of a folder you get the names in it (hidden
         ones too, folders with a trailing slash); "." is the workspace itself. Lines come exactly as they
         are, without line numbers. At most 2000 lines and 64 KiB come at once; when there is more, a last
-        line in square brackets says how to go on. Files above 2 MiB and binary files are refused.
+        line in square brackets says how to go on. A picture (PNG, JPEG, GIF or WebP, at most 4 MiB) follows
+        the results for you to see, if you can. Files above 2 MiB and other binary files are refused.
         """
         try:
             found = await asyncio.to_thread(workspace.look, path)
+            if isinstance(found, Content) and image_type(found.data[:HEAD]):
+                return await asyncio.to_thread(_picture, workspace, found, keep)
             text = _shown(found, offset, limit)
             return ToolResult(text, seen.note(path, found.data) if isinstance(found, Content) else {})
         except WorkspaceError as error:
             raise ToolError(f"Error: {error}") from error
 
     return read_file
+
+
+def _picture(workspace: Workspace, found: Content, keep: Keep) -> ToolResult:
+    if found.size > LARGEST:
+        raise WorkspaceError(
+            f"{found.path} is a picture of {found.size / 2**20:.1f} MiB, and 4 MiB is the most that can be "
+            "shown. Make a smaller copy of it, and read that."
+        )
+    whole = found if found.size <= FILE_LIMIT else workspace.read(found.path, LARGEST)
+    picture = keep(found.path, whole.data)
+    if picture.fault:
+        raise WorkspaceError(f"{found.path} cannot be shown: {_FAULTS[picture.fault]}.")
+    kind = picture.media_type.partition("/")[2].upper()
+    text = f"{found.path} is a picture ({kind}, {picture.size / 1024:.1f} KiB). It follows these results."
+    return ToolResult(text, {"pictures": [picture.about()]}, [picture])
 
 
 def _shown(found: Content | Folder, offset: int, limit: int) -> str:
