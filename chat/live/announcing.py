@@ -28,9 +28,9 @@ async def announce_follow_ups(conversation_id: uuid.UUID) -> None:
     await send_frame(conversation_id, {"type": "chat.follow_ups"})
 
 
-async def announce_title(conversation: Conversation) -> None:
-    """Let every tab of the owner's, on whichever conversation, look how this one is called."""
-    hint = {"type": "chat.title", "conversation": str(conversation.pk)}
+async def announce_heading(conversation: Conversation) -> None:
+    """Let every tab of the owner's look how this conversation is called, and its own who answers there."""
+    hint = {"type": "chat.heading", "conversation": str(conversation.pk)}
     await send_to_owner(conversation.owner_id, hint)
 
 

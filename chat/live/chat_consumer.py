@@ -21,7 +21,7 @@ from chat.live.admission import admitted
 from chat.live.announcing import announce, announce_follow_ups
 from chat.live.doorbell import ask_snapshot, conversation_group, owner_group
 from chat.live.fragments import follow_ups_message
-from chat.live.frames import END, Position, drawn, lacking, resting_place, surroundings, title_messages
+from chat.live.frames import END, Position, drawn, heading_messages, lacking, resting_place, surroundings
 from chat.live.incoming import content_of, message_of, receipt_of, turn_after
 from chat.live.numbering import Numbering
 from chat.live.standing import Overview, Standing
@@ -150,13 +150,13 @@ class ChatConsumer(AsyncWebsocketConsumer):
         await self._draw(await database_sync_to_async(follow_ups_message)(self.conversation))
         await self._mark()
 
-    async def chat_title(self, hint: dict[str, Any]) -> None:
-        """One of the person's conversations is called otherwise: look how."""
+    async def chat_heading(self, hint: dict[str, Any]) -> None:
+        """One of the person's conversations is called otherwise, or another profile answers there: look."""
         async with self.speaking:
-            await self._send_title(uuid.UUID(hint["conversation"]))
+            await self._send_heading(uuid.UUID(hint["conversation"]))
 
-    async def _send_title(self, conversation_id: uuid.UUID) -> None:
-        found, messages = await database_sync_to_async(title_messages)(conversation_id, self.conversation)
+    async def _send_heading(self, conversation_id: uuid.UUID) -> None:
+        found, messages = await database_sync_to_async(heading_messages)(conversation_id, self.conversation)
         if found == self.conversation:
             self.title = found.title
         for message in messages:
@@ -280,7 +280,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             if standing.held != self.held:
                 await self._send_held()
             if standing.title != self.title:
-                await self._send_title(self.conversation.pk)
+                await self._send_heading(self.conversation.pk)
 
     def _is_behind(self, standing: Standing) -> bool:
         return standing.position > self.position or standing.ahead not in (None, self.ahead)

@@ -10,6 +10,7 @@ from django.template.loader import render_to_string
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from chat.live.profile_choice import profile_choice
 from chat.live.todo_panel import TodoPanel
 from chat.models import Conversation, FollowUp, Message, ToolCall, Turn
 
@@ -105,6 +106,13 @@ def title_message(conversation: Conversation) -> str:
             partial("head > title", "innerHTML", escape(conversation.title)),
         ]
     )
+
+
+def profile_message(conversation: Conversation) -> str:
+    """Say at the composer which profile answers next. Reads the database, as another tab may have chosen."""
+    found = Conversation.objects.select_related("profile", "owner").filter(pk=conversation.pk).first()
+    html = render_to_string("partials/_profile_choice.html", profile_choice(found or conversation))
+    return partial("#profile-choice", "outerMorph", html)
 
 
 def state_message(conversation: Conversation, status: str) -> str:

@@ -12,6 +12,7 @@ from chat.live.fragments import (
     follow_ups_message,
     listing_message,
     panel_message,
+    profile_message,
     state_message,
     title_message,
     turn_messages,
@@ -74,13 +75,17 @@ def status_of(conversation: Conversation) -> str:
     return active or "idle"
 
 
-def title_messages(conversation_id: uuid.UUID, page: Conversation) -> tuple[Conversation | None, list[str]]:
-    """The conversation, if it exists and has the page's owner, and what shows there how it is called."""
+def heading_messages(conversation_id: uuid.UUID, page: Conversation) -> tuple[Conversation | None, list[str]]:
+    """The conversation, if it exists and has the page's owner, and what shows there how it is called.
+
+    On its own page also which profile answers.
+    """
     owned = Conversation.objects.filter(pk=conversation_id, owner=page.owner_id)
     row = next(iter(owned.listed(0, 1)), None)
     if row is None:
         return None, []
-    return row, [listing_message(row, page), *([title_message(row)] if row == page else [])]
+    own = [title_message(row), profile_message(row)] if row == page else []
+    return row, [listing_message(row, page), *own]
 
 
 def surroundings(conversation: Conversation) -> str:
@@ -95,6 +100,7 @@ def surroundings(conversation: Conversation) -> str:
             follow_ups_message(conversation),
             listing_message(conversation),
             title_message(conversation),
+            profile_message(conversation),
             state_message(conversation, status),
         ]
     )

@@ -19,7 +19,7 @@ from chat.agent.prompts import Language
 from chat.agent.title import ask_title
 from chat.live.about import about
 from chat.live.accounts import charge
-from chat.live.announcing import announce_title
+from chat.live.announcing import announce_heading
 from chat.live.model_clients import model_for
 from chat.models import Conversation, Message, Preferences, Profile, SideCall, Turn
 from chat.models.conversation import title_of
@@ -65,7 +65,7 @@ async def _name(naming: Naming) -> None:
     finally:
         named = await database_sync_to_async(_end)(naming, title, meter.settle())
     if named:
-        await announce_title(naming.conversation)
+        await announce_heading(naming.conversation)
 
 
 def _begin(turn: Turn) -> Naming | None:

@@ -186,6 +186,8 @@ class Recorder:
         }
         self.step, _new = self.turn.steps.update_or_create(number=started.step, defaults=asked)
         self.cut_off = self.step.messages.filter(role=Message.Role.ASSISTANT).first()
+        if self.cut_off:
+            self.cut_off.turn = self.turn  # it is drawn where no database is asked
         self.message = None
         self.saved_at = 0.0
         self.calls = {}

@@ -245,6 +245,11 @@ class Conversation(models.Model):
             return self.profile
         return Preferences.profile_of(self.owner) or Profile()
 
+    def choose(self, profile: Profile) -> None:
+        """Let the profile answer from the next turn that begins."""
+        self.profile = profile
+        self.save(update_fields=["profile"])
+
     def revision(self) -> TodoRevision | None:
         """The todo list as it stands."""
         return self.revisions.select_related("turn").order_by("pk").last()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 from django.db import models
+from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.profile import Profile
@@ -39,8 +40,8 @@ class Preferences(models.Model):
     @classmethod
     def profile_of(cls, user: User) -> Profile | None:
         """The profile that the user's conversations begin with; None where none is offered."""
-        offered = Profile.offered_to(user)
-        return offered.filter(preferences__user=user).first() or offered.first()
+        preferred = Exists(cls.objects.filter(user=user, default_profile=OuterRef("pk")))
+        return Profile.offered_to(user).order_by(preferred.desc(), "position", "pk").first()
 
     @classmethod
     def choose(cls, user: User, profile: Profile) -> None:

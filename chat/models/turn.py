@@ -235,6 +235,11 @@ class Turn(models.Model):
         return self if self.tool_calls.exists() else self.follows
 
     @property
+    def called(self) -> str:
+        """What a person calls who answers it: the agent's name, or the profile's title."""
+        return str(self.profile_then.get("name") or self.profile_then.get("title") or _("Agent"))
+
+    @property
     def ahead(self) -> int:
         """How many turns were waiting before this one."""
         return Turn.objects.filter(status=self.Status.QUEUED, pk__lt=self.pk).count()

@@ -15,7 +15,7 @@ from chat.agent.workspace import WorkspaceError
 from chat.files.place import remove_workspace
 from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.agents import Shell
-from chat.live.announcing import announce_follow_ups, announce_sync, announce_title
+from chat.live.announcing import announce_follow_ups, announce_heading, announce_sync
 from chat.live.doorbell import ring_stop
 from chat.live.frames import status_of
 from chat.live.todo_panel import panel_of
@@ -86,7 +86,7 @@ def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
     """Give it another title."""
     conversation = own_conversation(request, conversation_id)
     conversation.rename(request.POST.get("title", ""))
-    async_to_sync(announce_title)(conversation)
+    async_to_sync(announce_heading)(conversation)
     return redirect("conversation", conversation.pk)
 
 
@@ -104,7 +104,7 @@ def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 
 def own_conversation(request: SignedInRequest, conversation_id: uuid.UUID) -> Conversation:
     """The conversation, for its owner; Http404 for everybody else."""
-    visible = Conversation.objects.visible_to(request.user).select_related("profile")
+    visible = Conversation.objects.visible_to(request.user).select_related("profile", "owner")
     return get_object_or_404(visible, pk=conversation_id)
 
 

@@ -6,7 +6,6 @@ import uuid
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
-from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
@@ -17,7 +16,7 @@ from chat.files.roots import FolderRefused, offered
 from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.agents import Shell
 from chat.live.doorbell import ring
-from chat.models import MessageRefused, Profile
+from chat.models import MessageRefused, Preferences, Profile
 from chat.pages import attachments
 from chat.pages.signed_in import SignedInRequest
 
@@ -25,15 +24,16 @@ from chat.pages.signed_in import SignedInRequest
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_conversation(request: SignedInRequest) -> HttpResponse:
     """Show the composer; its form's post begins a conversation and leads there."""
-    profiles = Profile.offered_to(request.user)
     if request.method != "POST":
-        return _page(request, profiles)
+        return _page(request)
     try:
         client_id = client_id_of(request)
-        profile = profiles.filter(pk=_whole(request.POST.get("profile", ""))).first() or profiles.first()
-        conversation = attachments.begin(request, client_id, profile)
+        chosen = chosen_profile(request)
+        conversation = attachments.begin(request, client_id, chosen or Preferences.profile_of(request.user))
     except (MessageRefused, FolderRefused, UploadRefused, WorkspaceError) as refusal:
-        return _page(request, profiles, refusal=str(refusal), status=400)
+        return _page(request, refusal=str(refusal), status=400)
+    if chosen:
+        Preferences.choose(request.user, chosen)
     async_to_sync(ring)()
     return redirect("conversation", conversation.pk)
 
@@ -58,12 +58,17 @@ def client_id_of(request: SignedInRequest) -> uuid.UUID:
         raise MessageRefused(_("This form is damaged. Load the page again and send it once more.")) from None
 
 
-def _page(
-    request: SignedInRequest, profiles: QuerySet[Profile], refusal: str = "", status: int = 200
-) -> HttpResponse:
+def chosen_profile(request: SignedInRequest) -> Profile | None:
+    """The profile that a form names, if the person may choose it."""
+    given = request.POST.get("profile", "")
+    named = int(given) if given.isdecimal() and len(given) < 19 else 0
+    return Profile.offered_to(request.user).filter(pk=named).first()
+
+
+def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> HttpResponse:
     context = {
-        "profiles": profiles,
-        "chosen": request.POST.get("profile", ""),
+        "profiles": Profile.offered_to(request.user),
+        "chosen": chosen_profile(request) or Preferences.profile_of(request.user),
         "client_id": uuid.uuid4(),
         "text": request.POST.get("text", ""),
         "roots": offered(),
@@ -76,7 +81,3 @@ def _page(
         "shell_problem": Shell.problem,
     }
     return render(request, "new_conversation.html", context, status=status)
-
-
-def _whole(given: str) -> int:
-    return int(given) if given.isdecimal() and len(given) < 19 else 0

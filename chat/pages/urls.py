@@ -12,6 +12,7 @@ from chat.pages import (
     metrics,
     new_conversation,
     plan,
+    profile_choice,
     sign_in,
 )
 
@@ -38,6 +39,7 @@ urlpatterns = [
     ),
     path("conversations/<uuid:conversation_id>/follow-ups/send/", follow_ups.send, name="send_follow_ups"),
     path("conversations/<uuid:conversation_id>/turns/<int:turn_id>/retry/", conversation.retry, name="retry"),
+    path("conversations/<uuid:conversation_id>/profile/", profile_choice.choose, name="choose_profile"),
     path("conversations/<uuid:conversation_id>/rename/", conversation.rename, name="rename"),
     path("conversations/<uuid:conversation_id>/delete/", conversation.delete, name="delete"),
     path("conversations/<uuid:conversation_id>/plan/", plan.plan, name="plan"),

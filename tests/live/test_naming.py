@@ -201,7 +201,7 @@ async def test_a_title_whose_news_is_lost_is_found(site: Site) -> None:
 async def test_a_title_of_a_strangers_is_not_told(site: Site, stranger: Any) -> None:
     theirs = await Conversation.objects.acreate(owner=stranger, title="Secret")
     tab = await site.open(await site.conversation())
-    await doorbell.send_to_owner(site.user.pk, {"type": "chat.title", "conversation": str(theirs.pk)})
+    await doorbell.send_to_owner(site.user.pk, {"type": "chat.heading", "conversation": str(theirs.pk)})
     await Conversation.objects.aupdate(title="Renamed")
     await shows(tab, "Renamed")
     assert str(theirs.pk) not in "".join(tab.received)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from asgiref.sync import sync_to_async
 
-from chat.demo.reply import Reply
+from chat.demo.reply import Reply, Request
 from chat.models import Conversation, Profile
-from tests.live.site import Site
+from tests.live.site import Site, article
 from tests.model_server import ScriptedModel
 
 WISHES = {
@@ -86,3 +87,71 @@ async def test_another_profile_answers_the_next_turn(site: Site, model_server: S
     assert "Be long." in second["messages"][0]["content"]
     told = [message["content"].splitlines()[-1] for message in second["messages"][1:]]
     assert told == ["do it", "One.", "and now"]
+
+
+async def test_a_choice_is_seen_in_every_tab_at_once(site: Site, model_server: ScriptedModel) -> None:
+    conversation = await conversation_with(site)
+    tab = await site.open(conversation)
+    other = await Profile.objects.acreate(title="Other")
+    assert await site.post(conversation, "profile", profile=str(other.pk)) == 302
+    frame = await tab.until(lambda frame: 'id="profile-choice"' in frame)
+    assert f'value="{other.pk}" data-act aria-current="true"' in frame
+
+
+async def test_a_lost_word_of_a_choice_comes_with_the_next_turn(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply(text="Done."))
+    conversation = await conversation_with(site)
+    tab = await site.open(conversation)
+    other = await Profile.objects.acreate(title="Other")
+    await Conversation.objects.filter(pk=conversation.pk).aupdate(profile=other)
+    await tab.send("do it")
+    await tab.until_idle()
+    assert (
+        f'value="{other.pk}" data-act aria-current="true"' in tab.drawn("#profile-choice", "outerMorph")[-1]
+    )
+    assert "Other" in tab.last_turn()
+
+
+async def test_while_a_turn_works_a_choice_is_for_the_next_one(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    gate = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    async def answer(request: Request) -> Reply:
+        if len(model_server.requests) == 1:
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(gate.wait(), loop))
+            return Reply(tool_calls=[("read_file", {"path": "a"})])
+        return Reply(text="Done.")
+
+    model_server.answer = answer
+    conversation = await conversation_with(site, model="small")
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await asyncio.to_thread(model_server.wait_for_requests)
+    other = await Profile.objects.acreate(title="Other", model="large")
+    assert await site.post(conversation, "profile", profile=str(other.pk)) == 302
+    gate.set()
+    await tab.until_idle()
+    await tab.send("and now")
+    await tab.until(lambda frame: "From here on Other answers" in frame)
+    await tab.until_idle()
+    assert [request["model"] for request in model_server.requests] == ["small", "small", "large"]
+
+
+async def test_what_is_told_of_a_profile_is_live_what_the_page_shows(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply(text="One."), Reply(text="Two."))
+    conversation = await conversation_with(site, name="Ada", colour="violet", instructions="Be brief.")
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    await Profile.objects.aupdate(temperature=1)
+    await tab.send("again")
+    await tab.until_idle()
+    turn = await site.turn(conversation)
+    assert "Mine was changed: temperature" in tab.last_turn()
+    assert tab.last_turn().strip() == article(await site.page(conversation), turn)
