@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser.line import Line
 from tests.browser.site import Site, Visitors
-from tests.model_server import ScriptedModel
+from tests.model_server import NO_TITLE, ScriptedModel
 from tests.serving import serving
 
 QUIET = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
@@ -57,6 +57,7 @@ def scripted(site_of_model: Site) -> Site:
     model = site_of_model.model
     site_of_model.way_to_model.port = model_port(model)
     model.answer = None
+    model.title = NO_TITLE
     model.replies.clear()
     model.take_requests()
     return site_of_model
