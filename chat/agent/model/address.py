@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Self
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
+import httpx2
+
 # What people copy along with the address.
 _ENDINGS = ("/chat/completions", "/completions", "/models", "/responses", "/embeddings")
 # Where the API is on hosts that are given without a path.
@@ -45,6 +47,10 @@ class Address:
             raise ValueError("Leave user and password out of the address; a key has its own field.")
         path = _path(parts.path) or _usual_path(host)
         base = urlunsplit((parts.scheme, parts.netloc.lower(), path, "", ""))
+        try:
+            httpx2.URL(base)
+        except httpx2.InvalidURL as error:
+            raise ValueError(f"This is no address: {error}.") from None
         return cls(base, tuple(parse_qsl(parts.query, keep_blank_values=True)))
 
     @property

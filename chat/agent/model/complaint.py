@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chat.agent.model.faults import error_text
+from chat.agent.model.faults import error_text, is_page
 from chat.agent.model.overflow import overflows, window_in
 
 LONGEST = 8192  # characters of an error that are looked at
@@ -88,7 +88,7 @@ def _decoded(body: str) -> Any:
 def _texts(body: Any, depth: int = 0) -> Iterator[str]:
     """Every text in the body, and the one number that is a complaint by itself."""
     if isinstance(body, str):
-        yield body if not body.lstrip().startswith("<") else ""
+        yield "" if is_page(body) else body
     elif isinstance(body, dict) and depth < 8:
         for name, value in body.items():
             if name == "n_ctx":

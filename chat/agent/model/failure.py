@@ -85,8 +85,8 @@ class Failures:
         cause = (error.__cause__ if isinstance(error, openai.APIConnectionError) else None) or error
         if isinstance(cause, CompressedError):
             return self.error("compressed")
-        if refused := next((each for each in _causes(cause) if isinstance(each, AddressRefusedError)), None):
-            return self.error("address_refused", str(refused))
+        if any(isinstance(each, AddressRefusedError) for each in _causes(cause)):
+            return self.error("address_refused")
         # A connection that is refused comes out of the package as a ConnectTimeout, too.
         if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
             return self.error("timeout", retryable=True)

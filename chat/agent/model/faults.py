@@ -14,6 +14,7 @@ LONGEST = 300  # characters of somebody else's words that a sentence takes in
 _PLACES = ("error", "message", "detail", "msg", "errors", "error_message", "reason", "title")
 _PLAINLY = ("message", "detail", "msg", "errors", "error_message")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", re.IGNORECASE | re.DOTALL)
+_MARKUP = re.compile(r"\s*<[!?A-Za-z]")
 _DEEPEST = 8
 
 
@@ -37,6 +38,11 @@ def error_text(error: Any, depth: int = _DEEPEST) -> str:
     return _line(json.dumps(error, ensure_ascii=False, default=str)) if error and depth else ""
 
 
+def is_page(text: str) -> bool:
+    """Whether it is markup: a page of a gateway, and not the words of an endpoint ("<400> ...")."""
+    return bool(_MARKUP.match(text))
+
+
 def page_title(page: str) -> str:
     """The title of a web page that came where none was expected; empty for one without."""
     found = _TITLE.search(page)
@@ -52,7 +58,7 @@ def _saying(error: Mapping[str, Any]) -> list[Any]:
 
 
 def _said(text: str, depth: int) -> str:
-    if text.lstrip().startswith("<"):
+    if is_page(text):
         return page_title(text)
     if text.lstrip().startswith(("{", "[")) and depth:
         try:

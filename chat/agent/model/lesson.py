@@ -73,7 +73,7 @@ class Lessons:
         if not isinstance(error, ComplaintError) or error.kind not in _TEACHING or len(self._taught) >= MOST:
             return False
         changes = lesson(error.complaint, body, self.traits)
-        if changes in self._taught and "max_tokens_param" in changes:
+        if "max_tokens_param" in changes and "max_tokens_param" in self.changes:
             changes = {"max_tokens_param": ""}  # neither of the names
         if not changes or changes in self._taught:
             return False

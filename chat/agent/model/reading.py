@@ -10,7 +10,7 @@ from typing import Any
 from jiter import from_json
 
 from chat.agent.model.deltas import ChunkReader
-from chat.agent.model.faults import page_title
+from chat.agent.model.faults import is_page, page_title
 from chat.agent.model.protocol import Delta, ModelError
 from chat.agent.model.sse import sse_data
 
@@ -67,6 +67,6 @@ def _decoded(data: str) -> Any:
 
 def _described(data: str) -> str:
     """What came instead of a chunk, in a few words."""
-    if data.lstrip().startswith("<"):
+    if is_page(data):
         return page_title(data) or "a web page"
     return " ".join(data[:80].split())

@@ -55,6 +55,8 @@ def test_a_query_goes_along() -> None:
         "https://[broken",
         "https://a:b@c/v1",
         "http://h:x/",
+        "http://①②⑦.0.0.1",
+        "http://a\nb/\x00",
     ],
 )
 def test_what_is_no_address_is_refused(given: str) -> None:
