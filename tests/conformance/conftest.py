@@ -13,8 +13,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from chat.demo.reply import Reply
-from chat.live.agents import close_models
 from chat.live.changes import Change
+from chat.live.model_clients import close_models
 from chat.live.run_turn import RunningTurn
 from chat.models import Conversation, Turn
 from tests.conformance.expectation import check
