@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 
 from chat.live.agent_consumer import close_pool
+from chat.live.local_servers import look
 from chat.live.mcp_servers import close_mcp_servers
 from chat.live.model_clients import close_models
 from chat.live.worker import work
@@ -27,6 +28,7 @@ class EmbeddedWorker:
     def __init__(self, application: Application) -> None:
         self.application = application
         self.task: asyncio.Task[None] | None = None
+        self.looking: asyncio.Task[Any] | None = None
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -36,7 +38,12 @@ class EmbeddedWorker:
         await self.application(scope, receive, send)
 
     def start(self) -> None:
-        """Start the worker in the running loop, once, again if it died; none where WORKER says so."""
+        """Start the worker in the running loop, once, again if it died; none where WORKER says so.
+
+        A site that nobody has told of a model looks for one on its machine.
+        """
+        if settings.DEMO and self.looking is None:
+            self.looking = asyncio.get_running_loop().create_task(look())
         if settings.WORKER == "none" or (self.task is not None and not self.task.done()):
             return
         first = self.task is None
@@ -48,8 +55,9 @@ class EmbeddedWorker:
     async def drain(self) -> None:
         """End what runs and stop the worker."""
         await close_pool()
-        if self.task:
-            self.task.cancel()
+        for task in (self.task, self.looking):
+            if task:
+                task.cancel()
         await close_mcp_servers()
         await close_models()
 

@@ -93,6 +93,18 @@ def origins(name: str) -> list[str]:
     return given
 
 
+def places(name: str, default: Sequence[str]) -> list[str]:
+    """Hosts with ports, such as 127.0.0.1:11434, parted by commas; none for the word off."""
+    given = [] if text(name) == "off" else words(name, default)
+    for place in given:
+        _host, _colon, port = place.rpartition(":")
+        if not re.fullmatch(r"[A-Za-z0-9._-]+:[0-9]{1,5}", place) or not 0 < int(port) < 65536:
+            raise ImproperlyConfigured(
+                f"{name} must be off, or hosts with ports such as 127.0.0.1:11434, not {place!r}."
+            )
+    return given
+
+
 def time_zone(name: str, default: str) -> str:
     """The name of a time zone in the IANA database."""
     value = text(name, default)

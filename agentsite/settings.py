@@ -35,6 +35,10 @@ MODEL_NAME = environment.text("OPENAI_MODEL")
 MODEL_PROXY = environment.url("MODEL_PROXY") or None
 DEMO = not (MODEL_BASE_URL or MODEL_API_KEY or MODEL_NAME)
 MODEL_NAME = MODEL_NAME or ("demo" if DEMO else "gpt-5-mini")
+# Where servers of models on this machine, or beside it, usually listen.
+LOCAL_SERVERS = environment.places(
+    "LOCAL_SERVERS", ["127.0.0.1:11434", "127.0.0.1:1234", "127.0.0.1:8080", "127.0.0.1:8000"]
+)
 # What the rooms of the chat take from the demo, by name, so that they need not know it.
 MODEL_TRANSPORT = "chat.demo.transport.demo_transport" if DEMO else None
 WORKSPACE_SEED = "chat.demo.workspace.seed" if DEMO else None

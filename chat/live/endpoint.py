@@ -24,7 +24,8 @@ class InsecureError(Exception):
 class Endpoint:
     """What a client needs. The environment's has no `connection`.
 
-    `inside` is whether it may lead into this network; None sets no bounds.
+    `inside` is whether it may lead into this network; None sets no bounds. `transport` names what makes the
+    one that takes the network's place.
     """
 
     connection: int | None
@@ -33,6 +34,7 @@ class Endpoint:
     key: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     inside: bool | None = None
+    transport: str | None = None
 
     @property
     def client(self) -> dict[str, Any]:
@@ -41,14 +43,12 @@ class Endpoint:
             "base_url": self.base_url,
             "api_key": self.key,
             "headers": self.headers,
-            "transport": self._transport(),
+            "transport": cast("Callable[[], Any]", import_string(self.transport))()
+            if self.transport
+            else None,
             "proxy": settings.MODEL_PROXY,
             "allow": None if self.inside is None else reach(inside=self.inside),
         }
-
-    def _transport(self) -> Any:
-        path = settings.MODEL_TRANSPORT if self.connection is None else None
-        return cast("Callable[[], Any]", import_string(path))() if path else None
 
 
 def endpoint_of(connection: Connection | None) -> Endpoint:
@@ -81,5 +81,5 @@ def reach(*, inside: bool) -> Allow:
 
 def _environment() -> Endpoint:
     if settings.MODEL_TRANSPORT:
-        return Endpoint(None, base_url="http://demo/v1", key="demo")
+        return Endpoint(None, base_url="http://demo/v1", key="demo", transport=settings.MODEL_TRANSPORT)
     return Endpoint(None, base_url=settings.MODEL_BASE_URL, key=settings.MODEL_API_KEY)

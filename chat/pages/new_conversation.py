@@ -18,6 +18,7 @@ from chat.live.agents import Shell
 from chat.live.doorbell import ring
 from chat.models import MessageRefused, Preferences, Profile
 from chat.pages import attachments
+from chat.pages.settings.local_servers import first_offers
 from chat.pages.signed_in import SignedInRequest
 
 
@@ -79,5 +80,6 @@ def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> Htt
         "demo": settings.DEMO,
         "ideas": ideas() if settings.DEMO else [],
         "shell_problem": Shell.problem,
+        "local_servers": first_offers(request.user),
     }
     return render(request, "new_conversation.html", context, status=status)

@@ -26,7 +26,7 @@ ACTIONS |= {"files_upload", "decide", "choose_profile"}
 ONES_OWN = SHOWN | ACTIONS
 # settings/test_connections.py asks as a stranger, and as somebody of the staff
 CONNECTIONS = {"connection", "delete_connection", "try_connection", "use_model"}
-STAFFS = {"try_environment"}
+STAFFS = {"try_environment", "look_for_servers", "use_local_server"}
 ADMINS = {name for name in routes() if name.startswith("admin:")} - EVERYBODYS
 
 LOGINS = ("/accounts/login/", "/admin/login/")

@@ -77,9 +77,9 @@ async def trial(candidate: Candidate, name: str = "") -> AsyncGenerator[Begun | 
         yield outcome
 
 
-def likely(names: Sequence[str]) -> str:
-    """The first name that looks like a model for conversations; empty for none."""
-    return next((name for name in names if not any(word in name.lower() for word in _NO_CHAT)), "")
+def conversational(names: Sequence[str]) -> list[str]:
+    """Those of the names that look like models for conversations; all, if none does."""
+    return [name for name in names if not any(word in name.lower() for word in _NO_CHAT)] or list(names)
 
 
 class _Trial:
@@ -145,7 +145,7 @@ class _Trial:
         return Outcome("models", "well", "trial.models_listed", values)
 
     async def _streams(self) -> Outcome:
-        self.name = self.name or likely(self.names)
+        self.name = self.name or next(iter(conversational(self.names)), "")
         if not self.name:
             return Outcome("streams", "failed", "trial.no_model")
         deltas = await self._answer(COUNT)

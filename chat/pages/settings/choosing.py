@@ -22,7 +22,11 @@ def use_model(request: SignedInRequest, connection_id: int) -> HttpResponse:
     if not model or len(model) > 200 or not model.isprintable():
         messages.error(request, _("Name a model of this connection."))
         return redirect("try_connection", row.pk)
-    profile = profile_on(request.user, row, model)
+    return begin_with(request, profile_on(request.user, row, model))
+
+
+def begin_with(request: SignedInRequest, profile: Profile) -> HttpResponse:
+    """Lead to a new conversation with the profile, and say what happened."""
     messages.success(request, _("The profile %s answers from now on.") % profile.title)
     return redirect("new_conversation")
 
@@ -33,7 +37,7 @@ def profile_on(user: User, connection: Connection, model: str) -> Profile:
     profile = owned or Profile.objects.create(
         owner=user, connection=connection, model=model, title=_title(model), language=language(), position=0
     )
-    Preferences.objects.update_or_create(user=user, defaults={"default_profile": profile})
+    Preferences.choose(user, profile)
     return profile
 
 

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from chat.models import Connection
 from chat.pages.settings.connection_form import KNOWN_ADDRESSES, ConnectionForm
+from chat.pages.settings.local_servers import local_offers
 from chat.pages.settings.surroundings import environment
 from chat.pages.settings.trial import AT_ONCE
 from chat.pages.signed_in import SignedInRequest
@@ -30,6 +31,7 @@ def connections(request: SignedInRequest) -> HttpResponse:
         "everyones": [row for row in offered if row.owner_id is None],
         "changeable": changeable,
         "environment": environment(),
+        "local_servers": local_offers(request.user),
     }
     return render(request, "settings/connections.html", context)
 

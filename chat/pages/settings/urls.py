@@ -3,13 +3,23 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
-from chat.pages.settings import choosing, connections, preferences, profile_exchange, profiles, trial
+from chat.pages.settings import (
+    choosing,
+    connections,
+    local_servers,
+    preferences,
+    profile_exchange,
+    profiles,
+    trial,
+)
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="connections"), name="settings"),
     path("connections/", connections.connections, name="connections"),
     path("connections/add/", connections.add_connection, name="add_connection"),
     path("connections/environment/test/", trial.try_environment, name="try_environment"),
+    path("connections/local/", local_servers.look_for_servers, name="look_for_servers"),
+    path("connections/local/use/", local_servers.use_local_server, name="use_local_server"),
     path("connections/<int:connection_id>/", connections.connection, name="connection"),
     path("connections/<int:connection_id>/delete/", connections.delete_connection, name="delete_connection"),
     path("connections/<int:connection_id>/test/", trial.try_connection, name="try_connection"),
