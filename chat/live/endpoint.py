@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
-from typing import Any, cast
+from typing import Any
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 
 from chat.agent.addresses import refusal
-from chat.models import Connection
+from chat.models import Connection, Profile
 
 Allow = Callable[[IPv4Address | IPv6Address], bool]
 
@@ -43,9 +43,7 @@ class Endpoint:
             "base_url": self.base_url,
             "api_key": self.key,
             "headers": self.headers,
-            "transport": cast("Callable[[], Any]", import_string(self.transport))()
-            if self.transport
-            else None,
+            "transport": import_string(self.transport)() if self.transport else None,
             "proxy": settings.MODEL_PROXY,
             "allow": None if self.inside is None else reach(inside=self.inside),
         }
@@ -68,6 +66,11 @@ def endpoint_of(connection: Connection | None) -> Endpoint:
         # Where a proxy connects to, nobody can tell here; it is for what staff set up.
         None if settings.MODEL_PROXY and connection.is_staffs and not inside else inside,
     )
+
+
+def answers_by_script(profile: Profile | None) -> bool:
+    """Whether the demo answers for the profile, which is no AI and is called so."""
+    return bool(settings.DEMO and (profile is None or profile.connection_id is None))
 
 
 def reach(*, inside: bool) -> Allow:

@@ -17,6 +17,7 @@ from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.agents import Shell
 from chat.live.announcing import announce_follow_ups, announce_heading, announce_sync
 from chat.live.doorbell import ring_stop
+from chat.live.endpoint import answers_by_script
 from chat.live.frames import status_of
 from chat.live.todo_panel import panel_of
 from chat.models import Conversation, FollowUp, MessageRefused, Turn
@@ -165,7 +166,7 @@ def _page(
         "panel": panel_of(conversation),
         "follow_ups": FollowUp.held_in(conversation.pk),
         "shell_problem": Shell.problem,
-        "demo": settings.DEMO,
+        "demo": answers_by_script(conversation.profile),
         "client_id": uuid.uuid4(),
         "most_files": MOST_FILES,
         "most_bytes": settings.MAX_UPLOAD_BYTES,
