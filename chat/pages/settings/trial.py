@@ -64,7 +64,7 @@ async def _try(request: SignedInRequest, row: Connection | None) -> HttpResponse
         at_once = row is not None and await request.session.apop(AT_ONCE, None) == row.pk
         return await _page(request, {**context, "at_once": at_once})
     page = (await _page(request, {**context, "running": True})).content.decode()
-    steps = _steps(endpoint, context, *page.split(_MARK))
+    steps = _steps(request, endpoint, context, *page.split(_MARK))
     # A proxy that gathers the page before it passes it on would take the steps' point.
     return StreamingHttpResponse(steps, headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store"})
 
@@ -82,7 +82,9 @@ async def _page(request: SignedInRequest, context: dict[str, Any]) -> HttpRespon
     return page
 
 
-async def _steps(endpoint: Endpoint, context: dict[str, Any], head: str, tail: str) -> AsyncIterator[str]:
+async def _steps(
+    request: SignedInRequest, endpoint: Endpoint, context: dict[str, Any], head: str, tail: str
+) -> AsyncIterator[str]:
     yield head
     outcomes: dict[Step, Outcome] = {}
     async with (
@@ -93,7 +95,8 @@ async def _steps(endpoint: Endpoint, context: dict[str, Any], head: str, tail: s
             yield _drawn(each)
             if isinstance(each, Outcome):
                 outcomes[each.step] = each
-    yield await sync_to_async(render_to_string)("settings/_trial_end.html", {**context, **_end(outcomes)})
+    end = {**context, **_end(outcomes)}
+    yield await sync_to_async(render_to_string)("settings/_trial_end.html", end, request)
     yield tail
 
 

@@ -1,0 +1,128 @@
+"""From a site that knows only its demo to a real model: connect, test, choose, chat."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from chat.demo.reply import Call, Reply, Request
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, last_turn, until
+from tests.model_server import ScriptedModel
+from tests.serving import serving
+
+NUMBERS = "one, two, three, four, five, six, seven, eight, nine, ten"
+KEY = "sk-c4n4ry-0123456789"
+
+
+def obliging(request: Request) -> Reply:
+    """Does what a test asks of it, and else says where it is from."""
+    if "greet" in str(request.tools):
+        return Reply(tool_calls=[Call("greet", {"name": "Ada"})])
+    return Reply(text=NUMBERS if "Count" in str(request.body["messages"][-1]) else "I am the scripted one.")
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel(answer=obliging) as model:
+        yield model
+
+
+@pytest.fixture
+def fresh(browser: Browser) -> Iterator[Site]:
+    """A site of this test's own, on which nothing is connected yet."""
+    with serving(LOCAL_SERVERS="off") as served:
+        yield Site(served, browser)
+
+
+@pytest.fixture
+def beside(browser: Browser, model: ScriptedModel) -> Iterator[Site]:
+    """A site that is started where a model server listens."""
+    with serving(LOCAL_SERVERS=urlsplit(model.base_url).netloc) as served:
+        yield Site(served, browser)
+
+
+def fill_in(page: Page, model: ScriptedModel) -> None:
+    """Open the form from the first page's sidebar, and fill it."""
+    page.goto("/")
+    page.click("#sidebar >> text=Settings")
+    page.click("text=Add a connection")
+    page.fill("[name=base_url]", model.base_url)
+    page.fill("[name=key]", KEY)
+    page.check("[name=inside]")
+
+
+def outcomes(page: Page) -> list[str]:
+    shown = page.locator(".trial__outcome").evaluate_all("all => all.map(each => each.dataset.state)")
+    return [str(state) for state in shown]
+
+
+def test_connect_test_choose_chat(fresh: Site, visitors: Visitors, model: ScriptedModel) -> None:
+    page = visitors.enter(fresh)
+    fill_in(page, model)
+    page.click("main button[type=submit]")
+    expect(page.locator("[data-trial]")).to_be_visible(timeout=60_000)
+    assert outcomes(page) == ["well", "note", "well", "well", "well"]
+    page.click("text=Make a profile")
+    page.wait_for_url(re.compile(r"/$"))
+    expect(page.locator(".news")).to_contain_text("The profile demo answers from now on.")
+    expect(page.locator("[name=profile] option:checked")).to_have_text("demo")
+    begin(page, "Who are you?")
+    at_rest(page)
+    expect(last_turn(page, "completed")).to_contain_text("I am the scripted one.")
+    expect(page.locator(".demo-label")).to_have_count(0)
+    assert {request["model"] for request in model.requests} == {"demo"}
+    assert KEY not in fresh.served.written()
+
+
+def test_the_steps_come_one_by_one(fresh: Site, visitors: Visitors, model: ScriptedModel) -> None:
+    held = Reply(text=NUMBERS, stall_after=0)
+    model.answer = lambda request: held
+    page = visitors.enter(fresh)
+    fill_in(page, model)
+    page.click("main button[type=submit]", no_wait_after=True)
+    expect(page.locator(".trial__step")).to_have_count(4)
+    assert outcomes(page) == ["well", "note", "well"]
+    model.wait_for_requests(1, 30)
+    page.goto("/", wait_until="commit")  # whoever leaves ends the test
+    model.wait_for_disconnects(1, 30)
+
+
+def test_without_script(fresh: Site, visitors: Visitors, model: ScriptedModel) -> None:
+    page = visitors.enter(fresh, java_script_enabled=False)
+    fill_in(page, model)
+    page.click("main button[type=submit]")
+    page.click("main button:has-text('Test')")
+    expect(page.locator("[data-trial]")).to_be_visible(timeout=60_000)
+    assert outcomes(page)[-2:] == ["well", "well"]
+    page.click("text=Make a profile")
+    page.fill("#composer-text", "Who are you?")
+    page.click("#send")
+
+    def answered() -> bool:
+        page.reload()
+        return "I am the scripted one." in page.content()
+
+    until(page, answered)
+
+
+def test_a_server_on_this_machine_is_offered_from_the_start(
+    beside: Site, visitors: Visitors, model: ScriptedModel
+) -> None:
+    page = visitors.enter(beside)
+
+    def offered() -> bool:
+        page.goto("/")
+        return page.locator(".local-server").count() == 1
+
+    until(page, offered)
+    expect(page.locator(".local-server")).to_contain_text(f"answers at {urlsplit(model.base_url).netloc}.")
+    page.click("text=Use it")
+    expect(page.locator(".local-server")).to_have_count(0)
+    begin(page, "Who are you?")
+    at_rest(page)
+    expect(last_turn(page, "completed")).to_contain_text("I am the scripted one.")
