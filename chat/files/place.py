@@ -15,6 +15,7 @@ from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.pictures import Album
 from chat.files.start import forget_start, keep_start
 from chat.models import Conversation
+from chat.models.profile import answers_by_script
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ def open_workspace(conversation: Conversation) -> Workspace:
 
 def _own(conversation: Conversation) -> Workspace:
     folder = folder_of(conversation)
-    if settings.WORKSPACE_SEED and not folder.exists():
+    if settings.WORKSPACE_SEED and answers_by_script(conversation.profile) and not folder.exists():
         folder.mkdir(parents=True)
         import_string(settings.WORKSPACE_SEED)(folder)
     return Workspace.create(folder, quota_of(conversation))

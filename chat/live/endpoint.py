@@ -11,7 +11,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from chat.agent.addresses import refusal
-from chat.models import Connection, Profile
+from chat.models import Connection
 
 Allow = Callable[[IPv4Address | IPv6Address], bool]
 
@@ -66,11 +66,6 @@ def endpoint_of(connection: Connection | None) -> Endpoint:
         # Where a proxy connects to, nobody can tell here; it is for what staff set up.
         None if settings.MODEL_PROXY and connection.is_staffs and not inside else inside,
     )
-
-
-def answers_by_script(profile: Profile | None) -> bool:
-    """Whether the demo answers for the profile, which is no AI and is called so."""
-    return bool(settings.DEMO and (profile is None or profile.connection_id is None))
 
 
 def reach(*, inside: bool) -> Allow:

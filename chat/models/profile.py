@@ -170,3 +170,8 @@ class Profile(models.Model):
     def offered_to(cls, user: AbstractBaseUser | AnonymousUser) -> QuerySet[Profile]:
         """The profiles that the user may choose, the first one first: everybody's, and their own."""
         return cls.objects.filter(Q(owner=None) | Q(owner_id=user.pk))
+
+
+def answers_by_script(profile: Profile | None) -> bool:
+    """Whether the demo answers for the profile, which is no AI and is called so."""
+    return bool(settings.DEMO and (profile is None or profile.connection_id is None))

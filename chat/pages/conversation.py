@@ -17,10 +17,10 @@ from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.agents import Shell
 from chat.live.announcing import announce_follow_ups, announce_heading, announce_sync
 from chat.live.doorbell import ring_stop
-from chat.live.endpoint import answers_by_script
 from chat.live.frames import status_of
 from chat.live.todo_panel import panel_of
 from chat.models import Conversation, FollowUp, MessageRefused, Turn
+from chat.models.profile import answers_by_script
 from chat.pages.attachments import message_of
 from chat.pages.new_conversation import client_id_of
 from chat.pages.signed_in import SignedInRequest

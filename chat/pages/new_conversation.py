@@ -17,6 +17,7 @@ from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.agents import Shell
 from chat.live.doorbell import ring
 from chat.models import MessageRefused, Preferences, Profile
+from chat.models.profile import answers_by_script
 from chat.pages import attachments
 from chat.pages.settings.local_servers import first_offers
 from chat.pages.signed_in import SignedInRequest
@@ -67,9 +68,11 @@ def chosen_profile(request: SignedInRequest) -> Profile | None:
 
 
 def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> HttpResponse:
+    chosen = chosen_profile(request) or Preferences.profile_of(request.user)
+    demo = answers_by_script(chosen)
     context = {
         "profiles": Profile.offered_to(request.user),
-        "chosen": chosen_profile(request) or Preferences.profile_of(request.user),
+        "chosen": chosen,
         "client_id": uuid.uuid4(),
         "text": request.POST.get("text", ""),
         "roots": offered(),
@@ -77,8 +80,8 @@ def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> Htt
         "most_files": MOST_FILES,
         "most_bytes": settings.MAX_UPLOAD_BYTES,
         "refusal": refusal,
-        "demo": settings.DEMO,
-        "ideas": ideas() if settings.DEMO else [],
+        "demo": demo,
+        "ideas": ideas() if demo else [],
         "shell_problem": Shell.problem,
         "local_servers": first_offers(request.user),
     }
