@@ -8,6 +8,7 @@ async for event in agent.run([{"role": "user", "content": "..."}]):
 from chat.agent.agent import Agent, Result
 from chat.agent.calls import Undecided
 from chat.agent.events import (
+    Compacted,
     End,
     Event,
     NotesRead,
@@ -15,6 +16,7 @@ from chat.agent.events import (
     Reply,
     Retrying,
     StepStarted,
+    Summarising,
     Text,
     TextWasReasoning,
     TodoDraft,
@@ -34,6 +36,7 @@ from chat.agent.tool import Tool, ToolError, ToolResult, tool
 
 __all__ = [
     "Agent",
+    "Compacted",
     "End",
     "Event",
     "Limits",
@@ -48,6 +51,7 @@ __all__ = [
     "Retrying",
     "Spent",
     "StepStarted",
+    "Summarising",
     "Text",
     "TextWasReasoning",
     "TodoDraft",

@@ -12,11 +12,12 @@ from chat.agent.events import End, EndReason, Event, Reply, ToolCall, Usage
 from chat.agent.limits import Limits, Retry, Spent
 from chat.agent.meter import Meter
 from chat.agent.model import Model, Traits
+from chat.agent.person import Approve, Inbox, allow, no_notes
 from chat.agent.prompts import Language, default_name
 from chat.agent.system_prompt import build_plain_prompt, build_system_prompt
 from chat.agent.todo import TODO_WRITE, TodoItem, TodoPolicy, as_policy
 from chat.agent.tool import Tool, as_tool
-from chat.agent.turn import Approve, Inbox, TurnRun, allow, no_notes
+from chat.agent.turn import TurnRun
 
 if TYPE_CHECKING:
     from chat.agent.model.chat_model import ChatModel
@@ -26,7 +27,7 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 @dataclass(frozen=True)
 class Result:
-    """What a turn came to: the final text, the final list, and how it ended."""
+    """What a turn came to: the final text, the final list, how it ended, and the messages for the next."""
 
     text: str
     todos: tuple[TodoItem, ...]
@@ -35,6 +36,7 @@ class Result:
     stop_reason: EndReason
     sentence: str
     call: ToolCall | None = None
+    messages: tuple[Mapping[str, Any], ...] = ()
 
 
 class Agent:
@@ -42,7 +44,8 @@ class Agent:
 
     `model` is the model's name at `base_url` with `api_key` (by default where the environment of the `openai`
     package points), or any object with the model protocol. Tools are `Tool`s or plain dictionaries in the
-    provider's form. `temperature` and further keyword arguments are passed on with every request.
+    provider's form. `context_window` is how many tokens a request and its reply may have together; 0 takes
+    what is known of the model. `temperature` and further keyword arguments are passed on with every request.
     Raises ValueError for an unknown policy and for tool names that are doubled or that no endpoint takes.
     """
 
@@ -59,6 +62,7 @@ class Agent:
         temperature: float | None = None,
         language: Language = "en",
         workspace: str = "",
+        context_window: int = 0,
         base_url: str | None = None,
         api_key: str | None = None,
         **options: Any,
@@ -75,6 +79,7 @@ class Agent:
         self.retry = retry or Retry()
         self.language = language
         self.workspace = workspace
+        self.context_window = context_window
         self.options = options if temperature is None else {"temperature": temperature, **options}
 
     @property
@@ -150,6 +155,7 @@ class Agent:
                         event.reason,
                         event.sentence,
                         event.call,
+                        event.messages,
                     )
         raise RuntimeError("a turn ended without its End")
 

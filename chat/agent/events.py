@@ -102,6 +102,36 @@ class Retrying:
 
 
 @dataclass(frozen=True)
+class Summarising:
+    """The model is asked for a summary of what was said before, because all of it is too long to be sent."""
+
+    type: ClassVar[str] = "summarising"
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """From the request of `step` on the model is sent less than before.
+
+    Places are those in the conversation's messages, of which there were `count`. The results at places in
+    `shortened` are sent as the texts there. What stands ahead of `kept_from` is sent no more: the texts of
+    the person in a turn that is cut through stay, after `carried`, which holds the summary and the todo
+    list. `summary` is the model's own text, empty where none could be had; `usage` is that of the call that
+    was to write it, at `endpoint`; None where there was none.
+    """
+
+    type: ClassVar[str] = "compacted"
+    step: int
+    count: int
+    shortened: Mapping[int, str]
+    kept_from: int = 0
+    carried: str = ""
+    summary: str = ""
+    usage: Usage | None = None
+    endpoint: str = ""
+    model: str = ""
+
+
+@dataclass(frozen=True)
 class Reply:
     """The model's reply is complete: its text, and the calls that it asks for.
 
@@ -195,6 +225,8 @@ class End:
     """The turn is over. `sentence` says why, unless it simply completed; `text` is the last reply's text.
 
     A `waiting` one stands still until a person has decided about `call`; `Agent.run` takes it up again.
+    `messages` is the conversation with the turn in it, for the next one: in the chat-completions form, with
+    marks of our own beside where it was made shorter for the model.
     """
 
     type: ClassVar[str] = "end"
@@ -205,6 +237,7 @@ class End:
     usage: Usage
     steps: int
     call: ToolCall | None = None
+    messages: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
 
 
 Event = (
@@ -215,6 +248,8 @@ Event = (
     | TodoDraft
     | Usage
     | Retrying
+    | Summarising
+    | Compacted
     | Reply
     | ToolCallStarted
     | ToolCallProgress

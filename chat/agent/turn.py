@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from chat.agent.arguments import readable
 from chat.agent.budget import Budget, LimitError
 from chat.agent.calls import Outcome, Undecided, outcome
+from chat.agent.context import Context, as_notes, as_sent, compacted
 from chat.agent.draft import Draft
 from chat.agent.events import (
+    Compacted,
     End,
     EndReason,
     Event,
@@ -34,6 +36,7 @@ from chat.agent.events import (
 from chat.agent.limits import Spent
 from chat.agent.meter import Meter
 from chat.agent.model import Assembly, Delta, ModelError, ToolCallDelta
+from chat.agent.person import Approve, Inbox
 from chat.agent.pictures import has_pictures, marked, with_pictures
 from chat.agent.progress import Watched
 from chat.agent.prompts import phrase
@@ -43,33 +46,15 @@ from chat.agent.todo import (
     Reminders,
     TodoItem,
     TodoList,
-    remind,
     todo_tool,
-    with_first_reminder,
 )
 
 if TYPE_CHECKING:
     from chat.agent.agent import Agent
 
-Inbox = Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]
-# Decides on a call before it runs: None lets it, a text (perhaps empty) denies it and tells the model why.
-# Raises Undecided where the answer takes longer than the turn is to be kept.
-Approve = Callable[[ToolCall], Awaitable[str | None]]
-
-
 # Reasons for a reply to end that say that it is not whole, or that it asks for something.
 _ENDED_EARLY = ("length", "content_filter")
 _ASKS = ("tool_calls", "function_call")
-
-
-async def no_notes() -> Sequence[Mapping[str, Any]]:
-    """The inbox of a turn that nobody writes to."""
-    return ()
-
-
-async def allow(_call: ToolCall) -> str | None:
-    """The decision where nobody is asked."""
-    return None
 
 
 class TurnRun:
@@ -96,9 +81,10 @@ class TurnRun:
         offered = (todo_tool(self.todos), *agent.tools) if agent.traits.tools else ()
         self.tools = {tool.name: tool for tool in offered}
         self.reminders = Reminders(self.todos, spent.rounds, spent.reminders)
-        system = {"role": "system", "content": agent.system_prompt}
-        planned = with_first_reminder(messages, agent.language) if offered else map(dict, messages)
-        self.messages = [system, *planned]
+        self.system = {"role": "system", "content": agent.system_prompt}
+        self.messages = [dict(message) for message in messages]
+        self.definitions = [tool.definition() for tool in offered]
+        self.context = Context(agent, self.todos)
         self.meter = meter or Meter()
         self.reply = unfinished or Reply("", "", (), "")
         self.asked: ToolCall | None = None
@@ -131,8 +117,11 @@ class TurnRun:
         step = self.budget.start_step()
         # Only now is it sure that the model will read them.
         if self.reply.calls and (notes := tuple(await self.inbox())):
-            self.messages += [dict(note) for note in notes]
+            self.messages += as_notes(notes)
             yield NotesRead(notes)
+        async with aclosing(self._fit()) as events:
+            async for event in events:
+                yield event
         yield StepStarted(step, self._remind(), self.endpoint, self.model)
         async with aclosing(self._ask()) as events:
             async for event in events:
@@ -145,6 +134,17 @@ class TurnRun:
         elif self.reply.finish_reason in ("length", "content_filter"):
             raise LimitError(phrase(self.language, f"limit.{self.reply.finish_reason}"))
 
+    async def _fit(self, overflow: ModelError | None = None) -> AsyncGenerator[Event, None]:
+        """Leave out what no longer fits into the model's window."""
+        fitting = self.context.fit(self.messages, self.definitions, self.budget.steps, overflow)
+        async with aclosing(fitting) as events:
+            while (event := await self.budget.within_time(anext(events, None))) is not None:
+                if isinstance(event, Compacted):
+                    self.messages = compacted(self.messages, event)
+                    if event.usage:
+                        self.meter.total += event.usage
+                yield event
+
     def _remind(self) -> str:
         """Put a reminder that is due where this request carries it: ahead of the first of the latest results.
 
@@ -154,12 +154,12 @@ class TurnRun:
         result = first_of_the_latest(self.messages)
         reminder = self.reminders.due() if result else ""
         if result and reminder:
-            remind(result, reminder)
+            result["reminder"] = reminder
         return reminder
 
     async def _ask(self) -> AsyncGenerator[Event, None]:
         """Ask the model; again where that may help and nothing of a reply was shown."""
-        attempt, loaded_by = 1, time.monotonic() + self.agent.retry.loading
+        attempt, shortened, loaded_by = 1, False, time.monotonic() + self.agent.retry.loading
         while True:
             assembly, shown = Assembly(self.tools), False
             try:
@@ -171,6 +171,13 @@ class TurnRun:
                 break
             except ModelError as error:
                 self.meter.fail()
+                if error.kind == "overflow" and not shown and not shortened:
+                    shortened, before = True, self.messages
+                    async with aclosing(self._fit(error)) as events:
+                        async for event in events:
+                            yield event
+                    if self.messages is not before:
+                        continue
                 loading = error.kind == "loading" and time.monotonic() < loaded_by
                 if shown or not error.retryable or (attempt >= self.agent.retry.attempts and not loading):
                     raise
@@ -179,13 +186,16 @@ class TurnRun:
                 await self.budget.within_time(asyncio.sleep(delay))
                 attempt += not loading
         self.reply = assembly.reply()
+        self.context.heard(assembly.usage)
         yield self.meter.settle()
         yield self.reply
 
     async def _stream(self, assembly: Assembly) -> AsyncGenerator[Event, None]:
-        definitions = [tool.definition() for tool in self.tools.values()]
-        self.meter.ask(self.messages, definitions, assembly)
-        stream = aiter(self.agent.model.stream(await self._sent(), definitions, self.agent.options))
+        messages = [self.system, *as_sent(self.messages, self.language, plan=bool(self.tools))]
+        self.meter.ask(messages, self.definitions, assembly)
+        if has_pictures(messages):
+            messages = await asyncio.to_thread(with_pictures, messages, self.language)
+        stream = aiter(self.agent.model.stream(messages, self.definitions, self.agent.options))
         draft = Draft(self.todos)
         try:
             while (delta := await self._next(stream)) is not None:
@@ -208,12 +218,6 @@ class TurnRun:
         follows = self.messages[-1]["role"] == "tool" and assembly.finish_reason not in _ASKS
         if not said and not follows:
             raise ModelError("silent", retryable=True)
-
-    async def _sent(self) -> list[dict[str, Any]]:
-        """The messages as they are sent, with their pictures in them."""
-        if not has_pictures(self.messages):
-            return self.messages
-        return await asyncio.to_thread(with_pictures, self.messages, self.language)
 
     async def _next(self, stream: AsyncIterator[Delta]) -> Delta | None:
         try:
@@ -289,4 +293,4 @@ class TurnRun:
     def _end(self, reason: EndReason, sentence: str = "") -> End:
         text = self.reply.text
         steps, usage = self.budget.steps, self.meter.total
-        return End(reason, text, sentence, self.todos.items, usage, steps, self.asked)
+        return End(reason, text, sentence, self.todos.items, usage, steps, self.asked, tuple(self.messages))

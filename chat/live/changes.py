@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chat.live.todo_panel import TodoPanel
-from chat.models import Message, ToolCall
+from chat.models import Message, Summary, ToolCall
 
 
 @dataclass(frozen=True)
 class RowChanged:
     """A row is new, or has other content."""
 
-    row: Message | ToolCall
+    row: Message | ToolCall | Summary
     new: bool = False
 
 
@@ -21,6 +21,13 @@ class TextGrew:
     """A message that is being written has more text."""
 
     message: Message
+
+
+@dataclass(frozen=True)
+class OutputShortened:
+    """The model reads less of a call's output from now on, perhaps one of an earlier turn."""
+
+    call: ToolCall
 
 
 @dataclass(frozen=True)
@@ -35,4 +42,4 @@ class TurnChanged:
     """The turn as a whole is to be drawn again: it began, ended, or has something to say."""
 
 
-Change = RowChanged | TextGrew | PanelChanged | TurnChanged
+Change = RowChanged | TextGrew | OutputShortened | PanelChanged | TurnChanged

@@ -12,15 +12,17 @@ from django.utils.safestring import SafeString, mark_safe
 
 from chat.live.profile_choice import profile_choice
 from chat.live.todo_panel import TodoPanel
-from chat.models import Conversation, FollowUp, Message, ToolCall, Turn
+from chat.models import Conversation, FollowUp, Message, Summary, ToolCall, Turn
 
-Row = Message | ToolCall
+Row = Message | Summary | ToolCall
 
 
 def draw(row: Row) -> SafeString:
     """A row's HTML."""
     if isinstance(row, Message):
         return render_to_string("partials/_message.html", {"message": row})
+    if isinstance(row, Summary):
+        return render_to_string("partials/_summary.html", {"summary": row})
     name = "todo_marker" if row.is_todo_write else "tool_call"
     return render_to_string(f"partials/_{name}.html", {"call": row})
 
@@ -31,8 +33,13 @@ def draw_turn(turn: Turn) -> SafeString:
 
 
 def turn_messages(turn: Turn) -> list[str]:
-    """Put the turn on the page as it stands, whether the page has it or not."""
-    return _placed("#transcript", "article", "turn", f"turn-{turn.pk}", draw_turn(turn))
+    """Put the turn on the page as it stands, whether the page has it or not. Reads the database.
+
+    With it come the notes on outputs of earlier turns that were shortened in this one.
+    """
+    shell, whole = _placed("#transcript", "article", "turn", f"turn-{turn.pk}", draw_turn(turn))
+    earlier = turn.shortened_calls.exclude(turn=turn).only("pk", "shortened")
+    return [shell, whole + "".join(map(shortened_message, earlier))]
 
 
 def row_messages(row: Row, *, new: bool) -> list[str]:
@@ -43,6 +50,8 @@ def row_messages(row: Row, *, new: bool) -> list[str]:
     if not new:
         return [partial(f"#{row.dom_id}", "outerMorph", draw(row))]
     tag, style = ("div", "message")
+    if isinstance(row, Summary):
+        tag, style = ("details" if row.text else "div", "summary")
     if isinstance(row, ToolCall):
         tag, style = ("div", "todo-marker") if row.is_todo_write else ("details", "tool-call")
     return _placed(f"#turn-{row.turn_id}-rows", tag, style, row.dom_id, draw(row))
@@ -53,6 +62,12 @@ def _placed(container: str, tag: str, style: str, dom_id: str, html: str) -> lis
     shell = format_html('<{0} class="{1}" id="{2}"></{0}>', tag, style, dom_id)
     missing = f"{container}:not(:has(> #{dom_id}))"
     return [partial(missing, "beforeend", shell), partial(f"#{dom_id}", "outerMorph", html)]
+
+
+def shortened_message(call: ToolCall) -> str:
+    """Note at a call's output that the model reads less of it."""
+    html = render_to_string("partials/_shortened.html", {"call": call})
+    return partial(f"#{call.note_id}", "outerMorph", html)
 
 
 def text_message(message: Message, settled: str, tail: str) -> str:

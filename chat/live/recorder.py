@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat.agent import (
+    Compacted,
     End,
     Event,
     Meter,
@@ -17,6 +18,7 @@ from chat.agent import (
     Reply,
     Retrying,
     StepStarted,
+    Summarising,
     Text,
     TextWasReasoning,
     TodoDraft,
@@ -28,7 +30,9 @@ from chat.agent import (
 )
 from chat.agent import ToolCall as CallRequest
 from chat.live.accounts import charge
+from chat.live.call_row import call_row
 from chat.live.changes import Change, RowChanged, TextGrew, TurnChanged
+from chat.live.compaction import SUMMARISING, compact
 from chat.live.pictures import pictures_of
 from chat.live.planning import Planning
 from chat.models import Attachment, FollowUp, Message, Step, ToolCall, Turn
@@ -111,6 +115,10 @@ class Recorder:
                 return [self.planning.draft(items)]
             case Retrying():
                 return self._notice(event.reason)
+            case Summarising():
+                return self._notice(str(SUMMARISING))
+            case Compacted():
+                return [*self._notice(""), *compact(self.turn, event)]
             case Usage():
                 charge(self.step, event)
                 return []
@@ -243,19 +251,9 @@ class Recorder:
             self.cut_off.delete()
             changes.append(TurnChanged())
         for index, request in enumerate(reply.calls):
-            self.calls[request.id] = call = self._request(index, request)
+            self.calls[request.id] = call = call_row(self.step, index, request)
             changes.append(RowChanged(call, new=True))
         return changes
-
-    def _request(self, index: int, request: CallRequest) -> ToolCall:
-        return self.turn.tool_calls.create(
-            step=self.step,
-            index=index,
-            wire_id=clean(request.id)[:200],
-            name=clean(request.name)[:200],
-            arguments=clean(request.arguments),
-            extra=clean_json(dict(request.extra)),
-        )
 
     def _start_call(self, request: CallRequest) -> list[Change]:
         self.saved_at = time.monotonic()

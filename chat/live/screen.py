@@ -9,9 +9,9 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 
-from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
+from chat.live.changes import Change, OutputShortened, PanelChanged, RowChanged, TextGrew, TurnChanged
 from chat.live.doorbell import send_frame, send_to
-from chat.live.fragments import Row, panel_message, row_messages, text_message
+from chat.live.fragments import Row, panel_message, row_messages, shortened_message, text_message
 from chat.live.frames import frame, key_frame
 from chat.live.markdown import Settling
 from chat.models import Message, Turn
@@ -29,7 +29,7 @@ class Screen:
         self.turn = turn
         self.count = 0
         self.texts: dict[int, Settling] = {}
-        self._rows: dict[str, RowChanged | TextGrew] = {}
+        self._rows: dict[str, RowChanged | TextGrew | OutputShortened] = {}
         self._panel: PanelChanged | None = None
         self._whole = False
         self._wait_until = 0.0
@@ -96,6 +96,8 @@ class Screen:
                 self._rows[row.dom_id] = RowChanged(row, new or unsent)
             case TextGrew(message):
                 self._rows.setdefault(message.dom_id, change)
+            case OutputShortened(call):
+                self._rows[call.note_id] = change
             case PanelChanged():
                 self._panel = change
             case TurnChanged():
@@ -124,6 +126,8 @@ class Screen:
         for change in self._rows.values():
             if isinstance(change, TextGrew):
                 messages.append(self._grow(change.message))
+            elif isinstance(change, OutputShortened):
+                messages.append(shortened_message(change.call))
             else:
                 messages += row_messages(change.row, new=change.new)
                 self._start_text(change.row)

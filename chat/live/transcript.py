@@ -8,11 +8,13 @@ from typing import Any
 
 from chat.agent import Reply, TodoItem
 from chat.agent import ToolCall as CallRequest
-from chat.agent.todo import enclosed
+from chat.agent.context import as_one
 from chat.live.pictures import pictures_of
-from chat.models import Message, TodoRevision, ToolCall, Turn
+from chat.models import Message, Step, Summary, TodoRevision, ToolCall, Turn
 
 ChatMessage = dict[str, Any]
+Row = Message | Step | ToolCall
+Told = tuple[ChatMessage, Row]
 
 CUT_OFF = "Error: this call was cut off and its outcome is unknown. Look before you repeat it."
 NOT_RUN = "Error: this call was not run."
@@ -28,37 +30,67 @@ WITHOUT_RESULT = {
 
 
 def transcript(turn: Turn) -> list[ChatMessage]:
-    """The conversation up to and with `turn` as the model reads it: every call answered once, in order."""
-    return [message for each in _line_of(turn) for message in _turn_messages(each)]
+    """The conversation up to and with `turn`, as a turn keeps it: every call answered once, in order."""
+    return [message for message, _row in told(turn)]
+
+
+def told(turn: Turn) -> list[Told]:
+    """The messages, each with the row that it comes from; the step for what the model said."""
+    keys = _line_of(turn)
+    summary = Summary.of(keys)
+    if summary:
+        keys = keys[keys.index(summary.until_id) + (summary.until_step is None) :]
+    turns = Turn.with_rows().in_bulk(keys)
+    messages = [each for pk in keys for each in _turn_messages(turns[pk])]
+    return _after(summary, messages) if summary else messages
 
 
 def todos_of(turn: Turn) -> list[TodoItem]:
     """The todo list as the turn finds it."""
-    line = [each.pk for each in _line_of(turn)]
-    revision = TodoRevision.objects.filter(turn__in=line).order_by("pk").last()
+    revision = TodoRevision.objects.filter(turn__in=_line_of(turn)).order_by("pk").last()
     return [TodoItem.from_dict(item) for item in revision.items] if revision else []
 
 
-def _line_of(turn: Turn) -> list[Turn]:
-    """The turns that led here, oldest first."""
-    turns = {each.pk: each for each in Turn.with_rows().filter(conversation=turn.conversation_id)}
-    line = []
-    current: Turn | None = turns[turn.pk]
-    while current:
-        line.append(current)
-        current = turns.get(current.follows_id) if current.follows_id else None
+def _line_of(turn: Turn) -> list[int]:
+    """The keys of the turns that led here, oldest first."""
+    turns = Turn.objects.filter(conversation=turn.conversation_id)
+    follows = dict(turns.values_list("pk", "follows"))
+    line = [turn.pk]
+    while (before := follows[line[-1]]) is not None:
+        line.append(before)
     return line[::-1]
 
 
-def _turn_messages(turn: Turn) -> Iterator[ChatMessage]:
+def _after(summary: Summary, messages: list[Told]) -> list[Told]:
+    """The messages from its end on; what the person said in a turn that it cuts through comes first."""
+    (first, row), *rest = messages
+    before = [message for message, row in rest if _is_in(summary, row)]
+    words = as_one([message for message in (first, *before) if message["role"] == "user"])
+    kept = [each for each in rest if not _is_in(summary, each[1])]
+    return [(words | {"carried": summary.carried}, row), *kept]
+
+
+def _is_in(summary: Summary, row: Row) -> bool:
+    """Whether the row belongs to a step that the summary stands for, of the turn that it cuts through."""
+    step = row if isinstance(row, Step) else row.step
+    return bool(
+        step and summary.until_step and step.turn_id == summary.until_id and step.number <= summary.until_step
+    )
+
+
+def _turn_messages(turn: Turn) -> Iterator[Told]:
     question = next(message for message in turn.messages.all() if message.step_id is None)
-    yield question.as_note() | pictures_of(question)
-    results: list[ChatMessage] = []
-    steps = groupby((row for row in turn.rows() if row.step), key=lambda row: row.step)
+    yield question.as_note() | pictures_of(question), question
+    results: list[Told] = []
+    steps = groupby(
+        (row for row in turn.rows() if isinstance(row, Message | ToolCall)), key=lambda row: row.step
+    )
     for step, grouped in steps:
+        if step is None:
+            continue
         rows = list(grouped)
-        if results and step and step.reminder:
-            results[0]["content"] = enclosed(step.reminder, results[0]["content"])
+        if results and step.reminder:
+            results[0][0]["reminder"] = step.reminder
         yield from results
         calls = [row for row in rows if isinstance(row, ToolCall)]
         said = [row for row in rows if isinstance(row, Message) and not row.cut_off]
@@ -66,11 +98,16 @@ def _turn_messages(turn: Turn) -> Iterator[ChatMessage]:
         if answer.text or calls:
             requests = tuple(map(_request, calls))
             reply = Reply(answer.text, answer.reasoning, requests, extra=answer.extra)
-            yield reply.as_message(step.endpoint if step else "")
+            yield reply.as_message(step.endpoint), step
         # What a turn at work has not run yet is answered when it has.
-        results = [_result(call) for call in calls if not (turn.is_active and call.status == "pending")]
-        results += [row.as_note() | pictures_of(row) for row in said if row.role == Message.Role.USER]
+        ran = [call for call in calls if not (turn.is_active and call.status == "pending")]
+        results = [(_result(call), call) for call in ran]
+        results += [(_note(row), row) for row in said if row.role == Message.Role.USER]
     yield from results
+
+
+def _note(message: Message) -> ChatMessage:
+    return {**message.as_note(), **pictures_of(message), "note": True}
 
 
 def _request(call: ToolCall) -> CallRequest:
@@ -82,6 +119,7 @@ def _result(call: ToolCall) -> ChatMessage:
     content = call.output if without is None else "\n".join([without, *_printed(call)])
     if call.status == ToolCall.Status.STOPPED and call.started_at is None:
         content = NOT_RUN  # whoever ended the turn, a person or a crash
+    content = call.shortened or content
     return {"role": "tool", "tool_call_id": call.wire_id, "content": content} | pictures_of(call)
 
 

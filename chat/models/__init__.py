@@ -18,6 +18,7 @@ from chat.models.rule import Rule
 from chat.models.side_call import SideCall
 from chat.models.sign_in_link import SignInLink
 from chat.models.step import Step
+from chat.models.summary import Summary
 from chat.models.todo_revision import TodoRevision
 from chat.models.tool_call import DecisionRefused, ToolCall
 from chat.models.turn import LeaseLost, Turn
@@ -42,6 +43,7 @@ __all__ = [
     "SideCall",
     "SignInLink",
     "Step",
+    "Summary",
     "TodoRevision",
     "ToolCall",
     "Turn",

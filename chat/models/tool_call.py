@@ -29,6 +29,7 @@ class ToolCall(models.Model):
     """One call as the model asked for it, what the person decided about it, and what came of it.
 
     `wire_id` is the model's id for it; `detail` is for the person only. It was asked about at `asked_at`.
+    Since turn `shortened_in` the model reads `shortened` in place of the output.
     """
 
     class Decision(models.TextChoices):
@@ -57,6 +58,10 @@ class ToolCall(models.Model):
     status = models.CharField(max_length=20, choices=Status, default=Status.PENDING)
     output = models.TextField(blank=True)
     detail = models.JSONField(default=dict, blank=True)
+    shortened = models.TextField(blank=True)
+    shortened_in = models.ForeignKey(
+        Turn, on_delete=models.SET_NULL, null=True, blank=True, related_name="shortened_calls"
+    )
     decision = models.CharField(max_length=20, choices=Decision, blank=True)
     reason = models.TextField(blank=True)
     asked_at = models.DateTimeField(null=True)
@@ -107,6 +112,11 @@ class ToolCall(models.Model):
     def dom_id(self) -> str:
         """Its id on the page."""
         return f"tool-call-{self.pk}"
+
+    @property
+    def note_id(self) -> str:
+        """The id, on the page, of the note that its output was shortened for the model."""
+        return f"{self.dom_id}-shortened"
 
     @property
     def place(self) -> tuple[int, int]:

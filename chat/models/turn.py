@@ -17,6 +17,7 @@ from chat.models.profile_then import at_work, differences, recorded
 if TYPE_CHECKING:
     from chat.models.message import Message
     from chat.models.profile import Profile
+    from chat.models.summary import Summary
     from chat.models.tool_call import ToolCall
 
 LEASE = datetime.timedelta(seconds=8)
@@ -264,16 +265,20 @@ class Turn(models.Model):
         """What the person wrote to begin it."""
         return next(message.text for message in self.messages.all() if message.step_id is None)
 
-    def rows(self) -> list[Message | ToolCall]:
-        """Its messages and tool calls in the order in which they came."""
-        rows: list[Message | ToolCall] = [*self.messages.all(), *self.tool_calls.all()]
+    def rows(self) -> list[Message | ToolCall | Summary]:
+        """Its messages, tool calls and summaries in the order in which they came."""
+        rows: list[Message | ToolCall | Summary] = [
+            *self.messages.all(),
+            *self.tool_calls.all(),
+            *self.summaries.all(),
+        ]
         return sorted(rows, key=lambda row: row.place)
 
     @classmethod
     def with_rows(cls) -> QuerySet[Turn]:
         """Turns with everything that drawing them needs, in a fixed number of queries."""
         return cls.objects.select_related("conversation").prefetch_related(
-            "messages__step", "messages__attachments", "tool_calls__step", "tool_calls__revision"
+            "messages__step", "messages__attachments", "tool_calls__step", "tool_calls__revision", "summaries"
         )
 
 

@@ -33,6 +33,12 @@ def message_body(message: Message) -> SafeString:
     return format_html('{}<div id="{}-tail">{}</div>', mark_safe(settled), message.dom_id, end)  # noqa: S308
 
 
+@register.simple_tag(name="markdown")
+def as_markdown(text: str) -> SafeString:
+    """A whole text in markdown as HTML."""
+    return mark_safe(markdown.render(text))  # noqa: S308 (the renderer escapes)
+
+
 @register.simple_tag(name="diff_of")
 def changed_by(call: ToolCall) -> Diff | None:
     """What a call changed in a file, `{% diff_of call as change %}`; None for a call that changed none.

@@ -11,8 +11,9 @@ from django.utils.translation import ngettext
 from chat.agent import TodoItem, TodoList
 from chat.agent.prompts import Language
 from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
+from chat.live.compaction import SUMMARISING
 from chat.live.todo_panel import TodoPanel
-from chat.models import Message, ToolCall, Turn
+from chat.models import Message, Summary, ToolCall, Turn
 from chat.terminal.paper import Paper
 
 OUTPUT_LINES = 6  # of a call's output; the record has all of it
@@ -74,15 +75,27 @@ class TerminalScreen:
                 self._call(call)
             case PanelChanged(panel):
                 self.panel = panel
+            case RowChanged(Summary() as summary):
+                self._summary(summary)
             case TurnChanged() if self.turn.is_active and self.turn.sentence:
                 self.paper.gap()
-                self.paper.line(_("Trying again: %s") % self.turn.sentence, "quiet")
+                said = self.turn.sentence
+                self.paper.line(said if said == str(SUMMARISING) else _("Trying again: %s") % said, "quiet")
 
     def _note(self, message: Message) -> None:
         """What the person sent from a browser meanwhile, and the agent has read now."""
         self.paper.gap()
         for line in message.text.splitlines():
             self.paper.line(f"> {line}", "strong")
+
+    def _summary(self, summary: Summary) -> None:
+        """The model goes on without the whole conversation; what it remembers can be read in the browser."""
+        self.paper.line(
+            _("Earlier turns were summarised for the model.")
+            if summary.text
+            else _("Earlier turns were left out for the model, without a summary."),
+            "quiet",
+        )
 
     def _text(self, message: Message) -> None:
         if message.pk != self._message:

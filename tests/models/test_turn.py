@@ -301,7 +301,7 @@ def test_drawing_ten_turns_takes_as_many_queries_as_one(
     running.end(Turn.Status.COMPLETED)
     for _ in range(9):
         work(ended())
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(8):
         turns = list(Turn.with_rows())
         assert sum(len(turn.rows()) for turn in turns) == 30
         assert all(not hasattr(call, "revision") for turn in turns for call in turn.tool_calls.all())

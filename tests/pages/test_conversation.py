@@ -213,7 +213,7 @@ def test_a_longer_record_takes_no_more_queries(
 ) -> None:
     for number in range(12):
         work_through(conversation, number)
-    with django_assert_max_num_queries(19):
+    with django_assert_max_num_queries(20):
         page = owners.get(where(conversation)).content.decode()
     assert page.count('<article class="turn"') == 13
 

@@ -34,11 +34,11 @@ class TodoList:
         """The list as it would be if the half-written arguments ended here; new items have no id yet."""
         return with_stable_ids(self.reader.draft(arguments), self.items, fresh=str)
 
-    def render(self) -> str:
-        """The list as the model reads it."""
+    def render(self, *, keys: bool = False) -> str:
+        """The list as the model reads it; with the ids that it chose, where they are not told otherwise."""
         if not self.items:
             return phrase(self.language, "todo.empty")
-        lines = [self._line(item) for item in self.items]
+        lines = [self._line(item, f"{item.key}: " if keys and item.key else "") for item in self.items]
         if self.policy.shows_count:
             lines += ["", phrase(self.language, "todo.count", done=self.done, total=len(self.items))]
         return "\n".join(lines)
@@ -53,8 +53,8 @@ class TodoList:
         """Whether there is a list and all of it is done."""
         return bool(self.items) and self.done == len(self.items)
 
-    def _line(self, item: TodoItem) -> str:
+    def _line(self, item: TodoItem, key: str) -> str:
         if item.status is Status.IN_PROGRESS:
             doing = f" <- {item.active_form}" if item.active_form else ""
-            return f"[>] {item.content}{doing}"
-        return f"[{'x' if item.status is Status.COMPLETED else ' '}] {item.content}"
+            return f"[>] {key}{item.content}{doing}"
+        return f"[{'x' if item.status is Status.COMPLETED else ' '}] {key}{item.content}"

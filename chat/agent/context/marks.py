@@ -1,0 +1,65 @@
+"""A conversation as a turn keeps it: messages in the chat-completions form, with marks of our own beside.
+
+- `note` on a message of the person that joined a turn at work, and began none;
+- `reminder` on a tool's result: what rides on it;
+- `carried` on a message of the person: what stands for all that was said before it.
+
+Marks are rendered, and gone, in what is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from chat.agent.pictures import marked
+from chat.agent.prompts import Language
+from chat.agent.todo import remind, with_first_reminder
+
+Message = dict[str, Any]
+
+MARKS = ("note", "reminder", "carried")
+
+
+def as_sent(messages: Iterable[Mapping[str, Any]], language: Language, *, plan: bool = True) -> list[Message]:
+    """The messages as the model reads them, with the reminder to plan, if it can, ahead of the first."""
+    rendered = [sent(message) for message in messages]
+    return with_first_reminder(rendered, language) if plan else rendered
+
+
+def sent(message: Mapping[str, Any]) -> Message:
+    """The message as the model reads it."""
+    plain = {name: value for name, value in message.items() if name not in MARKS}
+    if carried := message.get("carried"):
+        plain["content"] = joined([carried, plain["content"]])
+    if reminder := message.get("reminder"):
+        remind(plain, reminder)
+    return plain
+
+
+def as_notes(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
+    """Messages of the person that join a turn at work."""
+    return [{**message, "note": True} for message in messages]
+
+
+def begins_turn(message: Mapping[str, Any]) -> bool:
+    """Whether a turn begins with the message."""
+    return message["role"] == "user" and not message.get("note")
+
+
+def as_one(messages: Sequence[Mapping[str, Any]]) -> Message:
+    """The first of the messages, with the words and pictures of them all."""
+    pictures = [picture for message in messages for picture in message.get("pictures", ())]
+    words = joined([message["content"] for message in messages])
+    return {**messages[0], "content": words, **marked(pictures)}
+
+
+def joined(contents: Sequence[Any]) -> Any:
+    """Several contents as one: texts with a blank line between them, or a list of all their parts."""
+    if all(isinstance(content, str) for content in contents):
+        return "\n\n".join(contents)
+    return [part for content in contents for part in _parts(content)]
+
+
+def _parts(content: Any) -> list[Any]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())

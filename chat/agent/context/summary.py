@@ -1,0 +1,84 @@
+"""A summary of what was said, written by the model for itself."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from chat.agent.context.telling import telling
+from chat.agent.events import Usage
+from chat.agent.meter import Meter
+from chat.agent.model import Assembly, ModelError
+from chat.agent.prompts import Language, phrase, text
+from chat.agent.todo import TodoList
+from chat.agent.tokens import text_tokens
+
+if TYPE_CHECKING:
+    from chat.agent.agent import Agent
+
+SHORTEST = 20  # characters; less says nothing of what is left out
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A summary, empty where none could be had, and what it took."""
+
+    text: str
+    usage: Usage
+
+
+async def summary_of(messages: Sequence[Mapping[str, Any]], agent: Agent, room: int, longest: int) -> Summary:
+    """Ask the agent's model for a summary of `longest` tokens at most, in a request of `room` tokens.
+
+    One that fails, or says nothing, is empty; never raises for what the model does.
+    """
+    instructions = text("summary", agent.language).substitute(words=longest // 2)
+    told = telling(messages, room - text_tokens(instructions), agent.language)
+    asked = [{"role": "system", "content": instructions}, {"role": "user", "content": told}]
+    meter = Meter()
+    for attempt in range(1, agent.retry.attempts + 1):
+        assembly = Assembly()
+        meter.ask(asked, [], assembly)
+        try:
+            await _read(agent, asked, assembly, longest)
+            return Summary(_bounded(assembly.reply().text, longest), meter.settle())
+        except ModelError as error:
+            meter.fail()
+            if not error.retryable or attempt == agent.retry.attempts:
+                break
+            await asyncio.sleep(agent.retry.delay(attempt, error.retry_after))
+        except Exception:  # a model of any make; the turn goes on without a summary
+            meter.fail()
+            break
+    return Summary("", meter.settle())
+
+
+def carried(summary: str, todos: TodoList, language: Language) -> str:
+    """What stands for all that was left out: its summary, and the todo list as it is."""
+    said = phrase(language, "context.summary" if summary else "context.no_summary", summary=summary)
+    if not todos.items:
+        return said
+    return "\n\n".join([said, phrase(language, "context.todos", todos=todos.render(keys=True))])
+
+
+async def _read(agent: Agent, asked: Sequence[Mapping[str, Any]], assembly: Assembly, longest: int) -> None:
+    """Read the reply, but not on and on: what is far too long is cut anyway."""
+    stream = aiter(agent.model.stream(asked, [], agent.options))
+    try:
+        async for delta in stream:
+            assembly.add(delta)
+            if len(assembly.text) > 12 * longest:
+                return
+    finally:
+        if isinstance(stream, AsyncGenerator):
+            await stream.aclose()
+
+
+def _bounded(summary: str, longest: int) -> str:
+    """The summary, cut to so many tokens; empty for one that says nothing."""
+    summary = summary.strip()
+    while (tokens := text_tokens(summary)) > longest:
+        summary = summary[: int(len(summary) * longest / tokens * 0.98)].rstrip() + "…"
+    return summary if len(summary) >= SHORTEST else ""

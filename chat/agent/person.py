@@ -1,0 +1,23 @@
+"""What a turn at work asks of the person: whether there is more to read, and whether a call may run."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from chat.agent.events import ToolCall
+
+Inbox = Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]
+# Decides on a call before it runs: None lets it, a text (perhaps empty) denies it and tells the model why.
+# Raises Undecided where the answer takes longer than the turn is to be kept.
+Approve = Callable[[ToolCall], Awaitable[str | None]]
+
+
+async def no_notes() -> Sequence[Mapping[str, Any]]:
+    """The inbox of a turn that nobody writes to."""
+    return ()
+
+
+async def allow(_call: ToolCall) -> str | None:
+    """The decision where nobody is asked."""
+    return None
