@@ -18,7 +18,7 @@ class RowChanged:
 
 @dataclass(frozen=True)
 class TextGrew:
-    """A message that is being written has more text."""
+    """A message that is being written has more text, or more of its reasoning."""
 
     message: Message
 

@@ -70,6 +70,13 @@ def shortened_message(call: ToolCall) -> str:
     return partial(f"#{call.note_id}", "outerMorph", html)
 
 
+def thought_message(message: Message, piece: str) -> str:
+    """Add a piece to the reasoning of a message that is being written. Until it is drawn whole, in a span:
+    blanks at its ends stay."""
+    added = format_html("<span>{}</span>", piece)
+    return partial(f"#{message.dom_id} .reasoning__text", "beforeend", added) if piece else ""
+
+
 def text_message(message: Message, settled: str, tail: str) -> str:
     """Add settled blocks to a message that is being written, and redraw its open end."""
     end = f"#{message.dom_id}-tail"

@@ -31,10 +31,16 @@ def frame(position: Position, messages: list[str], *, key: bool = False) -> dict
     return {"type": "chat.frame", "position": list(position), "messages": messages, "key": key}
 
 
-def key_frame(turn: Turn, count: int, texts: Mapping[int, str] = MappingProxyType({})) -> dict[str, Any]:
+def key_frame(
+    turn: Turn,
+    count: int,
+    texts: Mapping[int, str] = MappingProxyType({}),
+    thoughts: Mapping[int, str] = MappingProxyType({}),
+) -> dict[str, Any]:
     """The turn as its rows tell it, whole, with panel and state. Reads the database.
 
-    `texts` are those of messages that are being written, by primary key, where they are ahead of their rows.
+    `texts` and `thoughts` are those of messages that are being written, by primary key, where they are ahead
+    of their rows.
     The frame says which turn stands before it, which messages it shows as held, and under which title.
     """
     turn = Turn.with_rows().get(pk=turn.pk)
@@ -47,6 +53,7 @@ def key_frame(turn: Turn, count: int, texts: Mapping[int, str] = MappingProxyTyp
     for message in turn.messages.all():
         if not message.complete:
             message.text = texts.get(message.pk, message.text)
+            message.reasoning = thoughts.get(message.pk, message.reasoning)
     position = (turn.pk, turn.fence, count if turn.is_active else END)
     shell, whole = turn_messages(turn)
     return frame(position, [shell, whole + surroundings(turn.conversation)], key=True) | told

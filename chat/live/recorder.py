@@ -207,6 +207,7 @@ class Recorder:
             self.message = self._start_message()
             changes.append(RowChanged(self.message, new=self.message is not self.cut_off))
         self.unsaved = True
+        first = not self.message.reasoning
         match event:
             case Text(text):
                 self.message.text += clean(text)
@@ -216,7 +217,8 @@ class Recorder:
                 self.message.reasoning, self.message.text = self.message.reasoning + self.message.text, ""
         if self.message._state.adding:
             self._save(self.message)
-        return [*changes, TextGrew(self.message) if isinstance(event, Text) else RowChanged(self.message)]
+        anew = isinstance(event, TextWasReasoning) or (isinstance(event, Reasoning) and first)
+        return [*changes, RowChanged(self.message) if anew else TextGrew(self.message)]
 
     def _start_message(self) -> Message:
         message = self.cut_off or Message(turn=self.turn, step=self.step, role=Message.Role.ASSISTANT)

@@ -11,7 +11,14 @@ from channels.db import database_sync_to_async
 
 from chat.live.changes import Change, OutputShortened, PanelChanged, RowChanged, TextGrew, TurnChanged
 from chat.live.doorbell import send_frame, send_to
-from chat.live.fragments import Row, panel_message, row_messages, shortened_message, text_message
+from chat.live.fragments import (
+    Row,
+    panel_message,
+    row_messages,
+    shortened_message,
+    text_message,
+    thought_message,
+)
 from chat.live.frames import frame, key_frame
 from chat.live.markdown import Settling
 from chat.models import Message, Turn
@@ -29,6 +36,7 @@ class Screen:
         self.turn = turn
         self.count = 0
         self.texts: dict[int, Settling] = {}
+        self.thoughts: dict[int, str] = {}  # reasoning, as far as it was told
         self._rows: dict[str, RowChanged | TextGrew | OutputShortened] = {}
         self._panel: PanelChanged | None = None
         self._whole = False
@@ -66,7 +74,8 @@ class Screen:
 
     async def _key_frame(self) -> dict[str, Any]:
         texts = {key: text.text for key, text in self.texts.items()}
-        whole: dict[str, Any] = await database_sync_to_async(key_frame)(self.turn, self.count, texts)
+        draw = database_sync_to_async(key_frame)
+        whole: dict[str, Any] = await draw(self.turn, self.count, texts, dict(self.thoughts))
         return whole
 
     async def finish(self) -> None:
@@ -122,10 +131,10 @@ class Screen:
 
     def _draw(self) -> list[str]:
         """The socket messages that show all that is waiting; then nothing is."""
-        messages = []
+        messages: list[str] = []
         for change in self._rows.values():
             if isinstance(change, TextGrew):
-                messages.append(self._grow(change.message))
+                messages += filter(None, [self._grow(change.message)])
             elif isinstance(change, OutputShortened):
                 messages.append(shortened_message(change.call))
             else:
@@ -137,15 +146,21 @@ class Screen:
         return messages
 
     def _grow(self, message: Message) -> str:
+        told = self.thoughts.get(message.pk, "")
+        self.thoughts[message.pk] = message.reasoning
+        thought = thought_message(message, message.reasoning[len(told) :])
         text = self.texts.setdefault(message.pk, Settling())
+        if text.text == message.text:
+            return thought
         text.text = message.text
-        return text_message(message, *text.advance())
+        return thought + text_message(message, *text.advance())
 
     def _start_text(self, row: Row) -> None:
         """A message that was drawn whole is on the page with its settled blocks."""
         if isinstance(row, Message) and not row.complete:
             self.texts[row.pk] = Settling(row.text)
             self.texts[row.pk].advance()
+            self.thoughts[row.pk] = row.reasoning
 
     def _forget(self) -> None:
         self._rows, self._panel, self._whole = {}, None, False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
 
 from chat.demo.chunks import chunk, sse
@@ -44,6 +46,29 @@ async def test_reasoning_is_folded_and_goes_back_once_it_is_demanded(
     html = article(await site.page(turn.conversation), turn)
     assert '<details class="reasoning"><summary>Thinking</summary>' in html
     assert "I look." in html
+
+
+async def test_reasoning_grows_by_what_is_new_of_it(site: Site, model_server: ScriptedModel) -> None:
+    """Drawn anew with each piece, a long thought would cost its square."""
+    thought = "".join(f" {number} < {number + 1};\n" for number in range(120))
+    model_server.script(Reply("So it is.", thought, piece=16, delay=0.005))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("count")
+    await tab.until_idle()
+    seen, redrawn = "", 0
+    for target, swap, html in tab.partials():
+        shown = re.search(r'<div class="reasoning__text">(.*?)</div>', html, re.DOTALL)
+        if swap == "outerMorph" and shown:
+            assert unescape(shown[1]).startswith(seen)
+            seen, redrawn = unescape(shown[1]), redrawn + 1
+        elif target.endswith(" .reasoning__text"):
+            assert swap == "beforeend"
+            seen += unescape(html.removeprefix("<span>").removesuffix("</span>"))
+            assert thought.startswith(seen)
+    assert seen == thought
+    assert redrawn <= 6, "the beginning, the whole message, and the whole turn"
+    assert any(target.endswith(" .reasoning__text") for target, _swap, _html in tab.partials())
 
 
 async def test_what_only_the_model_can_read_goes_back_to_it_and_is_not_shown(
