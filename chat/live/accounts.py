@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from chat.agent import Usage
-from chat.models import DailyUsage, ModelSettings, Profile, SideCall, Step, Turn
+from chat.models import DailyUsage, ModelSettings, SideCall, Step, Turn
 
 MILLION = 1_000_000
 SMALLEST = Decimal("0.00000001")
@@ -43,8 +43,13 @@ def record_side_call(
 
 def prices_of(turn: Turn, model: str) -> ModelSettings | None:
     """The settings, with prices, of a model where the turn's profile asks it; None where nobody made any."""
-    connection = _profile_of(turn).connection_id
-    return ModelSettings.objects.filter(connection=connection, model=model).first()
+    return ModelSettings.objects.filter(connection=connection_of(turn), model=model).first()
+
+
+def connection_of(turn: Turn) -> int | None:
+    """The key of the connection that the turn began with; None for the environment's endpoint."""
+    key: int | None = turn.profile_then["connection"]["id"] if turn.profile_then else None
+    return key
 
 
 def cost_of(usage: Usage, prices: ModelSettings | None) -> Decimal | None:
@@ -77,15 +82,11 @@ def _add_to_day(call: Step | SideCall, usage: Usage, cost: Decimal | None, curre
         "day": timezone.localdate(timezone=timezone.get_default_timezone()),
         "endpoint": call.endpoint,
         "model": call.model,
-        "profile": _profile_of(call.turn).title,
+        "profile": call.turn.profile_then.get("title", ""),
         "currency": currency,
     }
     counts = {"calls": 1, "estimated_calls": int(usage.estimated), "cost": cost or Decimal(0)}
     DailyUsage.add(key, counts | _tokens(usage))
-
-
-def _profile_of(turn: Turn) -> Profile:
-    return turn.profile if turn.profile_then else Profile()
 
 
 def _tokens(usage: Usage) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chat.live.context_meter import ContextMeter
 from chat.live.todo_panel import TodoPanel
 from chat.models import Message, Summary, ToolCall
 
@@ -38,8 +39,15 @@ class PanelChanged:
 
 
 @dataclass(frozen=True)
+class ContextGrew:
+    """The model's window is as full as the meter says."""
+
+    meter: ContextMeter | None
+
+
+@dataclass(frozen=True)
 class TurnChanged:
     """The turn as a whole is to be drawn again: it began, ended, or has something to say."""
 
 
-Change = RowChanged | TextGrew | OutputShortened | PanelChanged | TurnChanged
+Change = RowChanged | TextGrew | OutputShortened | PanelChanged | ContextGrew | TurnChanged

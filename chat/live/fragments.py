@@ -10,6 +10,7 @@ from django.template.loader import render_to_string
 from django.utils.html import escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
+from chat.live.context_meter import ContextMeter
 from chat.live.profile_choice import profile_choice
 from chat.live.todo_panel import TodoPanel
 from chat.models import Conversation, FollowUp, Message, Summary, ToolCall, Turn
@@ -96,6 +97,12 @@ def panel_message(panel: TodoPanel | None) -> str:
 def draw_panel(panel: TodoPanel | None) -> SafeString:
     """The panel's HTML; empty for none."""
     return render_to_string("partials/_todo_panel.html", {"panel": panel}) if panel else SafeString()
+
+
+def context_message(meter: ContextMeter | None) -> str:
+    """Show how full the model's window is, and what the conversation took so far."""
+    html = render_to_string("partials/_context_meter.html", {"meter": meter})
+    return partial("#context-meter", "outerMorph", html)
 
 
 def approval_message(conversation: Conversation) -> str:

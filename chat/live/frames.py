@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from chat.live.context_meter import context_meter_of
 from chat.live.fragments import (
     approval_message,
+    context_message,
     follow_ups_message,
     listing_message,
     panel_message,
@@ -91,8 +93,11 @@ def heading_messages(conversation_id: uuid.UUID, page: Conversation) -> tuple[Co
     row = next(iter(owned.listed(0, 1)), None)
     if row is None:
         return None, []
-    own = [title_message(row), profile_message(row)] if row == page else []
-    return row, [listing_message(row, page), *own]
+    if row != page:
+        return row, [listing_message(row, page)]
+    # A title that the model gave has its price.
+    meter = context_message(context_meter_of(row))
+    return row, [listing_message(row, page), title_message(row), profile_message(row), meter]
 
 
 def surroundings(conversation: Conversation) -> str:
@@ -103,6 +108,7 @@ def surroundings(conversation: Conversation) -> str:
     return "".join(
         [
             approval_message(conversation),
+            context_message(context_meter_of(conversation)),
             panel_message(panel_of(conversation)),
             follow_ups_message(conversation),
             listing_message(conversation),

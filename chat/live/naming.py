@@ -63,8 +63,9 @@ async def _name(naming: Naming) -> None:
         async with asyncio.timeout(SECONDS):
             title = await ask_title(naming.model, naming.question, naming.answer, language, meter)
     finally:
-        named = await database_sync_to_async(_end)(naming, title, meter.settle())
-    if named:
+        usage = meter.settle()
+        named = await database_sync_to_async(_end)(naming, title, usage)
+    if named or usage != Usage():
         await announce_heading(naming.conversation)
 
 

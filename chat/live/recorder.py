@@ -31,8 +31,9 @@ from chat.agent import (
 from chat.agent import ToolCall as CallRequest
 from chat.live.accounts import charge
 from chat.live.call_row import call_row
-from chat.live.changes import Change, RowChanged, TextGrew, TurnChanged
+from chat.live.changes import Change, ContextGrew, RowChanged, TextGrew, TurnChanged
 from chat.live.compaction import SUMMARISING, compact
+from chat.live.context_meter import context_meter_of
 from chat.live.pictures import pictures_of
 from chat.live.planning import Planning
 from chat.models import Attachment, FollowUp, Message, Step, ToolCall, Turn
@@ -121,7 +122,7 @@ class Recorder:
                 return [*self._notice(""), *compact(self.turn, event)]
             case Usage():
                 charge(self.step, event)
-                return []
+                return [ContextGrew(context_meter_of(self.turn.conversation))]
             case Reply():
                 return self._reply(event)
             case ToolCallStarted(call):

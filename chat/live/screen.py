@@ -9,10 +9,19 @@ from typing import Any
 
 from channels.db import database_sync_to_async
 
-from chat.live.changes import Change, OutputShortened, PanelChanged, RowChanged, TextGrew, TurnChanged
+from chat.live.changes import (
+    Change,
+    ContextGrew,
+    OutputShortened,
+    PanelChanged,
+    RowChanged,
+    TextGrew,
+    TurnChanged,
+)
 from chat.live.doorbell import send_frame, send_to
 from chat.live.fragments import (
     Row,
+    context_message,
     panel_message,
     row_messages,
     shortened_message,
@@ -39,6 +48,7 @@ class Screen:
         self.thoughts: dict[int, str] = {}  # reasoning, as far as it was told
         self._rows: dict[str, RowChanged | TextGrew | OutputShortened] = {}
         self._panel: PanelChanged | None = None
+        self._context: ContextGrew | None = None
         self._whole = False
         self._wait_until = 0.0
         self._sending = asyncio.Lock()
@@ -95,7 +105,7 @@ class Screen:
 
     @property
     def _has_news(self) -> bool:
-        return bool(self._rows or self._panel or self._whole)
+        return bool(self._rows or self._panel or self._context or self._whole)
 
     def _join(self, change: Change) -> None:
         match change:
@@ -109,6 +119,8 @@ class Screen:
                 self._rows[call.note_id] = change
             case PanelChanged():
                 self._panel = change
+            case ContextGrew():
+                self._context = change
             case TurnChanged():
                 self._whole = True
 
@@ -142,6 +154,8 @@ class Screen:
                 self._start_text(change.row)
         if self._panel:
             messages.append(panel_message(self._panel.panel))
+        if self._context:
+            messages.append(context_message(self._context.meter))
         self._forget()
         return messages
 
@@ -163,7 +177,7 @@ class Screen:
             self.thoughts[row.pk] = row.reasoning
 
     def _forget(self) -> None:
-        self._rows, self._panel, self._whole = {}, None, False
+        self._rows, self._panel, self._context, self._whole = {}, None, None, False
 
     async def _beat(self) -> None:
         while True:

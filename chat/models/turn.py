@@ -278,7 +278,13 @@ class Turn(models.Model):
     def with_rows(cls) -> QuerySet[Turn]:
         """Turns with everything that drawing them needs, in a fixed number of queries."""
         return cls.objects.select_related("conversation").prefetch_related(
-            "messages__step", "messages__attachments", "tool_calls__step", "tool_calls__revision", "summaries"
+            "messages__step",
+            "messages__attachments",
+            "tool_calls__step",
+            "tool_calls__revision",
+            "summaries",
+            "steps",
+            "side_calls",
         )
 
 

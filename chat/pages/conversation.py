@@ -16,6 +16,7 @@ from chat.files.place import remove_workspace
 from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.agents import Shell
 from chat.live.announcing import announce_follow_ups, announce_heading, announce_sync
+from chat.live.context_meter import context_meter_of
 from chat.live.doorbell import ring_stop
 from chat.live.frames import status_of
 from chat.live.todo_panel import panel_of
@@ -164,6 +165,7 @@ def _page(
         "status": status,
         "waiting": conversation.waiting_call() if status == Turn.Status.WAITING else None,
         "panel": panel_of(conversation),
+        "meter": context_meter_of(conversation),
         "follow_ups": FollowUp.held_in(conversation.pk),
         "shell_problem": Shell.problem,
         "demo": answers_by_script(conversation.profile),

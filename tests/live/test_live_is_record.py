@@ -36,6 +36,9 @@ async def test_completed(site: Site, model_server: ScriptedModel) -> None:
     rows = tab.drawn("#sidebar", "outerMorph")
     assert rows[-1].strip() in page, "the row beside the page tells the same counts"
     assert 'data-done="1" data-total="3"' in rows[-1]
+    assert "turn-usage" in tab.last_turn()
+    assert "context-meter__ring" in tab.drawn("#context-meter", "outerMorph")[-1]
+    assert tab.drawn("#context-meter", "outerMorph")[-1].strip() in page
 
 
 async def test_failed(site: Site, model_server: ScriptedModel) -> None:
@@ -68,6 +71,7 @@ async def test_stopped(site: Site, model_server: ScriptedModel) -> None:
     assert tab.last_turn().strip() == article(page, turn)
     assert tab.last_panel().strip() == panel(page)
     assert "I go on" in article(page, turn), "what was said stays"
+    assert tab.drawn("#context-meter", "outerMorph")[-1].strip() in page
     model_server.wait_for_disconnects(1)
 
 

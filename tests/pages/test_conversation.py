@@ -213,7 +213,7 @@ def test_a_longer_record_takes_no_more_queries(
 ) -> None:
     for number in range(12):
         work_through(conversation, number)
-    with django_assert_max_num_queries(20):
+    with django_assert_max_num_queries(26):
         page = owners.get(where(conversation)).content.decode()
     assert page.count('<article class="turn"') == 13
 
@@ -222,7 +222,7 @@ def work_through(conversation: Conversation, items: int) -> None:
     """A turn with a message, a tool call and a todo list."""
     turn = conversation.turns.create(client_id=uuid.uuid4(), status="completed", ended_at=timezone.now())
     turn.messages.create(role="user", text="More")
-    step = turn.steps.create(number=1)
+    step = turn.steps.create(number=1, input_tokens=10, output_tokens=1)
     turn.messages.create(step=step, role="assistant", text="Done")
     call = {"step": step, "status": ToolCall.Status.SUCCEEDED}
     turn.tool_calls.create(index=0, wire_id="a", name="bash", **call)

@@ -16,6 +16,7 @@ from tests.pages.routes import address, routes
 EVERYBODYS = {"login", "sign_in", "healthz", "readyz", "admin:login"}
 SCRAPERS = {"metrics"}  # test_metrics.py asks for them
 SETTINGS = {"settings", "connections", "add_connection", "profiles", "add_profile", "preferences"}
+SETTINGS |= {"usage", "usage_file"}  # settings/test_usage.py asks whose usage it is
 PROFILES = {"profile", "duplicate_profile", "prefer_profile", "delete_profile", "export_profile"}
 PROFILES |= {"import_profile"}  # test_profiles.py asks for them
 SIGNED_IN = {"new_conversation", "conversations", "logout"} | SETTINGS

@@ -11,6 +11,7 @@ from chat.pages.settings import (
     profile_exchange,
     profiles,
     trial,
+    usage,
 )
 
 urlpatterns = [
@@ -32,5 +33,7 @@ urlpatterns = [
     path("profiles/<int:profile_id>/prefer/", profiles.prefer_profile, name="prefer_profile"),
     path("profiles/<int:profile_id>/delete/", profiles.delete_profile, name="delete_profile"),
     path("profiles/<int:profile_id>/export.json", profile_exchange.export_profile, name="export_profile"),
+    path("usage/", usage.usage, name="usage"),
+    path("usage/usage.csv", usage.usage_file, name="usage_file"),
     path("preferences/", preferences.preferences, name="preferences"),
 ]
