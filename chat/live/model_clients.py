@@ -79,11 +79,16 @@ def traits_of(endpoint: Endpoint, name: str) -> Traits:
     """What is known of the model: as shipped, then as learned, then as a person set it. Reads rows."""
     traits = known_traits(endpoint.base_url or "", name)
     row = ModelSettings.objects.filter(connection=endpoint.connection, model=name).first()
-    for changes in (row.learned, row.traits) if row else ():
+    return changed(traits, row.learned, row.traits) if row else traits
+
+
+def changed(traits: Traits, *rows: Mapping[str, Any]) -> Traits:
+    """The traits with what rows hold, one after the other; a row that does not fit is passed over."""
+    for changes in rows:
         try:
             traits = traits.but(changes)
         except ValueError as error:  # of an older version, or another's hand
-            log.warning("the settings of %s are passed over: %s", name, error)
+            log.warning("settings of a model are passed over: %s", error)
     return traits
 
 

@@ -17,6 +17,7 @@ EVERYBODYS = {"login", "sign_in", "healthz", "readyz", "admin:login"}
 SCRAPERS = {"metrics"}  # test_metrics.py asks for them
 SETTINGS = {"settings", "connections", "add_connection", "profiles", "add_profile", "preferences"}
 SETTINGS |= {"usage", "usage_file"}  # settings/test_usage.py asks whose usage it is
+SETTINGS |= {"models_of_environment"}
 PROFILES = {"profile", "duplicate_profile", "prefer_profile", "delete_profile", "export_profile"}
 PROFILES |= {"import_profile"}  # test_profiles.py asks for them
 SIGNED_IN = {"new_conversation", "conversations", "logout"} | SETTINGS
@@ -26,8 +27,9 @@ ACTIONS = {"send_message", "stop", "retry", "rename", "delete", "take_back_follo
 ACTIONS |= {"files_upload", "decide", "choose_profile"}
 ONES_OWN = SHOWN | ACTIONS
 # settings/test_connections.py asks as a stranger, and as somebody of the staff
-CONNECTIONS = {"connection", "delete_connection", "try_connection", "use_model"}
-STAFFS = {"try_environment", "look_for_servers", "use_local_server"}
+CONNECTIONS = {"connection", "delete_connection", "try_connection", "use_model", "model_settings"}
+CONNECTIONS |= {"models_of_connection"}
+STAFFS = {"model_settings_of_environment", "try_environment", "look_for_servers", "use_local_server"}
 ADMINS = {name for name in routes() if name.startswith("admin:")} - EVERYBODYS
 
 LOGINS = ("/accounts/login/", "/admin/login/")

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from chat.models import Connection
 from chat.pages.settings.connection_form import KNOWN_ADDRESSES, ConnectionForm
+from chat.pages.settings.listed import listed_models
 from chat.pages.settings.local_servers import local_offers
 from chat.pages.settings.surroundings import environment
 from chat.pages.settings.trial import AT_ONCE
@@ -56,7 +57,8 @@ def connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
     form = ConnectionForm(request.POST or None, instance=row, user=request.user)
     if request.method == "POST" and form.is_valid():
         return _saved(request, form)
-    return _form_page(request, form, connection=Connection.objects.get(pk=row.pk))
+    fresh = Connection.objects.get(pk=row.pk)
+    return _form_page(request, form, connection=fresh, models=_models(fresh), listed=listed_models(fresh))
 
 
 @require_POST
@@ -82,6 +84,12 @@ def _saved(request: SignedInRequest, form: ConnectionForm) -> HttpResponse:
         return redirect("connection", row.pk)
     messages.success(request, _("%s is saved.") % row.name)
     return redirect("connections")
+
+
+def _models(row: Connection) -> list[str]:
+    """The models of the connection that somebody uses or has set something for."""
+    used = row.profiles.exclude(model="").values_list("model", flat=True)
+    return sorted({*used, *row.models.values_list("model", flat=True)})
 
 
 @sensitive_variables("form")

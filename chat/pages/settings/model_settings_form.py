@@ -1,0 +1,154 @@
+"""The form of a model's settings: what it costs, what it can, and how it is asked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.utils.text import format_lazy
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from chat.agent.model import Traits
+from chat.models import ModelSettings
+
+Label = Any  # text, or text to be translated when it is shown
+
+CAN: dict[str, Label] = {"tools": gettext_lazy("Calls tools"), "images": gettext_lazy("Sees images")}
+NUMBERS: dict[str, tuple[Label, Label]] = {
+    "context_window": (
+        gettext_lazy("Context window"),
+        gettext_lazy("Tokens that a request and its reply may have together. 0: not known."),
+    ),
+    "silence": (
+        gettext_lazy("Seconds of silence"),
+        gettext_lazy("For so long it may say nothing before it counts as hung."),
+    ),
+}
+# How it is asked: rarely of anybody's concern, as most is learned from the endpoint's own errors.
+HABITS: dict[str, Label] = {
+    "simple_schemas": gettext_lazy("Needs the plainest schemas of tools"),
+    "user_after_tool": gettext_lazy("Takes a message right after a tool's result"),
+    "alternate": gettext_lazy("Needs roles to alternate"),
+    "forbid_reasoning": gettext_lazy("Refuses its own reasoning"),
+    "content_with_reasoning": gettext_lazy("Takes text and reasoning in one message"),
+}
+WORDS: dict[str, tuple[Label, dict[str, Label]]] = {
+    "echo_reasoning": (
+        gettext_lazy("Wants its reasoning back"),
+        {
+            "never": gettext_lazy("never"),
+            "calls": gettext_lazy("with its tool calls"),
+            "always": gettext_lazy("always"),
+        },
+    ),
+    "system_role": (
+        gettext_lazy("Takes instructions as"),
+        {"system": gettext_lazy("the system’s message"), "user": gettext_lazy("part of your message")},
+    ),
+    "max_tokens_param": (
+        gettext_lazy("Name for the longest reply"),
+        {
+            "max_tokens": "max_tokens",
+            "max_completion_tokens": "max_completion_tokens",
+            "": gettext_lazy("none: it is left out"),
+        },
+    ),
+}
+_ANSWERS = {"true": gettext_lazy("yes"), "false": gettext_lazy("no")}
+_NONE = "none"  # stands for an empty word, which in a field means that nothing was chosen
+
+
+class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
+    """What a person sets goes ahead of what is known and learned; what they leave open stays so."""
+
+    class Meta:
+        model = ModelSettings
+        fields = ("input_price", "cached_price", "output_price", "currency")
+
+    def __init__(self, *args: Any, known: Traits, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.known = known.as_dict()
+        for name, label in (CAN | HABITS).items():
+            self._offer(name, label, _ANSWERS)
+        for name, (label, words) in WORDS.items():
+            self._offer(name, label, {word or _NONE: said for word, said in words.items()})
+        for name, (label, said) in NUMBERS.items():
+            shown = forms.NumberInput(attrs={"placeholder": f"{self.known[name]:g}"})
+            self.fields[name] = forms.IntegerField(
+                label=label, help_text=said, min_value=0, max_value=2**31 - 1, required=False, widget=shown
+            )
+            self.initial[name] = self.instance.traits.get(name)
+        self._offer_drops()
+
+    def _offer(self, name: str, label: Label, choices: dict[str, Label]) -> None:
+        """A choice among these, or as it is known."""
+        known = choices.get(_word(self.known[name]), "")
+        open_ = ("", format_lazy("{} {}", gettext_lazy("as known:"), known))
+        self.fields[name] = forms.ChoiceField(label=label, choices=[open_, *choices.items()], required=False)
+        set_ = self.instance.traits.get(name)
+        self.initial[name] = "" if set_ is None else _word(set_)
+
+    def _offer_drops(self) -> None:
+        shown = forms.TextInput(
+            attrs={
+                "placeholder": ", ".join(self.known["drop_params"]),
+                "spellcheck": "false",
+                "class": "mono",
+            }
+        )
+        self.fields["drop_params"] = forms.CharField(
+            label=_("Parameters that are left out"), required=False, max_length=500, widget=shown
+        )
+        self.fields["drop_params"].help_text = _("Names parted by commas, such as temperature, top_p.")
+        self.initial["drop_params"] = ", ".join(self.instance.traits.get("drop_params", []))
+
+    @property
+    def prices(self) -> list[forms.BoundField]:
+        """The fields of what it costs."""
+        return [self[name] for name in self._meta.fields or ()]
+
+    @property
+    def abilities(self) -> list[forms.BoundField]:
+        """The fields of what it can."""
+        return [self[name] for name in (*NUMBERS, *CAN)]
+
+    @property
+    def habits(self) -> list[forms.BoundField]:
+        """The fields of how it is asked."""
+        return [self[name] for name in (*WORDS, *HABITS, "drop_params")]
+
+    @property
+    def habits_are_set(self) -> bool:
+        """Whether there is something to see, or to mend, among what is folded away."""
+        return any(field.value() not in (None, "") or field.errors for field in self.habits)
+
+    def clean_currency(self) -> str:
+        """Three capital letters, as ISO 4217 has them."""
+        currency = self.cleaned_data["currency"].strip().upper()
+        if len(currency) != 3 or not currency.isascii() or not currency.isalpha():
+            raise forms.ValidationError(_("Three letters, such as USD, EUR or CNY."))
+        return str(currency)
+
+    def save(self, commit: bool = True) -> ModelSettings:
+        """The row with the traits that were set; those that no field shows stay."""
+        shown = {*CAN, *HABITS, *WORDS, *NUMBERS, "drop_params"}
+        kept = {name: value for name, value in self.instance.traits.items() if name not in shown}
+        self.instance.traits = kept | self._set()
+        saved: ModelSettings = super().save(commit)
+        return saved
+
+    def _set(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        found: dict[str, Any] = {name: given[name] == "true" for name in (*CAN, *HABITS) if given[name]}
+        found |= {name: "" if given[name] == _NONE else given[name] for name in WORDS if given[name]}
+        found |= {name: given[name] for name in NUMBERS if given[name] is not None}
+        dropped = [name.strip() for name in given["drop_params"].split(",") if name.strip()]
+        return found | ({"drop_params": dropped} if dropped else {})
+
+
+def _word(value: Any) -> str:
+    """The value as the choices have it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) or _NONE
