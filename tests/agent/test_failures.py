@@ -40,6 +40,31 @@ FAILURES: dict[str, tuple[Reply, str]] = {
         Reply(status=429, body={"error": {"message": "Slow down"}}),
         "The model endpoint at {where} is limiting requests (HTTP 429). Wait a little, then retry. Slow down",
     ),
+    "limited for an hour": (
+        Reply(status=429, body={"error": {"message": "Slow down"}}, headers={"Retry-After": "3600"}),
+        "The model endpoint at {where} is limiting requests (HTTP 429) and asks to wait 3600 seconds. "
+        "Retry then, or choose another model. Slow down",
+    ),
+    "no credit": (
+        Reply(status=429, body={"error": {"message": "You exceeded your current quota"}}),
+        "The account at {where} has no credit left (HTTP 429). Top it up, or choose another connection. "
+        "You exceeded your current quota",
+    ),
+    "no tools": (
+        Reply(status=400, body={"error": {"message": "scripted does not support tools"}}),
+        "The model 'scripted' at {where} cannot call tools. Retry to go on with it as a plain chat, without "
+        "tools and plan, or choose another model. scripted does not support tools",
+    ),
+    "redirected": (
+        Reply(status=308, headers={"Location": "https://elsewhere.example/v1/chat/completions?key=secret"}),
+        "The model endpoint at {where} sends requests on to https://elsewhere.example/v1/chat/completions "
+        "(HTTP 308); they are not sent there. If that is the right place, enter it as the base URL.",
+    ),
+    "compressed": (
+        Reply(raw=[b"x"], headers={"Content-Encoding": "gzip"}),
+        "The endpoint at {where} compresses its replies, though it was asked not to. Switch compression off "
+        "there, or in what stands between.",
+    ),
     "unavailable": (
         Reply(status=502, body="<html>Bad gateway</html>"),
         "The model endpoint at {where} has a fault of its own (HTTP 502). Retry in a moment.",
@@ -171,6 +196,8 @@ def test_every_kind_of_error_has_a_sentence_in_both_languages(language: Language
         "detail": "because",
         "maximum": 1,
         "wait": 600,
+        "profile": "Ada",
+        "name": "Home",
     }
     for kind in _keys("en")["model"]:
         assert phrase(language, f"model.{kind}", **values)

@@ -111,6 +111,62 @@ async def test_the_wait_is_the_one_that_the_endpoint_asks_for(
     assert end(events).text == "there"
 
 
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After-Ms": "40", "Retry-After": "9"}, 0.04),
+        ({"X-RateLimit-Remaining-Tokens": "0", "X-RateLimit-Reset-Tokens": "30ms"}, 0.03),
+        ({"X-RateLimit-Remaining-Requests": "0", "X-RateLimit-Reset-Requests": "0m0.02s"}, 0.02),
+    ],
+)
+async def test_the_wait_is_told_by_headers_of_many_kinds(
+    make_agent: MakeAgent, model_server: ScriptedModel, headers: dict[str, str], seconds: float
+) -> None:
+    model_server.script(Reply(status=429, headers=headers), Reply("there"))
+    events = await told(make_agent(retry=Retry(first_delay=30)))
+    assert [retry.seconds for retry in of(Retrying, events)] == [pytest.approx(seconds)]
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Reply(status=429, headers={"Retry-After": "3600"}),
+        Reply(status=429, body={"error": {"code": "insufficient_quota"}}),
+        Reply(status=402),
+        Reply(status=500, body={"error": {"message": "tools param requires --jinja flag"}}),
+    ],
+)
+async def test_what_will_not_be_over_in_time_is_not_waited_for(
+    make_agent: MakeAgent, model_server: ScriptedModel, refusal: Reply
+) -> None:
+    model_server.script(refusal, Reply("there"))
+    events = await told(make_agent())
+    assert (end(events).reason, of(Retrying, events)) == ("failed", [])
+
+
+async def test_a_model_that_is_being_loaded_is_waited_for(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    loading = {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}
+    model_server.script(
+        *[Reply(status=503, body=loading, headers={"Retry-After": "0"})] * 6,
+        Reply(status=500),
+        Reply("there"),
+    )
+    events = await told(make_agent())
+    assert end(events).text == "there"
+    retries = of(Retrying, events)
+    assert [retry.attempt for retry in retries] == [1] * 7, "only the fault counts as a try"
+    assert "is still loading its model" in retries[0].reason
+
+
+async def test_but_not_for_ever(make_agent: MakeAgent, model_server: ScriptedModel) -> None:
+    loading = {"error": {"message": "Loading model"}}
+    model_server.script(*[Reply(status=503, body=loading, headers={"Retry-After": "0"})] * 9)
+    assert end(await told(make_agent(retry=Retry(first_delay=0, loading=0)))).reason == "failed"
+    assert len(model_server.requests) == 3
+
+
 def test_the_wait_doubles_with_a_little_chance_in_it() -> None:
     retry = Retry(first_delay=1, max_delay=60)
     for attempt, middle in ((1, 1), (2, 2), (3, 4), (4, 8)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -103,3 +105,19 @@ def test_without_an_address_it_is_where_the_environment_points(monkeypatch: pyte
 def test_what_is_learned_and_what_is_set_come_on_top() -> None:
     shipped = known_traits("https://api.mistral.ai/v1", "mine")
     assert shipped.but({"user_after_tool": True}).but({"tools": False}).changes()["tools"] is False
+
+
+def test_the_documentation_names_every_trait_and_its_default() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "models.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", page, re.MULTILINE))
+    usual = Traits().as_dict()
+    assert list(told) == list(usual)
+    assert told == {name: _written(value) for name, value in usual.items()}
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(f"`{each}`" for each in value) or "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"`{value}`" if isinstance(value, str) else f"{value:g}"
