@@ -12,6 +12,7 @@ from chat.agent.events import (
     End,
     Event,
     NotesRead,
+    PicturesRefused,
     Reasoning,
     Reply,
     Retrying,
@@ -30,6 +31,7 @@ from chat.agent.events import (
 from chat.agent.limits import Limits, Retry, Spent
 from chat.agent.meter import Meter
 from chat.agent.model import Model, ModelError
+from chat.agent.pictures import Picture
 from chat.agent.system_prompt import build_system_prompt
 from chat.agent.todo import TodoItem, TodoList, TodoPolicy
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
@@ -44,6 +46,8 @@ __all__ = [
     "Model",
     "ModelError",
     "NotesRead",
+    "Picture",
+    "PicturesRefused",
     "Reasoning",
     "Reply",
     "Result",

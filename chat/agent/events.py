@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from chat.agent.arguments import as_object
+from chat.agent.pictures import Picture
 from chat.agent.todo import TodoItem
 from chat.agent.tool import ToolResult
 
@@ -132,6 +133,14 @@ class Compacted:
 
 
 @dataclass(frozen=True)
+class PicturesRefused:
+    """The endpoint refused these pictures, so that they are sent no more; the model reads that it is so."""
+
+    type: ClassVar[str] = "pictures_refused"
+    pictures: tuple[Picture, ...]
+
+
+@dataclass(frozen=True)
 class Reply:
     """The model's reply is complete: its text, and the calls that it asks for.
 
@@ -250,6 +259,7 @@ Event = (
     | Retrying
     | Summarising
     | Compacted
+    | PicturesRefused
     | Reply
     | ToolCallStarted
     | ToolCallProgress

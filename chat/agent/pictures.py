@@ -7,6 +7,7 @@ after the results, because hardly an endpoint takes anything but text in a resul
 
 from __future__ import annotations
 
+import asyncio
 from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +33,7 @@ class Picture:
     """A picture as it was kept; `read` gives its bytes, or None where they are gone.
 
     `name` is what the model calls it by, a path in the workspace. One with a `fault` ("large", "damaged",
-    "full") is never sent, and named instead.
+    "full", "refused") is never sent, and named instead.
     """
 
     name: str
@@ -114,9 +115,11 @@ def marked(pictures: Sequence[Picture]) -> dict[str, Any]:
     return {MARK: tuple(pictures)} if pictures else {}
 
 
-def has_pictures(messages: Iterable[Message]) -> bool:
-    """Whether any of the messages brings a picture."""
-    return any(message.get(MARK) for message in messages)
+async def painted(messages: list[dict[str, Any]], language: Language) -> list[dict[str, Any]]:
+    """What `with_pictures` gives, made beside the event loop where there is anything to make."""
+    if not any(message.get(MARK) for message in messages):
+        return messages
+    return await asyncio.to_thread(with_pictures, messages, language)
 
 
 def _shown(pictures: Sequence[Picture]) -> set[int]:

@@ -20,6 +20,7 @@ from chat.agent.events import (
     EndReason,
     Event,
     NotesRead,
+    PicturesRefused,
     Reasoning,
     Reply,
     Retrying,
@@ -37,17 +38,12 @@ from chat.agent.limits import Spent
 from chat.agent.meter import Meter
 from chat.agent.model import Assembly, Delta, ModelError, ToolCallDelta
 from chat.agent.person import Approve, Inbox
-from chat.agent.pictures import has_pictures, marked, with_pictures
+from chat.agent.pictures import marked, painted
 from chat.agent.progress import Watched
 from chat.agent.prompts import phrase
+from chat.agent.refused_pictures import refused_by, without
 from chat.agent.results import answered_last, first_of_the_latest
-from chat.agent.todo import (
-    TODO_WRITE,
-    Reminders,
-    TodoItem,
-    TodoList,
-    todo_tool,
-)
+from chat.agent.todo import TODO_WRITE, Reminders, TodoItem, TodoList, todo_tool
 
 if TYPE_CHECKING:
     from chat.agent.agent import Agent
@@ -178,6 +174,10 @@ class TurnRun:
                             yield event
                     if self.messages is not before:
                         continue
+                if not shown and (refused := refused_by(error, self.messages)):
+                    self.messages = without(self.messages, refused)
+                    yield PicturesRefused(refused)
+                    continue
                 loading = error.kind == "loading" and time.monotonic() < loaded_by
                 if shown or not error.retryable or (attempt >= self.agent.retry.attempts and not loading):
                     raise
@@ -193,8 +193,7 @@ class TurnRun:
     async def _stream(self, assembly: Assembly) -> AsyncGenerator[Event, None]:
         messages = [self.system, *as_sent(self.messages, self.language, plan=bool(self.tools))]
         self.meter.ask(messages, self.definitions, assembly)
-        if has_pictures(messages):
-            messages = await asyncio.to_thread(with_pictures, messages, self.language)
+        messages = await painted(messages, self.language)
         stream = aiter(self.agent.model.stream(messages, self.definitions, self.agent.options))
         draft = Draft(self.todos)
         try:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from chat.agent import Model
-from chat.agent.pictures import marked
+from chat.agent.pictures import Picture, marked
 from chat.files.pictures import Album
-from chat.models import Message, ToolCall
+from chat.live.changes import Change, TurnChanged
+from chat.models import Attachment, Message, ToolCall, Turn
 
 
 def pictures_of(row: Message | ToolCall) -> dict[str, Any]:
@@ -24,3 +26,21 @@ def pictures_of(row: Message | ToolCall) -> dict[str, Any]:
 def sees(model: Model) -> bool:
     """Whether the model can see pictures, as far as that is known."""
     return bool(getattr(getattr(model, "traits", None), "images", True))
+
+
+def refuse(turn: Turn, refused: Iterable[Picture]) -> list[Change]:
+    """Write down that the endpoint refused these pictures, wherever the conversation has them."""
+    digests = {picture.digest for picture in refused}
+    brought = Attachment.objects.filter(message__turn__conversation=turn.conversation_id, digest__in=digests)
+    brought.update(fault=Attachment.Fault.REFUSED)
+    calls = ToolCall.objects.filter(turn__conversation=turn.conversation_id, detail__has_key="pictures")
+    for call in calls:
+        told = call.detail["pictures"]
+        if digests.intersection(each["digest"] for each in told):
+            call.detail["pictures"] = [_refused(each, digests) for each in told]
+            call.save(update_fields=["detail"])
+    return [TurnChanged()]
+
+
+def _refused(about: dict[str, Any], digests: set[str]) -> dict[str, Any]:
+    return {**about, "fault": Attachment.Fault.REFUSED.value} if about["digest"] in digests else about

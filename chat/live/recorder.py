@@ -14,6 +14,7 @@ from chat.agent import (
     Event,
     Meter,
     NotesRead,
+    PicturesRefused,
     Reasoning,
     Reply,
     Retrying,
@@ -34,7 +35,7 @@ from chat.live.call_row import call_row
 from chat.live.changes import Change, ContextGrew, RowChanged, TextGrew, TurnChanged
 from chat.live.compaction import SUMMARISING, compact
 from chat.live.context_meter import context_meter_of
-from chat.live.pictures import pictures_of
+from chat.live.pictures import pictures_of, refuse
 from chat.live.planning import Planning
 from chat.models import Attachment, FollowUp, Message, Step, ToolCall, Turn
 from chat.models.text import clean, clean_json
@@ -85,8 +86,7 @@ class Recorder:
 
     def _note(self, held: FollowUp) -> Message:
         note = self.turn.messages.create(step=self.step, role=Message.Role.USER, text=held.text)
-        Attachment.deliver([held], note)
-        return note
+        return Attachment.deliver([held], note)
 
     def absorbs(self, event: Event) -> bool:
         """Whether the event needs no database now: text that joins a message saved less than a second ago."""
@@ -114,6 +114,8 @@ class Recorder:
                 return self._write(event)
             case TodoDraft(items):
                 return [self.planning.draft(items)]
+            case PicturesRefused(pictures):
+                return refuse(self.turn, pictures)
             case Retrying():
                 return self._notice(event.reason)
             case Summarising():

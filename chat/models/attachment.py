@@ -29,6 +29,7 @@ class Attachment(models.Model):
         LARGE = "large", _("Too large for the model to see")
         DAMAGED = "damaged", _("Damaged, so the model does not see it")
         FULL = "full", _("Not kept, so the model does not see it")
+        REFUSED = "refused", _("Refused by the model's endpoint, so the model does not see it")
 
     message = models.ForeignKey(Message, on_delete=models.CASCADE, null=True, related_name="attachments")
     follow_up = models.ForeignKey(FollowUp, on_delete=models.CASCADE, null=True, related_name="attachments")
@@ -74,11 +75,12 @@ class Attachment(models.Model):
         Attachment.objects.bulk_create(copies)
 
     @classmethod
-    def deliver(cls, claimed: Iterable[FollowUp], to: Message) -> None:
+    def deliver(cls, claimed: Iterable[FollowUp], to: Message) -> Message:
         """Hand on what came with held messages to the one that they have become, which knows it then."""
         held = cls.objects.filter(follow_up__in=[each.pk for each in claimed])
         held.update(follow_up=None, message=to)
         models.prefetch_related_objects([to], "attachments")  # it is drawn where no database can be asked
+        return to
 
     @classmethod
     def taken_back(cls, conversation_id: object, text: str) -> list[Attachment]:

@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from chat.live import fragments, markdown
 from chat.live.diff import Diff, diff_of
-from chat.models import FollowUp, Message, ToolCall
+from chat.models import Attachment, FollowUp, Message, ToolCall
 from chat.models.attachment import without_names
 
 register = template.Library()
@@ -57,6 +57,12 @@ def changed_by(call: ToolCall) -> Diff | None:
 def words(message: Message | FollowUp) -> str:
     """What the person wrote, without the lines that name the files which are shown beside it."""
     return without_names(message.text, message.attachments.all())
+
+
+@register.filter
+def unseen(fault: str) -> str:
+    """Why the model does not see a picture."""
+    return str(Attachment.Fault(fault).label) if fault in Attachment.Fault.values else fault
 
 
 @register.filter

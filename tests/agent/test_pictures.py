@@ -77,7 +77,7 @@ def test_one_that_is_gone_is_named() -> None:
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
-@pytest.mark.parametrize("fault", ["large", "damaged", "full"])
+@pytest.mark.parametrize("fault", ["large", "damaged", "full", "refused"])
 def test_every_fault_has_a_sentence(fault: str, language: Any) -> None:
     picture = Picture("a.png", "image/png", 9 * 2**20, fault=fault)
     (sent,) = with_pictures([{"role": "user", "content": "Look", **marked([picture])}], language)

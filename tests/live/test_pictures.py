@@ -246,6 +246,48 @@ def _give_model(conversation: Conversation, model: str) -> None:
     conversation.save(update_fields=["profile"])
 
 
+BAD = "You uploaded an unsupported image. Please make sure your image is valid."
+
+
+async def test_a_picture_that_is_refused_is_left_out(site: Site, model_server: ScriptedModel) -> None:
+    refusal = Reply(status=400, body={"error": {"message": BAD, "type": "invalid_request_error"}})
+    model_server.script(Reply(text="Red."), refusal, Reply(text="I cannot see it."), Reply(text="Yes."))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await send(site, conversation, "Look", a_png=png())
+    await tab.until_idle()
+    await send(site, conversation, "And at this", b_png=png(1, 2, 3))
+    await tab.until_idle()
+    turn = await site.turn(conversation)
+    assert turn.status == "completed"
+    assert [sum(map(len, map(pictures, each["messages"]))) for each in model_server.requests] == [1, 2, 1]
+    said = texts(model_server.requests[-1]["messages"][-1])
+    assert said[-1] == "[uploads/b.png is left out: the model's endpoint refused this picture.]"
+    assert "Refused by the model" in tab.last_turn()
+    assert tab.last_turn().strip() == article(await site.page(conversation), turn)
+    await tab.send("Now?")
+    await tab.until_idle()
+    sent = [request["messages"] for request in model_server.requests]
+    assert sent[3][: len(sent[2])] == sent[2], "it is left out for good, and the other one is not"
+
+
+async def test_a_picture_that_was_read_and_is_refused(site: Site, model_server: ScriptedModel) -> None:
+    refusal = Reply(status=500, body={"error": {"message": "failed to load image"}})
+    model_server.script(Reply(tool_calls=LOOK), refusal, Reply(text="I cannot see it."), Reply(text="Yes."))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    (folder_of(conversation) / "uploads").mkdir(parents=True)
+    (folder_of(conversation) / "uploads" / "a.png").write_bytes(png())
+    await tab.send("Look")
+    await tab.until_idle()
+    await tab.send("Now?")
+    await tab.until_idle()
+    sent = [request["messages"] for request in model_server.requests]
+    assert [sum(map(len, map(pictures, each))) for each in sent] == [0, 1, 0, 0]
+    assert sent[3][: len(sent[2])] == sent[2]
+    assert "Refused by the model" in await site.page(conversation)
+
+
 async def test_pictures_go_with_their_conversation(site: Site, settings: Any) -> None:
     conversation = await site.conversation()
     await send(site, conversation, "Look", a_png=png())

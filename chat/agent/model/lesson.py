@@ -45,6 +45,11 @@ _NO_IMAGES = re.compile(
     r"|(?:not support|unsupported|no endpoints found that support).{0,40}(?:image|vision|multimodal)"
     r"|not a multimodal model|image input is not|content must be a string"
 )
+# A complaint about one picture, which says nothing of what the model can see.
+_BAD_IMAGE = re.compile(
+    r"(?:could not|cannot|unable to|failed to) (?:process|decode|load|parse|read|identify)|dimension|corrupt"
+    r"|valid image|unsupported image\b|invalid (?:image|base64)|image.{0,40}(?:exceed|too large|too big)"
+)
 _SCHEMA = re.compile(
     r"additionalproperties|\$ref|\$defs|\banyof\b|\boneof\b|\ballof\b|function_declarations|invalid schema"
     r"|json[ _]schema|unknown name .{0,40}parameters|schema.{0,60}(?:not support|unsupported)"
@@ -112,7 +117,9 @@ def _reasoning(complaint: Complaint, body: Mapping[str, Any], traits: Traits) ->
 
 
 def _images(complaint: Complaint, body: Mapping[str, Any], traits: Traits) -> Changes:
-    return {"images": False} if _NO_IMAGES.search(complaint.said) and _has_images(body) else {}
+    if _BAD_IMAGE.search(complaint.said) or not _NO_IMAGES.search(complaint.said):
+        return {}
+    return {"images": False} if _has_images(body) else {}
 
 
 def _longest_reply(complaint: Complaint, body: Mapping[str, Any], traits: Traits) -> Changes:
