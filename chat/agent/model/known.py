@@ -26,7 +26,6 @@ _KNOWN: tuple[Known, ...] = (
     ("", r"\bo[134](-|$)", {"context_window": 200_000}),
     ("", r"claude", {"context_window": 200_000}),
     ("", r"gemini", {"context_window": 1_048_576}),
-    ("", r"gemini-3", {"thought_signature": True}),
     ("", r"deepseek(?!.*(vl|ocr))", {"context_window": 128_000, "images": False}),
     ("", r"deepseek-v4", {"context_window": 1_000_000}),
     ("", r"(moonshot|kimi-k2)(?!.*vision)", {"images": False}),
@@ -43,6 +42,7 @@ _KNOWN: tuple[Known, ...] = (
     (r"\.mistral\.ai$", "", {"id_style": "alnum9", "user_after_tool": False, "forbid_reasoning": True}),
     (r"\.mistral\.ai$", "", {"drop_params": ["stream_options"]}),
     (r"\.googleapis\.com$", "", {"simple_schemas": True}),
+    (r"\.googleapis\.com$", r"gemini-3", {"thought_signature": True}),
     (r"\.googleapis\.com$", r"gemma", {"system_role": "user", "tools": False}),
     (r"\.openrouter\.ai$", "", {"silence": 300}),
 )

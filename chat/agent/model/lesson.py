@@ -43,7 +43,8 @@ _RULES: tuple[tuple[re.Pattern[str], Changes], ...] = tuple(
 _NO_IMAGES = re.compile(
     r"image_url.{0,80}(?:not support|unsupported|expected `text`|invalid)|unknown variant `image_url`"
     r"|(?:not support|unsupported|no endpoints found that support).{0,40}(?:image|vision|multimodal)"
-    r"|not a multimodal model|image input is not|content must be a string"
+    r"|not a multimodal model|image input (?:is )?not|image_url is only supported"
+    r"|missing data required for image|content must be a string|content' ?: value must be a string"
 )
 # A complaint about one picture, which says nothing of what the model can see.
 _BAD_IMAGE = re.compile(
@@ -131,7 +132,8 @@ def _longest_reply(complaint: Complaint, body: Mapping[str, Any], traits: Traits
 
 
 def _parameter(complaint: Complaint, body: Mapping[str, Any], traits: Traits) -> Changes:
-    if not complaint.is_unsupported:
+    # Where the values are listed that would do, it is the person's to choose among them.
+    if not complaint.is_unsupported or "supported values are" in complaint.said:
         return {}
     droppable = [name for name in body if name not in (*_NEEDED, *_LONGEST_REPLY)]
     if any("strict" in tool.get("function", {}) for tool in body.get("tools", ())):

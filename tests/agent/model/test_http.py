@@ -48,6 +48,30 @@ async def test_headers_of_ones_own_go_along_and_compression_is_declined() -> Non
     assert headers["accept-encoding"] == "identity"
 
 
+async def test_what_is_openais_own_business_goes_to_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-secret")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "proj-secret")
+    async with raw_server(response()) as server:
+        await said(server.base_url)
+        assert "secret" not in server.exchanges[0].head.replace("sk-secret", "")
+
+
+async def test_azure_finds_the_key_where_it_looks_for_it() -> None:
+    async with raw_server(response()) as proxy:
+        await said("http://x.openai.azure.com", proxy=f"http://127.0.0.1:{proxy.port}")
+        exchange = proxy.exchanges[0]
+    assert exchange.line == "POST http://x.openai.azure.com/openai/v1/chat/completions HTTP/1.1"
+    assert exchange.headers["api-key"] == "sk-secret"
+
+
+async def test_a_header_of_ones_own_is_a_secret_too() -> None:
+    body = b'{"error": {"message": "token t0ken-9 is bad"}}'
+    async with raw_server(response(body, "400 Bad", content_type="application/json")) as server:
+        error = await failure(server.base_url, headers={"X-Token": "t0ken-9"})
+    assert error.values["detail"] == "token *** is bad"
+    assert "t0ken-9" not in str(error)
+
+
 async def test_a_query_in_the_address_goes_along() -> None:
     async with raw_server(response()) as server:
         assert (

@@ -124,6 +124,13 @@ REFUSALS: dict[str, tuple[int, Any, dict[str, Any], list[dict[str, Any]], dict[s
         [USER],
         {"drop_params": ["tool_choice"]},
     ),
+    "OpenRouter on tool_choice": (
+        404,
+        {"error": {"message": "No endpoints found that support the provided 'tool_choice' value."}},
+        {"tool_choice": "auto"},
+        [USER],
+        {"drop_params": ["tool_choice"]},
+    ),
     "strict": (
         422,
         extra("tools", 0, "function", "strict"),
@@ -208,6 +215,29 @@ REFUSALS: dict[str, tuple[int, Any, dict[str, Any], list[dict[str, Any]], dict[s
     "DeepSeek on images": (
         400,
         openai_error("Failed to deserialize: messages[0]: unknown variant `image_url`, expected `text`"),
+        {},
+        [SEEN],
+        {"images": False},
+    ),
+    "OpenAI on images": (
+        400,
+        openai_error(
+            "Invalid content type. image_url is only supported by certain models.", "messages.[0].content"
+        ),
+        {},
+        [SEEN],
+        {"images": False},
+    ),
+    "llama.cpp on images": (
+        500,
+        {"error": {"code": 500, "message": "image input is not supported - hint: you may need the mmproj"}},
+        {},
+        [SEEN],
+        {"images": False},
+    ),
+    "Groq on images": (
+        400,
+        openai_error("'messages.0' : for 'role:user' ('messages.0.content' : value must be a string)"),
         {},
         [SEEN],
         {"images": False},
@@ -336,6 +366,10 @@ async def test_an_endpoint_that_is_never_content_is_not_asked_for_ever(
     [
         openai_error("temperature must be between 0 and 1", "temperature"),
         openai_error("Your message about temperature was flagged"),
+        openai_error(
+            "Unsupported value: 'temperature' does not support 1.5. Supported values are: 0.5, 1.",
+            "temperature",
+        ),
         {
             "detail": [
                 {"loc": ["body", "messages"], "msg": "Field required", "input": "temperature is unsupported"}
