@@ -74,7 +74,8 @@ UNSUPPORTED = re.compile(
     r"unsupported|not support|not (?:yet )?(?:permitted|allowed|available|enabled|implemented|recognized)"
     r"|unrecognized|unknown (?:name|param|field|arg|key)|unexpected (?:keyword|param|field|arg|key|property)"
     r"|extra_forbidden|extra (?:inputs|fields)|additional properties|only the default|cannot find field"
-    r"|no endpoints found that support|only \S+ (?:is|are) (?:allowed|supported)|no such (?:param|field|option)|cannot be used with"
+    r"|no endpoints found that support|only \S+ (?:is|are) (?:allowed|supported)"
+    r"|no such (?:param|field|option)|cannot be used with"
 )
 
 
