@@ -81,12 +81,11 @@ class Recorder:
             # A turn that is to stop answers nothing any more; the next one will.
             held = [] if self.turn.is_to_stop() else FollowUp.claim(self.turn.conversation_id)
             FollowUp.deliver(held, self.turn)
-            self.notes = [self._note(each) for each in held]
+            self.notes = [Attachment.deliver([each], self._note(each.text)) for each in held]
         return [note.as_note() | pictures_of(note) for note in self.notes]
 
-    def _note(self, held: FollowUp) -> Message:
-        note = self.turn.messages.create(step=self.step, role=Message.Role.USER, text=held.text)
-        return Attachment.deliver([held], note)
+    def _note(self, text: str) -> Message:
+        return self.turn.messages.create(step=self.step, role=Message.Role.USER, text=text)
 
     def absorbs(self, event: Event) -> bool:
         """Whether the event needs no database now: text that joins a message saved less than a second ago."""
