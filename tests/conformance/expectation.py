@@ -8,7 +8,7 @@ from typing import Any
 
 from django.utils.html import escape
 
-from chat.models import Message, Turn
+from chat.models import Message, ModelSettings, Turn
 from tests.conformance.scenario import Call, Scenario
 from tests.conformance.validity import check_request
 from tests.live.site import article
@@ -25,6 +25,9 @@ def check(scenario: Scenario, turn: Turn, page: str, requests: Sequence[Body], a
     for request in requests:
         check_request(request)
     assert asked == (scenario.asks or asked)
+    for number, fields in scenario.sent.items():
+        request = requests[number - 1]
+        assert {name: request.get(name) for name in fields} == fields
     _check_next_request(scenario, requests[-1]["messages"])
     _check_page(scenario, article(page, turn))
 
@@ -45,11 +48,18 @@ def _check_rows(scenario: Scenario, turn: Turn) -> None:
     ]
     for call, expected in zip(calls, scenario.calls, strict=True):
         assert expected.result in call.output
+    counted = (step.input_tokens, step.output_tokens, step.cached_tokens, step.reasoning_tokens)
+    expected = scenario.tokens or (None,) * len(counted)
+    assert [one for one, wanted in zip(counted, expected, strict=True) if wanted is not None] == [
+        wanted for wanted in expected if wanted is not None
+    ]
+    assert ModelSettings.objects.get().learned == scenario.learned
 
 
 def _check_next_request(scenario: Scenario, messages: Sequence[Body]) -> None:
     """What the model reads in the second turn of the first one."""
-    told = messages[2:-1]
+    question = next(place for place, message in enumerate(messages) if message["role"] == "user")
+    told = messages[question + 1 : -1]
     if not scenario.text.strip() and not scenario.calls:
         assert all(message["role"] != "assistant" for message in told[:1])
         return

@@ -38,8 +38,12 @@ class Scenario:
     plain text.
 
     Expected of the first turn: its `status` and a part of its `sentence`; of its first step the stored
-    `text`, `reasoning` and `calls`; in the next request `back`, which the assistant's message has beside
-    these; on the page `shows`, and nothing of `hides`. `asks` is how many requests the turn took.
+    `text`, `reasoning` and `calls`, and the `tokens` by input, output, cached and reasoning, None for any; in
+    the next request `back`, which the assistant's message has beside these; on the page `shows`, and nothing
+    of `hides`. `asks` is how many requests the turn took, and `sent` has fields of these by the request's
+    number, from 1; None for those that must be missing. `learned` are the traits that errors taught.
+
+    Set before: `traits` of the model, fields of the `profile`, and what the address has behind the port.
     """
 
     row: str
@@ -54,6 +58,12 @@ class Scenario:
     shows: Sequence[str] = ()
     hides: Sequence[str] = ()
     asks: int | None = None
+    tokens: Sequence[int | None] = ()
+    sent: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    traits: Mapping[str, Any] = field(default_factory=dict)
+    profile: Mapping[str, Any] = field(default_factory=dict)
+    at: str = "/v1"
+    learned: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.row} {self.title}"
@@ -67,6 +77,12 @@ def raw(*parts: bytes, **how: Any) -> Reply:
 def stream(*payloads: Mapping[str, Any] | str, **how: Any) -> Reply:
     """Events of these payloads, without anything after them."""
     return Reply(raw=sse(*payloads), **how)
+
+
+def refusal(error: Any, status: int = 400, **headers: str) -> Reply:
+    """An answer with this status, whose body says why; dashes in a header's name are underscores here."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Reply(status=status, body=error, headers=named)
 
 
 def said(*deltas: Mapping[str, Any], finish: str | None = "stop") -> Reply:

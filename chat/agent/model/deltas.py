@@ -39,8 +39,7 @@ class ChunkReader:
         for choice in _dicts(chunk.get("choices")):
             if self._is_ours(choice):
                 yield from self._of_choice(choice)
-        if isinstance(chunk.get("usage"), dict):
-            yield usage_in(chunk["usage"])
+        yield from _usage(chunk)
 
     def rest(self) -> Iterator[Delta]:
         """What was held back, when nothing more comes."""
@@ -56,6 +55,7 @@ class ChunkReader:
         for delta in self._of_message(self._message(choice)):
             self.begun = self.begun or not isinstance(delta, MessageFields)
             yield delta
+        yield from _usage(choice)
         reason = choice.get("finish_reason")
         if reason == "error":
             raise ModelError("reported", detail=error_text(choice.get("error") or ""))
@@ -82,6 +82,11 @@ class ChunkReader:
             yield Reasoning(thought)
         if text := _text(message.get("content")) + _text(message.get("refusal")):
             yield from self._thinking.read(text)
+
+
+def _usage(where: Mapping[str, Any]) -> Iterator[Delta]:
+    if isinstance(where.get("usage"), dict):
+        yield usage_in(where["usage"])
 
 
 def _text(content: Any) -> str:

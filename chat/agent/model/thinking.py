@@ -50,14 +50,19 @@ class Thinking:
         start = text.lstrip()
         for tag, end in TAGS.items():
             if start.startswith(tag):
-                self._end, self._read = end, self._think
-                yield from self._think(start[len(tag) :].removeprefix("\n"))
+                self._end, self._read = end, self._before_thought
+                yield from self._before_thought(start[len(tag) :])
                 return
         if any(tag.startswith(start) for tag in TAGS):
             self._held = text
         else:
             self._read = self._until_lone_end
             yield from self._until_lone_end(text)
+
+    def _before_thought(self, text: str) -> Iterator[Piece]:
+        if thought := text.lstrip():
+            self._read = self._think
+            yield from self._think(thought)
 
     def _think(self, text: str) -> Iterator[Piece]:
         thought, end, answer = text.partition(self._end)
@@ -83,6 +88,7 @@ class Thinking:
         for place, line in enumerate(lines):
             if line.strip() == END and (place or fresh) and self._closes(lines[:place]):
                 yield TextWasReasoning()
+                yield from _piece(Reasoning, "".join(f"{each}\n" for each in lines[:place]))
                 self._read = self._after_thought
                 yield from self._after_thought("\n".join([*lines[place + 1 :], last]))
                 return

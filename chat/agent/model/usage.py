@@ -20,6 +20,7 @@ _CACHED = (
     "cache_read_input_tokens",  # Anthropic's own word, which some proxies pass on
     "cachedContentTokenCount",  # Gemini's
 )
+_CACHES = ("cache_read_input_tokens", "cache_creation_input_tokens")
 _REASONING = (
     "completion_tokens_details.reasoning_tokens",
     "output_tokens_details.reasoning_tokens",
@@ -30,7 +31,7 @@ _REASONING = (
 
 def usage_in(counts: Mapping[str, Any]) -> Usage:
     """The usage that an endpoint reports; what it leaves out, or says in no number, is 0."""
-    asked, said = _first(counts, _INPUT), _first(counts, _OUTPUT)
+    asked, said = _asked(counts), _first(counts, _OUTPUT)
     # Gemini counts what the model thought in the total alone.
     thought = 0 if _first(counts, _REASONING) else max(0, _count(counts, "total_tokens") - asked - said)
     return Usage(
@@ -39,6 +40,13 @@ def usage_in(counts: Mapping[str, Any]) -> Usage:
         cached_tokens=_first(counts, _CACHED),
         reasoning_tokens=_first(counts, _REASONING) or (thought if said else 0),
     )
+
+
+def _asked(counts: Mapping[str, Any]) -> int:
+    asked = _first(counts, _INPUT)
+    # Anthropic counts as input what was in no cache.
+    apart = 0 if _count(counts, "prompt_tokens") else sum(_count(counts, name) for name in _CACHES)
+    return min(asked + apart, MOST)
 
 
 def _first(counts: Mapping[str, Any], names: tuple[str, ...]) -> int:

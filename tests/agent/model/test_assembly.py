@@ -6,9 +6,10 @@ import re
 
 import pytest
 
-from chat.agent.events import Reasoning, Reply, Text, ToolCall, Usage
+from chat.agent.events import Reasoning, Reply, Text, TextWasReasoning, ToolCall, Usage
 from chat.agent.model import Assembly, Delta, Finish, ModelError, ToolCallDelta
-from chat.agent.model.assembly import MAX_REPLY
+from chat.agent.model.assembly import MAX_CALLS, MAX_REPLY
+from chat.agent.model.protocol import MessageFields
 
 Piece = ToolCallDelta
 
@@ -116,3 +117,38 @@ def test_a_reply_without_end_is_given_up(piece: Delta) -> None:
     with pytest.raises(ModelError) as caught:
         assembly.add(piece)
     assert (caught.value.kind, caught.value.retryable) == ("endless", False)
+
+
+def test_a_whole_call_that_comes_again_without_a_new_id_is_the_same() -> None:
+    pieces = [Piece(0, "a", "f", '{"x":'), Piece(0, arguments="1}"), Piece(0, "", "f", '{"x":1}')]
+    assert calls(*pieces) == [("a", "f", '{"x":1}')]
+
+
+def test_whole_calls_with_one_id_and_no_index_are_calls_of_their_own() -> None:
+    first, second = reply(Piece(None, "a", "f", '{"x":1}'), Piece(None, "a", "f", '{"x":2}')).calls
+    assert (first.arguments, second.arguments) == ('{"x":1}', '{"x":2}')
+    assert first.id == "a" != second.id
+
+
+def test_text_that_was_reasoning_is_taken_as_such() -> None:
+    whole = reply(Text("a"), Reasoning("b"), TextWasReasoning(), Text("c"))
+    assert (whole.text, whole.reasoning) == ("c", "ba")
+
+
+def test_a_tool_on_offer_is_called_by_its_own_name() -> None:
+    assembly = Assembly(("bash",))
+    for piece in (Piece(0, "", "Bash", "{"), Piece(0, "", "Bash", "}"), Piece(0, "", "Sh", "{}")):
+        assembly.add(piece)
+    assert [(call.name, call.arguments) for call in assembly.reply().calls] == [("bash", "{}"), ("Sh", "{}")]
+
+
+def test_the_messages_own_fields_are_joined() -> None:
+    fields = [MessageFields({"details": [{"index": 0, "text": text}]}) for text in "ab"]
+    assert reply(*fields).extra == {"details": [{"index": 0, "text": "ab"}]}
+
+
+def test_calls_without_end_are_given_up() -> None:
+    pieces = [Piece(number, str(number), "f", "{}") for number in range(MAX_CALLS + 1)]
+    with pytest.raises(ModelError) as caught:
+        reply(*pieces)
+    assert (caught.value.kind, caught.value.retryable) == ("many_calls", False)
