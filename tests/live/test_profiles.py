@@ -6,9 +6,10 @@ import asyncio
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
 
 from chat.demo.reply import Reply, Request
-from chat.models import Conversation, Profile
+from chat.models import Connection, Conversation, Profile
 from tests.live.site import Site, article
 from tests.model_server import ScriptedModel
 
@@ -155,3 +156,17 @@ async def test_what_is_told_of_a_profile_is_live_what_the_page_shows(
     turn = await site.turn(conversation)
     assert "Mine was changed: temperature" in tab.last_turn()
     assert tab.last_turn().strip() == article(await site.page(conversation), turn)
+
+
+async def test_nobody_elses_connection_is_ever_asked(
+    site: Site, model_server: ScriptedModel, stranger: User
+) -> None:
+    """A profile for everybody that stands on one person's connection, as only another's hand can make it."""
+    theirs = await Connection.objects.acreate(owner=stranger, name="Theirs", base_url=model_server.base_url)
+    conversation = await site.conversation()
+    conversation.profile = await Profile.objects.acreate(title="Common", connection=theirs, model="large")
+    await conversation.asave()
+    await said(site, conversation)
+    turn = await site.turn(conversation)
+    assert (turn.status, model_server.requests) == ("failed", [])
+    assert "belongs to somebody else" in turn.sentence

@@ -18,7 +18,7 @@ from chat.live.agents import Shell
 from chat.live.mcp_servers import close_mcp_servers
 from chat.live.model_clients import close_models
 from chat.management.address import site_address
-from chat.models import MessageRefused, Profile, Turn, site_owner
+from chat.models import MessageRefused, Preferences, Profile, Turn, site_owner
 from chat.terminal.dialogue import Dialogue
 from chat.terminal.paper import Paper
 
@@ -28,7 +28,11 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--workspace", metavar="DIR", help="work on this directory; default: a new one")
-        parser.add_argument("--profile", metavar="TITLE", help="the agent's profile; default: the first one")
+        parser.add_argument(
+            "--profile",
+            metavar="TITLE",
+            help="the agent's profile; default: the one that you begin with in the browser",
+        )
         parser.add_argument(
             "prompt", metavar="PROMPT", nargs="?", help="answer this and exit; default: a dialogue"
         )
@@ -86,7 +90,7 @@ def _profile(owner: User, title: str | None) -> Profile | None:
     """The profile of that title, in either case; raises CommandError naming those that there are."""
     offered = Profile.offered_to(owner)
     if title is None:
-        return offered.first()
+        return Preferences.profile_of(owner)
     found = offered.filter(title__iexact=title).first()
     if found is None:
         titles = ", ".join(offered.values_list("title", flat=True))

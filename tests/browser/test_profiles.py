@@ -1,0 +1,122 @@
+"""A profile from its making to its record: set up, chosen, changed between turns, looked at, exported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, record, send, turns
+
+
+@pytest.fixture(autouse=True)
+def put_back(scripted: Site, visitors: Visitors) -> Iterator[None]:
+    """Take away what was made here: others begin with what is usual."""
+    yield
+    page = visitors.enter(scripted, java_script_enabled=False)
+    page.goto("/settings/profiles/")
+    while (own := page.get_by_role("link", name=re.compile("^(Reviewer|Copy of)"))).count():
+        own.first.click()
+        page.get_by_role("button", name="Delete").first.click()
+        page.locator("#delete-dialog").get_by_role("button", name="Delete").click()
+        page.wait_for_url("**/settings/profiles/")
+
+
+def make(page: Page, **filled: str) -> None:
+    """Fill in the form of a new profile, and save it."""
+    page.goto("/settings/profiles/add/")
+    page.get_by_label("Title").fill("Reviewer")
+    page.get_by_label("Agent's name").fill("Ada")
+    page.locator(".swatch[data-colour=violet]").click()
+    page.get_by_label("Instructions").fill("Be brief.")
+    page.get_by_text("Temperature and the like").click()
+    page.get_by_label("Temperature").fill(filled.get("temperature", "0.2"))
+    page.get_by_label("Shell commands (bash)").select_option("ask")
+    page.get_by_role("button", name="Save").click()
+
+
+def choose(page: Page, title: str) -> None:
+    """Choose who answers next, and see that it is so."""
+    page.get_by_role("button", name="Who answers next").click()
+    page.locator(".profile-menu__choice", has_text=title).click()
+    expect(page.locator(".profile-choice__title")).to_have_text(title)
+
+
+def test_the_way_through(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="One."), Reply(text="Two."))
+    page, other = visitors.enter(scripted), visitors.enter(scripted)
+    make(page)
+    expect(page.locator(".news")).to_contain_text("Reviewer is saved.")
+    address = begin(page, "hello")
+    at_rest(page)
+    other.goto(address)
+    at_rest(other)
+
+    choose(page, "Reviewer")
+    expect(page.locator("#profile-menu")).to_be_hidden()
+    expect(page.get_by_role("button", name="Who answers next")).to_be_focused()
+    expect(other.locator(".profile-choice__title")).to_have_text("Reviewer")
+
+    send(page, "and now")
+    at_rest(page)
+    asked = scripted.model.requests[-1]
+    assert asked["temperature"] == 0.2
+    assert "Be brief." in asked["messages"][0]["content"]
+    expect(turns(page).last.locator(".who > span").last).to_have_text("Ada")
+    expect(turns(page).last.locator(".profile-change")).to_contain_text("From here on Reviewer answers")
+    turns(page).last.locator(".who").click()
+    then = turns(page).last.locator(".profile-then")
+    expect(then).to_be_visible()
+    expect(then).to_contain_text("Be brief.")
+    expect(then).to_contain_text("bash: ask")
+    page.keyboard.press("Escape")
+    expect(then).to_be_hidden()
+
+    live = record(page)
+    expect(turns(other)).to_have_count(2)
+    page.reload()
+    at_rest(page)
+    assert record(page) == live
+
+
+def test_what_is_typed_outlives_what_is_wrong(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    make(page)
+    page.goto("/settings/profiles/add/")
+    visitors.expected.append("status of 400 (Bad Request)")
+    page.get_by_label("Title").fill("Reviewer two")
+    page.get_by_label("Instructions").fill("Kept.")
+    page.get_by_text("Single tools", exact=True).click()
+    page.get_by_label("Single tools of MCP servers").fill("files__list")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("alert")).to_contain_text("Nothing is saved yet")
+    expect(page.get_by_text("A line lacks its =.")).to_be_visible()
+    expect(page.get_by_label("Instructions")).to_have_value("Kept.")
+    page.get_by_label("Single tools of MCP servers").fill("files__list = run")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".news")).to_contain_text("Reviewer two is saved.")
+
+
+def test_all_of_it_without_a_script(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="One."), Reply(text="Two."))
+    page = visitors.enter(scripted, java_script_enabled=False)
+    make(page)
+    with page.expect_download() as download:
+        page.get_by_role("link", name=re.compile("Export.*Reviewer")).click()
+    page.get_by_label("File").set_input_files(download.value.path())
+    page.get_by_role("button", name="Import").click()
+    expect(page.get_by_label("Agent's name")).to_have_value("Ada")
+    expect(page.locator(".news")).to_contain_text("Reviewer is imported.")
+
+    page.goto("/")
+    page.fill("#composer-text", "hello")
+    page.click("#send")
+    page.wait_for_url("**/conversations/*/")
+    page.get_by_role("button", name="Who answers next").click()
+    with page.expect_navigation():
+        page.locator(".profile-menu__choice", has_text="Reviewer").first.click()
+    expect(page.locator(".profile-choice__title")).to_have_text("Reviewer")
