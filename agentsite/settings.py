@@ -35,6 +35,8 @@ MODEL_NAME = environment.text("OPENAI_MODEL")
 MODEL_PROXY = environment.url("MODEL_PROXY") or None
 DEMO = not (MODEL_BASE_URL or MODEL_API_KEY or MODEL_NAME)
 MODEL_NAME = MODEL_NAME or ("demo" if DEMO else "gpt-5-mini")
+# Whether people without staff's rights may connect endpoints of their own, at public addresses.
+USER_CONNECTIONS = environment.flag("USER_CONNECTIONS", True)
 # Where servers of models on this machine, or beside it, usually listen.
 LOCAL_SERVERS = environment.places(
     "LOCAL_SERVERS", ["127.0.0.1:11434", "127.0.0.1:1234", "127.0.0.1:8080", "127.0.0.1:8000"]

@@ -26,8 +26,8 @@ class LocalServer:
 
     @property
     def name(self) -> str:
-        """What usually listens at that port."""
-        return NAMES.get(int(self.place.rpartition(":")[2]), self.place)
+        """What usually listens at that port; empty where nothing does."""
+        return NAMES.get(int(self.place.rpartition(":")[2]), "")
 
     @property
     def base_url(self) -> str:

@@ -78,7 +78,11 @@ def new_model(endpoint: Endpoint, name: str) -> ChatModel:
 def traits_of(endpoint: Endpoint, name: str) -> Traits:
     """What is known of the model: as shipped, then as learned, then as a person set it. Reads rows."""
     traits = known_traits(endpoint.base_url or "", name)
-    row = ModelSettings.objects.filter(connection=endpoint.connection, model=name).first()
+    try:
+        row = ModelSettings.objects.filter(connection=endpoint.connection, model=name).first()
+    except DatabaseError as error:  # `doctor` asks models also where the database is what is not well
+        log.warning("the settings of %s cannot be read: %s", name, error)
+        return traits
     return changed(traits, row.learned, row.traits) if row else traits
 
 
@@ -123,7 +127,7 @@ def _made(endpoint: Endpoint, name: str, traits: Traits) -> ChatModel:
 
 def _on_learn(endpoint: Endpoint, name: str) -> Callable[[Mapping[str, Any]], None]:
     def learned(changes: Mapping[str, Any]) -> None:
-        writing = database_sync_to_async(_remember)(endpoint.connection, name, changes)
+        writing = database_sync_to_async(remember)(endpoint.connection, name, changes)
         task = asyncio.get_running_loop().create_task(writing)
         _learning.add(task)
         task.add_done_callback(_learning.discard)
@@ -131,7 +135,8 @@ def _on_learn(endpoint: Endpoint, name: str) -> Callable[[Mapping[str, Any]], No
     return learned
 
 
-def _remember(connection: int | None, name: str, changes: Mapping[str, Any]) -> None:
+def remember(connection: int | None, name: str, changes: Mapping[str, Any]) -> None:
+    """Write down what was learned of a model, ahead of what was learned before."""
     log.info("the endpoint taught how to ask %s: %s", name, dict(changes))
     try:
         with transaction.atomic():

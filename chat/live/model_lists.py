@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from channels.db import database_sync_to_async
+from django.db import DatabaseError
+
 from chat.live.endpoint import Endpoint
+from chat.live.windows import keep_windows
 
 if TYPE_CHECKING:
     from chat.agent.model.listing import ListedModel
@@ -47,4 +52,6 @@ async def list_models(endpoint: Endpoint, *, with_key: bool = True) -> list[List
         return await models_at(**{**endpoint.client, "api_key": _NOBODYS})
     models = await models_at(**endpoint.client)
     _lists[endpoint.connection] = _Kept(endpoint, time.monotonic(), models)
+    with suppress(DatabaseError):  # kept the next time
+        await database_sync_to_async(keep_windows)(endpoint, models)
     return models

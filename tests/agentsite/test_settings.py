@@ -54,6 +54,7 @@ REFUSED = {
     "TIME_ZONE": ["Mars/Phobos", "Europe", "../etc/passwd", "/etc/localtime"],
     "TRUSTED_ORIGINS": ["example.org", "https://example.org/", "https://a.example, b.example", "*"],
     "TRUST_PROXY": ["2"],
+    "USER_CONNECTIONS": ["staff"],
     "WORKER": ["None", "runworker"],
     "WORKSPACE_ROOTS": ["/nothing/here", "relative", "/", "/etc/passwd", "/usr:/nothing/here", str(ROOT)],
 }

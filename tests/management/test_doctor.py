@@ -105,6 +105,17 @@ def test_a_database_without_its_tables(site: Site, tmp_path: Path) -> None:
     assert "Run: python manage.py migrate" in line(done.stdout, "database")
 
 
+def test_a_model_is_asked_though_the_database_lacks_its_tables(
+    site: Site, scripted: ScriptedModel, tmp_path: Path
+) -> None:
+    scripted.answer = obliging
+    site.settings["DATABASE_URL"] = f"sqlite:///{tmp_path}/fresh.sqlite3"
+    done = site.run("doctor")
+    assert line(done.stdout, "model").startswith("ok")
+    assert line(done.stdout, "database").startswith("FAIL")
+    assert done.stderr == ""
+
+
 def test_a_database_that_does_not_answer(site: Site) -> None:
     site.settings["DATABASE_URL"] = f"postgres://somebody:hidden@127.0.0.1:{free_port()}/chat"
     done = site.run("doctor")

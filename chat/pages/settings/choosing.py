@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.http import HttpResponse
@@ -9,7 +11,11 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from chat.live.endpoint import InsecureError, endpoint_of
+from chat.live.model_lists import known_models
+from chat.live.windows import keep_windows
 from chat.models import Connection, Preferences, Profile
+from chat.models.seal import SealBrokenError
 from chat.pages.settings.trial import language
 from chat.pages.signed_in import SignedInRequest
 
@@ -38,6 +44,9 @@ def profile_on(user: User, connection: Connection, model: str) -> Profile:
         owner=user, connection=connection, model=model, title=_title(model), language=language(), position=0
     )
     Preferences.choose(user, profile)
+    with suppress(SealBrokenError, InsecureError):
+        endpoint = endpoint_of(connection)
+        keep_windows(endpoint, known_models(endpoint) or ())
     return profile
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.db.models import RestrictedError
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
@@ -32,6 +34,7 @@ def connections(request: SignedInRequest) -> HttpResponse:
         "everyones": [row for row in offered if row.owner_id is None],
         "changeable": changeable,
         "environment": environment(),
+        "may_connect": may_connect(request.user),
         "local_servers": local_offers(request.user),
     }
     return render(request, "settings/connections.html", context)
@@ -41,6 +44,7 @@ def connections(request: SignedInRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_connection(request: SignedInRequest) -> HttpResponse:
     """An empty form; its post makes the connection and leads to its test."""
+    _check_may_connect(request)
     form = ConnectionForm(request.POST or None, user=request.user)
     if request.method == "POST" and form.is_valid():
         row = form.save()
@@ -53,6 +57,7 @@ def add_connection(request: SignedInRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
     """The form of a connection that is the person's to change."""
+    _check_may_connect(request)
     row = get_object_or_404(Connection.changeable_by(request.user), pk=connection_id)
     form = ConnectionForm(request.POST or None, instance=row, user=request.user)
     if request.method == "POST" and form.is_valid():
@@ -74,6 +79,16 @@ def delete_connection(request: SignedInRequest, connection_id: int) -> HttpRespo
         return redirect("connection", row.pk)
     messages.success(request, _("%s is deleted.") % row.name)
     return redirect("connections")
+
+
+def may_connect(user: User) -> bool:
+    """Whether the person may set up connections at all."""
+    return settings.USER_CONNECTIONS or user.is_staff
+
+
+def _check_may_connect(request: SignedInRequest) -> None:
+    if not may_connect(request.user):
+        raise Http404
 
 
 def _saved(request: SignedInRequest, form: ConnectionForm) -> HttpResponse:

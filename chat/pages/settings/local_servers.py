@@ -61,6 +61,6 @@ def _connection(user: User, server: LocalServer) -> Connection:
         owner=user,
         base_url=server.base_url,
         defaults={"inside": True},
-        create_defaults={"name": server.name, "inside": True},
+        create_defaults={"name": server.name or server.place, "inside": True},
     )
     return row

@@ -44,7 +44,15 @@ WORDS: dict[str, tuple[Label, dict[str, Label]]] = {
     ),
     "system_role": (
         gettext_lazy("Takes instructions as"),
-        {"system": gettext_lazy("the system’s message"), "user": gettext_lazy("part of your message")},
+        {"system": gettext_lazy("a system message"), "user": gettext_lazy("part of yours")},
+    ),
+    "id_style": (
+        gettext_lazy("Takes ids of calls"),
+        {
+            "native": gettext_lazy("as they came"),
+            "alnum9": gettext_lazy("of nine letters and digits"),
+            "functions": "functions.name:0",
+        },
     ),
     "max_tokens_param": (
         gettext_lazy("Name for the longest reply"),
@@ -74,7 +82,8 @@ class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscr
         for name, (label, words) in WORDS.items():
             self._offer(name, label, {word or _NONE: said for word, said in words.items()})
         for name, (label, said) in NUMBERS.items():
-            shown = forms.NumberInput(attrs={"placeholder": f"{self.known[name]:g}"})
+            known_number = f"{self.known[name]:.0f}" if self.known[name] else _("not known")
+            shown = forms.NumberInput(attrs={"placeholder": known_number})
             self.fields[name] = forms.IntegerField(
                 label=label, help_text=said, min_value=0, max_value=2**31 - 1, required=False, widget=shown
             )

@@ -259,3 +259,14 @@ def test_choosing_a_model_makes_a_profile_once(owners: Client, owner: User, mine
     profile = Profile.objects.get(owner=owner)
     assert (profile.title, profile.model, profile.connection) == ("large-1", "maker/large-1", mine)
     assert owner.chat_preferences.default_profile == profile
+
+
+def test_connections_can_be_left_to_the_staff(
+    owners: Client, staffs: Client, mine: Connection, settings: Any
+) -> None:
+    settings.USER_CONNECTIONS = False
+    assert ADD not in page(owners, LIST)
+    for where in (ADD, f"{LIST}{mine.pk}/"):
+        assert owners.get(where).status_code == 404
+        assert owners.post(where, GIVEN).status_code == 404
+    assert staffs.get(ADD).status_code == 200

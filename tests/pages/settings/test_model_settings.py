@@ -10,9 +10,11 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from chat.agent.model import Traits
+from chat.agent.model.listing import ListedModel
 from chat.live.endpoint import endpoint_of
 from chat.live.model_clients import traits_of
-from chat.models import Connection, ModelSettings
+from chat.live.windows import keep_windows
+from chat.models import Connection, ModelSettings, Profile
 from tests.model_server import ScriptedModel
 
 PUBLIC = "https://93.184.216.34/v1"
@@ -116,3 +118,12 @@ def test_a_list_that_does_not_come_is_empty(owners: Client, mine: Connection, se
     Connection.objects.update(base_url="http://93.184.216.34/v1")  # behind our back, and without https
     answer = owners.get(f"/settings/connections/{mine.pk}/models/")
     assert (answer.status_code, answer.content.strip()) == (200, b"")
+
+
+def test_the_window_that_a_list_tells_is_kept_for_what_profiles_use(owner: User, mine: Connection) -> None:
+    Profile.objects.create(owner=owner, title="P", connection=mine, model="maker/large")
+    listed = [ListedModel("maker/large", 32_768), ListedModel("maker/small", 8192)]
+    for _time in range(2):
+        keep_windows(endpoint_of(mine), listed)
+    assert traits(mine).context_window == 32_768
+    assert ModelSettings.objects.count() == 1
