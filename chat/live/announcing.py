@@ -23,9 +23,9 @@ def announce_sync(turn: Turn) -> None:
     async_to_sync(_send)(turn.conversation_id, key_frame(turn, 0))
 
 
-async def announce_follow_ups(conversation_id: uuid.UUID) -> None:
-    """Let every tab look which messages are held: a list sent along might overtake a newer one."""
-    await send_frame(conversation_id, {"type": "chat.follow_ups"})
+async def announce_beside(conversation_id: uuid.UUID) -> None:
+    """Let every tab look what stands beside the turns: what is sent along might overtake something newer."""
+    await send_frame(conversation_id, {"type": "chat.beside"})
 
 
 async def announce_heading(conversation: Conversation) -> None:

@@ -18,10 +18,10 @@ from django.utils.translation import gettext as _
 
 from chat.live import measures
 from chat.live.admission import admitted
-from chat.live.announcing import announce, announce_follow_ups
+from chat.live.announcing import announce, announce_beside
+from chat.live.beside import Beside, beside_one
 from chat.live.doorbell import ask_snapshot, conversation_group, owner_group
-from chat.live.fragments import follow_ups_message
-from chat.live.frames import END, Position, drawn, heading_messages, lacking, resting_place, surroundings
+from chat.live.frames import END, Position, drawn, lacking, resting_place, row_beside, surroundings
 from chat.live.incoming import content_of, message_of, receipt_of, turn_after
 from chat.live.numbering import Numbering
 from chat.live.standing import Overview, Standing
@@ -52,8 +52,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.after = turn_after(self.scope["query_string"])
         self.position: Position = (0, 0, 0)
         self.ahead: int | None = None
-        self.held: list[int] = []
-        self.title = ""
+        self.beside = Beside()
         self.live = False
         self.asked_at = self.asked_first_at = self.sent_at = 0.0
         self.heard_at = self.checked_at = time.monotonic()
@@ -129,7 +128,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if begins and (self.position[2] != END or self.position[0] != frame["previous"]):
             await self._send_snapshot()  # the end of the turn before was lost, or all of it
         elif position > self.position or (position == self.position and self.asked_at):
-            self.held, self.ahead, self.title = frame["held"], None, frame["title"]
+            self.beside, self.ahead = Beside.told(frame["beside"]), None
             await self._pass_on(position, frame["messages"])
 
     async def chat_beat(self, beat: dict[str, Any]) -> None:
@@ -140,25 +139,27 @@ class ChatConsumer(AsyncWebsocketConsumer):
             self.live = True
             await self._ask(position[0])
 
-    async def chat_follow_ups(self, _hint: dict[str, Any]) -> None:
-        """Messages are held, or no longer: look which."""
+    async def chat_beside(self, _hint: dict[str, Any]) -> None:
+        """Something beside the turns is otherwise: look what."""
         async with self.speaking:
-            await self._send_held()
+            await self._send_beside()
 
-    async def _send_held(self) -> None:
-        self.held = await database_sync_to_async(FollowUp.held_pks)(self.conversation.pk)
-        await self._draw(await database_sync_to_async(follow_ups_message)(self.conversation))
-        await self._mark()
+    async def _send_beside(self) -> None:
+        shown, self.beside = self.beside, await database_sync_to_async(beside_one)(self.conversation.pk)
+        await self._draw_all(await database_sync_to_async(self.beside.messages)(self.conversation, shown))
 
     async def chat_heading(self, hint: dict[str, Any]) -> None:
         """One of the person's conversations is called otherwise, or another profile answers there: look."""
+        conversation_id = uuid.UUID(hint["conversation"])
         async with self.speaking:
-            await self._send_heading(uuid.UUID(hint["conversation"]))
+            if conversation_id == self.conversation.pk:
+                await self._send_beside()
+            else:
+                await self._draw_all(
+                    await database_sync_to_async(row_beside)(self.conversation, conversation_id)
+                )
 
-    async def _send_heading(self, conversation_id: uuid.UUID) -> None:
-        found, messages = await database_sync_to_async(heading_messages)(conversation_id, self.conversation)
-        if found == self.conversation:
-            self.title = found.title
+    async def _draw_all(self, messages: list[str]) -> None:
         for message in messages:
             await self._draw(message)
         await self._mark()
@@ -172,7 +173,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         kind = "follow_up" if isinstance(taken, FollowUp) else "turn"
         await self._send_json(type="accepted", client_id=str(client_id), **{kind: taken.pk})
         if isinstance(taken, FollowUp):
-            await announce_follow_ups(self.conversation.pk)
+            await announce_beside(self.conversation.pk)
         else:
             await announce(taken)
 
@@ -214,9 +215,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     def _survey(self) -> tuple[Turn | None, list[int]]:
         last, turns = lacking(self.conversation, self.after)
-        self.title = self.conversation.title = Conversation.title_now(self.conversation.pk)
         self.ahead = last.ahead if last and last.status == Turn.Status.QUEUED else None
-        self.held = FollowUp.held_pks(self.conversation.pk)
+        self.beside = beside_one(self.conversation.pk)
+        self.conversation.title = self.beside.title
         return last, turns
 
     async def _pass_on(self, position: Position, messages: list[str]) -> None:
@@ -257,7 +258,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         silent = standing.is_held and self.live and now - self.heard_at >= SILENCE
         if silent or (self.asked_at and now - self.asked_first_at >= ANSWER):
             return self._begin_anew
-        if self._is_behind(standing) or (standing.held, standing.title) != (self.held, self.title):
+        if self._is_behind(standing) or standing.beside != self.beside:
             return partial(self._catch_up, standing)
         return self._mark if self.numbering.mark() else None
 
@@ -277,10 +278,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
             if self._is_behind(standing):
                 await self._send_snapshot()
                 return
-            if standing.held != self.held:
-                await self._send_held()
-            if standing.title != self.title:
-                await self._send_heading(self.conversation.pk)
+            if standing.beside != self.beside:
+                await self._send_beside()
 
     def _is_behind(self, standing: Standing) -> bool:
         return standing.position > self.position or standing.ahead not in (None, self.ahead)

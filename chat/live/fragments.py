@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from chat.live.context_meter import ContextMeter
 from chat.live.profile_choice import profile_choice
 from chat.live.todo_panel import TodoPanel
+from chat.live.unfinished import unfinished_of
 from chat.models import Conversation, FollowUp, Message, Summary, ToolCall, Turn
 
 Row = Message | Summary | ToolCall
@@ -110,6 +111,12 @@ def approval_message(conversation: Conversation) -> str:
     waiting = conversation.waiting_call() if conversation.waits else None
     html = render_to_string("partials/_approval_note.html", {"waiting": waiting})
     return partial("#approval-note", "outerMorph", html)
+
+
+def unfinished_message(conversation: Conversation) -> str:
+    """Say beside the composer how much of the list is left, where nothing works on it. Reads the database."""
+    html = render_to_string("partials/_unfinished.html", {"unfinished": unfinished_of(conversation)})
+    return partial("#unfinished", "outerMorph", html)
 
 
 def follow_ups_message(conversation: Conversation) -> str:

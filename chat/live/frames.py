@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
+from dataclasses import astuple
 from types import MappingProxyType
 from typing import Any
 
 from chat.live.context_meter import context_meter_of
+from chat.live.beside import beside_one
 from chat.live.fragments import (
     approval_message,
     context_message,
@@ -18,9 +20,10 @@ from chat.live.fragments import (
     state_message,
     title_message,
     turn_messages,
+    unfinished_message,
 )
 from chat.live.todo_panel import panel_of
-from chat.models import Conversation, FollowUp, Turn
+from chat.models import Conversation, Turn
 
 # A position in the story of a conversation: turn, then fence, then the worker's count.
 Position = tuple[int, int, int]
@@ -43,14 +46,13 @@ def key_frame(
 
     `texts` and `thoughts` are those of messages that are being written, by primary key, where they are ahead
     of their rows.
-    The frame says which turn stands before it, which messages it shows as held, and under which title.
+    The frame says which turn stands before it, and what it shows beside the turns.
     """
     turn = Turn.with_rows().get(pk=turn.pk)
     earlier = Turn.objects.filter(conversation=turn.conversation_id, pk__lt=turn.pk)
     told = {
         "previous": earlier.order_by("pk").values_list("pk", flat=True).last() or 0,
-        "held": FollowUp.held_pks(turn.conversation_id),
-        "title": turn.conversation.title,
+        "beside": astuple(beside_one(turn.conversation_id)),
     }
     for message in turn.messages.all():
         if not message.complete:
@@ -84,20 +86,10 @@ def status_of(conversation: Conversation) -> str:
     return active or "idle"
 
 
-def heading_messages(conversation_id: uuid.UUID, page: Conversation) -> tuple[Conversation | None, list[str]]:
-    """The conversation, if it exists and has the page's owner, and what shows there how it is called.
-
-    On its own page also which profile answers.
-    """
+def row_beside(page: Conversation, conversation_id: uuid.UUID) -> list[str]:
+    """What shows beside the page how another conversation is called; nothing if it is gone, or another's."""
     owned = Conversation.objects.filter(pk=conversation_id, owner=page.owner_id)
-    row = next(iter(owned.listed(0, 1)), None)
-    if row is None:
-        return None, []
-    if row != page:
-        return row, [listing_message(row, page)]
-    # A title that the model gave has its price.
-    meter = context_message(context_meter_of(row))
-    return row, [listing_message(row, page), title_message(row), profile_message(row), meter]
+    return [listing_message(row, page) for row in owned.listed(0, 1)]
 
 
 def surroundings(conversation: Conversation) -> str:
@@ -110,6 +102,7 @@ def surroundings(conversation: Conversation) -> str:
             approval_message(conversation),
             context_message(context_meter_of(conversation)),
             panel_message(panel_of(conversation)),
+            unfinished_message(conversation),
             follow_ups_message(conversation),
             listing_message(conversation),
             title_message(conversation),

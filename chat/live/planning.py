@@ -26,12 +26,7 @@ class Planning:
 
     def revise(self, call: ToolCall, items: Sequence[TodoItem]) -> PanelChanged:
         """Write down the list as the call left it."""
-        revision = TodoRevision.objects.create(
-            conversation_id=self.turn.conversation_id,
-            turn=self.turn,
-            tool_call=call,
-            policy=self.turn.profile.todo_policy,
-            items=[{name: clean(value) for name, value in item.as_dict().items()} for item in items],
-        )
+        written = [{name: clean(value) for name, value in item.as_dict().items()} for item in items]
+        revision = TodoRevision.write(self.turn, call, self.turn.profile.todo_policy, written)
         self.listed = revision.items
         return PanelChanged(panel(self.turn, revision.items))

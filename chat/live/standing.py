@@ -19,8 +19,9 @@ from asgiref.sync import ThreadSensitiveContext
 from channels.db import database_sync_to_async
 from django.db.models import OuterRef, Subquery
 
+from chat.live.beside import Beside, beside
 from chat.live.frames import Position, resting_place
-from chat.models import Conversation, FollowUp, Turn
+from chat.models import Conversation, Turn
 
 log = logging.getLogger(__name__)
 
@@ -29,8 +30,7 @@ ROUND = 0.5  # seconds between looks
 
 @dataclass(frozen=True)
 class Standing:
-    """What a tab must show by the rows: the latest turn, how many wait before it, which messages are held,
-    and how the conversation is called.
+    """What a tab must show by the rows: the latest turn, how many wait before it, and all beside the turns.
 
     `is_held` says that a worker is at the turn, and so is to be heard.
     """
@@ -38,12 +38,11 @@ class Standing:
     position: Position
     is_held: bool
     ahead: int | None
-    held: list[int]
-    title: str
+    beside: Beside
     exists: bool = True
 
 
-GONE = Standing((0, 0, 0), False, None, [], "", exists=False)
+GONE = Standing((0, 0, 0), False, None, Beside(), exists=False)
 
 
 class Tab(Protocol):
@@ -97,15 +96,18 @@ def standings_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, Standing]:
     """How these conversations stand; one that does not exist is left out."""
     latest = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
     found = Conversation.objects.filter(pk__in=keys)
-    rows = list(found.values_list("pk", "title", Subquery(latest.values("pk")[:1])))
-    turns = Turn.objects.in_bulk([turn for _pk, _title, turn in rows if turn])
-    held = FollowUp.held_by_conversation(pk for pk, _title, _turn in rows)
+    rows = list(found.values_list("pk", Subquery(latest.values("pk")[:1])))
+    turns = Turn.objects.in_bulk([turn for _pk, turn in rows if turn])
+    all_beside = beside(pk for pk, _turn in rows)
     queue = _queue() if any(turn.status == Turn.Status.QUEUED for turn in turns.values()) else []
     return {
         key: Standing(
-            resting_place(turn), bool(turn and turn.is_held), _ahead(turn, queue), held.get(key, []), title
+            resting_place(turn),
+            bool(turn and turn.is_held),
+            _ahead(turn, queue),
+            all_beside.get(key, Beside()),
         )
-        for key, title, turn in ((key, title, turns.get(pk)) for key, title, pk in rows)
+        for key, turn in ((key, turns.get(pk)) for key, pk in rows)
     }
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models, transaction
-from django.db.models import Exists, Max, OuterRef, QuerySet, Subquery
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -44,6 +44,10 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         """Those that the user may see: their own."""
         return self.filter(owner_id=user.pk) if user.pk else self.none()
 
+    def unfinished(self) -> ConversationQuerySet:
+        """Those whose last list has open items that nobody dismissed."""
+        return self.filter(todos_left__gt=0)
+
     def listed(self, start: int, stop: int) -> list[Conversation]:
         """Those from place `start` up to `stop`, with their latest lists as `plan`, in three queries."""
         latest = TodoRevision.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
@@ -75,6 +79,9 @@ class Conversation(models.Model):
     workspace = models.TextField(
         _("workspace"), blank=True, help_text=_("The directory that it works on; empty: one of its own.")
     )
+    todos_left = models.PositiveSmallIntegerField(
+        _("todos left"), default=0, help_text=_("Open items of its last list; none once they are dismissed.")
+    )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated"), default=timezone.now)
 
@@ -86,7 +93,12 @@ class Conversation(models.Model):
         verbose_name = _("conversation")
         verbose_name_plural = _("conversations")
         ordering = ["-updated_at", "-pk"]
-        indexes = [models.Index(fields=["owner", "-updated_at"], name="conversation_newest_first")]
+        indexes = [
+            models.Index(fields=["owner", "-updated_at"], name="conversation_newest_first"),
+            models.Index(
+                fields=["owner", "-updated_at"], condition=Q(todos_left__gt=0), name="conversation_unfinished"
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.title
@@ -259,10 +271,10 @@ class Conversation(models.Model):
         waiting = ToolCall.objects.filter(turn__conversation=self.pk, status=ToolCall.Status.WAITING)
         return waiting.select_related("turn").first()
 
-    @classmethod
-    def title_now(cls, pk: uuid.UUID) -> str:
-        """What the conversation is called; empty for one that does not exist."""
-        return cls.objects.filter(pk=pk).values_list("title", flat=True).first() or ""
+    def dismiss(self) -> None:
+        """Leave its last list as it is: it counts as unfinished no more."""
+        Conversation.objects.filter(pk=self.pk).update(todos_left=0)
+        self.todos_left = 0
 
     def rename(self, title: str) -> None:
         """Give the conversation another title; a blank one changes nothing."""

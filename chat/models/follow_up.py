@@ -67,12 +67,6 @@ class FollowUp(models.Model):
         return list(held.prefetch_related("attachments"))
 
     @classmethod
-    def held_pks(cls, conversation_id: uuid.UUID) -> list[int]:
-        """Their primary keys alone."""
-        held = cls.objects.filter(conversation=conversation_id, status=cls.Status.HELD)
-        return list(held.values_list("pk", flat=True))
-
-    @classmethod
     def held_by_conversation(cls, keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, list[int]]:
         """The primary keys of the held ones of several conversations, in one query."""
         found: dict[uuid.UUID, list[int]] = {}

@@ -35,6 +35,19 @@ class TodoRevision(models.Model):
     def __str__(self) -> str:
         return f"{self.done}/{self.total}"
 
+    @classmethod
+    def write(
+        cls, turn: Turn, tool_call: ToolCall | None, policy: str, items: list[dict[str, Any]]
+    ) -> TodoRevision:
+        """The list that the conversation has from now on."""
+        conversation = turn.conversation
+        revision = cls.objects.create(
+            conversation=conversation, turn=turn, tool_call=tool_call, policy=policy, items=items
+        )
+        conversation.todos_left = revision.total - revision.done
+        conversation.save(update_fields=["todos_left"])
+        return revision
+
     @property
     def total(self) -> int:
         """How many items it has."""

@@ -15,11 +15,11 @@ from chat.agent.workspace import WorkspaceError
 from chat.files.place import remove_workspace
 from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.agents import Shell
-from chat.live.announcing import announce_follow_ups, announce_heading, announce_sync
 from chat.live.context_meter import context_meter_of
+from chat.live.announcing import announce_beside, announce_heading, announce_sync
 from chat.live.doorbell import ring_stop
-from chat.live.frames import status_of
 from chat.live.todo_panel import panel_of
+from chat.live.unfinished import unfinished_of
 from chat.models import Conversation, FollowUp, MessageRefused, Turn
 from chat.models.profile import answers_by_script
 from chat.pages.attachments import message_of
@@ -44,7 +44,7 @@ def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     except (MessageRefused, UploadRefused, WorkspaceError) as refusal:
         return _refused(request, conversation, str(refusal))
     if isinstance(taken, FollowUp):
-        async_to_sync(announce_follow_ups)(conversation.pk)
+        async_to_sync(announce_beside)(conversation.pk)
     else:
         announce_sync(taken)
     return give_back(request, conversation)
@@ -62,7 +62,7 @@ def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     elif then_send and (following := conversation.send_held()):
         announce_sync(following)
     elif text:
-        async_to_sync(announce_follow_ups)(conversation.pk)
+        async_to_sync(announce_beside)(conversation.pk)
     return give_back(request, conversation, text)
 
 
@@ -120,7 +120,7 @@ def _refused(request: SignedInRequest, conversation: Conversation, sentence: str
 def _announce_stopped(turn: Turn) -> None:
     """Show what is no longer held, and a turn that had not begun, with the one that starts instead."""
     turn.refresh_from_db()
-    async_to_sync(announce_follow_ups)(turn.conversation_id)
+    async_to_sync(announce_beside)(turn.conversation_id)
     if not turn.is_active:
         announce_sync(turn)
         for following in turn.followed_by.filter(status=Turn.Status.QUEUED):
@@ -157,7 +157,7 @@ def _page(
 ) -> HttpResponse:
     turns = list(Turn.with_rows().filter(conversation=conversation))
     ended = [turn.pk for turn in turns if not turn.is_active]
-    status = status_of(conversation)
+    status = next((turn.status for turn in turns if turn.is_active), "idle")
     context = {
         "conversation": conversation,
         "turns": turns,
@@ -166,6 +166,7 @@ def _page(
         "waiting": conversation.waiting_call() if status == Turn.Status.WAITING else None,
         "panel": panel_of(conversation),
         "meter": context_meter_of(conversation),
+        "unfinished": unfinished_of(conversation),
         "follow_ups": FollowUp.held_in(conversation.pk),
         "shell_problem": Shell.problem,
         "demo": answers_by_script(conversation.profile),

@@ -14,6 +14,7 @@ from chat.pages import (
     plan,
     profile_choice,
     sign_in,
+    unfinished,
 )
 
 urlpatterns = [
@@ -42,6 +43,8 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/profile/", profile_choice.choose, name="choose_profile"),
     path("conversations/<uuid:conversation_id>/rename/", conversation.rename, name="rename"),
     path("conversations/<uuid:conversation_id>/delete/", conversation.delete, name="delete"),
+    path("conversations/<uuid:conversation_id>/continue/", unfinished.go_on, name="continue"),
+    path("conversations/<uuid:conversation_id>/dismiss/", unfinished.dismiss, name="dismiss"),
     path("conversations/<uuid:conversation_id>/plan/", plan.plan, name="plan"),
     path("conversations/<uuid:conversation_id>/files/", files.folder, name="files"),
     path("conversations/<uuid:conversation_id>/files/file/", files.file, name="file"),

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, panel, todo
+from tests.browser.talk import at_rest, begin, panel, todo, turns
 
 
 @pytest.fixture
@@ -76,3 +76,34 @@ def test_without_a_script(page: Page, scripted: Site, visitors: Visitors) -> Non
     plain.goto(page.url)
     plain.get_by_role("link", name="Earlier revision").click()
     expect(plain.locator("#plan-stage")).to_have_attribute("data-revision", "2")
+
+
+def test_going_on_with_what_is_left(scripted: Site, visitors: Visitors) -> None:
+    half, whole = todo("completed", "in_progress"), todo("completed", "completed")
+    scripted.model.script(half, Reply(text="Which one?"), whole, Reply(text="Both are done."))
+    page = visitors.enter(scripted)
+    begin(page, "Do two things")
+    other = visitors.enter(scripted)
+    other.goto(page.url)
+    at_rest(page)
+    for each in (page, other):
+        expect(each.locator("#unfinished")).to_contain_text("1 of 2 left")
+    page.locator("#unfinished").get_by_role("button", name="Continue").click()
+    expect(turns(page)).to_have_count(2)
+    at_rest(page)
+    for each in (page, other):
+        expect(each.locator("#todo-panel[data-done='2']")).to_be_visible()
+        expect(each.locator("#unfinished")).to_be_empty()
+
+
+def test_dismissing_it_shows_in_every_tab(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("in_progress"), Reply(text="Which one?"))
+    page = visitors.enter(scripted)
+    begin(page, "Do a thing")
+    at_rest(page)
+    other = visitors.enter(scripted)
+    other.goto(page.url)
+    expect(other.locator("#unfinished")).to_contain_text("1 of 1 left")
+    page.locator("#unfinished").get_by_role("button", name="Dismiss").click()
+    for each in (page, other):
+        expect(each.locator("#unfinished")).to_be_empty()

@@ -24,7 +24,7 @@ SIGNED_IN = {"new_conversation", "conversations", "logout"} | SETTINGS
 SHOWN = {"conversation", "taken_back", "files", "file", "file_image", "file_download", "files_zip", "plan"}
 SHOWN |= {"picture"}
 ACTIONS = {"send_message", "stop", "retry", "rename", "delete", "take_back_follow_up", "send_follow_ups"}
-ACTIONS |= {"files_upload", "decide", "choose_profile"}
+ACTIONS |= {"files_upload", "decide", "choose_profile", "continue", "dismiss"}
 ONES_OWN = SHOWN | ACTIONS
 # settings/test_connections.py asks as a stranger, and as somebody of the staff
 CONNECTIONS = {"connection", "delete_connection", "try_connection", "use_model", "model_settings"}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat.models import Conversation, Step, ToolCall, Turn
+from chat.models import Conversation, Step, TodoRevision, ToolCall, Turn
 from tests.plan.test_difference import a_list
 
 
@@ -23,7 +23,7 @@ class Work:
     def write(self, *items: str) -> Work:
         """An accepted list."""
         call = self.call("TodoWrite", "succeeded")
-        self.turn.revisions.create(conversation=self.conversation, tool_call=call, items=a_list(*items))
+        TodoRevision.write(self.turn, call, "focused", [dict(item) for item in a_list(*items)])
         return self
 
     def look(self, *paths: str) -> Work:
