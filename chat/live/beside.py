@@ -53,7 +53,7 @@ def beside(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, Beside]:
     keys = list(keys)
     held = FollowUp.held_by_conversation(keys)
     rows = Conversation.objects.filter(pk__in=keys).values_list("pk", "title", "profile", "todos_left")
-    return {pk: Beside(tuple(held.get(pk, [])), *rest) for pk, *rest in rows}
+    return {pk: Beside(tuple(held.get(pk, [])), title, profile, left) for pk, title, profile, left in rows}
 
 
 def beside_one(conversation_id: uuid.UUID) -> Beside:

@@ -8,8 +8,8 @@ from dataclasses import astuple
 from types import MappingProxyType
 from typing import Any
 
-from chat.live.context_meter import context_meter_of
 from chat.live.beside import beside_one
+from chat.live.context_meter import context_meter_of
 from chat.live.fragments import (
     approval_message,
     context_message,

@@ -15,8 +15,8 @@ from chat.agent.workspace import WorkspaceError
 from chat.files.place import remove_workspace
 from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.agents import Shell
-from chat.live.context_meter import context_meter_of
 from chat.live.announcing import announce_beside, announce_heading, announce_sync
+from chat.live.context_meter import context_meter_of
 from chat.live.doorbell import ring_stop
 from chat.live.todo_panel import panel_of
 from chat.live.unfinished import unfinished_of
