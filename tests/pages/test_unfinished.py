@@ -102,6 +102,6 @@ def test_pages_keep_the_filter(work: Work, owners: Client, monkeypatch: pytest.M
 
 def test_older_conversations_are_counted(left: Work) -> None:
     Conversation.objects.update(todos_left=0)
-    importlib.import_module("chat.migrations.0012_unfinished_lists").count(apps, None)
+    importlib.import_module("chat.migrations.0013_unfinished_lists").count(apps, None)
     left.conversation.refresh_from_db()
     assert left.conversation.todos_left == 1

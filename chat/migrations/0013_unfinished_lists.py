@@ -17,7 +17,7 @@ def count(apps: Any, _editor: Any) -> None:
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat", "0011_summaries"),
+        ("chat", "0012_refused_pictures"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
