@@ -21,9 +21,10 @@ soak: set-up-dev ## the fault tests at full length, an hour or two; SEED=1 repea
 	@scripts/system-packages
 	@SOAK=1 $(PYTHON_IN_VENV) -m pytest tests/faults tests/agent/tools/test_workspace.py -s --durations=0 $(ARGS)
 
-bench: set-up-dev ## what shell commands cost in the sandbox; a table, and var/bench/sandbox.json
+bench: set-up-dev ## what the sandbox and the page of usage cost; tables, and var/bench/*.json
 	@scripts/system-packages
 	@$(PYTHON_IN_VENV) -m tests.bench.sandbox --json var/bench/sandbox.json $(ARGS)
+	@$(PYTHON_IN_VENV) -m tests.bench.usage --json var/bench/usage.json
 
 check: set-up-dev ## linter, formatter, types, deployment, migrations, translations
 	@scripts/system-packages gettext

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from chat.agent import Usage
+from chat.live import measures
 from chat.models import DailyUsage, ModelSettings, SideCall, Step, Turn
 
 MILLION = 1_000_000
@@ -28,6 +29,8 @@ def charge(call: Step | SideCall, usage: Usage) -> None:
     currency = prices.currency if prices and cost is not None else ""
     _add_to_call(call, usage, cost, currency)
     _add_to_day(call, usage, cost, currency)
+    for name, tokens in _tokens(usage).items():
+        measures.model_tokens.labels(call.model, name.removesuffix("_tokens")).inc(tokens)
 
 
 def record_side_call(

@@ -27,6 +27,10 @@ step_time = Histogram(
 )
 tool_time = Histogram("agentsite_tool_seconds", "From a tool call's start to its end", buckets=WORK)
 
+model_tokens = Counter(
+    "agentsite_model_tokens", "Tokens that models took, cached ones among input", ["model", "kind"]
+)
+
 open_sockets = Gauge("agentsite_open_sockets", "Sockets of tabs that are open now")
 frames = Counter("agentsite_frames", "Frames sent to open tabs")
 resyncs = Counter("agentsite_resyncs", "Times that a tab missed frames and asked for a turn whole")

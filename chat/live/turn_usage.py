@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
+from chat.live.figures import lasting, money, tokens
 from chat.models import SideCall, Step, Turn
 from chat.models.totals import Totals
 
@@ -28,6 +31,15 @@ def usage_of(turn: Turn) -> TurnUsage:
     calls = [call for call in made if call.input_tokens or call.output_tokens]
     calls.sort(key=lambda call: call.started_at)
     return TurnUsage(calls, Totals.of(calls), _worked(turn))
+
+
+def told(usage: TurnUsage) -> str:
+    """The usage in a line, with ~ where it is estimated."""
+    counts = {"asked": tokens(usage.totals.input_tokens), "said": tokens(usage.totals.output_tokens)}
+    mark = "~" if usage.totals.estimated else ""
+    costs = [f"{money(cost)} {currency}" for currency, cost in usage.totals.costs]
+    words = _("%(asked)s in, %(said)s out") % counts
+    return " · ".join([f"{mark}{words}", *costs, lasting(usage.seconds)])
 
 
 def _worked(turn: Turn) -> float:

@@ -1,58 +1,22 @@
-"""Numbers of usage, as short as they can be read."""
+"""What templates need to tell of usage."""
 
 from __future__ import annotations
 
-from decimal import ROUND_HALF_UP, Decimal
+from decimal import Decimal
 
 from django import template
-from django.utils.formats import number_format
-from django.utils.translation import gettext as _
 
+from chat.live.figures import grouped, lasting, money, tokens
 from chat.live.turn_usage import usage_of
 from chat.models.totals import TOKENS, Totals
 
 register = template.Library()
 register.simple_tag(usage_of)  # {% usage_of turn as usage %}
-
-
-@register.filter
-def tokens(count: int | Decimal) -> str:
-    """A count in three digits or so: 950, 1.2k, 34k, 1.2M."""
-    for size, unit in ((1_000_000, "M"), (1000, "k")):
-        if count >= size - size // 2000:
-            digits = 1 if count < 9.95 * size else 0
-            return f"{number_format(round(float(count) / size, digits), digits)}{unit}"
-    return str(int(count))
+for figure in (tokens, grouped, money, lasting):
+    register.filter(figure.__name__, figure)
 
 
 @register.filter
 def in_and_out(totals: Totals) -> Decimal:
     """The tokens of both kinds together."""
     return totals.amount(TOKENS)
-
-
-@register.filter
-def grouped(count: int | Decimal) -> str:
-    """A count with all its digits, in groups."""
-    return number_format(count, force_grouping=True)
-
-
-@register.filter
-def money(cost: Decimal) -> str:
-    """An amount with cents, or with as many digits as a small one needs to be told from nothing."""
-    places = 2
-    while places < 8 and 0 < abs(cost) < Decimal(1).scaleb(1 - places):
-        places += 1
-    rounded = cost.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
-    return number_format(rounded, places, force_grouping=True)
-
-
-@register.filter
-def lasting(seconds: float) -> str:
-    """A time in words: 0.4 s, 12 s, 2 min 5 s."""
-    if seconds < 10:
-        return _("%(seconds)s s") % {"seconds": number_format(round(seconds, 1), 1)}
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes == 0:
-        return _("%(seconds)s s") % {"seconds": rest}
-    return _("%(minutes)s min %(seconds)s s") % {"minutes": minutes, "seconds": rest}

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from chat.live.run_turn import RunningTurn
 from chat.live.solo import SoloTurn
+from chat.live.turn_usage import told, usage_of
 from chat.models import Conversation, DecisionRefused, MessageRefused, Profile, ToolCall, Turn, worker
 from chat.terminal.paper import Paper
 from chat.terminal.question import Question
@@ -61,7 +62,16 @@ class Dialogue:
         while turn.status == Turn.Status.WAITING and (claimed := self._answered(turn)):
             turn = claimed
             self.runner.run(self._work(turn))
+        if not turn.is_active:
+            self._tell_usage(turn)
         return turn
+
+    def _tell_usage(self, turn: Turn) -> None:
+        """A quiet line: tokens, what they cost where a price is known, and the seconds."""
+        usage = usage_of(Turn.with_rows().get(pk=turn.pk))
+        if usage.calls:
+            self.paper.gap()
+            self.paper.line(told(usage), "quiet")
 
     def _answered(self, turn: Turn) -> Turn | None:
         """The turn again, ours to go on with once its question is answered; None if it is not."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from prometheus_client import REGISTRY
 
 from chat.agent.tokens import request_tokens, text_tokens
 from chat.demo.reply import Reply
@@ -198,6 +199,20 @@ async def test_a_title_costs_too(site: Site, model_server: ScriptedModel, settin
     await answered(site, title="do it")
     await until(lambda: SideCall.objects.filter(cost=Decimal("0.00007")).aexists())
     assert (await DailyUsage.objects.aget()).input_tokens == 1070
+
+
+async def test_tokens_are_counted_for_prometheus(
+    site: Site, model_server: ScriptedModel, settings: Any
+) -> None:
+    def counted(kind: str) -> float:
+        labels = {"model": settings.MODEL_NAME, "kind": kind}
+        return REGISTRY.get_sample_value("agentsite_model_tokens_total", labels) or 0.0
+
+    before = {kind: counted(kind) for kind in ("input", "output", "cached", "reasoning")}
+    model_server.script(Reply(text="Done.", usage=COUNTED))
+    await answered(site)
+    more = {kind: counted(kind) - count for kind, count in before.items()}
+    assert more == {"input": 1000, "output": 200, "cached": 600, "reasoning": 50}
 
 
 async def test_what_was_used_stays_known_when_the_conversation_is_deleted(
