@@ -82,7 +82,14 @@ def test_another_host_is_refused_with_it(owners: Client) -> None:
 
 
 def test_an_administrator_sets_up_a_profile(administrators: Client) -> None:
-    form = {"title": "Mine", "todo_policy": "lean", "max_todos": 5, "language": "zh", "position": 1}
+    form = {
+        "title": "Mine",
+        "todo_policy": "lean",
+        "colour": "blue",
+        "max_todos": 5,
+        "language": "zh",
+        "position": 1,
+    }
     assert administrators.post("/admin/chat/profile/add/", form).status_code == 302
     profile = Profile.objects.get(title="Mine")
     assert (profile.todo_policy, profile.max_todos, profile.language) == ("lean", 5, "zh")
