@@ -15,6 +15,7 @@ from tests.live.site import PARTIAL
 
 LABEL = re.compile(r"<!--(\d+)( anew)?-->")
 ACTIVE = ("queued", "running", "waiting")
+ROWS = ("#turn-", "#message-", "#tool-call-", "#summary-")
 AGAIN = 0.3  # seconds after which the page repeats a question
 
 
@@ -23,8 +24,8 @@ class CarefulTab(Tab):
 
     def __init__(self, person: Person, address: str, origin: str) -> None:
         self.turns: dict[str, str] = {}
-        self.panel = self.question = self.held = self.status = ""
-        self.unfinished: set[str] = set()
+        self.panel = self.question = self.held = self.left = self.status = ""
+        self.rough: set[str] = set()
         self.asked = 0
         self.asking: asyncio.TimerHandle | None = None
         super().__init__(person, address, origin)
@@ -32,8 +33,8 @@ class CarefulTab(Tab):
     @property
     def display(self) -> tuple[Any, ...]:
         """What it shows, as `shown_by` tells it of a page; a turn with rows drawn later is as yet none."""
-        whole = [(turn, html) for turn, html in list(self.turns.items()) if turn not in self.unfinished]
-        return whole, self.panel, self.question, self.held, self.status
+        whole = [(turn, html) for turn, html in list(self.turns.items()) if turn not in self.rough]
+        return whole, self.panel, self.question, self.held, self.left, self.status
 
     async def _listen(self) -> None:
         connecting = self.person.session.ws_connect(self.address, headers={"Origin": self.origin})
@@ -92,7 +93,7 @@ class CarefulTab(Tab):
             self.turns.setdefault(html.partition('id="')[2].partition('"')[0], "")
         elif re.fullmatch(r"#turn-\d+", target):
             self.turns[target[1:]] = html
-            self.unfinished.discard(target[1:])
+            self.rough.discard(target[1:])
         elif target.startswith(("#todo-slot", "#todo-panel")):
             self.panel = html
         elif target == "#approval-note":
@@ -101,8 +102,10 @@ class CarefulTab(Tab):
             self.held = html
         elif target == "#conversation":
             self.status = _status(html)
-        elif not target.startswith("#sidebar"):
-            self.unfinished.add(list(self.turns)[-1])  # rows were drawn after the turn as a whole
+        elif target == "#unfinished":
+            self.left = html
+        elif target.startswith(ROWS):
+            self.rough.add(list(self.turns)[-1])  # rows were drawn after the turn as a whole
 
 
 def shown_by(page: str) -> tuple[Any, ...]:
@@ -113,6 +116,7 @@ def shown_by(page: str) -> tuple[Any, ...]:
         _element(page, '<details id="todo-panel"', "</details>"),
         _element(page, '<p id="approval-note"', "</p>"),
         _element(page, '<section id="follow-ups"', "</section>"),
+        _element(page, '<div id="unfinished"', "</div>"),
         _status(page[page.index('<main id="conversation"') :]),
     )
 
