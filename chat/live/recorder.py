@@ -35,6 +35,7 @@ from chat.live.call_row import call_row
 from chat.live.changes import Change, ContextGrew, RowChanged, TextGrew, TurnChanged
 from chat.live.compaction import SUMMARISING, compact
 from chat.live.context_meter import context_meter_of
+from chat.live.growth import Written, grow
 from chat.live.pictures import pictures_of, refuse
 from chat.live.planning import Planning
 from chat.models import Attachment, FollowUp, Message, Step, ToolCall, Turn
@@ -203,23 +204,15 @@ class Recorder:
         self.calls = {}
         return []
 
-    def _write(self, event: Text | Reasoning | TextWasReasoning) -> list[Change]:
+    def _write(self, event: Written) -> list[Change]:
         changes: list[Change] = self._notice("")
         if self.message is None:
             self.message = self._start_message()
             changes.append(RowChanged(self.message, new=self.message is not self.cut_off))
         self.unsaved = True
-        first = not self.message.reasoning
-        match event:
-            case Text(text):
-                self.message.text += clean(text)
-            case Reasoning(text):
-                self.message.reasoning += clean(text)
-            case TextWasReasoning():
-                self.message.reasoning, self.message.text = self.message.reasoning + self.message.text, ""
+        anew = grow(self.message, event)
         if self.message._state.adding:
             self._save(self.message)
-        anew = isinstance(event, TextWasReasoning) or (isinstance(event, Reasoning) and first)
         return [*changes, RowChanged(self.message) if anew else TextGrew(self.message)]
 
     def _start_message(self) -> Message:
