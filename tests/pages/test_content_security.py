@@ -18,6 +18,9 @@ INLINE = re.compile(
 )
 ADMIN = ["/admin/", "/admin/login/", "/admin/auth/", "/admin/auth/user/", "/admin/auth/user/add/"]
 ADMIN += ["/admin/chat/profile/", "/admin/chat/profile/add/", "/admin/password_change/", "/admin/nothing/"]
+SETTINGS = [f"/settings/{page}/" for page in ("connections", "profiles", "usage", "preferences")]
+SETTINGS += ["/settings/connections/add/", "/settings/connections/environment/test/"]
+SETTINGS += ["/settings/connections/environment/model/?name=m", "/settings/profiles/add/"]
 ELSEWHERE = re.compile(rb"<(?:script|link|img|iframe|form)[^>]*\b(?:src|href|action)=\"(?:[a-z]+:)?//")
 
 
@@ -35,6 +38,13 @@ def check(response: Any) -> None:
     assert response["Cross-Origin-Resource-Policy"] == "same-origin"
     assert not INLINE.search(response.content), INLINE.search(response.content)
     assert not ELSEWHERE.search(response.content), ELSEWHERE.search(response.content)
+
+
+@pytest.mark.parametrize("where", SETTINGS)
+def test_the_settings_need_no_more(administrators: Client, where: str) -> None:
+    response = administrators.get(where)
+    assert response.status_code == 200
+    check(response)
 
 
 def test_the_policy_allows_nothing_inline_and_nothing_from_elsewhere() -> None:
