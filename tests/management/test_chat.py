@@ -105,9 +105,10 @@ def test_ctrl_c_stops_the_turn_and_returns_to_the_prompt(site: Site, scripted: S
     process.type("begin\n")
     process.wait_for("I begin.")
     process.signal(signal.SIGINT)
-    process.wait_for("Stopped.\n\n> ")
+    process.wait_for("Stopped.\n\n")
     process.type("say something else\n")
-    process.wait_for("Gladly.\n\n> ")
+    process.wait_for("Gladly.\n\n")
+    process.wait_for(" s\n\n> ")
     process.leave()
     assert process.ended() == 0
     stopped, completed = Turn.with_rows()

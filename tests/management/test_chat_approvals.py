@@ -52,7 +52,8 @@ def test_answers_at_the_prompt(asked: Process, scripted: ScriptedModel) -> None:
     asked.type("d\n")
     asked.wait_for("Why not (the agent reads it) > ")
     asked.type("one is enough\n")
-    asked.wait_for("Done.\n\n> ")
+    asked.wait_for("Done.\n\n")
+    asked.wait_for(" s\n\n> ")
     asked.leave()
     assert asked.ended() == 0
     assert results(scripted.requests[1]) == ["one", "Error: the person denied this call. one is enough"]
@@ -67,7 +68,8 @@ def test_ctrl_c_at_the_question_stops_the_turn(asked: Process, scripted: Scripte
     scripted.replies.clear()
     scripted.script(Reply(text="Gladly."))
     asked.type("something else\n")
-    asked.wait_for("Gladly.\n\n> ")
+    asked.wait_for("Gladly.\n\n")
+    asked.wait_for(" s\n\n> ")
     asked.leave()
     assert asked.ended() == 0
     assert [turn.status for turn in Turn.objects.all()] == ["stopped", "completed"]
@@ -81,7 +83,8 @@ def test_an_answer_from_the_browser_is_told_of_and_gone_on_with(
     asked.wait_for("This was answered before: Denied by you.")
     asked.wait_for("    command: echo two; pwd\n")
     asked.type("a\n")
-    asked.wait_for("Done.\n\n> ")
+    asked.wait_for("Done.\n\n")
+    asked.wait_for(" s\n\n> ")
     assert results(scripted.requests[1])[0] == "Error: the person denied this call. from the browser"
 
 
