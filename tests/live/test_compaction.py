@@ -155,12 +155,12 @@ async def test_a_summary_that_fails_is_done_without(site: Site, model: SmallWind
     conversation, tab = await begun(site)
     summary = await until_summarised(tab)
     assert summary.text == ""
-    assert model.refused == 0
+    assert model.refused <= 1, "it may be that only the endpoint's error shows that it no longer fits"
     head = str(model.taken[-1].messages[1]["content"])
     assert "no summary of it could be made" in head
     assert "[>] Write the book <- Writing the book" in head
     page = await site.page(conversation)
-    assert "What stands above was left out for the model" in article(page, summary.turn)
+    assert "Earlier turns were left out for the model" in article(page, summary.turn)
     assert (await site.turn(conversation)).status == "completed"
 
 

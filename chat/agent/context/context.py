@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -48,11 +49,13 @@ class Context:
 
         `overflow` is the endpoint's error for the same request, which is too long then in any case.
         """
-        self._count(messages, definitions)
+        if not (overflow or self._window.size):
+            return
+        await asyncio.to_thread(self._count, messages, definitions)
         if overflow:
             self._learn(overflow)
         plan = Plan(messages, self.counts, self._space, self.agent.language)
-        if not self._window.size or not (overflow or plan.total > self.full * plan.space):
+        if not overflow and plan.total <= self.full * plan.space:
             return
         plan.make()
         summary = None
@@ -70,7 +73,7 @@ class Context:
     def heard(self, usage: Usage) -> None:
         """Take in what the endpoint counted for the latest request."""
         guessed = self.base + sum(self.counts)
-        if usage.input_tokens and guessed:
+        if self.counts and usage.input_tokens:  # there are none for what was just made shorter
             self.scale = min(max(usage.input_tokens / guessed, _LEAST_SCALE), _MOST_SCALE)
 
     @property

@@ -41,8 +41,12 @@ def compacted(messages: Sequence[Message], event: Compacted) -> list[Message]:
     ]
     if not event.kept_from:
         return shorter
-    begin = max(place for place in range(event.kept_from + 1) if begins_turn(shorter[place]))
-    words = [
-        message for message in shorter[begin : max(begin + 1, event.kept_from)] if message["role"] == "user"
-    ]
-    return [as_one(words) | {"carried": event.carried}, *shorter[max(begin + 1, event.kept_from) :]]
+    said = kept_words(shorter, event.kept_from) or [event.kept_from]
+    rest = shorter[max(event.kept_from, said[-1] + 1) :]
+    return [as_one([shorter[place] for place in said]) | {"carried": event.carried}, *rest]
+
+
+def kept_words(messages: Sequence[Mapping[str, Any]], kept_from: int) -> list[int]:
+    """The places ahead of `kept_from` of what stays: the person's words in a turn that is cut through."""
+    begin = last_turn(messages[: kept_from + 1]) if kept_from else 0
+    return [place for place in range(begin, kept_from) if messages[place]["role"] == "user"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from chat.agent.context.cutting import cut_for
+from chat.agent.context.cutting import cut_for, kept_words
 from chat.agent.context.marks import Message
 from chat.agent.context.results import cut, latest_results, old_results, trimmed
 from chat.agent.context.window import ENOUGH, GOAL
@@ -35,7 +35,8 @@ class Plan:
     @property
     def total(self) -> int:
         """Tokens of what is left, without the summary."""
-        return sum(self.counts[self.kept_from :])
+        words = kept_words(self.messages, self.kept_from)
+        return sum(self.counts[self.kept_from :]) + sum(self.counts[place] for place in words)
 
     @property
     def left_out(self) -> list[Message]:

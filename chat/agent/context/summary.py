@@ -35,7 +35,7 @@ async def summary_of(messages: Sequence[Mapping[str, Any]], agent: Agent, room: 
     One that fails, or says nothing, is empty; never raises for what the model does.
     """
     instructions = text("summary", agent.language).substitute(words=longest // 2)
-    told = telling(messages, room - text_tokens(instructions), agent.language)
+    told = await asyncio.to_thread(telling, messages, room - text_tokens(instructions), agent.language)
     asked = [{"role": "system", "content": instructions}, {"role": "user", "content": told}]
     meter = Meter()
     for attempt in range(1, agent.retry.attempts + 1):
