@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
+from chat.live.compaction import SUMMARISING
 from chat.live.todo_panel import TodoPanel
-from chat.models import Conversation, Message, ToolCall, Turn
+from chat.models import Conversation, Message, Summary, ToolCall, Turn
 from chat.terminal.paper import Paper
 from chat.terminal.screen import TerminalScreen
 
@@ -118,6 +119,16 @@ async def test_a_stopped_turn_closes_the_call_that_ran(shown: Shown) -> None:
 async def test_a_model_that_is_asked_again_is_told_of(shown: Shown) -> None:
     shown.turn.sentence = "It is busy."
     assert await shown.after(TurnChanged()) == "Trying again: It is busy.\n"
+
+
+async def test_what_no_longer_fits_is_told_of(shown: Shown) -> None:
+    shown.turn.sentence = str(SUMMARISING)
+    await shown.after(TurnChanged())
+    shown.turn.sentence = ""
+    summary = Summary(pk=1, turn=shown.turn, number=1, text="Much was said.")
+    assert await shown.after(RowChanged(summary, new=True), RowChanged(message("Done."), new=True)) == (
+        f"{SUMMARISING}\nEarlier turns were summarised for the model.\n\nDone."
+    )
 
 
 async def test_a_turn_that_was_taken_away_says_so(shown: Shown) -> None:
