@@ -179,3 +179,29 @@ async def test_stop_works_meanwhile(site: Site, model: SmallWindow, model_server
     model_server.wait_for_disconnects(1)
     assert not await Summary.objects.aexists()
     assert tab.last_turn().strip() == article(await site.page(conversation), turn)
+
+
+async def test_one_long_turn_is_cut_through(site: Site, model: SmallWindow) -> None:
+    """Its first steps are summarised; the person's words in it stay, and so does the latest result."""
+
+    def read_on(request: Request) -> Reply:
+        if len(model.taken) > 16:
+            return Reply(text="Done.")
+        said = "I read on. " + "It is long. " * 200
+        return Reply(text=said, tool_calls=[("read_file", {"path": "book.txt", "offset": len(model.taken)})])
+
+    model.answer = read_on
+    conversation, tab = await begun(site)
+    await tab.send("Read it line by line")
+    await tab.until_idle()
+    turn = await site.turn(conversation)
+    assert (turn.status, model.refused) == ("completed", 0)
+    summary = await Summary.objects.afirst()
+    assert summary
+    assert (summary.until_id, bool(summary.until_step)) == (turn.pk, True)
+    sent = model.taken[-1].messages
+    assert str(sent[1]["content"]).endswith("Read it line by line")
+    assert str(sent[-1]["content"]).count(LINE) > 50
+    page = article(await site.page(conversation), turn)
+    assert "Earlier steps were summarised for the model" in page
+    assert tab.last_turn().strip() == page
