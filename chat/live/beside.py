@@ -41,10 +41,16 @@ class Beside:
             messages.append(follow_ups_message(conversation))
         if self.left != shown.left:
             messages.append(unfinished_message(conversation))
-        if (self.title, self.profile, self.left) != (shown.title, shown.profile, shown.left):
-            for row in Conversation.objects.filter(pk=conversation.pk).listed(0, 1):
-                meter = context_message(context_meter_of(row))  # a title that the model gave has its price
-                messages += [listing_message(row), title_message(row), profile_message(row), meter]
+        if (self.title, self.left) != (shown.title, shown.left):
+            messages += map(listing_message, Conversation.objects.filter(pk=conversation.pk).listed(0, 1))
+        if self.profile != shown.profile:
+            messages.append(profile_message(conversation))
+        if self.title != shown.title:
+            conversation.title = self.title
+            meter = context_message(
+                context_meter_of(conversation)
+            )  # a title that the model gave has its price
+            messages += [title_message(conversation), meter]
         return messages
 
 
