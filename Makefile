@@ -5,7 +5,7 @@ PYTHON_IN_VENV := .venv/bin/python
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak bench check format messages lock screenshots set-up set-up-dev
+.PHONY: help run test soak servers bench check format messages lock screenshots set-up set-up-dev
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -20,6 +20,9 @@ test: set-up-dev ## run every test; ARGS="-k panel" chooses some
 soak: set-up-dev ## the fault tests at full length, an hour or two; SEED=1 repeats a run, ARGS="-k kills" chooses some
 	@scripts/system-packages
 	@SOAK=1 $(PYTHON_IN_VENV) -m pytest tests/faults tests/agent/tools/test_workspace.py -s --durations=0 $(ARGS)
+
+servers: set-up-dev ## try the agent on servers of others; ARGS="litellm" chooses some, and each says what it needs
+	@$(PYTHON_IN_VENV) -m tests.servers $(ARGS)
 
 bench: set-up-dev ## what the sandbox and the page of usage cost; tables, and var/bench/*.json
 	@scripts/system-packages

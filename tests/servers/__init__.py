@@ -1,0 +1,1 @@
+"""Tries on servers that were not written here: what works with each. See `python -m tests.servers`."""
