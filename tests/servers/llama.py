@@ -31,5 +31,5 @@ async def serve(program: str, folder: Path) -> AsyncIterator[Address]:
     port = free_port()
     words = ("-m", str(model), "--host", "127.0.0.1", "--port", str(port), "-c", "32768", "-np", "1")
     async with running(port, folder, program, *words, "--no-warmup"):
-        calling = {"tool_choice": "required", "logit_bias": ENDS, "max_tokens": 1500}
+        calling = {"tool_choice": "required", "logit_bias": ENDS, "max_tokens": 600}
         yield Address(f"http://127.0.0.1:{port}/v1", "tiny", options={"max_tokens": 40}, calling=calling)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from chat.agent import Agent, End, Event, Text, ToolCallEnded, Usage, tool
+from chat.agent import Agent, End, Event, Limits, Text, ToolCallEnded, Usage, tool
 
 ROOT = Path(__file__).parent.parent.parent
 SECONDS = 120.0  # for each try
@@ -119,9 +119,9 @@ async def _run(surroundings: Mapping[str, str], *words: str) -> str:
 
 
 def _agent(address: Address, options: Mapping[str, Any]) -> Agent:
-    return Agent(
-        model=address.model, base_url=address.base_url, api_key=address.key, tools=[look], **dict(options)
-    )
+    endpoint = {"model": address.model, "base_url": address.base_url, "api_key": address.key}
+    # Two steps: a model that is made to call tools calls them for ever.
+    return Agent(**endpoint, tools=[look], limits=Limits(steps=2), **dict(options))
 
 
 def _events(agent: Agent, text: str) -> Any:
