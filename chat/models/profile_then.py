@@ -54,7 +54,7 @@ def at_work(record: Mapping[str, Any], conversation: Conversation) -> Profile:
     Where the connection is gone, the one that the profile has today is asked, and its model.
     """
     now = Profile.objects.filter(pk=record["id"]).first()
-    kept = {name: record[name] for name in FIELDS}
+    kept = {name: record[name] for name in FIELDS if name in record}  # an older release knew fewer
     profile = Profile(pk=record["id"], owner_id=conversation.owner_id, **kept)
     profile.rules_since = now.rules if now else {}
     connection_id = record["connection"]["id"]

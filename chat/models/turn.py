@@ -232,8 +232,12 @@ class Turn(models.Model):
         self.messages.filter(complete=False).update(complete=True, cut_off=True)
 
     def replaced_by_retry(self) -> Turn | None:
-        """The turn that a retry of this one follows: this one if it did anything, else the one before."""
-        return self if self.tool_calls.exists() else self.follows
+        """The turn that a retry of this one follows: the one before, if this one failed and did nothing.
+
+        After an interruption the retry only says to go on, so what was asked must stay in view.
+        """
+        kept = self.status != self.Status.FAILED or self.tool_calls.exists()
+        return self if kept else self.follows
 
     @property
     def called(self) -> str:

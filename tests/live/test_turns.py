@@ -8,7 +8,7 @@ from typing import Any
 from asgiref.sync import sync_to_async
 
 from chat.demo.reply import Reply
-from chat.models import Profile
+from chat.models import Message, Profile, Turn
 from tests.live.site import Site, panel
 from tests.model_server import ScriptedModel
 
@@ -162,3 +162,23 @@ async def test_system_c_the_checklist_and_the_life_of_its_panel(
     revisions = [revision.items async for revision in conversation.revisions.all()]
     assert [[item["key"] for item in items] for items in revisions] == [["1", "2", "3"]] * 2
     assert [item["id"] for item in revisions[0]] == [item["id"] for item in revisions[1]]
+
+
+async def test_going_on_after_an_interruption_keeps_the_question(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    """Also where nothing was done yet: the message that goes on says nothing of what was asked."""
+    model_server.script(Reply(text="Never whole."), Reply(text="Here it is."))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("Tell me of the sea")
+    await tab.until_idle()
+    cut = await site.turn(conversation)
+    await Message.objects.filter(turn=cut, role="assistant").aupdate(cut_off=True)
+    await Turn.objects.filter(pk=cut.pk).aupdate(status="interrupted")
+    await site.post(conversation, f"turns/{cut.pk}/retry")
+    await tab.until(lambda frame: f'id="turn-{cut.pk + 1}"' in frame)
+    await tab.until_idle()
+    told = [message["content"] for message in model_server.requests[-1]["messages"][1:]]
+    assert "Tell me of the sea" in told[0]
+    assert "Never whole." not in "".join(told)
