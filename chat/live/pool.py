@@ -16,7 +16,7 @@ from chat.live.frames import key_frame
 from chat.live.naming import name_conversation
 from chat.live.run_turn import RunningTurn
 from chat.live.screen import Screen
-from chat.models import LeaseLost, Turn, take_back_orphans, worker
+from chat.models import LeaseLost, Turn, end_unanswered, take_back_orphans, worker
 from chat.models.lookout import Lookout
 
 log = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class Pool:
         for turn in await database_sync_to_async(take_back_orphans)(self.lookout):
             log.warning("%s was left by its worker", turn)
             await self._show(turn)
-        for turn in await database_sync_to_async(Turn.end_unanswered)(settings.APPROVAL_SECONDS):
+        for turn in await database_sync_to_async(end_unanswered)(settings.APPROVAL_SECONDS):
             await self._show(turn)
         await self.kick()
 

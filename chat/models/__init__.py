@@ -22,6 +22,7 @@ from chat.models.summary import Summary
 from chat.models.todo_revision import TodoRevision
 from chat.models.tool_call import DecisionRefused, ToolCall
 from chat.models.turn import LeaseLost, Turn
+from chat.models.unanswered import end_unanswered
 
 __all__ = [
     "Allowance",
@@ -47,6 +48,7 @@ __all__ = [
     "TodoRevision",
     "ToolCall",
     "Turn",
+    "end_unanswered",
     "site_owner",
     "take_back",
     "take_back_orphans",

@@ -193,24 +193,6 @@ class Turn(models.Model):
         waiting = Turn.objects.filter(pk=self.pk, status=self.Status.WAITING)
         waiting.update(status=self.Status.QUEUED, fence=F("fence") + 1)
 
-    @classmethod
-    def end_unanswered(cls, seconds: float) -> list[Turn]:
-        """Stop the turns that have waited so long for a decision; says which they were."""
-        since = timezone.now() - datetime.timedelta(seconds=seconds)
-        asked = {"tool_calls__status": "waiting", "tool_calls__asked_at__lte": since}
-        waiting = cls.objects.filter(status=cls.Status.WAITING, **asked)
-        return [turn for turn in waiting if turn._end_unanswered()]
-
-    def _end_unanswered(self) -> bool:
-        sentence = str(_("Stopped: nobody allowed or denied the call in time."))
-        with transaction.atomic():
-            same = Turn.objects.filter(pk=self.pk, fence=self.fence, status=self.Status.WAITING)
-            ended = same.update(status=self.Status.STOPPED, sentence=sentence, ended_at=timezone.now())
-            if ended:
-                self.close_rows(running="stopped")
-                self.pass_on(self.Status.STOPPED)
-        return bool(ended)
-
     def hand_over(self) -> None:
         """Give the turn back, for another worker to take up again; raises LeaseLost when it is not ours."""
         self.close_rows(running="unknown", for_good=False)

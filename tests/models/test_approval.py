@@ -186,9 +186,9 @@ def test_one_call_of_a_turn_waits_at_a_time(running: Turn) -> None:
 def test_whoever_waits_too_long_is_stopped(running: Turn) -> None:
     call = waiting(running)
     running.conversation.send("And this", uuid.uuid4())
-    assert Turn.end_unanswered(3600) == []
+    assert end_unanswered(3600) == []
     ToolCall.objects.filter(pk=call.pk).update(asked_at=timezone.now() - datetime.timedelta(hours=1))
-    assert [turn.pk for turn in Turn.end_unanswered(3600)] == [running.pk]
+    assert [turn.pk for turn in end_unanswered(3600)] == [running.pk]
     ended = again(running)
     assert (ended.status, ended.sentence) == (
         "stopped",
@@ -196,7 +196,7 @@ def test_whoever_waits_too_long_is_stopped(running: Turn) -> None:
     )
     assert ended.ended_at is not None
     assert [each.status for each in running.tool_calls.all()] == ["stopped", "stopped"]
-    assert Turn.end_unanswered(3600) == []
+    assert end_unanswered(3600) == []
     following = running.conversation.turns.get(status="queued")
     assert following.user_text == "And this"
 
