@@ -21,6 +21,7 @@ from chat.models import (
     Rule,
     ToolCall,
     Turn,
+    end_unanswered,
     take_back_orphans,
 )
 from chat.models.lookout import Lookout
