@@ -92,7 +92,7 @@ def test_text_of_model_todos_tools_and_person(scripted: Site, visitors: Visitors
 
 
 def test_titles_and_the_endpoint_s_errors(scripted: Site, visitors: Visitors) -> None:
-    scripted.model.script(Reply(status=400, body={"error": {"message": EVERYTHING}}))
+    scripted.model.script(Reply(status=400, body={"error": {"message": f"Not this: {EVERYTHING}"}}))
     page = visitors.enter(scripted)
     begin(page, EVERYTHING)
     expect(last_turn(page, "failed").locator(".turn__sentence")).to_contain_text(IMAGE)
