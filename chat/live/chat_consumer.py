@@ -217,7 +217,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         last, turns = lacking(self.conversation, self.after)
         self.ahead = last.ahead if last and last.status == Turn.Status.QUEUED else None
         self.beside = beside_one(self.conversation.pk)
-        self.conversation.title = self.beside.title
+        self.conversation.title, self.conversation.todos_left = self.beside.title, self.beside.left
         return last, turns
 
     async def _pass_on(self, position: Position, messages: list[str]) -> None:

@@ -65,7 +65,7 @@ async def test_a_long_one_stays_within_the_window(
     assert model.longest > window / 2, "it is used"
     compactions = of(Compacted, events)
     assert breaks(model.taken) == len(compactions)
-    assert 1 < len(compactions) < turns / 3
+    assert 1 < len(compactions) < len(model.taken) / 5, "the prompt cache is of use in between"
     assert len(model.summaries) == len(of(Summarising, events)) <= len(compactions)
 
 
