@@ -6,6 +6,7 @@
 
   let at = 0; // the number of the latest drawing that is on the page
   let asking = 0; // the timer of a question that is not answered yet
+  let leaving = false; // whether a form takes the person elsewhere
 
   const show = (state) => {
     const place = document.getElementById("connection");
@@ -74,10 +75,13 @@
     const { connection } = event.detail;
     if (connection && event.target.id !== "composer") setTimeout(ask, 1000, connection);
   });
+  addEventListener("submit", (event) => (leaving = !event.defaultPrevented));
+  addEventListener("pageshow", () => (leaving = false));
   document.addEventListener("htmx:ws:close", (event) => {
     // 4404: deleted, or signed out. The page that stands there now says which; the draft is kept.
-    if (event.detail.code === 4404) location.reload();
-    else show("reconnecting");
+    // Who deletes it here is on the way to another page already.
+    if (event.detail.code !== 4404) show("reconnecting");
+    else if (!leaving) location.reload();
     answered(); // by the snapshot of the next socket
   });
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from playwright.sync_api import expect
+from playwright.sync_api import Route, WebSocket, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
@@ -94,6 +94,30 @@ def test_delete_ends_what_runs(scripted: Site, visitors: Visitors) -> None:
     page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
     expect(page).to_have_url(f"{scripted.served.address}/conversations/")
     scripted.model.wait_for_disconnects(before + 1)
+
+
+def test_delete_leads_to_the_list_though_the_socket_ends_first(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Hello."))
+    page = visitors.enter(scripted)
+    sockets: list[WebSocket] = []
+    page.on("websocket", lambda socket: sockets.append(socket))
+    address = begin(page, "hello")
+    at_rest(page)
+
+    def answer_late(route: Route) -> None:
+        route.fetch(max_redirects=0)
+        while not sockets[-1].is_closed():
+            sockets[-1].wait_for_event("close")
+        route.fulfill(response=page.request.get("/conversations/"))
+
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(f"{request.method} {request.url}"))
+    page.route("**/delete/", answer_late)
+    page.get_by_role("button", name="Rename or delete").click()
+    page.get_by_role("button", name="Delete", exact=True).click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", name="Conversations")).to_be_visible()
+    assert f"GET {address}" not in asked
 
 
 def test_fifty_a_page(scripted: Site, visitors: Visitors) -> None:

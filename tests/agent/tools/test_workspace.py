@@ -186,10 +186,12 @@ def test_the_kernel_helps_here() -> None:
     assert has_openat2()
 
 
-def test_what_is_no_regular_file_is_refused_without_waiting(workspace: Workspace) -> None:
+def test_what_is_no_regular_file_is_refused_without_waiting(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     os.mkfifo(workspace.path / "pipe")
     with socket.socket(socket.AF_UNIX) as listening:
-        os.chdir(workspace.path)
+        monkeypatch.chdir(workspace.path)
         listening.bind("socket")
     for name in ("pipe", "socket"):
         with pytest.raises(WorkspaceError, match=f"{name} is not a regular file"):
