@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 
 from chat.demo.reply import Reply
 from chat.models import Conversation, Turn
+from tests.faults.machines import RedisServer
 from tests.management.conftest import free_port
 from tests.management.site import Site, wait_until
 from tests.model_server import ScriptedModel
@@ -37,6 +38,20 @@ def test_it_is_refused_when_redis_does_not_answer(site: Site) -> None:
     done = site.run("runworker", "agent")
     assert done.returncode == 1
     assert "Redis does not answer" in done.stderr
+
+
+def test_it_waits_a_moment_for_redis(site: Site) -> None:
+    server = RedisServer()
+    site.settings["REDIS_URL"] = server.address
+    worker = site.start("runworker", "agent")
+    wait_until(lambda: "does not answer" in worker.written, lambda: worker.written)
+    server.start()
+    try:
+        wait_until(lambda: "Taking turns" in worker.written, lambda: worker.written)
+        worker.signal(signal.SIGTERM)
+        assert worker.ended() == 0
+    finally:
+        server.kill()
 
 
 def test_it_listens_on_no_other_channel(site: Site) -> None:

@@ -16,6 +16,8 @@ from chat.live.mcp_servers import close_mcp_servers
 from chat.live.model_clients import close_models
 from chat.live.worker import work
 
+TRIES = 5  # to reach the channel layer, a second apart
+
 
 class Command(BaseCommand):
     help = "Take turns, on this machine or another one than the site's, until told to stop."
@@ -48,7 +50,7 @@ class Command(BaseCommand):
             raise CommandError(f"--metrics: {place} cannot be listened on ({error.strerror}).") from None
 
     async def _work(self, channel: str) -> None:
-        if not await answers():
+        if not await _answers_soon():
             raise CommandError("Redis does not answer. Check that it runs and that REDIS_URL is right.")
         stop = asyncio.Event()
         for told in (signal.SIGTERM, signal.SIGINT):
@@ -65,3 +67,12 @@ class Command(BaseCommand):
         await close_models()
         if working in done:
             working.result()
+
+
+async def _answers_soon() -> bool:
+    """Whether the channel layer answers, which may have been started together with the worker."""
+    for _ in range(TRIES - 1):
+        if await answers():
+            return True
+        await asyncio.sleep(1)
+    return await answers()
