@@ -22,7 +22,7 @@ from chat.live.accounts import charge
 from chat.live.announcing import announce_heading
 from chat.live.model_clients import model_for
 from chat.models import Conversation, Message, Preferences, Profile, SideCall, Turn
-from chat.models.conversation import title_of
+from chat.models.message_text import title_of
 
 log = logging.getLogger(__name__)
 

@@ -3,12 +3,13 @@
 from chat.models.allowance import Allowance
 from chat.models.attachment import Attachment
 from chat.models.connection import Connection
-from chat.models.conversation import Conversation, MessageRefused
+from chat.models.conversation import Conversation
 from chat.models.daily_usage import DailyUsage
 from chat.models.follow_up import FollowUp
 from chat.models.mcp_server import McpServer
 from chat.models.mcp_tool import McpTool
 from chat.models.message import Message
+from chat.models.message_text import MessageRefused
 from chat.models.model_settings import ModelSettings
 from chat.models.orphan import take_back, take_back_orphans
 from chat.models.owner import site_owner

@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, TypeVar
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models, transaction
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Max, Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.attachment import Attachment
+from chat.models.conversation_queryset import ConversationQuerySet
 from chat.models.follow_up import FollowUp, joined
 from chat.models.message import Message
+from chat.models.message_text import MessageRefused, checked_message, title_of
 from chat.models.preferences import Preferences
 from chat.models.profile import Profile
 from chat.models.text import clean
@@ -25,41 +27,10 @@ from chat.models.tool_call import ToolCall
 from chat.models.turn import Turn
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
+    from django.contrib.auth.models import User
 
-MAX_MESSAGE_BYTES = 64 * 1024
-TITLE_LENGTH = 80
 Sent = TypeVar("Sent", Turn, FollowUp)
 MAX_HELD = 20  # messages that wait for one turn
-
-
-class MessageRefused(ValueError):  # noqa: N818 (a refusal, told to the person who wrote the message)
-    """The message starts no turn; the text says why, to the person who wrote it."""
-
-
-class ConversationQuerySet(QuerySet["Conversation"]):
-    """Conversations as they may be asked for."""
-
-    def visible_to(self, user: User | AnonymousUser) -> ConversationQuerySet:
-        """Those that the user may see: their own."""
-        return self.filter(owner_id=user.pk) if user.pk else self.none()
-
-    def unfinished(self) -> ConversationQuerySet:
-        """Those whose last list has open items that nobody dismissed."""
-        return self.filter(todos_left__gt=0)
-
-    def listed(self, start: int, stop: int) -> list[Conversation]:
-        """Those from place `start` up to `stop`, with their latest lists as `plan`, in three queries."""
-        latest = TodoRevision.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
-        waiting = Turn.objects.filter(conversation=OuterRef("pk"), status=Turn.Status.WAITING)
-        found = self.values_list("pk", Subquery(latest.values("pk")[:1]), Exists(waiting))[start:stop]
-        keys = {pk: (plan, waits) for pk, plan, waits in found}
-        rows = self.in_bulk(list(keys))
-        plans = TodoRevision.objects.in_bulk([plan for plan, _waits in keys.values() if plan])
-        for pk, row in rows.items():
-            plan, row.waits = keys[pk]
-            row.plan = plans.get(plan)
-        return [rows[pk] for pk in keys if pk in rows]  # one may be deleted meanwhile
 
 
 class Conversation(models.Model):
@@ -282,19 +253,3 @@ class Conversation(models.Model):
         if title:
             self.title = title
             self.save(update_fields=["title"])
-
-
-def checked_message(text: str) -> str:
-    """The text of a message as it is stored; raises MessageRefused for one that is blank or above 64 KiB."""
-    text = clean(text).replace("\r\n", "\n").strip()
-    if not text:
-        raise MessageRefused(_("The message is empty."))
-    if len(text.encode()) > MAX_MESSAGE_BYTES:
-        raise MessageRefused(_("The message is longer than 64 KiB. Shorten it, or put the text into a file."))
-    return text
-
-
-def title_of(text: str) -> str:
-    """A title made of a message's first line."""
-    line = " ".join(text.splitlines()[0].split())
-    return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"

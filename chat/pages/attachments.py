@@ -11,7 +11,7 @@ from chat.files.place import open_workspace, remove_workspace
 from chat.files.roots import chosen_folder
 from chat.files.uploads import Upload, check_uploads, naming, save_uploads
 from chat.models import Attachment, Conversation, FollowUp, Profile, Turn
-from chat.models.conversation import checked_message
+from chat.models.message_text import checked_message
 from chat.pages.signed_in import SignedInRequest
 
 
