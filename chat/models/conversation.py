@@ -53,6 +53,14 @@ class Conversation(models.Model):
     todos_left = models.PositiveSmallIntegerField(
         _("todos left"), default=0, help_text=_("Open items of its last list; none once they are dismissed.")
     )
+    unseen_turn = models.OneToOneField(
+        Turn,
+        verbose_name=_("unseen turn"),
+        on_delete=models.SET_NULL,
+        null=True,
+        related_name="+",
+        help_text=_("Its last turn, where that ended and the owner has not looked since."),
+    )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated"), default=timezone.now)
 
@@ -68,6 +76,11 @@ class Conversation(models.Model):
             models.Index(fields=["owner", "-updated_at"], name="conversation_newest_first"),
             models.Index(
                 fields=["owner", "-updated_at"], condition=Q(todos_left__gt=0), name="conversation_unfinished"
+            ),
+            models.Index(
+                fields=["owner", "-unseen_turn"],
+                condition=Q(unseen_turn__isnull=False),
+                name="conversation_unseen",
             ),
         ]
 
@@ -215,7 +228,8 @@ class Conversation(models.Model):
         others = Conversation.objects.filter(owner=self.owner_id)
         newest = others.aggregate(newest=Max("updated_at"))["newest"]
         self.updated_at = max(now, newest + datetime.timedelta(microseconds=1))
-        self.save(update_fields=["updated_at"])
+        self.unseen_turn = None  # what was written is under way: nothing has ended here
+        self.save(update_fields=["updated_at", "unseen_turn"])
 
     def _own(self, row: Sent) -> Sent:
         if row.conversation_id != self.pk:
@@ -246,6 +260,15 @@ class Conversation(models.Model):
         """Leave its last list as it is: it counts as unfinished no more."""
         Conversation.objects.filter(pk=self.pk).update(todos_left=0)
         self.todos_left = 0
+
+    def leave_unseen(self, turn: Turn) -> None:
+        """Note that the turn has ended, for an owner who may not be looking."""
+        Conversation.objects.filter(pk=self.pk).update(unseen_turn=turn)
+
+    def see(self, turn_id: int) -> bool:
+        """The owner looks at it, with the turns up to that one; True if they had not seen the end of one."""
+        unseen = Conversation.objects.filter(pk=self.pk, unseen_turn__lte=turn_id)
+        return unseen.exists() and bool(unseen.update(unseen_turn=None))  # mostly there is nothing to write
 
     def rename(self, title: str) -> None:
         """Give the conversation another title; a blank one changes nothing."""

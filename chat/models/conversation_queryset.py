@@ -26,6 +26,10 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         """Those whose last list has open items that nobody dismissed."""
         return self.filter(todos_left__gt=0)
 
+    def unseen(self) -> ConversationQuerySet:
+        """Those in which a turn ended while their owner did not look."""
+        return self.filter(unseen_turn__isnull=False)
+
     def listed(self, start: int, stop: int) -> list[Conversation]:
         """Those from place `start` up to `stop`, with their latest lists as `plan`, in three queries."""
         latest = TodoRevision.objects.filter(conversation=OuterRef("pk")).order_by("-pk")

@@ -162,7 +162,11 @@ class Turn(models.Model):
             return self.pass_on(status)
 
     def pass_on(self, status: Status) -> Turn | None:
-        """Let held messages start the next turn; after one that came to nothing the person decides."""
+        """Its end is unseen until the owner looks. Let held messages start the next turn; after one that came
+        to nothing the person decides.
+        """
+        if status not in self.ACTIVE:
+            self.conversation.leave_unseen(self)
         if status in (self.Status.COMPLETED, self.Status.STOPPED) or self.is_to_stop():
             return self.conversation.send_held()
         return None
