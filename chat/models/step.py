@@ -10,11 +10,15 @@ from chat.models.turn import Turn
 
 
 class Step(ModelCall):
-    """One request to the model, which its tool calls belong to."""
+    """One request to the model, which its tool calls belong to.
+
+    A `reminder` rode on it, and what the model was `told` of the person's changes to the todo list.
+    """
 
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="steps")
     number = models.PositiveIntegerField()
     reminder = models.TextField(blank=True)
+    told = models.TextField(blank=True)
     finish_reason = models.CharField(max_length=40, blank=True)
 
     class Meta:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -26,13 +26,14 @@ class Line:
     """An item as a list shows it, and what became of it since the list before.
 
     `before` is the item as it was there; None for one that was not in it. One that is `gone` is in neither
-    of the two, but was in an earlier list of the same plan.
+    of the two, but was in an earlier list of the same plan. `skipped` says that the person left it out.
     """
 
     item: Item
     kinds: tuple[Kind, ...] = ()
     before: Item | None = None
     gone: bool = False
+    skipped: bool = False
 
     @property
     def is_removed(self) -> bool:
@@ -40,13 +41,17 @@ class Line:
         return self.gone or Kind.REMOVED in self.kinds
 
 
-def lines_of(items: Sequence[Item], before: Sequence[Line] = ()) -> list[Line]:
-    """The list `items` as it follows the one that `before` shows; what is removed stays where it stood."""
+def lines_of(items: Sequence[Item], before: Sequence[Line] = (), skipped: Collection[str] = ()) -> list[Line]:
+    """The list `items` as it follows the one that `before` shows; what is removed stays where it stood.
+
+    `skipped` are the ids of those that the person has removed.
+    """
     known = {line.item["id"]: line.item for line in before if not line.is_removed}
     moved = _moved([item["id"] for item in items], list(known))
     lines = [_line(item, known.get(item["id"]), item["id"] in moved) for item in items]
     listed = {item["id"] for item in items}
-    return _with_removed(lines, [line for line in before if line.item["id"] not in listed], before)
+    removed = [_removed(line, skipped) for line in before if line.item["id"] not in listed]
+    return _with_removed(lines, removed, before)
 
 
 def _line(item: Item, before: Item | None, moved: bool) -> Line:
@@ -66,13 +71,14 @@ def _with_removed(lines: list[Line], removed: list[Line], before: Sequence[Line]
     for line in removed:
         ahead = set(order[: order.index(line.item["id"])])
         places = [place for place, other in enumerate(lines, 1) if other.item["id"] in ahead]
-        was = Line(line.item, gone=True) if line.is_removed else _removed(line.item)
-        lines.insert(max(places, default=0), was)
+        lines.insert(max(places, default=0), line)
     return lines
 
 
-def _removed(item: Item) -> Line:
-    return Line(item, (Kind.REMOVED,), before=item)
+def _removed(line: Line, skipped: Collection[str]) -> Line:
+    if line.is_removed:
+        return Line(line.item, gone=True, skipped=line.skipped)
+    return Line(line.item, (Kind.REMOVED,), before=line.item, skipped=line.item["id"] in skipped)
 
 
 def _moved(after: Sequence[str], before: Sequence[str]) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -32,7 +32,7 @@ class Calls:
 
 @dataclass(frozen=True)
 class Revision:
-    """A list that was accepted, the conversation's `number`th, and how its plan stands with it.
+    """A list that agent or person wrote, the conversation's `number`th, and how its plan stands with it.
 
     It was `cut_off` if its turn came to a bad end with it: nobody works on the item in progress.
     """
@@ -87,41 +87,65 @@ def story(conversation: Conversation) -> Iterator[Entry]:
         yield from teller.tell(turn, calls[turn.pk])
         if not turn.is_active:
             yield TurnEnded(turn)
+        yield from teller.tell_afterwards(turn)
 
 
 class _Teller:
     """Tells turn by turn what became of the lists, and knows where it is."""
 
     def __init__(self, rows: Sequence[TodoRevision]) -> None:
-        self.numbers = {row.tool_call_id: (number, row) for number, row in enumerate(rows, 1)}
+        self.rows = defaultdict[int, list[tuple[int, TodoRevision]]](list)
+        for number, row in enumerate(rows, 1):
+            self.rows[row.turn_id].append((number, row))
         self.plan = 1
         self.lines: list[Line] = []
 
     def tell(self, turn: Turn, calls: Sequence[ToolCall]) -> Iterator[Entry]:
-        """The calls of a turn, in groups, and the revisions between them."""
-        last = max((call.pk for call in calls if call.pk in self.numbers), default=0)
+        """The calls of a turn, in groups, and the revisions between them: those always in their own order."""
+        waiting = deque((number, row) for number, row in self.rows[turn.pk] if not row.afterwards)
         group: list[ToolCall] = []
-        for call in calls:
-            if call.pk not in self.numbers:
+        for call in (None, *calls):
+            wrote = next((row for _, row in waiting if call and row.tool_call_id == call.pk), None)
+            if call and not wrote:
                 group.append(call)
-                continue
-            if group:
-                yield Calls(turn, group)
-                group = []
-            yield self._revision(turn, call, cut_off=call.pk == last and turn.status in ENDED_BADLY)
+            while waiting and _comes_by(call, waiting[0][1], wrote):
+                if group:
+                    yield Calls(turn, group)
+                    group = []
+                yield self._revision(turn, *waiting.popleft(), call, last=not waiting)
         if group:
             yield Calls(turn, group)
+        for number, row in waiting:
+            yield self._revision(turn, number, row, None, last=row == waiting[-1][1])
 
-    def _revision(self, turn: Turn, call: ToolCall, *, cut_off: bool) -> Revision:
-        number, row = self.numbers[call.pk]
-        row.turn, row.tool_call = turn, call
+    def tell_afterwards(self, turn: Turn) -> Iterator[Entry]:
+        """What the person changed once the turn had ended."""
+        for number, row in self.rows[turn.pk]:
+            if row.afterwards:
+                yield self._revision(turn, number, row, None, last=True)
+
+    def _revision(
+        self, turn: Turn, number: int, row: TodoRevision, call: ToolCall | None, *, last: bool
+    ) -> Revision:
+        row.turn, row.tool_call = turn, None if row.is_the_persons else call
         if self._begins_a_plan(row.items):
             self.plan += 1
             self.lines = []
-        self.lines = lines_of(row.items, self.lines)
-        return Revision(number, self.plan, row, self.lines, cut_off)
+        self.lines = lines_of(row.items, self.lines, row.skipped)
+        return Revision(number, self.plan, row, self.lines, last and turn.status in ENDED_BADLY)
 
     def _begins_a_plan(self, items: Sequence[Item]) -> bool:
         """Whether the list shares no item with the last one, in a plan that has had any."""
         listed = {line.item["id"] for line in self.lines if not line.is_removed}
         return bool(items and self.lines and listed.isdisjoint(item["id"] for item in items))
+
+
+def _comes_by(call: ToolCall | None, row: TodoRevision, wrote: TodoRevision | None) -> bool:
+    """Whether the revision's place is reached with the call, by which the revision `wrote` was written.
+
+    What the person changed while that was on its way was there before it.
+    """
+    if not row.is_the_persons:
+        return row == wrote
+    ahead = wrote is not None and row.pk < wrote.pk
+    return ahead or (row.after_id or 0) <= (call.pk if call else 0)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from django.contrib.auth.models import User
 
-from chat.models import Conversation, Turn
+from chat.models import Conversation, Step, ToolCall, Turn
 
 
 @pytest.fixture
@@ -28,6 +28,13 @@ def running(turn: Turn) -> Turn:
     claimed = Turn.claim("worker", turn.pk)
     assert claimed is not None
     return claimed
+
+
+@pytest.fixture
+def call(running: Turn) -> ToolCall:
+    """A call of its first step that has not begun."""
+    step = Step.objects.create(turn=running, number=1)
+    return ToolCall.objects.create(turn=running, step=step, index=0, wire_id="a", name="bash")
 
 
 @pytest.fixture

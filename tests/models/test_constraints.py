@@ -17,12 +17,6 @@ def write(sql: str, *values: Any) -> None:
         cursor.execute(sql, values)
 
 
-@pytest.fixture
-def call(running: Turn) -> ToolCall:
-    step = Step.objects.create(turn=running, number=1)
-    return ToolCall.objects.create(turn=running, step=step, index=0, wire_id="a", name="bash")
-
-
 @pytest.mark.parametrize("status", ["queued", "running", "waiting"])
 @pytest.mark.parametrize("second", ["queued", "running", "waiting"])
 def test_a_conversation_has_one_active_turn(turn: Turn, status: str, second: str) -> None:

@@ -106,3 +106,17 @@ def test_what_the_model_wrote_is_text(work: Work, owners: Client) -> None:
 
 def test_a_stranger_finds_nothing(told: Work, strangers: Client) -> None:
     assert strangers.get(f"/conversations/{told.conversation.pk}/plan/").status_code == 404
+
+
+def test_what_the_person_changed_is_marked_as_theirs(work: Work, owners: Client) -> None:
+    work.write("a >", "b -").edit("a >", "c - Mine", skipped="b").write("a x", "c >").end()
+    page = page_of(owners, work, "?revision=2")
+    assert shown(page) == [
+        ("a", "in_progress"),
+        ("b", "pending removed skipped removed"),
+        ("c", "pending added"),
+    ]
+    assert "You changed the list" in stage(page)
+    assert page.count('data-author="person"') == 1
+    assert page.count("step ") == 2  # a change of the person's is of no step
+    assert "skipped earlier" in stage(page_of(owners, work))

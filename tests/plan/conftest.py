@@ -26,6 +26,12 @@ class Work:
         TodoRevision.write(self.turn, call, "focused", [dict(item) for item in a_list(*items)])
         return self
 
+    def edit(self, *items: str, skipped: str = "") -> Work:
+        """The person's list; what they left out of it is named by letters."""
+        self.turn.refresh_from_db()
+        TodoRevision.edit(self.turn, "focused", [dict(item) for item in a_list(*items)], list(skipped))
+        return self
+
     def look(self, *paths: str) -> Work:
         """So many files are read."""
         for path in paths:

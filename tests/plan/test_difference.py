@@ -68,6 +68,16 @@ def test_neighbours_that_are_removed_keep_their_order() -> None:
     ]
 
 
+def test_what_the_person_skipped_is_told_so_for_good() -> None:
+    lines = lines_of(a_list("a -"), lines_of(a_list("a -", "b -", "c -")), skipped=["b"])
+    assert [(line.item["id"], line.skipped) for line in lines] == [("a", False), ("b", True), ("c", False)]
+    [_, skipped, removed] = lines_of(a_list("a x"), lines)
+    assert (skipped.gone, skipped.skipped, removed.skipped) == (True, True, False)
+    again = lines_of(a_list("a x", "b -"), lines)
+    assert told(again) == ["a status", "b added", "c gone"]
+    assert not again[1].skipped
+
+
 def test_an_emptied_list_shows_what_it_held() -> None:
     assert after(a_list("a -", "b x"), []) == ["a removed", "b removed"]
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from chat.models import Turn
+from chat.models import TodoRevision, Turn
 from chat.plan.history import Plan, plans_of
 from chat.plan.story import Calls, Entry, Revision, TurnBegan
 from tests.plan.conftest import Work
+from tests.plan.test_difference import a_list
 
 
 def told(plan: Plan) -> list[str]:
@@ -22,8 +23,8 @@ def _told(entry: Entry) -> str:
             return text
         case Calls(calls=calls):
             return " ".join(call.name for call in calls)
-        case Revision(number=number):
-            return f"list {number}"
+        case Revision(number=number, row=row):
+            return f"yours {number}" if row.is_the_persons else f"list {number}"
         case _:
             return str(entry.turn.status)
 
@@ -80,6 +81,49 @@ def test_an_empty_list_ahead_of_the_first_is_of_its_plan(work: Work) -> None:
     work.write().write("a >")
     [plan] = plans_of(work.conversation)
     assert [revision.number for revision in plan.revisions] == [1, 2]
+
+
+def test_what_the_person_changes_stands_where_it_was_changed(work: Work) -> None:
+    work.edit("p -").look("a").edit("p -", "q -").look("b", "c").write("p >", "q -").edit("p x", "q -").end()
+    work.edit("p x", skipped="q").edit("p x", "r -").go_on().edit("p x").write("p x", "s -").end()
+    [plan] = plans_of(work.conversation)
+    assert told(plan) == [
+        "Message 1", "yours 1", "read_file", "yours 2", "read_file read_file", "list 3", "yours 4",
+        "completed", "yours 5", "yours 6",
+        "Message 2", "yours 7", "list 8", "completed",
+    ]  # fmt: skip
+    assert [line.skipped for line in plan.revisions[4].lines] == [False, True]
+
+
+def test_what_was_changed_while_a_list_was_on_its_way_comes_before_it(work: Work) -> None:
+    work.write("a >", "b -").look("a")
+    call = work.call("TodoWrite", "running")
+    work.edit("a >", skipped="b")
+    TodoRevision.write(work.turn, call, "focused", [dict(item) for item in a_list("a x", "b >")])
+    TodoRevision.edit(work.turn, "focused", [dict(item) for item in a_list("a x")], ["b"], kept=True)
+    [plan] = plans_of(work.conversation)
+    assert told(plan) == ["Message 1", "list 1", "read_file", "yours 2", "list 3", "yours 4"]
+    assert [revision.row.tool_call == call for revision in plan.revisions] == [False, False, True, False]
+
+
+def test_a_plan_that_the_person_begins(work: Work) -> None:
+    work.look("a").end().edit("a -").go_on().write("a x").end()
+    [plan] = plans_of(work.conversation)
+    assert told(plan) == [
+        "Message 1",
+        "read_file",
+        "completed",
+        "yours 1",
+        "Message 2",
+        "list 2",
+        "completed",
+    ]
+
+
+def test_an_item_that_was_cut_off_stays_so_after_an_edit(work: Work) -> None:
+    work.write("a >", "b -").end(Turn.Status.STOPPED).edit("a >", skipped="b")
+    [plan] = plans_of(work.conversation)
+    assert [revision.cut_off for revision in plan.revisions] == [True, True]
 
 
 @pytest.mark.parametrize("status", [Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED])
