@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 import time
 import uuid
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
 from channels.db import database_sync_to_async
-from channels.generic.websocket import AsyncWebsocketConsumer
 from django.db import DatabaseError
 from django.utils.translation import gettext as _
 
@@ -23,29 +19,23 @@ from chat.live.beside import Beside, beside_one
 from chat.live.doorbell import ask_snapshot, conversation_group, owner_group
 from chat.live.frames import END, Position, drawn, lacking, resting_place, row_beside, surroundings
 from chat.live.incoming import content_of, message_of, receipt_of, turn_after
-from chat.live.numbering import Numbering
+from chat.live.page_socket import Mending, PageSocket
 from chat.live.standing import Overview, Standing
 from chat.models import Conversation, FollowUp, MessageRefused, Turn
 
-log = logging.getLogger(__name__)
-
 SILENCE = 1.2  # seconds without a sign of life from a turn that should be live
 ANSWER = 1.0  # seconds that a worker has to send a turn whole
-CHECK = 10.0  # seconds between looks whether the person may still be here
 ON_ITS_WAY = 0.2  # seconds for which what a page lacks may yet arrive by itself
 RESYNC = 0.2  # seconds between snapshots that a page asks for, at least
-
-CLOSE_NOT_FOUND = 4404
-
-Mending = Callable[[], Awaitable[None]]
 
 overview = Overview()
 
 
-class ChatConsumer(AsyncWebsocketConsumer):
+class ChatConsumer(PageSocket):
     """Speaks with one open tab."""
 
     conversation: Conversation
+    admit = staticmethod(admitted)
 
     async def connect(self) -> None:
         """Let the conversation's owner in: join first, then send all that the page lacks."""
@@ -55,14 +45,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.beside = Beside()
         self.live = False
         self.asked_at = self.asked_first_at = self.sent_at = 0.0
-        self.heard_at = self.checked_at = time.monotonic()
-        self.numbering = Numbering()
-        self.speaking = asyncio.Lock()  # or a snapshot and a frame might get between each other
-        self.mending: asyncio.Task[None] | None = None
-        found = await database_sync_to_async(admitted)(self.scope)
+        self.heard_at = time.monotonic()
+        found = await self.let_in()
         if found is None:
-            await self.accept()  # only a socket that was open can tell its page why it closes
-            await self.close(code=CLOSE_NOT_FOUND)
             return
         self.conversation = found
         for group in self._groups():
@@ -79,8 +64,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             measures.open_sockets.dec()
             for group in self._groups():
                 await self.channel_layer.group_discard(group, self.channel_name)
-        if self.mending:
-            self.mending.cancel()
+        self.leave_off()
 
     def _groups(self) -> list[str]:
         return [conversation_group(self.conversation.pk), owner_group(self.conversation.owner_id)]
@@ -101,14 +85,14 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 return
             text, client_id = message_of(content)
         except ValueError as error:
-            await self._send_json(type="error", message=str(error))
+            await self.send_json(type="error", message=str(error))
             return
         try:
-            if await self._is_let_in():
+            if await self.is_let_in():
                 await self._take(text, client_id)
         except DatabaseError:  # perhaps it was taken: the page sends it again, over its next socket
             sentence = _("The site cannot write anything down at the moment. It is sent again by itself.")
-            await self._send_json(type="later", client_id=str(client_id), message=sentence)
+            await self.send_json(type="later", client_id=str(client_id), message=sentence)
             raise
 
     async def chat_frame(self, frame: dict[str, Any]) -> None:
@@ -146,7 +130,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def _send_beside(self) -> None:
         shown, self.beside = self.beside, await database_sync_to_async(beside_one)(self.conversation.pk)
-        await self._draw_all(await database_sync_to_async(self.beside.messages)(self.conversation, shown))
+        await self.draw_all(await database_sync_to_async(self.beside.messages)(self.conversation, shown))
 
     async def chat_heading(self, hint: dict[str, Any]) -> None:
         """One of the person's conversations is called otherwise, or another profile answers there: look."""
@@ -155,23 +139,18 @@ class ChatConsumer(AsyncWebsocketConsumer):
             if conversation_id == self.conversation.pk:
                 await self._send_beside()
             else:
-                await self._draw_all(
+                await self.draw_all(
                     await database_sync_to_async(row_beside)(self.conversation, conversation_id)
                 )
-
-    async def _draw_all(self, messages: list[str]) -> None:
-        for message in messages:
-            await self._draw(message)
-        await self._mark()
 
     async def _take(self, text: str, client_id: uuid.UUID) -> None:
         try:
             taken = await database_sync_to_async(self.conversation.send)(text, client_id)
         except MessageRefused as refusal:
-            await self._send_json(type="refused", client_id=str(client_id), message=str(refusal))
+            await self.send_json(type="refused", client_id=str(client_id), message=str(refusal))
             return
         kind = "follow_up" if isinstance(taken, FollowUp) else "turn"
-        await self._send_json(type="accepted", client_id=str(client_id), **{kind: taken.pk})
+        await self.send_json(type="accepted", client_id=str(client_id), **{kind: taken.pk})
         if isinstance(taken, FollowUp):
             await announce_beside(self.conversation.pk)
         else:
@@ -193,9 +172,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
         for message in missed:
             await self.send(text_data=message)
         # A page that asks twice is answered once.
-        if not missed and time.monotonic() - self.sent_at >= RESYNC and await self._is_let_in():
+        if not missed and time.monotonic() - self.sent_at >= RESYNC and await self.is_let_in():
             await self._send_snapshot()
-        await self._mark()
+        await self.mark()
 
     async def _send_snapshot(self) -> None:
         """Send all that the page lacks, a turn at a time, so that no whole conversation is in memory."""
@@ -204,7 +183,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.numbering.begin_anew()
         for turn_id in turns:
             for message in messages:
-                await self._draw(message)
+                await self.draw(message)
             # It may have ended since, and what has ended on a page may not come to life again there.
             last, messages = await database_sync_to_async(drawn)(turn_id)
         beside = await database_sync_to_async(surroundings)(self.conversation)
@@ -225,16 +204,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.asked_at = 0.0
         self.live = position[2] != END
         for message in messages:
-            await self._draw(message)
+            await self.draw(message)
         if messages and position[2] == END:
-            await self._mark()  # nothing may follow that would show that this was lost
-
-    async def _draw(self, message: str) -> None:
-        await self.send(text_data=self.numbering.label(message))
-
-    async def _mark(self) -> None:
-        if mark := self.numbering.mark():
-            await self.send(text_data=mark)
+            await self.mark()  # nothing may follow that would show that this was lost
 
     async def _ask(self, turn_id: int) -> None:
         """Ask the worker for a key frame, now and then; until it comes, frames are let go."""
@@ -247,26 +219,18 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     def see(self, standing: Standing) -> None:
         """Compare how the conversation stands with what the page was sent, and send what it lacks."""
-        idle = self.mending is None or self.mending.done()
-        if idle and (mending := self._needed(standing)):
-            self.mending = asyncio.create_task(self._mend(mending))
+        self.mend(self._needed(standing))
 
     def _needed(self, standing: Standing) -> Mending | None:
         now = time.monotonic()
-        if not standing.exists or now - self.checked_at >= CHECK:
-            return self._check
+        if not standing.exists or self.is_to_be_checked:
+            return self.check
         silent = standing.is_held and self.live and now - self.heard_at >= SILENCE
         if silent or (self.asked_at and now - self.asked_first_at >= ANSWER):
             return self._begin_anew
         if self._is_behind(standing) or standing.beside != self.beside:
             return partial(self._catch_up, standing)
-        return self._mark if self.numbering.mark() else None
-
-    async def _mend(self, mending: Mending) -> None:
-        try:
-            await mending()
-        except Exception as error:  # the next look finds it still to be done
-            log.warning("a tab could not be sent what it lacks: %r", error)
+        return self.mark if self.numbering.mark() else None
 
     async def _begin_anew(self) -> None:
         async with self.speaking:
@@ -283,17 +247,3 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     def _is_behind(self, standing: Standing) -> bool:
         return standing.position > self.position or standing.ahead not in (None, self.ahead)
-
-    async def _check(self) -> None:
-        self.checked_at = time.monotonic()
-        await self._is_let_in()
-
-    async def _is_let_in(self) -> bool:
-        """Whether the person may still be here; closes the socket if not."""
-        found = await database_sync_to_async(admitted)(self.scope)
-        if found is None:
-            await self.close(code=CLOSE_NOT_FOUND)
-        return found is not None
-
-    async def _send_json(self, **content: Any) -> None:
-        await self.send(text_data=json.dumps(content))

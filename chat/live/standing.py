@@ -6,26 +6,19 @@ are open, a look is a handful of queries.
 
 from __future__ import annotations
 
-import asyncio
-import contextvars
-import logging
 import uuid
 from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from asgiref.sync import ThreadSensitiveContext
 from channels.db import database_sync_to_async
 from django.db.models import OuterRef, Subquery
 
 from chat.live.beside import Beside, beside
 from chat.live.frames import Position, resting_place
+from chat.live.rounds import Rounds
 from chat.models import Conversation, Turn
-
-log = logging.getLogger(__name__)
-
-ROUND = 0.5  # seconds between looks
 
 
 @dataclass(frozen=True)
@@ -54,37 +47,11 @@ class Tab(Protocol):
         """Take in how it stands. Returns at once."""
 
 
-class Overview:
-    """Looks for as long as there are tabs."""
+class Overview(Rounds[Tab]):
+    """Tells the tabs how their conversations stand."""
 
-    def __init__(self) -> None:
-        self.tabs: set[Tab] = set()
-        self._looking: asyncio.Task[None] | None = None
-
-    def join(self, tab: Tab) -> None:
-        """From now on the tab is told."""
-        self.tabs.add(tab)
-        if self._looking is None or self._looking.done():
-            # A fresh context: nothing of the socket that came first belongs to the others.
-            self._looking = asyncio.create_task(self._look_on(), context=contextvars.Context())
-
-    def leave(self, tab: Tab) -> None:
-        """The tab is told nothing more."""
-        self.tabs.discard(tab)
-        if not self.tabs and self._looking:
-            self._looking.cancel()
-            self._looking = None
-
-    async def _look_on(self) -> None:
-        async with ThreadSensitiveContext():  # a thread of its own: no socket's question holds it up
-            while True:
-                await asyncio.sleep(ROUND)
-                try:
-                    await self._look()
-                except Exception as error:  # a database that is away comes back
-                    log.warning("nobody knows how the open conversations stand: %s", error)
-
-    async def _look(self) -> None:
+    async def look(self) -> None:
+        """See how all of them stand."""
         keys = {tab.conversation.pk for tab in self.tabs}
         standings = await database_sync_to_async(standings_of)(keys)
         for tab in list(self.tabs):

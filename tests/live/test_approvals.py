@@ -16,8 +16,9 @@ from chat.agent.sandbox import Sandbox
 from chat.agent.tools import workspace_tools
 from chat.agent.workspace import Workspace
 from chat.demo.reply import Call, Reply
-from chat.live import chat_consumer, standing
+from chat.live import chat_consumer, rounds
 from chat.live.agent_consumer import close_pool, pool
+from chat.live.standing import Standing
 from chat.models import Conversation, Profile, ToolCall, Turn
 from chat.models.rule import BUILT_IN_TOOLS
 from tests.live.site import Site, Tab, article, until
@@ -258,12 +259,12 @@ async def test_a_tab_that_waits_is_not_redrawn(desk: Desk, monkeypatch: pytest.M
     tab, call = await desk.ask_for(bash("pwd"))
     await tab.socket.disconnect()
     monkeypatch.setattr(chat_consumer, "SILENCE", 0.05)
-    monkeypatch.setattr(standing, "ROUND", 0.05)
+    monkeypatch.setattr(rounds, "ROUND", 0.05)
     looked = asyncio.Event()
     looks = 0
     see = chat_consumer.ChatConsumer.see
 
-    def counted(self: Any, seen: standing.Standing) -> None:
+    def counted(self: Any, seen: Standing) -> None:
         nonlocal looks
         see(self, seen)
         looks += 1
