@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "chat.demo": (),
     "chat.files": ("chat.models", "chat.agent"),
     "chat.plan": ("chat.models", "chat.agent"),
-    "chat.live": ("chat.files", "chat.models", "chat.agent"),
+    "chat.live": ("chat.plan", "chat.files", "chat.models", "chat.agent"),
     "chat.pages": ("chat.live", "chat.files", "chat.plan", "chat.models", "chat.agent"),
     "chat.terminal": ("chat.live", "chat.models", "chat.agent"),
     "chat.management": ("chat.terminal", "chat.live", "chat.models", "chat.agent", "chat.demo", "agentsite"),

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chat.models import Conversation, Turn
+from chat.plan.evidence import Evidence, evidence_of
+from chat.plan.history import plans_of
 
 Item = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class TodoPanel:
-    """A list and the turn that it belongs to; open while that turn works, whatever is unfinished after."""
+    """A list and the turn that it belongs to; open while that turn works, whatever is unfinished after.
+
+    Once it has ended there is `evidence` of its items, by their ids.
+    """
 
     conversation_id: uuid.UUID
     turn_id: int
     phase: str
     items: Sequence[Item]
     cut_off: bool = False
+    evidence: Mapping[str, Evidence] = field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
@@ -50,7 +56,10 @@ class TodoPanel:
 def panel_of(conversation: Conversation) -> TodoPanel | None:
     """The panel of a conversation's latest list; None when it never had one, or an empty one that ended."""
     revision = conversation.revision()
-    return panel(revision.turn, revision.items) if revision else None
+    shown = panel(revision.turn, revision.items) if revision else None
+    if shown is None or shown.is_open:
+        return shown
+    return replace(shown, evidence=evidence_of(plans_of(conversation)[-1]))
 
 
 def drafted(items: Sequence[Item], listed: Sequence[Item]) -> list[Item]:

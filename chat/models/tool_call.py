@@ -180,10 +180,16 @@ class ToolCall(models.Model):
 
     @property
     def waited(self) -> float:
-        """Seconds for which it stood still because the person was asked; at least 0."""
-        if self.asked_at is None or self.decided_at is None:
+        """Seconds for which it stood still because the person was asked, answered or not; at least 0."""
+        until = self.decided_at or self.ended_at
+        if self.asked_at is None or until is None:
             return 0.0
-        return max(0.0, (self.decided_at - self.asked_at).total_seconds())
+        return max(0.0, (until - self.asked_at).total_seconds())
+
+    @property
+    def ran(self) -> bool:
+        """Whether its tool began to work, whatever came of that."""
+        return self.started_at is not None
 
     @property
     def given(self) -> dict[str, Any]:

@@ -46,6 +46,9 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/continue/", unfinished.go_on, name="continue"),
     path("conversations/<uuid:conversation_id>/dismiss/", unfinished.dismiss, name="dismiss"),
     path("conversations/<uuid:conversation_id>/plan/", plan.plan, name="plan"),
+    path(
+        "conversations/<uuid:conversation_id>/plan/calls/<int:tool_call_id>/", plan.call, name="call_in_plan"
+    ),
     path("conversations/<uuid:conversation_id>/files/", files.folder, name="files"),
     path("conversations/<uuid:conversation_id>/files/file/", files.file, name="file"),
     path("conversations/<uuid:conversation_id>/files/image/", files.image, name="file_image"),

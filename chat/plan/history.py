@@ -16,6 +16,8 @@ class Plan:
 
     number: int
     entries: list[Entry] = field(default_factory=list)
+    followed_by: Revision | None = None
+    """The list that begins the next plan, where that is in the same turn."""
 
     @cached_property
     def revisions(self) -> list[Revision]:
@@ -26,6 +28,14 @@ class Plan:
     def latest(self) -> Revision:
         """Its list as it was left."""
         return self.revisions[-1]
+
+    def while_it_stood(self, revision: Revision) -> tuple[list[Entry], Revision | None]:
+        """What happened until the list was written again, and the revision that did so, in the same turn."""
+        following = next((each for each in self.revisions if each.number > revision.number), None)
+        if following is None:
+            return self.entries, self.followed_by
+        end = next(place for place, entry in enumerate(self.entries) if entry is following)
+        return self.entries[:end], following
 
 
 def plans_of(conversation: Conversation) -> list[Plan]:
@@ -48,6 +58,8 @@ def _plans(entries: Iterable[Entry]) -> list[Plan]:
             waiting = []
         else:
             rest = _finish(plans, waiting)
+            if plans and plans[-1].entries[-1].turn == entry.turn:
+                plans[-1].followed_by = entry
             plans.append(Plan(entry.plan, [*_of(entry.turn, rest), entry]))
             waiting = []
     _finish(plans, waiting)

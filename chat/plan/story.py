@@ -73,16 +73,18 @@ Entry = TurnBegan | Calls | Revision | TurnEnded
 def story(conversation: Conversation) -> Iterator[Entry]:
     """All that happened to the conversation's lists, in order.
 
-    Reads the rows in four queries, without what tools gave out.
+    Reads the rows in five queries, without what tools gave out.
     """
     teller = _Teller(list(conversation.revisions.order_by("pk")))
     calls = defaultdict[int, list[ToolCall]](list)
-    rows = ToolCall.objects.filter(turn__conversation=conversation).defer("output", "detail")
+    rows = ToolCall.objects.filter(turn__conversation=conversation).defer(
+        "output", "detail", "extra", "shortened"
+    )
     for call in rows.select_related("step").order_by("pk"):
         calls[call.turn_id].append(call)
     questions = Message.objects.filter(turn__conversation=conversation, role="user", step=None)
     asked = dict(questions.values_list("turn", "text"))
-    for turn in conversation.turns.order_by("pk"):
+    for turn in conversation.turns.order_by("pk").prefetch_related("steps"):
         yield TurnBegan(turn, asked.get(turn.pk, ""))
         yield from teller.tell(turn, calls[turn.pk])
         if not turn.is_active:

@@ -1,9 +1,11 @@
-// Keeps the end of the transcript in view, but only for a person who is there.
+// Keeps the end of the transcript in view, but only for a person who is there, and not for one who was sent
+// to a place in it.
 addEventListener("DOMContentLoaded", () => {
   const view = document.getElementById("scroll");
   const button = document.getElementById("to-end");
   if (!view) return;
-  let following = true;
+  const sent = document.getElementById(location.hash.slice(1));
+  let following = !view.contains(sent);
   let last = 0;
   const away = () => view.scrollHeight - view.scrollTop - view.clientHeight;
   const show = () => {

@@ -23,6 +23,10 @@ def stage(page: str) -> str:
     return page[page.index('<section id="plan-stage"') : page.index("</section>")]
 
 
+def story(page: str) -> str:
+    return page[page.index('<div class="plan__story">') :]
+
+
 def shown(page: str) -> list[tuple[str, str]]:
     """The items on the stage, each with what its attributes say."""
     found = re.findall(r'<li class="todo plan-line" id="item-(\w+)" data-status="(\w+)"([^>]*)>', stage(page))
@@ -64,7 +68,7 @@ def test_a_revision_that_there_is_not(told: Work, owners: Client, asked: str, gi
 def test_the_story_leads_to_the_transcript(told: Work, owners: Client) -> None:
     page = page_of(owners, told)
     calls = [call.pk for call in told.turn.tool_calls.filter(name="read_file")]
-    assert [int(pk) for pk in re.findall(r"/#tool-call-(\d+)", page)] == calls
+    assert [int(pk) for pk in re.findall(r"/#tool-call-(\d+)", story(page))] == calls
     assert f"/conversations/{told.conversation.pk}/#turn-{told.turn.pk}" in page
     assert "Interrupted: The server stopped." in page
 
@@ -82,7 +86,7 @@ def test_the_transcript_leads_to_the_plan(told: Work, owners: Client) -> None:
 def test_the_script_gets_the_stage_alone(told: Work, owners: Client) -> None:
     page = page_of(owners, told, "?revision=1", hx_request="true", hx_target="plan-stage")
     assert page.startswith('<section id="plan-stage"')
-    assert "timeline" not in page
+    assert "plan__story" not in page
 
 
 def test_plans_in_order(work: Work, owners: Client) -> None:

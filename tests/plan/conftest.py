@@ -7,9 +7,12 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.utils import timezone
 
 from chat.models import Conversation, Step, TodoRevision, ToolCall, Turn
 from tests.plan.test_difference import a_list
+
+NEVER_RUN = ("pending", "waiting", "denied", "stopped")
 
 
 class Work:
@@ -19,17 +22,22 @@ class Work:
         self.conversation = Conversation.begin(owner, "Message 1", uuid.uuid4(), None)
         self.turn = self.conversation.turns.get()
         self.step: Step | None = None
+        self.policy = "focused"
 
-    def write(self, *items: str) -> Work:
+    def write(self, *items: str, **more: Any) -> Work:
         """An accepted list."""
-        call = self.call("TodoWrite", "succeeded")
-        TodoRevision.write(self.turn, call, "focused", [dict(item) for item in a_list(*items)])
+        call = self.call("TodoWrite", "succeeded", **more)
+        return self.revise(call, *items)
+
+    def revise(self, call: ToolCall, *items: str) -> Work:
+        """The list that a call left."""
+        TodoRevision.write(self.turn, call, self.policy, [dict(item) for item in a_list(*items)])
         return self
 
     def edit(self, *items: str, skipped: str = "") -> Work:
         """The person's list; what they left out of it is named by letters."""
         self.turn.refresh_from_db()
-        TodoRevision.edit(self.turn, "focused", [dict(item) for item in a_list(*items)], list(skipped))
+        TodoRevision.edit(self.turn, self.policy, [dict(item) for item in a_list(*items)], list(skipped))
         return self
 
     def look(self, *paths: str) -> Work:
@@ -44,9 +52,21 @@ class Work:
         return self
 
     def call(self, name: str, status: str, **more: Any) -> ToolCall:
-        """A step with one call."""
-        self.step = self.turn.steps.create(number=self.turn.steps.count() + 1)
-        return self.turn.tool_calls.create(step=self.step, index=0, name=name, status=status, **more)
+        """A step with one call, which ran unless its status says otherwise."""
+        self.step = self.turn.steps.create(number=self.turn.steps.count() + 1, input_tokens=100)
+        return self.beside(name, status, **more)
+
+    def beside(self, name: str, status: str, **more: Any) -> ToolCall:
+        """One more call of the latest step."""
+        assert self.step
+        ran = {} if status in NEVER_RUN else {"started_at": timezone.now()}
+        place = {"step": self.step, "index": self.step.tool_calls.count()}
+        return self.turn.tool_calls.create(**place, name=name, status=status, **ran | more)
+
+    def say(self) -> Work:
+        """A step without calls."""
+        self.turn.steps.create(number=self.turn.steps.count() + 1, input_tokens=100)
+        return self
 
     def end(self, status: Turn.Status = Turn.Status.COMPLETED, sentence: str = "") -> Work:
         """The turn is over."""

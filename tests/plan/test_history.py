@@ -139,10 +139,10 @@ def test_a_turn_at_work_has_no_end(work: Work) -> None:
     assert told(plan) == ["Message 1", "list 1"]
 
 
-def test_the_rows_are_read_in_four_queries(work: Work, django_assert_num_queries: Any) -> None:
+def test_the_rows_are_read_in_five_queries(work: Work, django_assert_num_queries: Any) -> None:
     for _ in range(3):
         work.look("a", "b").write("a >", "b -").end().go_on()
-    with django_assert_num_queries(4):
+    with django_assert_num_queries(5):
         plans = plans_of(work.conversation)
         assert [entry.turn.status for plan in plans for entry in plan.entries]
         assert [

@@ -1,0 +1,21 @@
+// A link to a place in the page opens what is folded there, and all that it lies in.
+{
+  const open = () => {
+    const place = document.getElementById(location.hash.slice(1));
+    if (!place) return;
+    const own = place.matches("details") ? place : place.querySelector(":scope > details.evidence");
+    let opened = false;
+    for (let fold = own ?? place.parentElement?.closest("details"); fold; fold = fold.parentElement?.closest("details")) {
+      opened ||= !fold.open;
+      fold.open = true;
+    }
+    if (opened) place.scrollIntoView({ block: place.matches(".turn, .tool-call, .todo-marker") ? "start" : "nearest" });
+  };
+  addEventListener("DOMContentLoaded", open);
+  addEventListener("hashchange", open);
+  // The same link again changes no address.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='#']");
+    if (link && link.hash === location.hash) setTimeout(open);
+  });
+}
