@@ -21,7 +21,8 @@ from twisted.web import http
 from agentsite.guarded_socket import MAX_MESSAGE, GuardedSocket
 
 MAX_BODY = 1024 * 1024  # bytes of a request
-UPLOADS = re.compile(rb"/(?:conversations/[0-9a-f-]{36}/(?:messages|files/upload)/)?")  # what may bring files
+# What may bring files.
+UPLOADS = re.compile(rb"/(?:conversations/(?:import|[0-9a-f-]{36}/(?:messages|files/upload))/)?")
 MAX_UPLOADS = 4  # larger bodies at a time, each of up to MAX_UPLOAD_BYTES and in memory once it is whole
 UPLOAD_PACE = 32 * 1024  # bytes a second that an upload must come with, on the whole
 HEADER_SECONDS = 10.0  # from the first byte to the last header

@@ -20,8 +20,9 @@ MAY_IMPORT = {
     "chat.demo": (),
     "chat.files": ("chat.models", "chat.agent"),
     "chat.plan": ("chat.models", "chat.agent"),
+    "chat.export": ("chat.live", "chat.plan", "chat.files", "chat.models", "chat.agent"),
     "chat.live": ("chat.plan", "chat.files", "chat.models", "chat.agent"),
-    "chat.pages": ("chat.live", "chat.files", "chat.plan", "chat.models", "chat.agent"),
+    "chat.pages": ("chat.export", "chat.live", "chat.files", "chat.plan", "chat.models", "chat.agent"),
     "chat.terminal": ("chat.live", "chat.models", "chat.agent"),
     "chat.management": ("chat.terminal", "chat.live", "chat.models", "chat.agent", "chat.demo", "agentsite"),
 }

@@ -4,8 +4,10 @@ from django.urls import include, path
 
 from chat.pages import (
     approvals,
+    bring_in,
     conversation,
     conversations,
+    export,
     files,
     follow_ups,
     health,
@@ -20,6 +22,7 @@ from chat.pages import (
 urlpatterns = [
     path("", new_conversation.new_conversation, name="new_conversation"),
     path("conversations/", conversations.conversations, name="conversations"),
+    path("conversations/import/", bring_in.bring_in, name="import"),
     path("conversations/<uuid:conversation_id>/", conversation.show, name="conversation"),
     path("conversations/<uuid:conversation_id>/messages/", conversation.send, name="send_message"),
     path("conversations/<uuid:conversation_id>/stop/", conversation.stop, name="stop"),
@@ -49,6 +52,7 @@ urlpatterns = [
     path(
         "conversations/<uuid:conversation_id>/plan/calls/<int:tool_call_id>/", plan.call, name="call_in_plan"
     ),
+    path("conversations/<uuid:conversation_id>/export.json", export.export_json, name="export_json"),
     path("conversations/<uuid:conversation_id>/files/", files.folder, name="files"),
     path("conversations/<uuid:conversation_id>/files/file/", files.file, name="file"),
     path("conversations/<uuid:conversation_id>/files/image/", files.image, name="file_image"),

@@ -1,0 +1,1 @@
+"""Conversations for elsewhere: as files that can come back, and as pages that need no site."""

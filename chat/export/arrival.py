@@ -1,0 +1,108 @@
+"""A file that comes in: read, and compared with the schema. Whoever brought it is told where a fault is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from functools import cache
+from typing import Any
+
+from django.utils.translation import gettext as _
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError
+
+from chat.export.json_file import FORMAT, VERSION
+from chat.export.schema import schema
+from chat.models.text import clean_json
+
+DEEPEST = 48  # objects and lists within each other
+LONGEST = 200  # characters of the file that a sentence repeats
+
+
+class FileRefused(ValueError):  # noqa: N818 (a refusal, told to the person who brought the file)
+    """The file is no conversation that this site can take; the text says why, and where."""
+
+
+def read(data: bytes) -> dict[str, Any]:
+    """The conversation that the file holds, as its schema wants it; raises FileRefused."""
+    found = _parsed(data)
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise FileRefused(_("The file is JSON, but no conversation: its “format” is not “%s”.") % FORMAT)
+    if found.get("version") != VERSION or isinstance(found["version"], bool):
+        said = _("The file is of version %(theirs)s; this site reads version %(ours)s.")
+        raise FileRefused(said % {"theirs": str(found.get("version"))[:20], "ours": VERSION})
+    for error in _validator().iter_errors(found):
+        raise FileRefused(_sentence(error))
+    return found
+
+
+def place_of(path: Iterable[str | int]) -> str:
+    """A place in the file, as programs write it: turns[2].steps[0].number."""
+    parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in path]
+    return "".join(parts).removeprefix(".")[:LONGEST] or _("the file")
+
+
+def _parsed(data: bytes) -> Any:
+    try:
+        text = data.decode("utf-8-sig")
+        found = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
+        _check_depth(found)
+        return clean_json(found)
+    except FileRefused:
+        raise
+    except (ValueError, RecursionError):
+        raise FileRefused(_("The file is no JSON in UTF-8, so it is no conversation.")) from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _value in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise FileRefused(_("In the file, an object has “%s” twice.") % twice[:LONGEST])
+    return found
+
+
+def _no_number(name: str) -> Any:
+    raise FileRefused(_("The file has the number %s, which JSON does not know.") % name)
+
+
+def _check_depth(value: Any) -> None:
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > DEEPEST:
+            raise FileRefused(_("In the file, more than %d objects stand within each other.") % DEEPEST)
+        level = [
+            child
+            for each in level
+            for child in (each.values() if isinstance(each, dict) else each)
+            if isinstance(child, dict | list)
+        ]
+
+
+@cache
+def _validator() -> Draft202012Validator:
+    return Draft202012Validator(schema())
+
+
+def _sentence(error: ValidationError) -> str:
+    """What is wrong and where, for the person who brought the file."""
+    instance: Any = error.instance
+    wanted: Any = error.validator_value
+    named = {"place": place_of(error.absolute_path), "value": str(instance)[:LONGEST]}
+    if error.validator == "required":
+        missing = next(name for name in wanted if name not in instance)
+        return _("In the file, %(place)s lacks “%(name)s”.") % {**named, "name": missing}
+    if error.validator == "additionalProperties" and isinstance(error.schema, dict):
+        names = sorted(set(instance) - set(error.schema.get("properties", {})))
+        told = {**named, "names": ", ".join(names)[:LONGEST]}
+        return _("In the file, %(place)s has fields that this site does not know: %(names)s.") % told
+    if error.validator == "type":
+        kinds = wanted if isinstance(wanted, list) else [wanted]
+        said = _("In the file, %(place)s is of a kind that it cannot be; it is one of: %(kinds)s.")
+        return said % {**named, "kinds": ", ".join(kinds)}
+    if error.validator == "enum":
+        said = _("In the file, %(place)s is “%(value)s”; it is one of: %(allowed)s.")
+        return said % {**named, "allowed": ", ".join(each or '""' for each in wanted)}
+    return _("In the file, %(place)s is “%(value)s”, which it cannot be.") % named

@@ -1,0 +1,126 @@
+"""What a schema cannot say of a file: that its parts fit each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from chat.export.arrival import FileRefused, place_of
+from chat.models import SideCall
+
+Row = dict[str, Any]
+Path = tuple[str | int, ...]
+
+
+def check(file: Row) -> None:
+    """Raise FileRefused where a part contradicts another; `file` is as its schema wants it."""
+    if not file["conversation"]["title"].strip():
+        raise refused(("conversation", "title"), _("is empty"))
+    turns = file["turns"]
+    for place, turn in enumerate(turns):
+        _Turn(turn, place + 1, ("turns", place)).check()
+    _check_revisions(file, turns)
+    for place, row in enumerate(file["follow_ups"]):
+        at: Path = ("follow_ups", place, "turn")
+        if (row["status"] == "delivered") != (row.get("turn") is not None):
+            raise refused(at, _("must name a turn where the message was delivered, and only there"))
+        _check_turn(row.get("turn"), len(turns), at)
+    _once((row["digest"] for row in file["pictures"]), "pictures", "digest")
+
+
+def refused(path: Path, what: str) -> FileRefused:
+    """A refusal that says what is wrong with the place."""
+    return FileRefused(_("In the file, %(place)s %(wrong)s.") % {"place": place_of(path), "wrong": what})
+
+
+class _Turn:
+    def __init__(self, turn: Row, number: int, path: Path) -> None:
+        self.turn = turn
+        self.number = number
+        self.path = path
+        self.steps = {step["number"] for step in turn["steps"]}
+
+    def check(self) -> None:
+        _check_turn(self.turn.get("follows"), self.number - 1, (*self.path, "follows"))
+        _check_turn(self.turn.get("profile_then", {}).get("since"), self.number, (*self.path, "profile_then"))
+        _once((step["number"] for step in self.turn["steps"]), *self.path, "steps")
+        self._check_messages()
+        self._check_calls()
+        self._check_summaries()
+
+    def _check_messages(self) -> None:
+        messages = self.turn["messages"]
+        for place, row in enumerate(messages):
+            self._check_step(row.get("step"), "messages", place)
+            if row["role"] == "assistant" and row.get("step") is None:
+                raise refused((*self.path, "messages", place, "step"), _("is missing"))
+        if sum(row["role"] == "user" and row.get("step") is None for row in messages) != 1:
+            raise refused((*self.path, "messages"), _("must have one message of the person's that begins it"))
+        answers = [row["step"] for row in messages if row["role"] == "assistant"]
+        _once(answers, *self.path, "messages")
+
+    def _check_calls(self) -> None:
+        for place, row in enumerate(self.turn["tool_calls"]):
+            self._check_step(row["step"], "tool_calls", place)
+            if bool(row.get("decision")) != (row.get("decided_at") is not None):
+                at: Path = (*self.path, "tool_calls", place, "decided_at")
+                raise refused(at, _("must be there where there is a decision, and only there"))
+        _once(((row["step"], row["index"]) for row in self.turn["tool_calls"]), *self.path, "tool_calls")
+
+    def _check_summaries(self) -> None:
+        calls = self.turn["side_calls"]
+        for place, row in enumerate(self.turn["summaries"]):
+            at: Path = (*self.path, "summaries", place)
+            _check_turn(row["until"], self.number, (*at, "until"))
+            named = row.get("side_call")
+            if named is not None and named > len(calls):
+                raise refused((*at, "side_call"), _("names a call that the turn does not have"))
+            if named is not None and calls[named - 1]["purpose"] != SideCall.Purpose.SUMMARY:
+                raise refused((*at, "side_call"), _("names a call that made no summary"))
+        named_calls = [row["side_call"] for row in self.turn["summaries"] if row.get("side_call")]
+        _once(named_calls, *self.path, "summaries")
+
+    def _check_step(self, step: int | None, part: str, place: int) -> None:
+        if step is not None and step not in self.steps:
+            raise refused((*self.path, part, place, "step"), _("names a step that the turn does not have"))
+
+
+def _check_revisions(file: Row, turns: list[Row]) -> None:
+    rows = file["revisions"]
+    for place, row in enumerate(rows):
+        _check_turn(row["turn"], len(turns), ("revisions", place, "turn"))
+        _once((item["id"] for item in row.get("items", [])), "revisions", place, "items")
+        call = row.get("tool_call")
+        if call and not any(_same(call, each) for each in turns[row["turn"] - 1]["tool_calls"]):
+            raise refused(("revisions", place, "tool_call"), _("names a call that the turn does not have"))
+    calls = [(row["turn"], *row["tool_call"].values()) for row in rows if row.get("tool_call")]
+    _once(calls, "revisions")
+    items = rows[-1].get("items", []) if rows else []
+    left = sum(item["status"] != "completed" for item in items)
+    if file["conversation"].get("todos_left", 0) not in (0, left):
+        wrong = _("does not fit its last list, which has %d open items") % left
+        raise refused(("conversation", "todos_left"), wrong)
+
+
+def _same(named: Row, call: Row) -> bool:
+    return (named["step"], named["index"]) == (call["step"], call["index"])
+
+
+def _check_turn(number: int | None, most: int, path: Path) -> None:
+    if number is not None and number > most:
+        raise refused(path, _("names turn %d, which is not there or comes later") % number)
+
+
+def _once(values: Iterable[Any], *path: str | int) -> None:
+    for value in _repeated(values):
+        raise refused(path, _("has %s twice") % str(value)[:80])
+
+
+def _repeated(values: Iterable[Any]) -> Iterator[Any]:
+    seen = set()
+    for value in values:
+        if value in seen:
+            yield value
+        seen.add(value)

@@ -1,0 +1,126 @@
+"""A conversation as JSON, in the form that docs/export.md tells: piece by piece, whatever its length."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+from django.db.models import Model, QuerySet
+from django.utils import timezone
+
+from chat.export.concealment import Concealment
+from chat.export.kinds import written
+from chat.export.numbers import Numbers, of_call, of_side_call
+from chat.export.pictures import Pictures, digests_of
+from chat.export.tables import (
+    ATTACHMENT,
+    CONVERSATION,
+    FOLLOW_UP,
+    MESSAGE,
+    REVISION,
+    SIDE_CALL,
+    STEP,
+    SUMMARY,
+    TOOL_CALL,
+    TURN,
+)
+from chat.models import Conversation, FollowUp, Message, TodoRevision, Turn
+
+FORMAT = "agent-conversation"
+VERSION = 1
+CHUNK = 20  # rows in memory at a time, where each may be large
+
+Row = dict[str, Any]
+Found = TypeVar("Found", bound=Model)
+
+
+def json_pieces(conversation: Conversation) -> Iterator[str]:
+    """The file's text. No cursor stays open between two pieces."""
+    keys = list(conversation.turns.order_by("pk").values_list("pk", flat=True))
+    writer = _Writer(conversation, Numbers(keys))
+    head = {"format": FORMAT, "version": VERSION, "exported_at": written(timezone.now())}
+    yield "{" + _members(head)
+    yield f',\n"conversation": {writer.text(writer.numbers.row(CONVERSATION, conversation))}'
+    yield ',\n"turns": ['
+    for number, pk in enumerate(keys):
+        yield ",\n" if number else "\n"
+        yield from writer.turn(pk)
+    yield "]"
+    yield from _array("revisions", map(writer.text, writer.revisions()))
+    yield from _array("follow_ups", map(writer.text, writer.follow_ups()))
+    rows = Pictures(conversation).rows(digests_of(conversation))
+    yield from _array("pictures", map(_dumped, rows))  # nothing to take out, and much to look through
+    yield "}\n"
+
+
+class _Writer:
+    def __init__(self, conversation: Conversation, numbers: Numbers) -> None:
+        self.conversation = conversation
+        self.numbers = numbers
+        self.conceal = Concealment(conversation)
+
+    def text(self, row: Row) -> str:
+        return _dumped(self.conceal.value(row))
+
+    def turn(self, pk: int) -> Iterator[str]:
+        """One turn, its tool calls a few at a time: of these some are large."""
+        turn = Turn.objects.get(pk=pk)
+        side_calls = list(turn.side_calls.order_by("pk"))
+        yield self.text(self.numbers.row(TURN, turn)).removesuffix("}")
+        yield from _array(
+            "steps", [self.text(self.numbers.row(STEP, row)) for row in turn.steps.order_by("pk")]
+        )
+        yield from _array("side_calls", [self.text(self.numbers.row(SIDE_CALL, row)) for row in side_calls])
+        yield from _array("messages", map(self.text, map(self._message, _chunks(_messages(turn)))))
+        calls = _chunks(turn.tool_calls.select_related("step"))
+        yield from _array("tool_calls", (self.text(self.numbers.row(TOOL_CALL, call)) for call in calls))
+        summaries = [
+            self.numbers.row(SUMMARY, row, {"side_call": of_side_call(row.side_call_id, side_calls)})
+            for row in turn.summaries.order_by("pk")
+        ]
+        yield from _array("summaries", map(self.text, summaries))
+        yield "}"
+
+    def revisions(self) -> Iterator[Row]:
+        rows: QuerySet[TodoRevision] = self.conversation.revisions.select_related("tool_call__step")
+        for row in _chunks(rows):
+            if row.turn_id in self.numbers.turns:
+                yield self.numbers.row(REVISION, row, {"tool_call": of_call(row.tool_call)})
+
+    def follow_ups(self) -> Iterator[Row]:
+        for row in _chunks(self.conversation.follow_ups.prefetch_related("attachments")):
+            yield self.numbers.row(FOLLOW_UP, row) | self._attachments(row)
+
+    def _message(self, message: Message) -> Row:
+        return self.numbers.row(MESSAGE, message) | self._attachments(message)
+
+    def _attachments(self, row: Message | FollowUp) -> Row:
+        return {"attachments": [self.numbers.row(ATTACHMENT, each) for each in row.attachments.all()]}
+
+
+def _messages(turn: Turn) -> QuerySet[Message]:
+    return turn.messages.select_related("step").prefetch_related("attachments")
+
+
+def _chunks(rows: QuerySet[Found]) -> Iterator[Found]:
+    """The rows by their keys, a few at a time, each few in a query that is over when they are given."""
+    keys = list(rows.order_by("pk").values_list("pk", flat=True))
+    for start in range(0, len(keys), CHUNK):
+        found = rows.in_bulk(keys[start : start + CHUNK])
+        yield from (found[key] for key in keys[start : start + CHUNK] if key in found)
+
+
+def _array(name: str, rows: Iterable[str]) -> Iterator[str]:
+    yield f',\n"{name}": ['
+    for number, row in enumerate(rows):
+        yield f",\n{row}" if number else f"\n{row}"
+    yield "]"
+
+
+def _members(row: Row) -> str:
+    return _dumped(row)[1:-1]
+
+
+def _dumped(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,36 @@
+"""A conversation taken out as a file: JSON that can come back, Markdown, or one page that needs no site."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+from django.http import HttpResponseBase, StreamingHttpResponse
+from django.utils.http import content_disposition_header
+from django.views.decorators.http import require_safe
+
+from chat.export.json_file import json_pieces
+from chat.files.names import safe_name
+from chat.models import Conversation
+from chat.pages.conversation import own_conversation
+from chat.pages.files import SANDBOXED
+from chat.pages.rows_stream import RowsStream
+from chat.pages.signed_in import SignedInRequest
+
+
+@require_safe
+def export_json(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
+    """The whole conversation in the form of docs/export.md."""
+    conversation = own_conversation(request, conversation_id)
+    return _file(conversation, json_pieces(conversation), "json", "application/json")
+
+
+def _file(conversation: Conversation, texts: Iterator[str], ending: str, kind: str) -> HttpResponseBase:
+    name = f"{safe_name(conversation.title)[:60].strip()}.{ending}"
+    headers = {
+        "Content-Disposition": content_disposition_header(True, name) or "attachment",
+        "Content-Security-Policy": SANDBOXED,
+        "X-Content-Type-Options": "nosniff",
+        "Cache-Control": "private, no-store",
+    }
+    return StreamingHttpResponse(RowsStream(texts), content_type=f"{kind}; charset=utf-8", headers=headers)

@@ -1,0 +1,42 @@
+"""A response's body that is made of rows, piece by piece, where the request's own database connection is."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+from asgiref.sync import sync_to_async
+
+PIECE = 64 * 1024  # characters gathered before they are sent
+
+
+class RowsStream:
+    """Gives what an iterator of texts gives; the first piece is there at once, so that a failure is answered.
+
+    Rows are read in the thread of the request, as nowhere else its connection is given back in the end.
+    """
+
+    def __init__(self, texts: Iterator[str]) -> None:
+        self._pieces = _gathered(texts)
+        self._first = next(self._pieces, b"")
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        piece = self._first
+        while piece:
+            yield piece
+            piece = await sync_to_async(self._next)()
+
+    def _next(self) -> bytes:
+        return next(self._pieces, b"")
+
+
+def _gathered(texts: Iterator[str]) -> Iterator[bytes]:
+    waiting: list[str] = []
+    size = 0
+    for text in texts:
+        waiting.append(text)
+        size += len(text)
+        if size >= PIECE:
+            yield "".join(waiting).encode()
+            waiting, size = [], 0
+    if waiting:
+        yield "".join(waiting).encode()

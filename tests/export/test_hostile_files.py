@@ -1,0 +1,197 @@
+"""Files that are no conversation: each is refused with a sentence that names the place, and nothing is made."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+
+from chat.export.arrival import FileRefused, read
+from chat.export.making import make
+from chat.models import Conversation
+from tests.export.conftest import exported
+from tests.export.rich import Rich
+
+File = dict[str, Any]
+
+
+@pytest.fixture
+def file(owner: User) -> File:
+    """A good one, with turns that have all parts; the conversation itself is gone."""
+    conversation = Rich(owner, 7, turns=8, calls=6).conversation
+    found = exported(conversation)
+    assert found["revisions"]
+    conversation.delete()
+    return found
+
+
+def set_at(*path: str | int) -> Callable[[Any], Callable[[File], None]]:
+    """Puts a value at a place of the file."""
+
+    def put(value: Any) -> Callable[[File], None]:
+        def change(file: File) -> None:
+            place: Any = file
+            for part in path[:-1]:
+                place = place[part]
+            place[path[-1]] = value
+
+        return change
+
+    return put
+
+
+def call_of(file: File) -> tuple[int, dict[str, Any]]:
+    """A tool call, with the place of its turn."""
+    return next((n, t["tool_calls"][0]) for n, t in enumerate(file["turns"]) if t["tool_calls"])
+
+
+def repeat(part: str) -> Callable[[File], None]:
+    def change(file: File) -> None:
+        rows = next(turn[part] for turn in file["turns"] if turn[part])
+        rows.append(copy.deepcopy(rows[0]))
+
+    return change
+
+
+def lose_question(file: File) -> None:
+    file["turns"][0]["messages"].pop(0)
+
+
+def decide_at_no_time(file: File) -> None:
+    _place, call = call_of(file)
+    call.update(decision="once", decided_at=None)
+
+
+def repeat_an_item(file: File) -> None:
+    items = file["revisions"][0]["items"]
+    items.append(dict(items[0]))
+
+
+def strange_picture(file: File) -> None:
+    _place, call = call_of(file)
+    call["detail"] = {"pictures": [{"digest": "../../secret_key", "size": "x"}]}
+
+
+def other_picture(file: File) -> None:
+    file["pictures"][0]["data"] = base64.b64encode(b"<svg onload=alert(1)>").decode()
+
+
+WRONG: list[tuple[Callable[[File], None], str]] = [
+    (set_at("format")("agent-profile"), "its “format” is not"),
+    (set_at("version")(2), "of version 2; this site reads version 1"),
+    (set_at("version")(True), "of version True"),
+    (set_at("owner")("root"), "fields that this site does not know: owner"),
+    (set_at("turns", 1, "worker")("me"), "turns[1] has fields that this site does not know: worker"),
+    (set_at("turns", 0, "status")("winning"), "turns[0].status is “winning”; it is one of: queued"),
+    (set_at("turns", 2, "created_at")(17), "turns[2].created_at is of a kind that it cannot be"),
+    (set_at("turns", 2, "created_at")("2025-13-01T00:00:00Z"), "turns[2].created_at is no time that can be"),
+    (set_at("turns", 2, "created_at")("9999-01-01T00:00:00Z"), "turns[2].created_at is no time that can be"),
+    (set_at("turns", 0, "deaths")(-1), "turns[0].deaths is “-1”, which it cannot be"),
+    (set_at("turns", 0, "deaths")(10**9), "turns[0].deaths"),
+    (set_at("turns", 1, "follows")(2), "turns[1].follows names turn 2"),
+    (set_at("turns", 1, "follows")(99), "turns[1].follows names turn 99"),
+    (set_at("turns", 0, "profile_then", "todo_policy")("x"), "turns[0].profile_then.todo_policy is “x”"),
+    (set_at("turns", 0, "profile_then", "rules")({"bash": "yes"}), "turns[0].profile_then.rules.bash"),
+    (set_at("turns", 0, "profile_then")({"title": "x"}), "turns[0].profile_then"),
+    (set_at("turns", 0, "steps")({}), "turns[0].steps is of a kind that it cannot be; it is one of: array"),
+    (set_at("turns", 0, "messages", 0, "step")(77), "turns[0].messages[0].step names a step"),
+    (set_at("turns", 0, "messages", 0, "role")("system"), "turns[0].messages[0].role is “system”"),
+    (set_at("conversation", "title")(" "), "conversation.title is empty"),
+    (set_at("conversation", "title")("x" * 201), "conversation.title"),
+    (set_at("conversation", "todos_left")(19), "conversation.todos_left does not fit its last list"),
+    (set_at("revisions", 0, "items", 0, "status")("done"), "revisions[0].items[0].status is “done”"),
+    (set_at("revisions", 0, "turn")(50), "revisions[0].turn names turn 50"),
+    (set_at("revisions", 0, "tool_call")({"step": 9, "index": 9}), "revisions[0].tool_call names a call"),
+    (set_at("follow_ups", 0, "turn")(1), "follow_ups[0].turn must name a turn where"),
+    (set_at("pictures", 0, "data")("%"), "pictures[0].data is no base64"),
+    (lambda file: file["turns"][0].pop("messages"), "turns[0] lacks “messages”"),
+    (lambda file: file.pop("turns"), "the file lacks “turns”"),
+    (lambda file: file["pictures"].append(file["pictures"][0]), "pictures.digest has"),
+    (lambda file: file["revisions"].insert(0, file["revisions"][0]), "revisions has"),
+    (repeat("steps"), ".steps has 1 twice"),
+    (repeat("tool_calls"), ", 0) twice"),
+    (lose_question, "turns[0].messages must have one message of the person's"),
+    (decide_at_no_time, "decided_at must be there where there is a decision"),
+    (repeat_an_item, "revisions[0].items has"),
+    (strange_picture, "detail.pictures[0].size is of a kind"),
+    (other_picture, "pictures[0] is no picture, or not the one of that digest"),
+]
+
+
+@pytest.mark.parametrize(("spoil", "said"), WRONG, ids=[said for _spoil, said in WRONG])
+def test_what_is_wrong_is_said(
+    file: File, owner: User, workspaces: Path, spoil: Callable[[File], None], said: str
+) -> None:
+    before = sorted(workspaces.parent.rglob("*"))
+    spoil(file)
+    with pytest.raises(FileRefused) as refusal:
+        make(read(json.dumps(file).encode()), owner)
+    assert said in str(refusal.value)
+    assert not Conversation.objects.exists()
+    assert sorted(workspaces.parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "no JSON in UTF-8"),
+        (b"\xff\xfe{", "no JSON in UTF-8"),
+        (b"[" * 100_000, "no JSON in UTF-8"),
+        (b'{"format":' + b'{"a":' * 60 + b"1" + b"}" * 61, "more than 48 objects"),
+        (b'{"a": 1, "a": 2}', "has “a” twice"),
+        (b'{"a": NaN}', "the number NaN"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "no JSON in UTF-8"),
+        (b"[]", "its “format” is not"),
+        (b'"agent-conversation"', "its “format” is not"),
+        (b'{"format": ["agent-conversation"]}', "its “format” is not"),
+    ],
+)
+def test_what_is_no_conversation(data: bytes, said: str) -> None:
+    with pytest.raises(FileRefused, match=said):
+        read(data)
+
+
+def test_text_that_no_database_takes(file: File, owner: User) -> None:
+    file["turns"][0]["messages"][0]["text"] = "a\0b\ud800c"
+    made = make(read(json.dumps(file).encode()), owner)
+    assert exported(made)["turns"][0]["messages"][0]["text"] == "a\ufffdb\ufffdc"
+
+
+def test_what_was_going_on_is_interrupted(file: File, owner: User) -> None:
+    place, call = call_of(file)
+    for turn in file["turns"]:
+        turn.update(status="running", ended_at=None)
+    call["status"] = "running"
+    file["turns"][place]["messages"][-1]["complete"] = False
+    made = exported(make(read(json.dumps(file).encode()), owner))
+    assert {turn["status"] for turn in made["turns"]} == {"interrupted"}
+    assert {turn["ended_at"] for turn in made["turns"]} == {file["exported_at"]}
+    assert made["turns"][place]["tool_calls"][0]["status"] == "unknown"
+    assert made["turns"][place]["messages"][-1]["cut_off"] is True
+
+
+def sent(browser: Client, data: bytes) -> Any:
+    return browser.post("/conversations/import/", {"file": SimpleUploadedFile("c.json", data)})
+
+
+def test_the_page_takes_a_file(owners: Client, owner: User, file: File) -> None:
+    answer = sent(owners, json.dumps(file).encode())
+    made = Conversation.objects.get()
+    assert answer.url == f"/conversations/{made.pk}/"
+    assert made.owner == owner
+
+
+def test_the_page_says_what_is_wrong(owners: Client, settings: Any) -> None:
+    assert "no JSON in UTF-8" in sent(owners, b"<html>").content.decode()
+    assert "Choose a file first." in owners.post("/conversations/import/").content.decode()
+    settings.MAX_UPLOAD_BYTES = 2**20
+    assert "larger than 1.0" in sent(owners, b" " * (2**20 + 1)).content.decode()
+    assert not Conversation.objects.exists()

@@ -1,0 +1,113 @@
+"""A conversation that was exported and imported is the same one, in another's hands."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import User
+from django.db import models
+from django.test import Client
+from jsonschema import Draft202012Validator
+
+from chat.export.arrival import read
+from chat.export.making import make
+from chat.export.schema import schema
+from chat.export.tables import LEFT_OUT, TABLES, Table
+from chat.files.place import folder_of
+from chat.models import Conversation, DailyUsage, Turn
+from tests.export.conftest import exported
+from tests.export.rich import Rich
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "export.schema.json"
+
+
+def again(conversation: Conversation, owner: User) -> Conversation:
+    """The conversation after a journey through a file."""
+    return make(read(json.dumps(exported(conversation)).encode()), owner)
+
+
+def same(file: dict[str, Any]) -> dict[str, Any]:
+    """What must be the same in both files."""
+    return {**file, "exported_at": None}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_it_comes_back_as_it_was(owner: User, stranger: User, seed: int) -> None:
+    before = exported(Rich(owner, seed).conversation)
+    made = make(read(json.dumps(before).encode()), stranger)
+    assert same(exported(made)) == same(before)
+    assert made.owner == stranger
+    assert not DailyUsage.objects.exists()
+    assert list(folder_of(made).iterdir()) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_as_the_schema_says(owner: User, seed: int) -> None:
+    Draft202012Validator(json.loads(SCHEMA.read_text())).validate(exported(Rich(owner, seed).conversation))
+
+
+def test_the_schema_that_is_documented_is_the_one_that_holds() -> None:
+    written = json.dumps(schema(), indent=2) + "\n"
+    assert SCHEMA.read_text() == written, "write it anew: python -m tests.export.write_schema"
+
+
+def test_the_pages_show_the_same(owner: User, owners: Client) -> None:
+    rich = Rich(owner, 4).conversation
+    made = again(rich, owner)
+    for page in ("", "plan/"):
+        shown = owners.get(f"/conversations/{made.pk}/{page}")
+        assert shown.status_code == 200
+        known = owners.get(f"/conversations/{rich.pk}/{page}").content.decode()
+        assert known.count('class="tool-call"') == shown.content.decode().count('class="tool-call"')
+
+
+def test_it_can_be_gone_on_with(owner: User) -> None:
+    made = again(Rich(owner, 2).conversation, owner)
+    for turn in made.turns.all():
+        assert not turn.is_active
+    made.send("And now?", made.pk)
+    turn = Turn.claim("worker")
+    assert turn is not None
+    assert turn.conversation == made
+    assert turn.follows == made.turns.exclude(pk=turn.pk).order_by("pk").last()
+    assert "id" in turn.profile_then["changed"]
+
+
+def within() -> set[type[models.Model]]:
+    """The models whose rows belong to a conversation."""
+    found: set[type[models.Model]] = {Conversation}
+    while True:
+        more = {
+            model
+            for model in apps.get_app_config("chat").get_models()
+            for field in model._meta.concrete_fields
+            if field.related_model in found and field.remote_field.on_delete is models.CASCADE
+        }
+        if more <= found:
+            return found
+        found |= more
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.model.__name__)
+def test_every_field_is_exported_or_named_as_left_out(table: Table[Any]) -> None:
+    names = [*table.fields, *table.refs, *table.left_out]
+    assert sorted(names) == sorted({field.name for field in table.model._meta.concrete_fields})
+
+
+def test_every_model_is_exported_or_named_as_left_out() -> None:
+    named = {table.model.__name__ for table in TABLES} | set(LEFT_OUT)
+    assert {model.__name__ for model in within()} <= named
+
+
+def test_a_file_of_before_a_field_was_there(owner: User) -> None:
+    file = exported(Rich(owner, 1).conversation)
+    older = copy.deepcopy(file)
+    for turn in older["turns"]:
+        del turn["blind"], turn["deaths"]
+    made = make(read(json.dumps(older).encode()), owner)
+    assert {turn["blind"] for turn in exported(made)["turns"]} == {False}
