@@ -42,6 +42,7 @@ class Building:
         """`file` is as its schema wants it, and its parts fit each other."""
         self.file = file
         self.rows: list[tuple[Model, Related]] = []
+        self.steps: dict[tuple[int, int], Model] = {}
         self.calls: dict[tuple[int, int, int], Model] = {}
         at: Path = ("conversation",)
         self.conversation: Conversation = self._row(CONVERSATION, file["conversation"], at, {"owner": owner})
@@ -78,7 +79,8 @@ class Building:
         of_turn: Related = {"turn": self.turns[place]}
         steps: dict[int | None, Model] = {}
         for number, row in enumerate(turn["steps"]):
-            steps[row["number"]] = self._row(STEP, row, (*path, "steps", number), of_turn)
+            step = self._row(STEP, row, (*path, "steps", number), of_turn)
+            steps[row["number"]] = self.steps[place + 1, row["number"]] = step
         side_calls = [
             self._row(SIDE_CALL, row, (*path, "side_calls", number), of_turn)
             for number, row in enumerate(turn["side_calls"])
@@ -104,10 +106,13 @@ class Building:
 
     def _revisions(self) -> None:
         for place, row in enumerate(self.file["revisions"]):
-            named = row.get("tool_call")
-            call = self.calls[row["turn"], named["step"], named["index"]] if named else None
             related: Related = {"conversation": self.conversation, **self._turns_of(REVISION, row)}
-            self._row(REVISION, row, ("revisions", place), {**related, "tool_call": call})
+            for name in ("tool_call", "after"):
+                named = row.get(name)
+                related[name] = self.calls[row["turn"], named["step"], named["index"]] if named else None
+            told = row.get("told_in")
+            related["told_in"] = self.steps[told["turn"], told["step"]] if told else None
+            self._row(REVISION, row, ("revisions", place), related)
 
     def _follow_ups(self) -> None:
         for place, row in enumerate(self.file["follow_ups"]):

@@ -92,9 +92,7 @@ def _check_revisions(file: Row, turns: list[Row]) -> None:
     for place, row in enumerate(rows):
         _check_turn(row["turn"], len(turns), ("revisions", place, "turn"))
         _once((item["id"] for item in row.get("items", [])), "revisions", place, "items")
-        call = row.get("tool_call")
-        if call and not any(_same(call, each) for each in turns[row["turn"] - 1]["tool_calls"]):
-            raise refused(("revisions", place, "tool_call"), _("names a call that the turn does not have"))
+        _check_refs(row, turns, ("revisions", place))
     calls = [(row["turn"], *row["tool_call"].values()) for row in rows if row.get("tool_call")]
     _once(calls, "revisions")
     items = rows[-1].get("items", []) if rows else []
@@ -102,6 +100,20 @@ def _check_revisions(file: Row, turns: list[Row]) -> None:
     if file["conversation"].get("todos_left", 0) not in (0, left):
         wrong = _("does not fit its last list, which has %d open items") % left
         raise refused(("conversation", "todos_left"), wrong)
+
+
+def _check_refs(row: Row, turns: list[Row], path: Path) -> None:
+    """That a revision names calls of its turn, and a step that is there."""
+    for name in ("tool_call", "after"):
+        call = row.get(name)
+        if call and not any(_same(call, each) for each in turns[row["turn"] - 1]["tool_calls"]):
+            raise refused((*path, name), _("names a call that the turn does not have"))
+    if row.get("tool_call") and row.get("author") == "person":
+        raise refused((*path, "tool_call"), _("names a call, though the person wrote the list"))
+    if told := row.get("told_in"):
+        _check_turn(told["turn"], len(turns), (*path, "told_in"))
+        if not any(step["number"] == told["step"] for step in turns[told["turn"] - 1]["steps"]):
+            raise refused((*path, "told_in"), _("names a step that the turn does not have"))
 
 
 def _same(named: Row, call: Row) -> bool:

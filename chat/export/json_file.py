@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from chat.export.concealment import Concealment
 from chat.export.kinds import written
-from chat.export.numbers import Numbers, of_call, of_side_call
+from chat.export.numbers import Numbers, of_side_call
 from chat.export.pictures import Pictures, digests_of
 from chat.export.tables import (
     ATTACHMENT,
@@ -83,10 +83,11 @@ class _Writer:
         yield "}"
 
     def revisions(self) -> Iterator[Row]:
-        rows: QuerySet[TodoRevision] = self.conversation.revisions.select_related("tool_call__step")
+        beside = ("tool_call__step", "after__step", "told_in")
+        rows: QuerySet[TodoRevision] = self.conversation.revisions.select_related(*beside)
         for row in _chunks(rows):
             if row.turn_id in self.numbers.turns:
-                yield self.numbers.row(REVISION, row, {"tool_call": of_call(row.tool_call)})
+                yield self.numbers.row(REVISION, row)
 
     def follow_ups(self) -> Iterator[Row]:
         for row in _chunks(self.conversation.follow_ups.prefetch_related("attachments")):

@@ -9,7 +9,7 @@ from django.db.models import Model
 
 from chat.export.kinds import written
 from chat.export.tables import Table
-from chat.models import SideCall, ToolCall
+from chat.models import SideCall, Step, ToolCall
 from chat.models.profile_then import bare_address
 
 
@@ -21,7 +21,7 @@ class Numbers:
         self._profiles: dict[Any, int] = {}
 
     def row(self, table: Table[Any], row: Model, refs: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The row as its table says; `refs` are the references that are more than a turn or a step."""
+        """The row as its table says; `refs` are the references to side calls."""
         values = {name: written(getattr(row, name)) for name in table.fields}
         if "profile_then" in values:
             values["profile_then"] = self.profile(values["profile_then"])
@@ -43,7 +43,14 @@ class Numbers:
             return self.turns.get(getattr(row, f"{name}_id"))
         if kind == "step":
             return row.step.number if row.step else None  # type: ignore[attr-defined]
-        return None
+        if kind == "step_of_turn":
+            return self._step(getattr(row, name))
+        return of_call(getattr(row, name)) if kind == "tool_call" else None
+
+    def _step(self, step: Step | None) -> dict[str, int] | None:
+        if step is None or step.turn_id not in self.turns:
+            return None
+        return {"turn": self.turns[step.turn_id], "step": step.number}
 
 
 def of_call(call: ToolCall | None) -> dict[str, int] | None:

@@ -25,7 +25,14 @@ CALL = {
     "required": ["step", "index"],
     "additionalProperties": False,
 }
+STEP = {
+    "type": "object",
+    "properties": {"turn": NUMBER, "step": PLACE},
+    "required": ["turn", "step"],
+    "additionalProperties": False,
+}
 REFS: dict[str, dict[str, Any]] = {"turn": NUMBER, "step": PLACE, "side_call": NUMBER, "tool_call": CALL}
+REFS |= {"step_of_turn": STEP}
 PICTURE = {
     "digest": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
     "data": {"type": ["string", "null"]},

@@ -95,5 +95,6 @@ SHAPES: dict[str, dict[str, Any]] = {
     "Message.extra": {"type": "object"},
     "ToolCall.extra": {"type": "object"},
     "ToolCall.detail": DETAIL,
+    "TodoRevision.skipped": {"type": "array", "items": TEXT},
     "TodoRevision.items": {"type": "array", "items": ITEM},
 }

@@ -40,8 +40,8 @@ class Table(Generic[M]):
     model: type[M]
     fields: tuple[str, ...]
     refs: Mapping[str, str] = field(default_factory=dict)
-    """To what a reference leads: a turn or step by its number, a side call by its place in its turn, or a
-    tool call by its step and index."""
+    """To what a reference leads: a turn or step by its number, a side call by its place in its turn, a tool
+    call by its step and index, a step of another turn by both numbers."""
     left_out: Mapping[str, str] = field(default_factory=dict)
 
     def column(self, name: str) -> models.Field[Any, Any]:
@@ -71,6 +71,7 @@ CONVERSATION = Table(
         "owner": "whoever imports it",
         "profile": "each turn tells which it had; the next one has the default of whoever imports it",
         "workspace": "a directory of this machine",
+        "unseen_turn": "what its owner has not looked at",
     },
 )
 TURN = Table(
@@ -97,7 +98,7 @@ TURN = Table(
     },
 )
 STEP = Table(
-    Step, ("number", "reminder", "finish_reason", *_MODEL_CALL), left_out={"id": SITES, "turn": PLACE}
+    Step, ("number", "reminder", "told", "finish_reason", *_MODEL_CALL), left_out={"id": SITES, "turn": PLACE}
 )
 SIDE_CALL = Table(SideCall, ("purpose", *_MODEL_CALL), left_out={"id": SITES, "turn": PLACE})
 MESSAGE = Table(
@@ -137,8 +138,8 @@ SUMMARY = Table(
 )
 REVISION = Table(
     TodoRevision,
-    ("policy", "items", "created_at"),
-    {"turn": "turn", "tool_call": "tool_call"},
+    ("policy", "items", "author", "afterwards", "skipped", "kept", "created_at"),
+    {"turn": "turn", "tool_call": "tool_call", "after": "tool_call", "told_in": "step_of_turn"},
     {"id": SITES, "conversation": PLACE},
 )
 FOLLOW_UP = Table(

@@ -49,7 +49,7 @@ class Rich:
     """Makes one conversation of the owner's; the same seed makes the same one."""
 
     def __init__(self, owner: User, seed: int = 1, turns: int = 5, calls: int = 3) -> None:
-        self.random = random.Random(seed)  # noqa: S311 (nothing secret)
+        self.random = random.Random(seed)
         self.now = BEGIN
         self.calls = calls
         self.profiles = [Profile(pk=n, title=f"P{n}", name="Ada" * (n - 1), model="m") for n in (1, 2)]
@@ -114,7 +114,9 @@ class Rich:
     def _step(self, turn: Turn, number: int) -> None:
         reminder = self.random.choice(["", "", "<reminder>Update your todos.</reminder>"])
         finish = self.random.choice(["stop", "tool_calls", ""])
-        step = turn.steps.create(number=number, reminder=reminder, finish_reason=finish, **self._usage())
+        step = turn.steps.create(
+            number=number, reminder=reminder, told=self._text(), finish_reason=finish, **self._usage()
+        )
         Step.objects.filter(pk=step.pk).update(started_at=self._later())
         self._message(turn, step, "assistant", self._text())
         for index in range(self.random.randrange(self.calls + 1)):
@@ -180,6 +182,17 @@ class Rich:
         self.items = [*kept, {**added, "active_form": "Doing", "key": ""}]
         revision = TodoRevision.write(call.turn, call, "focused", [dict(item) for item in self.items])
         TodoRevision.objects.filter(pk=revision.pk).update(created_at=self._later())
+        if self.items and self.random.random() < 0.5:
+            self._edit(call.turn)
+
+    def _edit(self, turn: Turn) -> None:
+        """The person skips the first item."""
+        skipped = self.items.pop(0)["id"]
+        items = [dict(item) for item in self.items]
+        revision = TodoRevision.edit(turn, "focused", items, [skipped], kept=self.random.random() < 0.3)
+        revision.told_in = self.random.choice([None, turn.steps.order_by("pk").last()])
+        revision.save(update_fields=["told_in"])
+        TodoRevision.objects.filter(pk=revision.pk).update(created_at=self._later())
 
     def _side_calls(self, turn: Turn) -> None:
         if self.random.random() < 0.5:
@@ -207,7 +220,9 @@ class Rich:
             Attachment.objects.create(follow_up=held, path=about["name"], **_without_name(about))
         if self.random.random() < 0.3:
             self.conversation.dismiss()
-        Conversation.objects.filter(pk=self.conversation.pk).update(created_at=BEGIN, updated_at=self._later())
+        Conversation.objects.filter(pk=self.conversation.pk).update(
+            created_at=BEGIN, updated_at=self._later()
+        )
         self.conversation.refresh_from_db()
 
 

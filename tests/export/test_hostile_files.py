@@ -1,4 +1,4 @@
-"""Files that are no conversation: each is refused with a sentence that names the place, and nothing is made."""
+"""Files that are no conversation: each is refused with a sentence that names the place, nothing is made."""
 
 from __future__ import annotations
 
@@ -110,6 +110,9 @@ WRONG: list[tuple[Callable[[File], None], str]] = [
     (set_at("revisions", 0, "items", 0, "status")("done"), "revisions[0].items[0].status is “done”"),
     (set_at("revisions", 0, "turn")(50), "revisions[0].turn names turn 50"),
     (set_at("revisions", 0, "tool_call")({"step": 9, "index": 9}), "revisions[0].tool_call names a call"),
+    (set_at("revisions", 0, "after")({"step": 9, "index": 9}), "revisions[0].after names a call"),
+    (set_at("revisions", 0, "told_in")({"turn": 1, "step": 9}), "revisions[0].told_in names a step"),
+    (set_at("revisions", 0, "author")("person"), "revisions[0].tool_call names a call, though"),
     (set_at("follow_ups", 0, "turn")(1), "follow_ups[0].turn must name a turn where"),
     (set_at("pictures", 0, "data")("%"), "pictures[0].data is no base64"),
     (lambda file: file["turns"][0].pop("messages"), "turns[0] lacks “messages”"),
