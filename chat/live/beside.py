@@ -34,24 +34,28 @@ class Beside:
         held, *rest = told
         return cls(tuple(held), *rest)
 
-    def messages(self, conversation: Conversation, shown: Beside) -> list[str]:
-        """The socket messages for what a page shows otherwise. Reads the database."""
+    def messages(self, conversation: Conversation, held: list[FollowUp], shown: Beside) -> list[str]:
+        """The socket messages for what a page shows otherwise, from what `look_beside` read."""
         messages = []
         if self.held != shown.held:
-            messages.append(follow_ups_message(conversation))
+            messages.append(follow_ups_message(conversation, held))
         if self.left != shown.left:
             messages.append(unfinished_message(conversation))
         if (self.title, self.left) != (shown.title, shown.left):
-            messages += map(listing_message, Conversation.objects.filter(pk=conversation.pk).listed(0, 1))
+            messages += [listing_message(row) for row in self._listed(conversation)]
         if self.profile != shown.profile:
             messages.append(profile_message(conversation))
         if self.title != shown.title:
-            conversation.title = self.title
-            meter = context_message(
-                context_meter_of(conversation)
-            )  # a title that the model gave has its price
+            # A title that the model gave has its price.
+            meter = context_message(context_meter_of(conversation))
             messages += [title_message(conversation), meter]
         return messages
+
+    def _listed(self, conversation: Conversation) -> list[Conversation]:
+        rows = list(Conversation.objects.filter(pk=conversation.pk).listed(0, 1))
+        for row in rows:
+            row.title, row.todos_left = self.title, self.left
+        return rows
 
 
 def beside(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, Beside]:
@@ -62,6 +66,15 @@ def beside(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, Beside]:
     return {pk: Beside(tuple(held.get(pk, [])), title, profile, left) for pk, title, profile, left in rows}
 
 
-def beside_one(conversation_id: uuid.UUID) -> Beside:
-    """The same for one; what a page begins with where it is gone."""
-    return beside([conversation_id]).get(conversation_id, Beside())
+def look_beside(conversation: Conversation) -> tuple[Beside, list[FollowUp]]:
+    """What stands beside the turns of one, and its held messages; the conversation is brought up to date.
+
+    Whoever tells a page what it shows draws from this very reading. Drawn from another, a message that is
+    held in between and taken back at once would stay on the page: nobody would find a difference.
+    """
+    held = FollowUp.held_in(conversation.pk)
+    now = Conversation.objects.select_related("profile").filter(pk=conversation.pk).first() or conversation
+    conversation.title, conversation.todos_left = now.title, now.todos_left
+    conversation.profile = now.profile
+    told = Beside(tuple(each.pk for each in held), now.title, now.profile_id, now.todos_left)
+    return told, held

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from chat.live import measures
 from chat.live.admission import admitted
 from chat.live.announcing import announce, announce_beside
-from chat.live.beside import Beside, beside_one
+from chat.live.beside import Beside, look_beside
 from chat.live.doorbell import ask_snapshot, conversation_group, owner_group
 from chat.live.frames import END, Position, drawn, lacking, resting_place, row_beside, surroundings
 from chat.live.incoming import content_of, message_of, receipt_of, turn_after
@@ -129,8 +129,13 @@ class ChatConsumer(PageSocket):
             await self._send_beside()
 
     async def _send_beside(self) -> None:
-        shown, self.beside = self.beside, await database_sync_to_async(beside_one)(self.conversation.pk)
-        await self.draw_all(await database_sync_to_async(self.beside.messages)(self.conversation, shown))
+        beside, messages = await database_sync_to_async(self._draw_beside)()
+        await self.draw_all(messages)
+        self.beside = beside
+
+    def _draw_beside(self) -> tuple[Beside, list[str]]:
+        beside, held = look_beside(self.conversation)
+        return beside, beside.messages(self.conversation, held, self.beside)
 
     async def chat_heading(self, hint: dict[str, Any]) -> None:
         """One of the person's conversations is called otherwise, or another profile answers there: look."""
@@ -186,8 +191,8 @@ class ChatConsumer(PageSocket):
                 await self.draw(message)
             # It may have ended since, and what has ended on a page may not come to life again there.
             last, messages = await database_sync_to_async(drawn)(turn_id)
-        beside = await database_sync_to_async(surroundings)(self.conversation)
-        await self._pass_on(resting_place(last), [*messages[:-1], "".join([*messages[-1:], beside])])
+        around, self.beside = await database_sync_to_async(surroundings)(self.conversation)
+        await self._pass_on(resting_place(last), [*messages[:-1], "".join([*messages[-1:], around])])
         self.heard_at = self.sent_at = time.monotonic()
         if last and last.is_held:
             await self._ask(last.pk)
@@ -195,8 +200,6 @@ class ChatConsumer(PageSocket):
     def _survey(self) -> tuple[Turn | None, list[int]]:
         last, turns = lacking(self.conversation, self.after)
         self.ahead = last.ahead if last and last.status == Turn.Status.QUEUED else None
-        self.beside = beside_one(self.conversation.pk)
-        self.conversation.title, self.conversation.todos_left = self.beside.title, self.beside.left
         return last, turns
 
     async def _pass_on(self, position: Position, messages: list[str]) -> None:

@@ -119,9 +119,9 @@ def unfinished_message(conversation: Conversation) -> str:
     return partial("#unfinished", "outerMorph", html)
 
 
-def follow_ups_message(conversation: Conversation) -> str:
-    """Show which messages are held. Reads the database."""
-    context = {"follow_ups": FollowUp.held_in(conversation.pk), "conversation": conversation}
+def follow_ups_message(conversation: Conversation, held: list[FollowUp]) -> str:
+    """Show which messages are held."""
+    context = {"follow_ups": held, "conversation": conversation}
     return partial("#follow-ups", "outerMorph", render_to_string("partials/_follow_ups.html", context))
 
 
@@ -145,9 +145,8 @@ def title_message(conversation: Conversation) -> str:
 
 
 def profile_message(conversation: Conversation) -> str:
-    """Say at the composer which profile answers next. Reads the database, as another tab may have chosen."""
-    found = Conversation.objects.select_related("profile", "owner").filter(pk=conversation.pk).first()
-    html = render_to_string("partials/_profile_choice.html", profile_choice(found or conversation))
+    """Say at the composer which profile answers next. Reads the database."""
+    html = render_to_string("partials/_profile_choice.html", profile_choice(conversation))
     return partial("#profile-choice", "outerMorph", html)
 
 

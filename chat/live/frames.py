@@ -8,7 +8,7 @@ from dataclasses import astuple
 from types import MappingProxyType
 from typing import Any
 
-from chat.live.beside import beside_one
+from chat.live.beside import Beside, look_beside
 from chat.live.context_meter import context_meter_of
 from chat.live.fragments import (
     approval_message,
@@ -50,17 +50,16 @@ def key_frame(
     """
     turn = Turn.with_rows().get(pk=turn.pk)
     earlier = Turn.objects.filter(conversation=turn.conversation_id, pk__lt=turn.pk)
-    told = {
-        "previous": earlier.order_by("pk").values_list("pk", flat=True).last() or 0,
-        "beside": astuple(beside_one(turn.conversation_id)),
-    }
+    previous = earlier.order_by("pk").values_list("pk", flat=True).last() or 0
     for message in turn.messages.all():
         if not message.complete:
             message.text = texts.get(message.pk, message.text)
             message.reasoning = thoughts.get(message.pk, message.reasoning)
     position = (turn.pk, turn.fence, count if turn.is_active else END)
     shell, whole = turn_messages(turn)
-    return frame(position, [shell, whole + surroundings(turn.conversation)], key=True) | told
+    around, beside = surroundings(turn.conversation)
+    told = {"previous": previous, "beside": astuple(beside)}
+    return frame(position, [shell, whole + around], key=True) | told
 
 
 def resting_place(turn: Turn | None) -> Position:
@@ -92,21 +91,23 @@ def row_beside(page: Conversation, conversation_id: uuid.UUID) -> list[str]:
     return [listing_message(row, page) for row in owned.listed(0, 1)]
 
 
-def surroundings(conversation: Conversation) -> str:
-    """The socket message that brings everything beside the turns up to date."""
+def surroundings(conversation: Conversation) -> tuple[str, Beside]:
+    """The socket message that brings everything beside the turns up to date, and what it shows there."""
+    beside, held = look_beside(conversation)
     conversation.plan = conversation.revision()
     status = status_of(conversation)
     conversation.waits = status == Turn.Status.WAITING
-    return "".join(
+    messages = "".join(
         [
             approval_message(conversation),
             context_message(context_meter_of(conversation)),
             panel_message(panel_of(conversation)),
             unfinished_message(conversation),
-            follow_ups_message(conversation),
+            follow_ups_message(conversation, held),
             listing_message(conversation),
             title_message(conversation),
             profile_message(conversation),
             state_message(conversation, status),
         ]
     )
+    return messages, beside

@@ -21,7 +21,7 @@ class Unfinished:
 
 def unfinished_of(conversation: Conversation) -> Unfinished | None:
     """What is left; None while the agent works, after a bad end, and where nothing is. Reads the database."""
-    now = Conversation.objects.filter(pk=conversation.pk).values_list("todos_left", flat=True).first()
+    left = conversation.todos_left
     last = conversation.turns.order_by("pk").last()
-    revision = conversation.revision() if now and last and last.status in QUIET else None
-    return Unfinished(conversation.pk, now, revision.total) if now and revision else None
+    revision = conversation.revision() if left and last and last.status in QUIET else None
+    return Unfinished(conversation.pk, left, revision.total) if revision else None

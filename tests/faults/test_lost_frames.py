@@ -54,6 +54,7 @@ class Audience:
     def __init__(
         self, webs: list[Served], person: Person, model: ScriptedModel, lines: list[LossyLine]
     ) -> None:
+        self.webs = webs
         self.served = served = webs[0]
         self.person = person
         self.model = model
@@ -108,7 +109,9 @@ class Audience:
             f"shows {a!r}\nnot {b!r}" for a, b in zip(tab.display, shown_by(page), strict=True) if a != b
         ]
         latest = [f"received {message[:200]}" for message in tab.received[-12:]]
-        return "\n".join([f"{len(waiting)} of {TABS} tabs never show it; one: {about}", *differs, *latest])
+        logged = [web.written()[-2000:] for web in self.webs]
+        told = [f"{len(waiting)} of {TABS} tabs never show it; one: {about}", *differs, *latest, *logged]
+        return "\n".join(told)
 
     def close(self) -> None:
         self.records.close()
