@@ -16,11 +16,17 @@ from django.urls import path  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
 from agentsite.embedded import EmbeddedWorker  # noqa: E402
+from chat.live.board_consumer import BoardConsumer  # noqa: E402
 from chat.live.chat_consumer import ChatConsumer  # noqa: E402
 from chat.live.crowd import Crowd  # noqa: E402
 from chat.live.origin import SameOrigin  # noqa: E402
 
-sockets = URLRouter([path("ws/conversations/<uuid:conversation_id>/", ChatConsumer.as_asgi())])
+sockets = URLRouter(
+    [
+        path("ws/conversations/<uuid:conversation_id>/", ChatConsumer.as_asgi()),
+        path("ws/board/", BoardConsumer.as_asgi()),
+    ]
+)
 router = ProtocolTypeRouter(
     {
         "http": ServeStaticASGI(

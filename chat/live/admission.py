@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chat.models import Conversation
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+def signed_in(scope: dict[str, Any]) -> User | None:
+    """The person at the socket, if they are still signed in and active. Reads the database anew."""
+    user: User = scope["user"]
+    session = scope.get("session")
+    if not user.is_authenticated or (session is not None and not session.exists(session.session_key)):
+        return None
+    user.refresh_from_db()
+    return user if user.is_active else None
 
 
 def admitted(scope: dict[str, Any]) -> Conversation | None:
@@ -12,10 +25,11 @@ def admitted(scope: dict[str, Any]) -> Conversation | None:
 
     Reads the database anew: a session may have ended, and a right been taken, since the socket was opened.
     """
-    user = scope["user"]
-    session = scope.get("session")
-    if not user.is_authenticated or (session is not None and not session.exists(session.session_key)):
+    user = signed_in(scope)
+    if user is None:
         return None
-    user.refresh_from_db()
-    visible = Conversation.objects.visible_to(user) if user.is_active else Conversation.objects.none()
-    return visible.filter(pk=scope["url_route"]["kwargs"]["conversation_id"]).first()
+    return (
+        Conversation.objects.visible_to(user)
+        .filter(pk=scope["url_route"]["kwargs"]["conversation_id"])
+        .first()
+    )

@@ -8,7 +8,7 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from channels.db import database_sync_to_async
 
-from chat.live.doorbell import ring, send_frame, send_to_owner
+from chat.live.doorbell import ring, ring_board, send_frame, send_key_frame, send_to_owner
 from chat.live.frames import key_frame
 from chat.models import Conversation, Turn
 
@@ -32,8 +32,9 @@ async def announce_heading(conversation: Conversation) -> None:
     """Let every tab of the owner's look how this conversation is called, and its own who answers there."""
     hint = {"type": "chat.heading", "conversation": str(conversation.pk)}
     await send_to_owner(conversation.owner_id, hint)
+    await ring_board(conversation.owner_id)
 
 
 async def _send(conversation_id: uuid.UUID, frame: dict[str, Any]) -> None:
-    await send_frame(conversation_id, frame)
+    await send_key_frame(conversation_id, frame)
     await ring()

@@ -15,11 +15,13 @@ from django.utils.translation import gettext as _
 from chat.live import measures
 from chat.live.admission import admitted
 from chat.live.announcing import announce, announce_beside
+from chat.live.attention import Attention
 from chat.live.beside import Beside, look_beside
-from chat.live.doorbell import ask_snapshot, conversation_group, owner_group
+from chat.live.doorbell import ask_snapshot, conversation_group, owner_group, ring_board
 from chat.live.frames import END, Position, drawn, lacking, resting_place, row_beside, surroundings
-from chat.live.incoming import content_of, message_of, receipt_of, turn_after
+from chat.live.incoming import content_of, marked_of, message_of, receipt_of, seen_of, turn_after
 from chat.live.page_socket import Mending, PageSocket
+from chat.live.sidebar import Sidebar
 from chat.live.standing import Overview, Standing
 from chat.models import Conversation, FollowUp, MessageRefused, Turn
 
@@ -50,6 +52,7 @@ class ChatConsumer(PageSocket):
         if found is None:
             return
         self.conversation = found
+        self.sidebar = Sidebar(found.owner_id, found)
         for group in self._groups():
             await self.channel_layer.group_add(group, self.channel_name)
         await self.accept()
@@ -82,6 +85,12 @@ class ChatConsumer(PageSocket):
             content = content_of(text_data)
             if "at" in content:
                 await self._hear(*receipt_of(content))
+                return
+            if "seen" in content:
+                await self._see(seen_of(content))
+                return
+            if "marked" in content:
+                self.sidebar.hear(marked_of(content))
                 return
             text, client_id = message_of(content)
         except ValueError as error:
@@ -144,9 +153,15 @@ class ChatConsumer(PageSocket):
             if conversation_id == self.conversation.pk:
                 await self._send_beside()
             else:
+                self.sidebar.suspect(conversation_id)
                 await self.draw_all(
                     await database_sync_to_async(row_beside)(self.conversation, conversation_id)
                 )
+
+    async def _see(self, turn_id: int) -> None:
+        """The person looks at the conversation, with the turns up to that one."""
+        if await database_sync_to_async(self.conversation.see)(turn_id):
+            await ring_board(self.conversation.owner_id)
 
     async def _take(self, text: str, client_id: uuid.UUID) -> None:
         try:
@@ -233,6 +248,8 @@ class ChatConsumer(PageSocket):
             return self._begin_anew
         if self._is_behind(standing) or standing.beside != self.beside:
             return partial(self._catch_up, standing)
+        if standing.attention != self.sidebar.attention:
+            return partial(self._send_attention, standing.attention)
         return self.mark if self.numbering.mark() else None
 
     async def _begin_anew(self) -> None:
@@ -247,6 +264,10 @@ class ChatConsumer(PageSocket):
                 return
             if standing.beside != self.beside:
                 await self._send_beside()
+
+    async def _send_attention(self, attention: Attention) -> None:
+        async with self.speaking:
+            await self.draw_all(await database_sync_to_async(self.sidebar.messages)(attention))
 
     def _is_behind(self, standing: Standing) -> bool:
         return standing.position > self.position or standing.ahead not in (None, self.ahead)

@@ -29,6 +29,11 @@ def owner_group(owner_id: int) -> str:
     return f"owner.{owner_id}"
 
 
+def board_group(owner_id: int) -> str:
+    """The group of every socket that is open on a person's board."""
+    return f"board.{owner_id}"
+
+
 async def ring() -> None:
     """Tell the workers that a turn is waiting."""
     await _try(get_channel_layer().send(AGENT_CHANNEL, {"type": "turn.run"}))
@@ -50,6 +55,17 @@ async def send_frame(conversation_id: uuid.UUID, frame: dict[str, Any]) -> None:
     """Send a frame to every socket that is open on the conversation."""
     measures.frames.inc()
     await _try(get_channel_layer().group_send(conversation_group(conversation_id), frame))
+
+
+async def send_key_frame(conversation_id: uuid.UUID, frame: dict[str, Any]) -> None:
+    """Send a key frame to every socket that is open on the conversation, and have its owner's board look."""
+    await send_frame(conversation_id, frame)
+    await ring_board(frame["owner"])
+
+
+async def ring_board(owner_id: int) -> None:
+    """Tell the person's board, where one is open, that something on it may have changed."""
+    await _try(get_channel_layer().group_send(board_group(owner_id), {"type": "board.changed"}))
 
 
 async def send_to_owner(owner_id: int, message: dict[str, Any]) -> None:

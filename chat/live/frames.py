@@ -46,7 +46,7 @@ def key_frame(
 
     `texts` and `thoughts` are those of messages that are being written, by primary key, where they are ahead
     of their rows.
-    The frame says which turn stands before it, and what it shows beside the turns.
+    The frame says which turn stands before it, what it shows beside the turns, and whose conversation it is.
     """
     turn = Turn.with_rows().get(pk=turn.pk)
     earlier = Turn.objects.filter(conversation=turn.conversation_id, pk__lt=turn.pk)
@@ -58,7 +58,7 @@ def key_frame(
     position = (turn.pk, turn.fence, count if turn.is_active else END)
     shell, whole = turn_messages(turn)
     around, beside = surroundings(turn.conversation)
-    told = {"previous": previous, "beside": astuple(beside)}
+    told = {"previous": previous, "beside": astuple(beside), "owner": turn.conversation.owner_id}
     return frame(position, [shell, whole + around], key=True) | told
 
 

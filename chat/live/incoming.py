@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 MAX_FRAME = 256 * 1024  # characters of one incoming frame
 MAX_KEY = 10**18
+MAX_MARKED = 200  # conversations that a page may say it shows with a mark
 
 
 def content_of(data: str | None) -> dict[str, Any]:
@@ -46,6 +47,22 @@ def receipt_of(content: dict[str, Any]) -> tuple[int, int | None]:
     if not isinstance(at, int) or not isinstance(after, int | None):
         raise _no_message()
     return at, None if after is None else min(after, MAX_KEY)
+
+
+def seen_of(content: dict[str, Any]) -> int:
+    """The turn up to which the person looks at a conversation; raises ValueError with a sentence."""
+    seen = content["seen"]
+    if not isinstance(seen, int):
+        raise _no_message()
+    return max(0, min(seen, MAX_KEY))
+
+
+def marked_of(content: dict[str, Any]) -> frozenset[uuid.UUID]:
+    """The conversations that a page shows with a mark; raises ValueError with a sentence."""
+    try:
+        return frozenset(map(uuid.UUID, content["marked"][:MAX_MARKED]))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise _no_message() from None
 
 
 def turn_after(query: bytes) -> int:

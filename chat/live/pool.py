@@ -11,7 +11,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 
 from chat.live import measures
-from chat.live.doorbell import send_frame
+from chat.live.doorbell import send_key_frame
 from chat.live.frames import key_frame
 from chat.live.naming import name_conversation
 from chat.live.run_turn import RunningTurn
@@ -133,7 +133,7 @@ class Pool:
 
     async def _show(self, turn: Turn) -> None:
         frame = await database_sync_to_async(key_frame)(turn, 0)
-        await send_frame(turn.conversation_id, frame)
+        await send_key_frame(turn.conversation_id, frame)
 
     def _stop_requests(self) -> list[int]:
         wanted = Turn.objects.filter(pk__in=list(self.running), stop_requested_at__isnull=False)

@@ -18,7 +18,7 @@ from chat.live.changes import (
     TextGrew,
     TurnChanged,
 )
-from chat.live.doorbell import send_frame, send_to
+from chat.live.doorbell import ring_board, send_frame, send_key_frame, send_to
 from chat.live.fragments import (
     Row,
     context_message,
@@ -68,7 +68,7 @@ class Screen:
         async with self._sending:
             self._draw()  # what was waiting is in the rows, and texts are told up to now
             self.count += 1
-            await send_frame(self.turn.conversation_id, await self._key_frame())
+            await send_key_frame(self.turn.conversation_id, await self._key_frame())
 
     async def answer(self, asker: str) -> None:
         """Send the turn whole to the channel `asker`, which then stands where all do.
@@ -135,11 +135,14 @@ class Screen:
     async def _send(self) -> None:
         async with self._sending:
             began = time.thread_time()
+            lists_changed = self._panel is not None
             messages = self._draw()
             drawn_in = time.thread_time() - began
             self._wait_until = time.monotonic() + min(max(JOIN, SHARE * drawn_in), LONGEST)
             self.count += 1
             await send_frame(self.turn.conversation_id, frame(self._position, messages))
+            if lists_changed:
+                await ring_board(self.turn.conversation.owner_id)
 
     def _draw(self) -> list[str]:
         """The socket messages that show all that is waiting; then nothing is."""

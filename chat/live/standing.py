@@ -15,6 +15,7 @@ from typing import Protocol
 from channels.db import database_sync_to_async
 from django.db.models import OuterRef, Subquery
 
+from chat.live.attention import Attention, attention_of
 from chat.live.beside import Beside, beside
 from chat.live.frames import Position, resting_place
 from chat.live.rounds import Rounds
@@ -23,7 +24,8 @@ from chat.models import Conversation, Turn
 
 @dataclass(frozen=True)
 class Standing:
-    """What a tab must show by the rows: the latest turn, how many wait before it, and all beside the turns.
+    """What a tab must show by the rows: the latest turn, how many wait before it, all beside the turns,
+    and what wants the attention of its owner.
 
     `is_held` says that a worker is at the turn, and so is to be heard.
     """
@@ -32,10 +34,11 @@ class Standing:
     is_held: bool
     ahead: int | None
     beside: Beside
+    attention: Attention
     exists: bool = True
 
 
-GONE = Standing((0, 0, 0), False, None, Beside(), exists=False)
+GONE = Standing((0, 0, 0), False, None, Beside(), Attention(), exists=False)
 
 
 class Tab(Protocol):
@@ -63,9 +66,10 @@ def standings_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, Standing]:
     """How these conversations stand; one that does not exist is left out."""
     latest = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
     found = Conversation.objects.filter(pk__in=keys)
-    rows = list(found.values_list("pk", Subquery(latest.values("pk")[:1])))
-    turns = Turn.objects.in_bulk([turn for _pk, turn in rows if turn])
-    all_beside = beside(pk for pk, _turn in rows)
+    rows = list(found.values_list("pk", "owner", Subquery(latest.values("pk")[:1])))
+    turns = Turn.objects.in_bulk([turn for _pk, _owner, turn in rows if turn])
+    all_beside = beside(pk for pk, _owner, _turn in rows)
+    attention = attention_of(owner for _pk, owner, _turn in rows)
     queue = _queue() if any(turn.status == Turn.Status.QUEUED for turn in turns.values()) else []
     return {
         key: Standing(
@@ -73,8 +77,9 @@ def standings_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, Standing]:
             bool(turn and turn.is_held),
             _ahead(turn, queue),
             all_beside.get(key, Beside()),
+            attention[owner],
         )
-        for key, turn in ((key, turns.get(pk)) for key, pk in rows)
+        for key, owner, turn in ((key, owner, turns.get(pk)) for key, owner, pk in rows)
     }
 
 

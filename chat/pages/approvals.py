@@ -24,7 +24,9 @@ def decide(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: i
         turn__conversation=conversation,
     )
     try:
-        call.decide(request.POST.get("decision", ""), request.POST.get("reason", ""))
+        # On the board several calls may be asked about, so that each of them has a field of its own.
+        reason = request.POST.get(f"reason-{call.pk}", request.POST.get("reason", ""))
+        call.decide(request.POST.get("decision", ""), reason)
     except DecisionRefused as refusal:
         return refuse(request, conversation, str(refusal))
     announce_sync(Turn.objects.get(pk=call.turn_id))

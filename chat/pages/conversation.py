@@ -6,6 +6,7 @@ import uuid
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
+from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -17,7 +18,7 @@ from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.agents import Shell
 from chat.live.announcing import announce_beside, announce_heading, announce_sync
 from chat.live.context_meter import context_meter_of
-from chat.live.doorbell import ring_stop
+from chat.live.doorbell import ring_board, ring_stop
 from chat.live.todo_panel import panel_of
 from chat.live.unfinished import unfinished_of
 from chat.models import Conversation, FollowUp, MessageRefused, Turn
@@ -79,7 +80,7 @@ def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) ->
             text = failed.user_text if was_failed else _("Go on where you were interrupted.")
             announce_sync(conversation.start_turn(text, client_id, retries=failed))
         except MessageRefused as refusal:
-            return _page(request, conversation, refusal=str(refusal))
+            return refuse(request, conversation, str(refusal))
     return give_back(request, conversation)
 
 
@@ -98,6 +99,7 @@ def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
     conversation = own_conversation(request, conversation_id)
     turn = conversation.turns.filter(status__in=Turn.ACTIVE).first()
     conversation.delete()
+    async_to_sync(ring_board)(request.user.pk)
     if turn:
         async_to_sync(ring_stop)(turn.pk)
     remove_workspace(conversation_id)
@@ -136,12 +138,14 @@ def act_of(request: SignedInRequest) -> uuid.UUID | None:
 
 
 def give_back(request: SignedInRequest, conversation: Conversation, text: str = "") -> HttpResponse:
-    """The answer to an action: the conversation, with a text for its composer if there is one.
+    """The answer to an action: where the person acted, with a text for the composer if there is one.
 
     The page's script asks with `HX-Request`; it gets the text alone and puts it there itself.
     """
     if "HX-Request" in request.headers:
         return HttpResponse(text, content_type="text/plain", status=200 if text else 204)
+    if _is_from_board(request):
+        return redirect("board")
     return _page(request, conversation, text=text) if text else redirect("conversation", conversation.pk)
 
 
@@ -149,7 +153,15 @@ def refuse(request: SignedInRequest, conversation: Conversation, sentence: str) 
     """Why an action changed nothing: for the page's script the sentence alone, else on the page."""
     if "HX-Request" in request.headers:
         return HttpResponse(sentence, content_type="text/plain", status=409)
+    if _is_from_board(request):
+        messages.error(request, sentence)
+        return redirect("board")
     return _page(request, conversation, refusal=sentence)
+
+
+def _is_from_board(request: SignedInRequest) -> bool:
+    """Whether the person acted on the board, and so is to be there again."""
+    return request.POST.get("back") == "board"
 
 
 def _page(

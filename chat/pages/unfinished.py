@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from chat.live.announcing import announce_beside, announce_sync
+from chat.live.doorbell import ring_board
 from chat.live.unfinished import unfinished_of
 from chat.models import MessageRefused
 from chat.pages.conversation import give_back, own_conversation, refuse
@@ -38,4 +39,5 @@ def dismiss(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRespons
     conversation = own_conversation(request, conversation_id)
     conversation.dismiss()
     async_to_sync(announce_beside)(conversation.pk)
+    async_to_sync(ring_board)(request.user.pk)
     return give_back(request, conversation)

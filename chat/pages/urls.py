@@ -4,6 +4,7 @@ from django.urls import include, path
 
 from chat.pages import (
     approvals,
+    board,
     bring_in,
     conversation,
     conversations,
@@ -21,6 +22,8 @@ from chat.pages import (
 
 urlpatterns = [
     path("", new_conversation.new_conversation, name="new_conversation"),
+    path("board/", board.board, name="board"),
+    path("board/seen/", board.see_all, name="see_all"),
     path("conversations/", conversations.conversations, name="conversations"),
     path("conversations/import/", bring_in.bring_in, name="import"),
     path("conversations/<uuid:conversation_id>/", conversation.show, name="conversation"),
@@ -48,6 +51,8 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/delete/", conversation.delete, name="delete"),
     path("conversations/<uuid:conversation_id>/continue/", unfinished.go_on, name="continue"),
     path("conversations/<uuid:conversation_id>/dismiss/", unfinished.dismiss, name="dismiss"),
+    path("conversations/<uuid:conversation_id>/seen/", board.see, name="see"),
+    path("conversations/<uuid:conversation_id>/seen/<int:turn_id>/", board.looked, name="looked"),
     path("conversations/<uuid:conversation_id>/plan/", plan.plan, name="plan"),
     path(
         "conversations/<uuid:conversation_id>/plan/calls/<int:tool_call_id>/", plan.call, name="call_in_plan"

@@ -26,7 +26,7 @@
 
   // Why nothing was done: somebody else was first.
   const note = (text) => {
-    const place = document.getElementById("composer-note");
+    const place = document.getElementById("composer-note") ?? document.getElementById("act-note");
     place.textContent = text;
     place.hidden = !text;
   };
@@ -42,7 +42,7 @@
   const act = async (address, body) => {
     const name = uuid();
     body.append("act", name);
-    keep(name);
+    if (document.getElementById("composer-text")) keep(name); // elsewhere no text comes back
     const answer = await fetch(address, { method: "POST", body, headers: { "HX-Request": "true" } });
     const text = await read(answer);
     if (text) giveBack(text);

@@ -100,7 +100,7 @@
   // What the server says of a message that this tab sent.
   document.addEventListener("htmx:ws:before:message:incoming", (event) => {
     const data = event.detail.message.data;
-    if (!data.startsWith("{")) return;
+    if (!data.startsWith("{") || !composer()) return;
     const said = JSON.parse(data);
     const { client_id } = composer().elements;
     const text = field();
@@ -120,7 +120,7 @@
 
   // Nobody knows whether what was on its way as the last connection ended was accepted; twice is harmless.
   document.addEventListener("htmx:ws:after:connection", () => {
-    if (onItsWay()) composer().requestSubmit();
+    if (composer() && onItsWay()) composer().requestSubmit();
   });
 
   // A socket that will not come back: the form works without it.

@@ -20,12 +20,13 @@ SETTINGS |= {"usage", "usage_file"}  # settings/test_usage.py asks whose usage i
 SETTINGS |= {"models_of_environment"}
 PROFILES = {"profile", "duplicate_profile", "prefer_profile", "delete_profile", "export_profile"}
 PROFILES |= {"import_profile"}  # test_profiles.py asks for them
-SIGNED_IN = {"new_conversation", "conversations", "import", "logout"} | SETTINGS
+SIGNED_IN = {"new_conversation", "conversations", "import", "board"} | SETTINGS
+POSTED = {"logout", "see_all"}  # by whoever is signed in, about what is theirs
 SHOWN = {"conversation", "taken_back", "files", "file", "file_image", "file_download", "files_zip", "plan"}
-SHOWN |= {"picture", "call_in_plan"}
+SHOWN |= {"picture", "call_in_plan", "looked"}
 SHOWN |= {"export_json"}
 ACTIONS = {"send_message", "stop", "retry", "rename", "delete", "take_back_follow_up", "send_follow_ups"}
-ACTIONS |= {"files_upload", "decide", "choose_profile", "continue", "dismiss"}
+ACTIONS |= {"files_upload", "decide", "choose_profile", "continue", "dismiss", "see"}
 ONES_OWN = SHOWN | ACTIONS
 # settings/test_connections.py asks as a stranger, and as somebody of the staff
 CONNECTIONS = {"connection", "delete_connection", "try_connection", "use_model", "model_settings"}
@@ -50,7 +51,7 @@ def state(conversation: Conversation) -> Any:
 
 
 def test_every_address_is_somebodys() -> None:
-    known = EVERYBODYS | SCRAPERS | SIGNED_IN | PROFILES | CONNECTIONS | STAFFS | ONES_OWN | ADMINS
+    known = EVERYBODYS | SCRAPERS | SIGNED_IN | POSTED | PROFILES | CONNECTIONS | STAFFS | ONES_OWN | ADMINS
     assert set(routes()) == known, "say in this file who may see the new address"
 
 
@@ -67,7 +68,9 @@ def test_addresses_with_a_conversation_are_its_owners() -> None:
     assert {name for name, (_n, parts) in routes().items() if "conversation_id" in parts} == ONES_OWN
 
 
-@pytest.mark.parametrize("name", sorted(SIGNED_IN | PROFILES | CONNECTIONS | STAFFS | ONES_OWN | ADMINS))
+@pytest.mark.parametrize(
+    "name", sorted(SIGNED_IN | POSTED | PROFILES | CONNECTIONS | STAFFS | ONES_OWN | ADMINS)
+)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.django_db
 def test_nobody_is_led_to_the_login(client: Client, name: str, method: str) -> None:
@@ -108,7 +111,7 @@ def test_a_strangers_conversation_does_not_exist(
 
 
 def test_no_page_of_a_stranger_names_the_conversation(strangers: Client, conversation: Conversation) -> None:
-    for name in ("new_conversation", "conversations"):
+    for name in ("new_conversation", "conversations", "board"):
         page = strangers.get(address(name)).content.decode()
         assert "Look around" not in page
         assert str(conversation.pk) not in page
@@ -140,7 +143,7 @@ def test_a_turn_that_does_not_exist_is_not_found(
     assert owners.post(where).status_code == 404
 
 
-@pytest.mark.parametrize("name", sorted(SIGNED_IN | ONES_OWN | CONNECTIONS | STAFFS | ADMINS))
+@pytest.mark.parametrize("name", sorted(SIGNED_IN | POSTED | ONES_OWN | CONNECTIONS | STAFFS | ADMINS))
 def test_who_was_deactivated_is_out_at_once(
     owners: Client, owner: User, conversation: Conversation, failed: Turn, held: FollowUp, name: str
 ) -> None:
@@ -165,12 +168,12 @@ def test_the_admin_is_for_staff(owners: Client, name: str) -> None:
         assert response.url.startswith("/admin/login/") or name == "admin:logout"
 
 
-@pytest.mark.parametrize("name", sorted(SIGNED_IN - {"logout", "settings"}))
+@pytest.mark.parametrize("name", sorted(SIGNED_IN - {"settings"}))
 def test_pages_are_the_owners(owners: Client, conversation: Conversation, name: str) -> None:
     assert owners.get(address(name)).status_code == 200
 
 
-@pytest.mark.parametrize("name", sorted(ACTIONS | {"logout"}))
+@pytest.mark.parametrize("name", sorted(ACTIONS | POSTED))
 @pytest.mark.parametrize("method", ["get", "head", "put", "delete"])
 def test_what_changes_something_is_a_post(
     owners: Client, conversation: Conversation, failed: Turn, held: FollowUp, name: str, method: str
@@ -183,7 +186,8 @@ def test_what_changes_something_is_a_post(
 
 
 @pytest.mark.parametrize(
-    "name", sorted(ACTIONS | CONNECTIONS | STAFFS | SIGNED_IN - {"conversations"} | {"login"})
+    "name",
+    sorted(ACTIONS | CONNECTIONS | STAFFS | POSTED | SIGNED_IN - {"conversations", "board"} | {"login"}),
 )
 def test_no_post_goes_without_its_token(
     owner: User, conversation: Conversation, failed: Turn, held: FollowUp, collected: None, name: str

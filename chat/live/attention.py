@@ -1,0 +1,46 @@
+"""How many of a person's conversations work, wait for an answer, or have ended unseen."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db.models import BigIntegerField, Count, Sum
+
+from chat.models import Conversation, Turn
+
+
+@dataclass(frozen=True)
+class Attention:
+    """The counts, and a number that tells one set of unseen conversations from another of the same size."""
+
+    running: int = 0
+    waiting: int = 0
+    unseen: int = 0
+    which: int = 0
+
+    @property
+    def wanted(self) -> int:
+        """How many conversations want the person to come."""
+        return self.waiting + self.unseen
+
+
+def attention_of(owners: Iterable[int]) -> dict[int, Attention]:
+    """What wants the attention of each of these people, in two queries."""
+    owners = set(owners)
+    works: dict[int, Counter[str]] = defaultdict(Counter)
+    active = Turn.objects.filter(status__in=Turn.ACTIVE, conversation__owner__in=owners).order_by()
+    counted = active.values_list("conversation__owner", "status").annotate(count=Count("pk"))
+    for owner, status, count in counted:
+        works[owner][status] = count
+    unseen = dict.fromkeys(owners, (0, 0))
+    left = Conversation.objects.unseen().filter(owner__in=owners).order_by().values_list("owner")
+    which = Sum("unseen_turn_id", output_field=BigIntegerField())
+    unseen |= {owner: (count, key) for owner, count, key in left.annotate(count=Count("pk"), which=which)}
+    return {owner: _of(works[owner], *unseen[owner]) for owner in owners}
+
+
+def _of(works: Counter[str], unseen: int, which: int) -> Attention:
+    waiting = works[Turn.Status.WAITING]
+    return Attention(works.total() - waiting, waiting, unseen, which)

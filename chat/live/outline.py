@@ -1,0 +1,105 @@
+"""What stands on a person's board, as cheaply as it can be known: enough to see that something changed."""
+
+from __future__ import annotations
+
+import uuid
+from bisect import bisect_left
+from typing import Any, NamedTuple
+
+from django.db.models import Case, Exists, OuterRef, QuerySet, Subquery, Value, When
+
+from chat.live.attention import Attention, attention_of
+from chat.models import Conversation, TodoRevision, Turn
+
+LISTED = 50  # conversations in each section; there is a page for the others
+
+Waiting, Running = Turn.Status.WAITING, Turn.Status.RUNNING
+FIRST_WHO_WAITS = Case(When(status=Waiting, then=Value(0)), When(status=Running, then=Value(1)), default=2)
+
+
+class Place(NamedTuple):
+    """A conversation on the board: its latest turn as it stands, its latest list, and how much is left."""
+
+    conversation_id: uuid.UUID
+    title: str
+    left: int
+    turn_id: int
+    revision_id: int | None
+    status: str
+    fence: int
+    sentence: str
+    ahead: int = 0
+
+
+class Outline(NamedTuple):
+    """The sections, each of up to LISTED places; `more` is True where unfinished ones find no room."""
+
+    attention: Attention
+    running: tuple[Place, ...] = ()
+    unseen: tuple[Place, ...] = ()
+    unfinished: tuple[Place, ...] = ()
+    more: bool = False
+
+
+def outline_of(owner_id: int) -> Outline:
+    """What stands on the board of a person, in six queries at most."""
+    conversations = Conversation.objects.filter(owner=owner_id)
+    open_ones = conversations.unfinished().filter(unseen_turn=None).exclude(Exists(_active(OuterRef("pk"))))
+    unfinished = _places(open_ones.order_by("-updated_at", "-pk"), LISTED + 1)
+    return Outline(
+        attention_of([owner_id])[owner_id],
+        _running(owner_id),
+        _places(conversations.unseen().order_by("-unseen_turn"), LISTED),
+        unfinished[:LISTED],
+        len(unfinished) > LISTED,
+    )
+
+
+def _running(owner_id: int) -> tuple[Place, ...]:
+    turns = Turn.objects.filter(status__in=Turn.ACTIVE, conversation__owner=owner_id)
+    found = turns.order_by(FIRST_WHO_WAITS, "pk").values_list(
+        "conversation",
+        "conversation__title",
+        "conversation__todos_left",
+        "pk",
+        _latest(TodoRevision, OuterRef("conversation")),
+        "status",
+        "fence",
+        "sentence",
+    )
+    places = [Place(*each) for each in found[:LISTED]]
+    queue = _queue() if any(place.status == Turn.Status.QUEUED for place in places) else []
+    return tuple(place._replace(ahead=_ahead(place, queue)) for place in places)
+
+
+def _places(conversations: QuerySet[Conversation], most: int) -> tuple[Place, ...]:
+    """Conversations in which nothing works, with how their last turns ended."""
+    here = OuterRef("pk")
+    found = conversations.values_list(
+        "pk",
+        "title",
+        "todos_left",
+        _latest(Turn, here),
+        _latest(TodoRevision, here),
+        *(_latest(Turn, here, name) for name in ("status", "fence", "sentence")),
+    )
+    return tuple(Place(*each) for each in found[:most])
+
+
+def _latest(model: type[Turn] | type[TodoRevision], conversation: OuterRef, name: str = "pk") -> Subquery:
+    """That column of the conversation's latest row."""
+    rows: QuerySet[Any] = model.objects.filter(conversation=conversation)
+    return Subquery(rows.order_by("-pk").values(name)[:1])
+
+
+def _active(conversation: OuterRef) -> QuerySet[Turn]:
+    return Turn.objects.filter(conversation=conversation, status__in=Turn.ACTIVE)
+
+
+def _queue() -> list[int]:
+    waiting = Turn.objects.filter(status=Turn.Status.QUEUED).order_by("pk")
+    return list(waiting.values_list("pk", flat=True))
+
+
+def _ahead(place: Place, queue: list[int]) -> int:
+    return bisect_left(queue, place.turn_id) if place.status == Turn.Status.QUEUED else 0

@@ -1,0 +1,53 @@
+"""The board: what a person's conversations are doing, and what is left for the person to do."""
+
+from __future__ import annotations
+
+import uuid
+
+from asgiref.sync import async_to_sync
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from chat.live.board import board_of
+from chat.live.doorbell import ring_board
+from chat.models import Conversation
+from chat.pages.conversation import give_back, own_conversation
+from chat.pages.signed_in import SignedInRequest
+
+MAX_KEY = 10**18
+
+
+@require_safe
+def board(request: SignedInRequest) -> HttpResponse:
+    """What works or waits, what has ended unseen, what was left unfinished; the live page and the record."""
+    return render(request, "board.html", {"board": board_of(request.user.pk)})
+
+
+@require_POST
+def see(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """Take what ended there, up to the turn that the form names, as seen."""
+    conversation = own_conversation(request, conversation_id)
+    _seen(request, conversation, request.POST.get("turn", ""))
+    return give_back(request, conversation)
+
+
+@require_safe
+def looked(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
+    """The same for a page whose browser runs no script: it asks for a picture, and gets none."""
+    _seen(request, own_conversation(request, conversation_id), str(turn_id))
+    return HttpResponse(status=204)
+
+
+@require_POST
+def see_all(request: SignedInRequest) -> HttpResponse:
+    """Take everything that has ended as seen."""
+    Conversation.objects.visible_to(request.user).unseen().update(unseen_turn=None)
+    async_to_sync(ring_board)(request.user.pk)
+    return HttpResponse(status=204) if "HX-Request" in request.headers else redirect("board")
+
+
+def _seen(request: SignedInRequest, conversation: Conversation, turn: str) -> None:
+    up_to = min(int(turn), MAX_KEY) if turn.isdecimal() and len(turn) < 20 else 0
+    if conversation.see(up_to):
+        async_to_sync(ring_board)(request.user.pk)

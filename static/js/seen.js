@@ -1,0 +1,29 @@
+// Tells the server what the person sees: that they look at a turn which has ended, and which conversations the
+// sidebar shows as unseen, so that these marks can be taken away. A tab in the background looks at nothing.
+{
+  let connection; // the latest socket
+  let told = 0; // the turn that it was told of
+
+  const tell = (said) => {
+    if (connection?.socket?.readyState !== WebSocket.OPEN) return false;
+    connection.socket.send(JSON.stringify(said));
+    return true;
+  };
+  const active = ["queued", "running", "waiting"];
+  const look = () => {
+    if (document.visibilityState !== "visible") return;
+    const turn = document.querySelector("#transcript > article.turn:last-of-type");
+    if (!turn?.dataset.status || active.includes(turn.dataset.status)) return;
+    const seen = Number(turn.id.slice("turn-".length));
+    if (seen !== told && tell({ seen })) told = seen;
+  };
+
+  document.addEventListener("htmx:ws:after:connection", (event) => {
+    connection = event.detail.connection;
+    told = 0;
+    const rows = [...document.querySelectorAll("#sidebar .conversation-row[data-unseen]")];
+    tell({ marked: rows.map((row) => row.dataset.conversation) });
+  });
+  document.addEventListener("htmx:ws:after:message:incoming", look);
+  document.addEventListener("visibilitychange", look);
+}
