@@ -19,14 +19,15 @@ from chat.models import Conversation, FollowUp, Message, Summary, ToolCall, Turn
 Row = Message | Summary | ToolCall
 
 
-def draw(row: Row) -> SafeString:
-    """A row's HTML."""
+def draw(row: Row, reading: object = None) -> SafeString:
+    """A row's HTML; `reading` (chat.export.reading) is for pages on which nothing can be done."""
+    context: dict[str, object] = {"reading": reading}
     if isinstance(row, Message):
-        return render_to_string("partials/_message.html", {"message": row})
+        return render_to_string("partials/_message.html", context | {"message": row})
     if isinstance(row, Summary):
-        return render_to_string("partials/_summary.html", {"summary": row})
+        return render_to_string("partials/_summary.html", context | {"summary": row})
     name = "todo_marker" if row.is_todo_write else "tool_call"
-    return render_to_string(f"partials/_{name}.html", {"call": row})
+    return render_to_string(f"partials/_{name}.html", context | {"call": row})
 
 
 def draw_turn(turn: Turn) -> SafeString:

@@ -9,7 +9,9 @@ from django.http import HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
+from chat.export.html_file import html_pieces
 from chat.export.json_file import json_pieces
+from chat.export.markdown_file import markdown_pieces
 from chat.files.names import safe_name
 from chat.models import Conversation
 from chat.pages.conversation import own_conversation
@@ -23,6 +25,20 @@ def export_json(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRes
     """The whole conversation in the form of docs/export.md."""
     conversation = own_conversation(request, conversation_id)
     return _file(conversation, json_pieces(conversation), "json", "application/json")
+
+
+@require_safe
+def export_markdown(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
+    """It as markdown."""
+    conversation = own_conversation(request, conversation_id)
+    return _file(conversation, markdown_pieces(conversation), "md", "text/markdown")
+
+
+@require_safe
+def export_html(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
+    """It as one HTML file that needs nothing else."""
+    conversation = own_conversation(request, conversation_id)
+    return _file(conversation, html_pieces(conversation), "html", "text/html")
 
 
 def _file(conversation: Conversation, texts: Iterator[str], ending: str, kind: str) -> HttpResponseBase:

@@ -8,7 +8,6 @@ from chat.pages import (
     bring_in,
     conversation,
     conversations,
-    export,
     files,
     follow_ups,
     health,
@@ -57,7 +56,7 @@ urlpatterns = [
     path(
         "conversations/<uuid:conversation_id>/plan/calls/<int:tool_call_id>/", plan.call, name="call_in_plan"
     ),
-    path("conversations/<uuid:conversation_id>/export.json", export.export_json, name="export_json"),
+    path("conversations/<uuid:conversation_id>/", include("chat.pages.leaving_urls")),
     path("conversations/<uuid:conversation_id>/files/", files.folder, name="files"),
     path("conversations/<uuid:conversation_id>/files/file/", files.file, name="file"),
     path("conversations/<uuid:conversation_id>/files/image/", files.image, name="file_image"),

@@ -44,10 +44,11 @@ def plans_of(conversation: Conversation) -> list[Plan]:
     A plan tells all of the turns from its first revision to its last. Where two meet in one turn, what
     happened between them is the end of the earlier.
     """
-    return _plans(story(conversation))
+    return plans_in(story(conversation))
 
 
-def _plans(entries: Iterable[Entry]) -> list[Plan]:
+def plans_in(entries: Iterable[Entry]) -> list[Plan]:
+    """The plans of a story, or of its beginning."""
     plans: list[Plan] = []
     waiting: list[Entry] = []
     for entry in entries:

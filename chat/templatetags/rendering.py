@@ -2,25 +2,53 @@
 
 from __future__ import annotations
 
+import datetime
 import unicodedata
+from typing import TYPE_CHECKING
 
 from django import template
+from django.template import Context
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from chat.live import fragments, markdown
 from chat.live.diff import Diff, diff_of
-from chat.models import Attachment, FollowUp, Message, ToolCall
+from chat.models import Attachment, FollowUp, Message, ToolCall, Turn
 from chat.models.attachment import without_names
+
+if TYPE_CHECKING:
+    from chat.export.reading import Reading
 
 register = template.Library()
 HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode's categories of characters that command rather than show
 
 
-@register.simple_tag
-def draw(row: fragments.Row) -> SafeString:
+@register.simple_tag(takes_context=True)
+def draw(context: Context, row: fragments.Row) -> SafeString:
     """A message or a tool call."""
-    return fragments.draw(row)
+    return fragments.draw(row, context.get("reading"))
+
+
+@register.simple_tag(takes_context=True)
+def moment(context: Context, row: fragments.Row | Turn) -> SafeString:
+    """When the row came to be and when it ended, for a replay: `{% moment row %}` within a tag."""
+    if not getattr(context.get("reading"), "replays", False):
+        return SafeString()
+    began = row.ended_at if isinstance(row, Turn) else row.created_at
+    ended = row.ended_at if isinstance(row, ToolCall) else None
+    start = getattr(row, "started_at", None) or began
+    told = [("at", began), *([("took", ended - start)] if ended and start else [])]
+    return SafeString("".join(f' data-{name}="{_seconds(value):.3f}"' for name, value in told if value))
+
+
+def _seconds(value: datetime.datetime | datetime.timedelta) -> float:
+    return value.total_seconds() if isinstance(value, datetime.timedelta) else value.timestamp()
+
+
+@register.simple_tag
+def picture_in(reading: Reading, digest: str) -> str:
+    """The address of a picture on a page that stands apart; empty where it is not shown."""
+    return reading.picture(digest) if digest else ""
 
 
 @register.simple_tag

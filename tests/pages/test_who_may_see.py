@@ -24,7 +24,6 @@ SIGNED_IN = {"new_conversation", "conversations", "import", "board"} | SETTINGS
 POSTED = {"logout", "see_all"}  # by whoever is signed in, about what is theirs
 SHOWN = {"conversation", "taken_back", "files", "file", "file_image", "file_download", "files_zip", "plan"}
 SHOWN |= {"picture", "call_in_plan", "looked"}
-SHOWN |= {"export_json"}
 ACTIONS = {"send_message", "stop", "retry", "rename", "delete", "take_back_follow_up", "send_follow_ups"}
 ACTIONS |= {"files_upload", "decide", "choose_profile", "continue", "dismiss", "see"}
 ONES_OWN = SHOWN | ACTIONS
@@ -33,6 +32,9 @@ CONNECTIONS = {"connection", "delete_connection", "try_connection", "use_model",
 CONNECTIONS |= {"models_of_connection"}
 STAFFS = {"model_settings_of_environment", "try_environment", "look_for_servers", "use_local_server"}
 ADMINS = {name for name in routes() if name.startswith("admin:")} - EVERYBODYS
+LEAVING = {"export_json", "export_markdown", "export_html"}  # by which a conversation leaves the site
+SHOWN |= LEAVING
+ONES_OWN |= LEAVING
 
 LOGINS = ("/accounts/login/", "/admin/login/")
 METHODS = ["get", "head", "post", "put", "patch", "delete", "options"]

@@ -1,0 +1,127 @@
+"""A conversation as markdown: for eyes, and for other programs that read text."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+
+from django.utils import timezone
+from django.utils.translation import gettext as _
+
+from chat.export.concealment import Concealment
+from chat.export.markdown_text import code, fenced, inline, quoted
+from chat.export.record import Record, Reminder, Row, rows_of
+from chat.live.figures import lasting
+from chat.live.turn_usage import told, usage_of
+from chat.models import Conversation, Message, Summary, ToolCall, Turn
+from chat.plan.difference import Kind, Line
+from chat.plan.history import Plan
+from chat.plan.story import Revision
+
+BOXES = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
+
+
+def markdown_pieces(conversation: Conversation) -> Iterator[str]:
+    """The file's text, in blocks with a blank line between them."""
+    conceal = Concealment(conversation)
+    for block in _blocks(Record.whole(conversation)):
+        yield f"{conceal.text(block)}\n\n"
+
+
+def _blocks(record: Record) -> Iterator[str]:
+    yield f"# {inline(record.title)}"
+    yield f"{_time(record.conversation.created_at)} · {_('exported')} {_time(timezone.now())}"
+    for plan in record.plans():
+        yield from _plan(plan)
+    for number, turn in enumerate(record.each_turn(), 1):
+        yield from _turn(number, turn)
+    if waiting := record.follow_ups():
+        yield f"## {_('Messages that were not delivered')}"
+        for each in waiting:
+            yield f"{inline(each.get_status_display())}, {_time(each.created_at)}"
+            yield quoted(each.text)
+
+
+def _plan(plan: Plan) -> Iterator[str]:
+    latest = plan.latest
+    yield f"## {_('Plan')} {plan.number} ({latest.row.done}/{latest.row.total})"
+    if items := latest.row.items:
+        yield "\n".join(f"- {BOXES[item['status']]} {inline(item['content'])}" for item in items)
+    else:
+        yield _("No todos")
+    yield f"### {_('Revisions')}"
+    yield "\n".join(line for revision in plan.revisions for line in _revision(revision))
+
+
+def _revision(revision: Revision) -> Iterator[str]:
+    row = revision.row
+    who = f" · {_('by the person')}" if row.is_the_persons else ""
+    yield f"{revision.number}. {_time(row.created_at)} · {row.done}/{row.total}{who}"
+    for line in revision.changed:
+        yield f"    - {inline(line.item['content'])}: {', '.join(_kind(kind, line) for kind in line.kinds)}"
+
+
+def _kind(kind: Kind, line: Line) -> str:
+    words = {
+        Kind.ADDED: _("added"),
+        Kind.REMOVED: _("skipped") if line.skipped else _("removed"),
+        Kind.REWORDED: _("reworded"),
+        Kind.MOVED: _("moved"),
+    }
+    states = {"completed": _("done"), "in_progress": _("begun"), "pending": _("open again")}
+    return words.get(kind) or states[line.item["status"]]
+
+
+def _turn(number: int, turn: Turn) -> Iterator[str]:
+    yield f"## {_('Turn')} {number}"
+    for row in rows_of(turn):
+        yield from _row(row)
+    ended = [str(turn.get_status_display()), inline(turn.sentence)]
+    usage = usage_of(turn)
+    figures = told(usage) if usage.totals.calls else ""
+    yield "_" + " · ".join(filter(None, [*ended, _time(turn.ended_at), inline(figures)])) + "_"
+
+
+def _row(row: Row) -> Iterator[str]:
+    match row:
+        case Message():
+            yield from _message(row)
+        case ToolCall():
+            yield from _call(row)
+        case Summary():
+            yield f"**{_('Summarised for the model')}**"
+            yield quoted(row.text or row.carried)
+        case Reminder(step):
+            yield f"**{_('Told to the agent')}**"
+            yield quoted("\n".join(filter(None, [step.reminder, step.told])))
+
+
+def _message(message: Message) -> Iterator[str]:
+    if not message.has_to_show:
+        return
+    is_persons = message.role == Message.Role.USER
+    yield f"### {_('Person') if is_persons else inline(message.turn.called)}"
+    if message.reasoning:
+        yield f"{_('Thinking')}:"
+        yield fenced(message.reasoning, "text")
+    if message.text:
+        yield quoted(message.text)
+    for each in message.attachments.all():
+        yield f"- {code(each.path)} {inline(each.media_type)}".rstrip()
+    if message.cut_off:
+        yield f"_{_('Cut off here')}_"
+
+
+def _call(call: ToolCall) -> Iterator[str]:
+    lasted = f" · {lasting(call.seconds)}" if call.seconds is not None else ""
+    yield f"**{code(call.name)}** · {inline(str(call.get_status_display()))}{lasted}"
+    if call.decision:
+        said = [inline(str(call.get_decision_display())), _time(call.decided_at), inline(call.reason)]
+        yield " · ".join(filter(None, said))
+    yield fenced(call.arguments or "{}", "json")
+    if call.output:
+        yield fenced(call.output, "text")
+
+
+def _time(moment: datetime.datetime | None) -> str:
+    return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S") if moment else ""

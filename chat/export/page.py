@@ -1,0 +1,77 @@
+"""A record as one page, turn by turn, with the partials that the conversation's own page is made of."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from typing import Any
+
+from django.template.loader import render_to_string
+
+from chat.export.concealment import Concealment
+from chat.export.reading import Reading
+from chat.export.record import Record, Reminder, rows_of
+from chat.live.fragments import draw
+from chat.live.todo_panel import TodoPanel
+from chat.models import Message, TodoRevision, ToolCall, Turn
+from chat.plan.evidence import evidence_of
+
+
+def page_pieces(record: Record, reading: Reading, template: str, **more: Any) -> Iterator[str]:
+    """The page's HTML: what the template puts around its variable `rows`, and the turns in that place."""
+    conceal = Concealment(record.conversation)
+    mark = f"<!--{secrets.token_hex(16)}-->"
+    plans = record.plans()
+    context = {
+        "record": record,
+        "conversation": record.conversation,
+        "reading": reading,
+        "plans": [(plan, evidence_of(plan)) for plan in plans],
+        "mark": mark,
+        **more,
+    }
+    before, _mark, after = render_to_string(template, context).partition(mark)
+    yield conceal.text(before)
+    for turn in record.each_turn():
+        yield conceal.text(_turn(record, turn, reading))
+    yield conceal.text(after)
+
+
+def _turn(record: Record, turn: Turn, reading: Reading) -> str:
+    revisions = record.revisions_of(turn) if reading.replays else []
+    rows = "".join(_rows(turn, revisions, reading))
+    context = {"turn": turn, "reading": reading, "rows": rows, "end": _end(turn, revisions, reading)}
+    return render_to_string("reading/_turn.html", context)
+
+
+def _rows(turn: Turn, revisions: list[TodoRevision], reading: Reading) -> Iterator[str]:
+    for row in rows_of(turn):
+        if isinstance(row, Reminder):
+            yield render_to_string("reading/_reminder.html", {"step": row.step})
+            continue
+        yield draw(row, reading)
+        for revision in revisions:
+            if _comes_behind(revision, row):
+                yield _panel(turn, revision, reading)
+
+
+def _comes_behind(revision: TodoRevision, row: object) -> bool:
+    """Whether the list was written with the row, or by the person after it."""
+    if isinstance(row, ToolCall):
+        return row.pk in (revision.tool_call_id, None if revision.afterwards else revision.after_id)
+    begins = isinstance(row, Message) and row.step is None
+    return begins and revision.is_the_persons and revision.after_id is None and not revision.afterwards
+
+
+def _end(turn: Turn, revisions: list[TodoRevision], reading: Reading) -> str:
+    """The panel as the turn leaves it, and what the person made of it afterwards."""
+    within = [revision for revision in revisions if not revision.afterwards][-1:]
+    later = [revision for revision in revisions if revision.afterwards]
+    return "".join(_panel(turn, revision, reading, phase="ended") for revision in [*within, *later])
+
+
+def _panel(turn: Turn, revision: TodoRevision, reading: Reading, phase: str = "working") -> str:
+    cut_off = phase == "ended" and turn.status != Turn.Status.COMPLETED and not revision.afterwards
+    panel = TodoPanel(turn.conversation_id, turn.pk, phase, revision.items, cut_off=cut_off)
+    context = {"panel": panel, "reading": reading, "revision": revision, "phase": phase}
+    return render_to_string("reading/_panel.html", context)

@@ -1,0 +1,100 @@
+"""As much of a conversation as is to be shown: all of it, what has ended, or what there was at a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from chat.models import Conversation, FollowUp, Message, Step, Summary, TodoRevision, ToolCall, Turn
+from chat.plan.history import Plan, plans_in
+from chat.plan.story import Entry, Revision, story
+
+
+@dataclass(frozen=True)
+class Reminder:
+    """What the model was reminded of, or told of the person's changes, ahead of a step."""
+
+    step: Step
+
+
+Row = Message | ToolCall | Summary | Reminder
+
+
+@dataclass(frozen=True)
+class Record:
+    """Turns by their keys, oldest first, and the key of the last list that belongs to them (0: none)."""
+
+    conversation: Conversation
+    title: str
+    turns: tuple[int, ...]
+    last_revision: int
+
+    @classmethod
+    def whole(cls, conversation: Conversation) -> Record:
+        """All that there is now, also what is not finished."""
+        turns = tuple(conversation.turns.order_by("pk").values_list("pk", flat=True))
+        return cls(conversation, conversation.title, turns, _last(conversation, turns))
+
+    @classmethod
+    def ended(cls, conversation: Conversation) -> Record:
+        """The turns that have ended by now, with their lists."""
+        over = conversation.turns.exclude(status__in=Turn.ACTIVE)
+        turns = tuple(over.order_by("pk").values_list("pk", flat=True))
+        return cls(conversation, conversation.title, turns, _last(conversation, turns))
+
+    @classmethod
+    def until(cls, conversation: Conversation, title: str, turn: int, revision: int) -> Record:
+        """What had ended with that turn, with lists up to that one."""
+        upto = conversation.turns.filter(pk__lte=turn).order_by("pk")
+        return cls(conversation, title, tuple(upto.values_list("pk", flat=True)), revision)
+
+    @property
+    def last_turn(self) -> int:
+        """The key of its last turn; 0 for none."""
+        return self.turns[-1] if self.turns else 0
+
+    def plans(self) -> list[Plan]:
+        """Its plans, with what happened around them."""
+        known = set(self.turns)
+        return plans_in(entry for entry in story(self.conversation) if self._has(entry, known))
+
+    def each_turn(self) -> Iterator[Turn]:
+        """Its turns with their rows, each read when it is asked for."""
+        for pk in self.turns:
+            turn = Turn.with_rows().filter(pk=pk).first()
+            if turn is None:
+                continue
+            for call in turn.tool_calls.all():
+                if call.shortened_in_id and call.shortened_in_id > self.last_turn:
+                    call.shortened = ""
+            yield turn
+
+    def revisions_of(self, turn: Turn) -> list[TodoRevision]:
+        """The lists of a turn, the person's own included."""
+        return list(turn.revisions.filter(pk__lte=self.last_revision).order_by("pk"))
+
+    def follow_ups(self) -> list[FollowUp]:
+        """The messages that are held, or were taken back."""
+        waiting = self.conversation.follow_ups.exclude(status=FollowUp.Status.DELIVERED)
+        return list(waiting.order_by("pk").prefetch_related("attachments"))
+
+    def _has(self, entry: Entry, turns: set[int]) -> bool:
+        newer = isinstance(entry, Revision) and entry.row.pk > self.last_revision
+        return entry.turn.pk in turns and not newer
+
+
+def rows_of(turn: Turn) -> Iterator[Row]:
+    """A turn's rows in order, and ahead of each step what the model was told beside them."""
+    steps = {step.number: step for step in turn.steps.all()}
+    for row in turn.rows():
+        number = row.number if isinstance(row, Summary) else row.step.number if row.step else 0
+        for earlier in sorted(each for each in steps if each <= number):
+            step = steps.pop(earlier)
+            if step.reminder or step.told:
+                yield Reminder(step)
+        yield row
+
+
+def _last(conversation: Conversation, turns: tuple[int, ...]) -> int:
+    written = conversation.revisions.filter(turn__lte=turns[-1] if turns else 0)
+    return written.order_by("pk").values_list("pk", flat=True).last() or 0

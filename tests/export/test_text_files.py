@@ -1,0 +1,122 @@
+"""A conversation as markdown, and as a page that needs nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from chat.export.html_file import html_pieces
+from chat.export.markdown_file import markdown_pieces
+from chat.export.markdown_text import code, fenced, inline, quoted
+from chat.models import Conversation
+from tests.export.rich import TEXTS, Rich
+
+PARSER = MarkdownIt("commonmark")
+HOSTILE = st.one_of(
+    st.sampled_from([text for text in TEXTS if text]),
+    st.text(alphabet=st.sampled_from("`~>#-*+_=[]()<!|\\\n\r\t 1.a中\u2028"), min_size=1, max_size=60),
+)
+AFTER = "after it"
+
+
+def blocks(text: str) -> list[str]:
+    """The kinds of the blocks that a text has at its top."""
+    top = [token for token in PARSER.parse(text) if token.level == 0 and token.nesting >= 0]
+    return [token.type for token in top]
+
+
+@given(HOSTILE)
+def test_a_quote_holds_what_is_in_it(text: str) -> None:
+    assert blocks(f"{quoted(text)}\n\n{AFTER}\n") == ["blockquote_open", "paragraph_open"]
+
+
+@given(HOSTILE)
+def test_a_fence_holds_what_is_in_it(text: str) -> None:
+    assert blocks(f"{fenced(text, 'text')}\n\n{AFTER}\n") == ["fence", "paragraph_open"]
+
+
+@given(HOSTILE)
+def test_a_line_is_only_text(text: str) -> None:
+    tokens = PARSER.parseInline(f"a {inline(text)} b")[0].children or []
+    assert {token.type for token in tokens} <= {"text", "text_special"}
+    assert "".join(token.content for token in tokens) == f"a {' '.join(text.split())} b"
+
+
+@given(HOSTILE)
+def test_code_is_only_code(text: str) -> None:
+    tokens = PARSER.parseInline(f"a {code(text)} b")[0].children or []
+    assert [token.type for token in tokens if token.type != "text"] in (["code_inline"], [])
+
+
+@pytest.fixture
+def rich(owner: User, collected: None) -> Conversation:
+    return Rich(owner, 3, turns=6, calls=4).conversation
+
+
+def test_markdown_has_all_of_it(rich: Conversation) -> None:
+    text = "".join(markdown_pieces(rich))
+    tokens = PARSER.parse(text)
+    top = [n for n, token in enumerate(tokens) if token.type == "heading_open" and token.level == 0]
+    titles = [tokens[n + 1].content for n in top]
+    assert [title for title in titles if re.fullmatch(r"Turn \d+", title)] == [
+        f"Turn {n}" for n in range(1, 7)
+    ]
+    assert len([title for title in titles if title.startswith("Plan ")]) >= 1
+    assert "Messages that were not delivered" in titles
+    calls = sum(turn.tool_calls.count() for turn in rich.turns.all())
+    assert len([token for token in tokens if token.type == "fence" and token.info == "json"]) == calls
+    known = {"Revisions", "Messages that were not delivered", "Person", rich.title}
+    strange = [
+        title for title in titles if title not in known and not re.match(r"(Turn|Plan) \d|P\d|Ada", title)
+    ]
+    assert strange == [], "no heading of the conversation's own texts is one of the file's"
+
+
+def test_html_has_all_of_it(rich: Conversation) -> None:
+    page = "".join(html_pieces(rich))
+    for turn in rich.turns.all():
+        assert f'id="turn-{turn.pk}"' in page
+        for call in turn.tool_calls.all():
+            assert page.count(f'id="{call.dom_id}"') == 1
+    for revision in rich.revisions.all():
+        assert page.count(f'id="revision-{revision.pk}"') == 1
+    for follow_up in rich.follow_ups.exclude(status="delivered"):
+        assert str(follow_up.get_status_display()) in page
+    assert "Update your todos." in page
+    assert "data:image/png;base64," in page
+
+
+def test_html_asks_for_nothing(rich: Conversation) -> None:
+    page = "".join(html_pieces(rich))
+    assert not re.search(r"<(script|link|iframe|form|button|input|object|embed)\b", page)
+    sources = re.findall(r'\b(?:src|srcset|action|poster|background)="([^"]*)"', page)
+    assert {source.partition(",")[0] for source in sources} <= {"data:image/png;base64"}
+    inside = [
+        each for each in re.findall(r'href="([^"]*)"', page) if not each.startswith("http://example.org")
+    ]
+    targets = {each.removeprefix("#") for each in inside}
+    assert all(each.startswith("#") for each in inside)
+    assert targets <= set(re.findall(r'\bid="([^"]*)"', page)), "each leads to somewhere in the file"
+    assert str(rich.pk) not in page
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"), [("md", "text/markdown"), ("html", "text/html"), ("json", "application/json")]
+)
+def test_it_is_kept_and_never_shown(owners: Client, rich: Conversation, ending: str, kind: str) -> None:
+    Conversation.objects.update(title='../a"b\r\nX: y/<c>\u202e中')
+    response: Any = owners.get(f"/conversations/{rich.pk}/export.{ending}")
+    assert response.status_code == 200
+    assert response["Content-Type"] == f"{kind}; charset=utf-8"
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["Content-Security-Policy"].startswith("sandbox")
+    assert response["Content-Disposition"].startswith("attachment; filename")
+    assert not re.search(r"[/\\\r\n<>]|%2F|%5C|%0|%E2%80%AE", response["Content-Disposition"])
+    assert b"".join(response)
