@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+from collections.abc import Coroutine
 from weakref import WeakSet
 
 from channels.db import database_sync_to_async
 from django.conf import settings
 
 from chat.live import measures
+from chat.live.counting import count_missed, count_turn
 from chat.live.doorbell import send_key_frame
 from chat.live.frames import key_frame
 from chat.live.naming import name_conversation
@@ -33,6 +35,7 @@ class Pool:
         self.lookout = Lookout()
         self.running: dict[int, tuple[RunningTurn[Screen], asyncio.Task[None]]] = {}
         self.naming: set[asyncio.Task[None]] = set()
+        self.counting: set[asyncio.Task[None]] = set()
         self._cancelled: WeakSet[asyncio.Task[None]] = WeakSet()
         self.closing = False
         self._claiming = asyncio.Lock()
@@ -40,6 +43,8 @@ class Pool:
 
     def open(self) -> None:
         """Begin to look for work, and go on looking."""
+        if self._rounds is None:
+            _beside(count_missed(), self.counting)
         if self._rounds is None or self._rounds.done():
             self._rounds = asyncio.create_task(self._make_rounds())
 
@@ -68,7 +73,7 @@ class Pool:
         for turn_id in self.running:
             self._cancel(turn_id, Turn.Status.QUEUED)
         await self._wait(GRACE)
-        for task in [*self.naming, *([self._rounds] if self._rounds else [])]:
+        for task in [*self.naming, *self.counting, *([self._rounds] if self._rounds else [])]:
             task.cancel()
 
     def _cancel(self, turn_id: int, status: Turn.Status) -> None:
@@ -98,14 +103,9 @@ class Pool:
         self.running.pop(turn.pk, None)
         if not self.closing:
             self._follow_up = asyncio.create_task(self.kick())
-            self._name(turn)
-
-    def _name(self, turn: Turn) -> None:
-        """Let the conversation find a name, in nobody's place and with nobody waiting for it."""
-        if turn.status == Turn.Status.COMPLETED:
-            task = asyncio.create_task(name_conversation(turn), context=contextvars.Context())
-            self.naming.add(task)
-            task.add_done_callback(self.naming.discard)
+            _beside(count_turn(turn), self.counting)
+            if turn.status == Turn.Status.COMPLETED:
+                _beside(name_conversation(turn), self.naming)
 
     async def _make_rounds(self) -> None:
         while True:
@@ -138,3 +138,10 @@ class Pool:
     def _stop_requests(self) -> list[int]:
         wanted = Turn.objects.filter(pk__in=list(self.running), stop_requested_at__isnull=False)
         return list(wanted.values_list("pk", flat=True))
+
+
+def _beside(work: Coroutine[None, None, None], tasks: set[asyncio.Task[None]]) -> None:
+    """Let something be done in nobody's place; it is among `tasks` until it is."""
+    task = asyncio.create_task(work, context=contextvars.Context())
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)

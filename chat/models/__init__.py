@@ -13,6 +13,8 @@ from chat.models.message_text import MessageRefused
 from chat.models.model_settings import ModelSettings
 from chat.models.orphan import take_back, take_back_orphans
 from chat.models.owner import site_owner
+from chat.models.plan_count import PlanCount
+from chat.models.plan_figures import PlanFigures
 from chat.models.preferences import Preferences
 from chat.models.profile import Profile
 from chat.models.rule import Rule
@@ -39,6 +41,8 @@ __all__ = [
     "Message",
     "MessageRefused",
     "ModelSettings",
+    "PlanCount",
+    "PlanFigures",
     "Preferences",
     "Profile",
     "Rule",

@@ -17,6 +17,7 @@ EVERYBODYS = {"login", "sign_in", "healthz", "readyz", "admin:login"}
 SCRAPERS = {"metrics"}  # test_metrics.py asks for them
 SETTINGS = {"settings", "connections", "add_connection", "profiles", "add_profile", "preferences"}
 SETTINGS |= {"usage", "usage_file"}  # settings/test_usage.py asks whose usage it is
+SETTINGS |= {"plan_figures", "plan_figures_file"}  # settings/test_plans.py asks whose they are
 SETTINGS |= {"models_of_environment"}
 PROFILES = {"profile", "duplicate_profile", "prefer_profile", "delete_profile", "export_profile"}
 PROFILES |= {"import_profile"}  # test_profiles.py asks for them

@@ -4,10 +4,12 @@ from chat.agent.todo.item import Status, TodoItem
 from chat.agent.todo.list import TodoList
 from chat.agent.todo.policy import POLICIES, TodoPolicy, as_policy
 from chat.agent.todo.reading import TodoError
+from chat.agent.todo.refusals import OTHER, reason_of
 from chat.agent.todo.reminders import Reminders, enclosed, remind, with_first_reminder
 from chat.agent.todo.tool import TODO_WRITE, todo_tool
 
 __all__ = [
+    "OTHER",
     "POLICIES",
     "TODO_WRITE",
     "Reminders",
@@ -18,6 +20,7 @@ __all__ = [
     "TodoPolicy",
     "as_policy",
     "enclosed",
+    "reason_of",
     "remind",
     "todo_tool",
     "with_first_reminder",

@@ -9,6 +9,7 @@ from chat.pages.settings import (
     listed,
     local_servers,
     model_settings,
+    plans,
     preferences,
     profile_exchange,
     profiles,
@@ -45,5 +46,7 @@ urlpatterns = [
     path("profiles/<int:profile_id>/export.json", profile_exchange.export_profile, name="export_profile"),
     path("usage/", usage.usage, name="usage"),
     path("usage/usage.csv", usage.usage_file, name="usage_file"),
+    path("plans/", plans.plans, name="plan_figures"),
+    path("plans/plans.csv", plans.plans_file, name="plan_figures_file"),
     path("preferences/", preferences.preferences, name="preferences"),
 ]

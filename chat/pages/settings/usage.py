@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import datetime
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -17,6 +15,7 @@ from django.views.decorators.http import require_safe
 
 from chat.models import DailyUsage
 from chat.models.totals import COUNTS, TOKENS
+from chat.pages.settings.csv_lines import csv_file
 from chat.pages.settings.usage_chart import chart_of
 from chat.pages.settings.usage_report import report_of
 from chat.pages.signed_in import SignedInRequest
@@ -25,7 +24,6 @@ SPANS = (7, 30, 90)
 _KEY = ("day", "person", "endpoint", "model", "profile")
 _AMOUNTS = ("calls", "estimated_calls", *COUNTS, "cost", "currency")
 COLUMNS = (*_KEY, *_AMOUNTS)
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet lets a formula begin
 
 
 @dataclass(frozen=True)
@@ -92,29 +90,11 @@ def usage_file(request: SignedInRequest) -> StreamingHttpResponse:
     choice = Choice.of_request(request)
     first = _today() - datetime.timedelta(days=choice.days - 1)
     rows = choice.usage(request).filter(day__gte=first).select_related("owner")
-    response = StreamingHttpResponse(_lines(rows), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="usage-{choice.days}-days.csv"'
-    return response
+    return csv_file(f"usage-{choice.days}-days.csv", COLUMNS, map(_cells, rows.iterator()))
 
 
-def _lines(rows: QuerySet[DailyUsage]) -> Iterator[str]:
-    writer = csv.writer(_Echo())
-    yield writer.writerow(COLUMNS)
-    for row in rows.iterator():
-        cells = [row.owner.get_username() if name == "person" else getattr(row, name) for name in COLUMNS]
-        yield writer.writerow(map(_harmless, cells))
-
-
-class _Echo:
-    """A file that gives back what is written to it."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
-def _harmless(cell: Any) -> Any:
-    """A text that no spreadsheet takes for a formula: names of models are anybody's to choose."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+def _cells(row: DailyUsage) -> list[Any]:
+    return [row.owner.get_username() if name == "person" else getattr(row, name) for name in COLUMNS]
 
 
 def _today() -> datetime.date:

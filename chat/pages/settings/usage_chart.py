@@ -6,14 +6,41 @@ import datetime
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import Protocol
 
 from chat.models.totals import TOKENS
-from chat.pages.settings.usage_report import Line, Report
 
 WIDTH, HEIGHT = 1000, 200
 FILLED = 0.72  # of a day's place
 STEPS = 4  # lines across
 ROUND = (Decimal(1), Decimal(2), Decimal(4), Decimal(6), Decimal(8), Decimal(10))
+
+
+class Line(Protocol):
+    """Something with an amount a day, and a colour of its own."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def colour(self) -> str:
+        """The name of its colour."""
+
+    def amount(self, day: datetime.date, of: str) -> Decimal:
+        """How much of the measure `of` it has on the day."""
+
+
+class Report(Protocol):
+    """Days, in order, and the lines that share each day's bar."""
+
+    @property
+    def days(self) -> Sequence[datetime.date]:
+        """One at least."""
+
+    @property
+    def shown(self) -> Sequence[Line]:
+        """From the bottom of a bar up."""
 
 
 @dataclass(frozen=True)
@@ -48,12 +75,12 @@ class Chart:
     bar_width: str
 
 
-def chart_of(report: Report, of: str = TOKENS) -> Chart:
-    """The chart of a report's tokens, or of what they cost in the currency `of`."""
+def chart_of(report: Report, of: str = TOKENS, *, whole: bool = False) -> Chart:
+    """The chart of a report's amounts of the measure `of`; a `whole` scale has no fractions."""
     place = WIDTH / len(report.days)
     lines = report.shown
     most = max((sum(line.amount(day, of) for line in lines) for day in report.days), default=0)
-    top = _round_up(Decimal(most))
+    top = _whole(most) if whole and most <= 10 * STEPS else _round_up(Decimal(most))
     bars = [_bar(day, index * place, place, lines, of, top) for index, day in enumerate(report.days)]
     scale = [top * step / STEPS for step in reversed(range(STEPS + 1))]
     named = [report.days[0], report.days[len(report.days) // 2], report.days[-1]]
@@ -75,6 +102,11 @@ def _pieces(amounts: Sequence[tuple[Line, Decimal]], top: Decimal) -> Iterator[P
             height = float(amount / top) * HEIGHT
             beneath += height
             yield Piece(line.colour, _short(HEIGHT - beneath), _short(height))
+
+
+def _whole(most: Decimal | int) -> Decimal:
+    """The top of a scale of small counts, so that every line across is one."""
+    return Decimal(max(1, -(-int(most) // STEPS)) * STEPS)
 
 
 def _round_up(most: Decimal) -> Decimal:

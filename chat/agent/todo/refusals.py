@@ -1,0 +1,62 @@
+"""Why a list was refused, read back from what the model was told."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import get_args
+
+from chat.agent.prompts import Language, phrase
+from chat.agent.todo.policy import POLICIES
+
+OTHER = "other"
+BY_READER = (
+    "not_a_list",
+    "not_an_object",
+    "required",
+    "not_text",
+    "unknown_status",
+    "too_many",
+    "two_in_progress",
+    "repeated_id",
+    "second_write",
+)
+BY_CALL = ("not_json", "not_an_object", "cut", "not_run")
+_FILLED = ("argument", "index", "field", "status", "states", "maximum", "id", "reason")
+_GAP = "\x00"  # stands for what a phrase is filled with; no text that is stored has one
+
+
+def reason_of(told: str) -> str:
+    """The reason in the text of a refusal, in any language and under any policy.
+
+    One of BY_READER, or of BY_CALL as "call.cut"; "required" with the field that was missing, as in
+    "required.activeForm"; OTHER for a text that is none of them.
+    """
+    for reason, pattern in _patterns():
+        if found := pattern.fullmatch(told.strip()):
+            return f"{reason}.{found['gap2']}" if reason == "required" else reason
+    return OTHER
+
+
+@cache
+def _patterns() -> list[tuple[str, re.Pattern[str]]]:
+    languages: tuple[Language, ...] = get_args(Language)
+    told = [
+        (key, phrase(language, "todo.refused", policy, reason=_told(language, f"todo.{key}", policy)))
+        for language in languages
+        for policy in POLICIES
+        for key in BY_READER
+    ]
+    told += [(f"call.{key}", _told(language, f"call.{key}")) for language in languages for key in BY_CALL]
+    return [(key, _pattern(text)) for key, text in dict.fromkeys(told)]
+
+
+def _told(language: Language, key: str, policy: str = "") -> str:
+    return phrase(language, key, policy, **dict.fromkeys(_FILLED, _GAP))
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    """What the phrase may have become; its gaps are the groups gap1, gap2 ..."""
+    first, *rest = map(re.escape, text.split(_GAP))
+    gaps = (f"(?P<gap{number}>.*?){part}" for number, part in enumerate(rest, 1))
+    return re.compile(first + "".join(gaps), re.DOTALL)
