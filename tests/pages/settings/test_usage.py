@@ -106,7 +106,7 @@ def test_the_chart_says_its_numbers(owners: Client, owner: User) -> None:
     used(owner, 0, input_tokens=3000, output_tokens=1000)
     page = shown(owners)
     today = timezone.localdate()
-    title = re.search(rf"<title>{today:%B} {today.day} [^<]*</title>", page)
+    title = re.search(rf"<title>{today:%B} {today.day}: [^<]*</title>", page)
     assert title
     assert "4,000" in title[0]
     assert "gpt-5: 4,000" in title[0]

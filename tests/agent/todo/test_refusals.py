@@ -1,0 +1,63 @@
+"""Why a list was refused, read back from what the model was told."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from chat.agent.prompts import Language, phrase
+from chat.agent.todo import OTHER, POLICIES, TodoError, TodoList, reason_of
+
+LANGUAGES = get_args(Language)
+GOOD = {"content": "Look", "text": "Look", "status": "pending", "activeForm": "Looking", "id": "1"}
+
+
+def refusal(policy: str, language: Language, arguments: Any) -> str:
+    """What the model is told of arguments that do not pass."""
+    with pytest.raises(TodoError) as refused:
+        TodoList(policy, language=language).write(arguments)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("policy", POLICIES)
+def test_whatever_a_list_is_refused_for(policy: str, language: Language) -> None:
+    field = POLICIES[policy].text_field
+    refused = {
+        "not_a_list": {"items": "Look"},
+        "not_an_object": {"items": ["Look"]},
+        f"required.{field}": {"items": [GOOD | {field: " "}]},
+        "not_text": {"items": [GOOD | {field: [1]}]},
+        "unknown_status": {"items": [GOOD | {"status": "it is required"}]},
+        "too_many": {"items": [GOOD | {"id": str(number)} for number in range(21)]},
+    }
+    told = {reason: refusal(policy, language, arguments) for reason, arguments in refused.items()}
+    assert {reason: reason_of(text) for reason, text in told.items()} == {
+        reason: reason for reason in refused
+    }
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_only_some_policies_refuse(language: Language) -> None:
+    active = {"items": [GOOD | {"activeForm": ""}]}
+    assert reason_of(refusal("focused", language, active)) == "required.activeForm"
+    assert reason_of(refusal("checklist", language, {"items": [GOOD | {"id": ""}]})) == "required.id"
+    assert reason_of(refusal("checklist", language, {"items": [GOOD, GOOD]})) == "repeated_id"
+    busy = GOOD | {"status": "in_progress"}
+    assert reason_of(refusal("focused", language, {"items": [busy, busy]})) == "two_in_progress"
+    assert reason_of(refusal("lean", language, {"todos": [busy]})) == "unknown_status"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_what_no_list_comes_from(language: Language) -> None:
+    assert reason_of(phrase(language, "call.not_json", reason="line 1\ncolumn 2")) == "call.not_json"
+    assert reason_of(phrase(language, "call.cut")) == "call.cut"
+    assert reason_of(phrase(language, "call.not_run", reason="Stopped.")) == "call.not_run"
+    second = TodoList(language=language).reader.refusal("second_write")
+    assert reason_of(str(second)) == "second_write"
+
+
+@pytest.mark.parametrize("text", ["", "Error: the tool failed: KeyError", "No todos.", "x" * 100_000])
+def test_anything_else_is_another_reason(text: str) -> None:
+    assert reason_of(text) == OTHER
