@@ -35,6 +35,12 @@ async def announce_heading(conversation: Conversation) -> None:
     await ring_board(conversation.owner_id)
 
 
+async def announce_organised(owner_id: int) -> None:
+    """Let every tab of the person's look which conversations there are, in which order, and as what."""
+    await send_to_owner(owner_id, {"type": "chat.organised"})
+    await ring_board(owner_id)
+
+
 async def _send(conversation_id: uuid.UUID, frame: dict[str, Any]) -> None:
     await send_key_frame(conversation_id, frame)
     await ring()

@@ -30,7 +30,8 @@ def attention_of(owners: Iterable[int]) -> dict[int, Attention]:
     """What wants the attention of each of these people, in two queries."""
     owners = set(owners)
     works: dict[int, Counter[str]] = defaultdict(Counter)
-    active = Turn.objects.filter(status__in=Turn.ACTIVE, conversation__owner__in=owners).order_by()
+    active = Turn.objects.filter(status__in=Turn.ACTIVE, conversation__owner__in=owners)
+    active = active.filter(conversation__deleted_at__isnull=True).order_by()
     counted = active.values_list("conversation__owner", "status").annotate(count=Count("pk"))
     for owner, status, count in counted:
         works[owner][status] = count

@@ -12,27 +12,43 @@ from chat.live.fragments import (
     context_message,
     follow_ups_message,
     listing_message,
+    organised_message,
     profile_message,
     title_message,
     unfinished_message,
 )
-from chat.models import Conversation, FollowUp
+from chat.models import Conversation, FollowUp, Tag
 
 
 @dataclass(frozen=True)
 class Beside:
-    """The held messages' primary keys, the title, the profile's key, and how many todos are left."""
+    """The held messages' primary keys, the title, the profile's key, how many todos are left, and how it is
+    organised."""
 
     held: tuple[int, ...] = ()
     title: str = ""
     profile: int | None = None
     left: int = 0
+    pinned: bool = False
+    archived: bool = False
+    tags: tuple[str, ...] = ()
 
     @classmethod
     def told(cls, told: Sequence[Any]) -> Beside:
         """The one that a frame has told, as lists."""
-        held, *rest = told
-        return cls(tuple(held), *rest)
+        held, title, profile, left, pinned, archived, tags = told
+        return cls(tuple(held), title, profile, left, pinned, archived, tuple(tags))
+
+    @classmethod
+    def of(cls, row: Conversation, held: Iterable[int], words: Iterable[str]) -> Beside:
+        """The one of a conversation, with the keys of its held messages, and its tags."""
+        told = row.title, row.profile_id, row.todos_left, row.pinned, row.archived
+        return cls(tuple(held), *told, tuple(words))
+
+    @property
+    def organisation(self) -> tuple[bool, bool, tuple[str, ...]]:
+        """What its person has done to find it again."""
+        return self.pinned, self.archived, self.tags
 
     def messages(self, conversation: Conversation, held: list[FollowUp], shown: Beside) -> list[str]:
         """The socket messages for what a page shows otherwise, from what `look_beside` read."""
@@ -45,6 +61,8 @@ class Beside:
             messages += [listing_message(row) for row in self._listed(conversation)]
         if self.profile != shown.profile:
             messages.append(profile_message(conversation))
+        if self.organisation != shown.organisation:
+            messages.append(organised_message(conversation))
         if self.title != shown.title:
             # A title that the model gave has its price.
             meter = context_message(context_meter_of(conversation))
@@ -59,11 +77,12 @@ class Beside:
 
 
 def beside(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, Beside]:
-    """What stands beside the turns of these conversations, in two queries; the gone are left out."""
+    """What stands beside the turns of these conversations, in three queries; the gone are left out."""
     keys = list(keys)
     held = FollowUp.held_by_conversation(keys)
-    rows = Conversation.objects.filter(pk__in=keys).values_list("pk", "title", "profile", "todos_left")
-    return {pk: Beside(tuple(held.get(pk, [])), title, profile, left) for pk, title, profile, left in rows}
+    words = Tag.words_by_conversation(keys)
+    found = Conversation.objects.filter(pk__in=keys)
+    return {row.pk: Beside.of(row, held.get(row.pk, []), words.get(row.pk, [])) for row in found}
 
 
 def look_beside(conversation: Conversation) -> tuple[Beside, list[FollowUp]]:
@@ -76,5 +95,7 @@ def look_beside(conversation: Conversation) -> tuple[Beside, list[FollowUp]]:
     now = Conversation.objects.select_related("profile").filter(pk=conversation.pk).first() or conversation
     conversation.title, conversation.todos_left = now.title, now.todos_left
     conversation.profile = now.profile
-    told = Beside(tuple(each.pk for each in held), now.title, now.profile_id, now.todos_left)
-    return told, held
+    conversation.pinned, conversation.archived_at = now.pinned, now.archived_at
+    words = Tag.words_by_conversation([conversation.pk]).get(conversation.pk, [])
+    conversation.known_words = words
+    return Beside.of(now, (each.pk for each in held), words), held

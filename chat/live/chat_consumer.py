@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from chat.live import measures
 from chat.live.admission import admitted
-from chat.live.announcing import announce, announce_beside
+from chat.live.announcing import announce, announce_beside, announce_organised
 from chat.live.attention import Attention
 from chat.live.beside import Beside, look_beside
 from chat.live.doorbell import ask_snapshot, conversation_group, owner_group, ring_board
@@ -22,6 +22,7 @@ from chat.live.frames import END, Position, drawn, lacking, resting_place, row_b
 from chat.live.incoming import content_of, marked_of, message_of, receipt_of, seen_of, turn_after
 from chat.live.page_socket import Mending, PageSocket
 from chat.live.sidebar import Sidebar
+from chat.live.sidebar_list import sidebar_list_of, sidebar_message
 from chat.live.standing import Overview, Standing
 from chat.models import Conversation, FollowUp, MessageRefused, Turn
 
@@ -163,6 +164,14 @@ class ChatConsumer(PageSocket):
         if await database_sync_to_async(self.conversation.see)(turn_id):
             await ring_board(self.conversation.owner_id)
 
+    async def chat_organised(self, _hint: dict[str, Any]) -> None:
+        """The person has pinned, archived, tagged or deleted conversations: look how they stand now."""
+        async with self.speaking:
+            await self._send_beside()
+            rows = await database_sync_to_async(sidebar_list_of)(self.conversation.owner_id)
+            await self.draw_all([sidebar_message(rows, self.conversation)])
+            self.sidebar.drawn(rows)
+
     async def _take(self, text: str, client_id: uuid.UUID) -> None:
         try:
             taken = await database_sync_to_async(self.conversation.send)(text, client_id)
@@ -171,6 +180,8 @@ class ChatConsumer(PageSocket):
             return
         kind = "follow_up" if isinstance(taken, FollowUp) else "turn"
         await self.send_json(type="accepted", client_id=str(client_id), **{kind: taken.pk})
+        if self.beside.archived:
+            await announce_organised(self.conversation.owner_id)
         if isinstance(taken, FollowUp):
             await announce_beside(self.conversation.pk)
         else:

@@ -133,6 +133,14 @@ def listing_message(row: Conversation, page: Conversation | None = None) -> str:
     return partial(f'#sidebar [data-conversation="{row.pk}"]', "outerMorph", html)
 
 
+def organised_message(conversation: Conversation) -> str:
+    """Say in its menu and above the composer whether it is pinned or archived, and its tags."""
+    context = {"conversation": conversation}
+    menu = render_to_string("partials/_organised.html", context)
+    note = render_to_string("partials/_archived.html", context)
+    return partial("#organised", "outerMorph", menu) + partial("#archived", "outerMorph", note)
+
+
 def title_message(conversation: Conversation) -> str:
     """Say above the transcript, and in the tab, how the conversation is called."""
     context = {"conversation": conversation}

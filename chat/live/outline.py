@@ -57,6 +57,7 @@ def outline_of(owner_id: int) -> Outline:
 
 def _running(owner_id: int) -> tuple[Place, ...]:
     turns = Turn.objects.filter(status__in=Turn.ACTIVE, conversation__owner=owner_id)
+    turns = turns.filter(conversation__deleted_at__isnull=True)
     found = turns.order_by(FIRST_WHO_WAITS, "pk").values_list(
         "conversation",
         "conversation__title",

@@ -13,6 +13,7 @@ from django.conf import settings
 
 from chat.live import measures
 from chat.live.counting import count_missed, count_turn
+from chat.live.deleted import overdue, remove_deleted, stop_deleted
 from chat.live.doorbell import send_key_frame
 from chat.live.frames import key_frame
 from chat.live.naming import name_conversation
@@ -40,6 +41,7 @@ class Pool:
         self.closing = False
         self._claiming = asyncio.Lock()
         self._rounds: asyncio.Task[None] | None = None
+        self._removing: asyncio.Task[None] | None = None
 
     def open(self) -> None:
         """Begin to look for work, and go on looking."""
@@ -73,7 +75,7 @@ class Pool:
         for turn_id in self.running:
             self._cancel(turn_id, Turn.Status.QUEUED)
         await self._wait(GRACE)
-        for task in [*self.naming, *self.counting, *([self._rounds] if self._rounds else [])]:
+        for task in [*self.naming, *self.counting, *filter(None, [self._rounds, self._removing])]:
             task.cancel()
 
     def _cancel(self, turn_id: int, status: Turn.Status) -> None:
@@ -122,6 +124,7 @@ class Pool:
             except LeaseLost:
                 if running.turn.is_held:  # else it ended or began to wait just now, here
                     self._cancel(running.turn.pk, Turn.Status.QUEUED)
+        await database_sync_to_async(stop_deleted)()
         for turn_id in await database_sync_to_async(self._stop_requests)():
             self.stop(turn_id)
         for turn in await database_sync_to_async(take_back_orphans)(self.lookout):
@@ -129,7 +132,15 @@ class Pool:
             await self._show(turn)
         for turn in await database_sync_to_async(end_unanswered)(settings.APPROVAL_SECONDS):
             await self._show(turn)
+        await self._tidy()
         await self.kick()
+
+    async def _tidy(self) -> None:
+        """Begin to remove what was deleted a while ago, if nothing of that is under way."""
+        if self._removing and not self._removing.done():
+            return
+        if keys := await database_sync_to_async(overdue)():
+            self._removing = asyncio.create_task(remove_deleted(keys), context=contextvars.Context())
 
     async def _show(self, turn: Turn) -> None:
         frame = await database_sync_to_async(key_frame)(turn, 0)

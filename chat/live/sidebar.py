@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Set
+from collections.abc import Iterable, Set
 
 from django.template.loader import render_to_string
 
@@ -35,6 +35,11 @@ class Sidebar:
         """The row was drawn by somebody else, so it may carry a mark or not."""
         if self.marked is not None:
             self.hear(self.marked | {conversation_id})
+
+    def drawn(self, rows: Iterable[Conversation]) -> None:
+        """All rows were drawn anew by somebody else."""
+        if self.marked is not None:
+            self.hear({row.pk for row in rows if row.unseen_turn_id and row != self.page})
 
     def messages(self, attention: Attention) -> list[str]:
         """The socket messages for what the tab shows otherwise. Reads the database."""

@@ -2,6 +2,7 @@
 
 from chat.models.allowance import Allowance
 from chat.models.attachment import Attachment
+from chat.models.bulk_act import BulkAct
 from chat.models.connection import Connection
 from chat.models.conversation import Conversation
 from chat.models.daily_usage import DailyUsage
@@ -22,6 +23,7 @@ from chat.models.side_call import SideCall
 from chat.models.sign_in_link import SignInLink
 from chat.models.step import Step
 from chat.models.summary import Summary
+from chat.models.tag import Tag, TagRefused
 from chat.models.todo_revision import TodoRevision
 from chat.models.tool_call import DecisionRefused, ToolCall
 from chat.models.turn import LeaseLost, Turn
@@ -30,6 +32,7 @@ from chat.models.unanswered import end_unanswered
 __all__ = [
     "Allowance",
     "Attachment",
+    "BulkAct",
     "Connection",
     "Conversation",
     "DailyUsage",
@@ -50,6 +53,8 @@ __all__ = [
     "SignInLink",
     "Step",
     "Summary",
+    "Tag",
+    "TagRefused",
     "TodoRevision",
     "ToolCall",
     "Turn",

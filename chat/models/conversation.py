@@ -15,10 +15,11 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.attachment import Attachment
-from chat.models.conversation_queryset import ConversationQuerySet
+from chat.models.conversation_queryset import ConversationManager, ConversationQuerySet
 from chat.models.follow_up import FollowUp, joined
 from chat.models.message import Message
 from chat.models.message_text import MessageRefused, checked_message, title_of
+from chat.models.organised import Organised
 from chat.models.preferences import Preferences
 from chat.models.profile import Profile
 from chat.models.text import clean
@@ -33,7 +34,7 @@ Sent = TypeVar("Sent", Turn, FollowUp)
 MAX_HELD = 20  # messages that wait for one turn
 
 
-class Conversation(models.Model):
+class Conversation(Organised):
     """A person's exchange with an agent: turns in order, a workspace, a plan."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -64,7 +65,8 @@ class Conversation(models.Model):
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated"), default=timezone.now)
 
-    objects = ConversationQuerySet.as_manager()
+    objects = ConversationManager()
+    with_deleted = ConversationQuerySet.as_manager()
     plan: TodoRevision | None = None  # its latest list, where somebody looked it up
     waits = False  # for a decision of the person's, where somebody looked
 
@@ -82,6 +84,7 @@ class Conversation(models.Model):
                 condition=Q(unseen_turn__isnull=False),
                 name="conversation_unseen",
             ),
+            *Organised.INDEXES,
         ]
 
     def __str__(self) -> str:
@@ -161,14 +164,17 @@ class Conversation(models.Model):
                 raise MessageRefused(_("The agent is still working. Send this when it is done, or stop it."))
             held = [] if retries else FollowUp.claim(self.pk)
             brought = [*attachments, *Attachment.taken_back(self.pk, text)]
+            self.bring_back()
             text = joined([*(each.text for each in held), text])
             return self._queue(text, client_id, held, retries, brought)
 
     def send_held(self) -> Turn | None:
-        """Queue a turn with the messages that are held; None if there are none, or if a turn works."""
+        """Queue a turn with the messages that are held; None if there are none, or if a turn works.
+
+        In a conversation that was deleted they stay held.
+        """
         with transaction.atomic():
-            self.lock()
-            held = [] if self._works() else FollowUp.claim(self.pk)
+            held = [] if not self._locked() or self._works() else FollowUp.claim(self.pk)
             if not held:
                 return None
             return self._queue(joined(each.text for each in held), held[0].turn_client_id, held)
@@ -188,8 +194,15 @@ class Conversation(models.Model):
         return turn, joined(each.text for each in back)
 
     def lock(self) -> None:
-        """Keep everybody else from starting a turn or sending a message here, until the transaction ends."""
-        Conversation.objects.select_for_update().get(pk=self.pk)
+        """Keep everybody else from starting a turn or sending a message here, until the transaction ends.
+
+        Raises Conversation.DoesNotExist where it was deleted.
+        """
+        if not self._locked():
+            raise Conversation.DoesNotExist
+
+    def _locked(self) -> bool:
+        return Conversation.objects.select_for_update().filter(pk=self.pk).first() is not None
 
     def _works(self) -> bool:
         return self.turns.filter(status__in=Turn.ACTIVE).exists()
@@ -197,6 +210,7 @@ class Conversation(models.Model):
     def _hold(self, text: str, client_id: uuid.UUID, attachments: Iterable[Attachment]) -> FollowUp:
         if len(FollowUp.held_in(self.pk)) >= MAX_HELD:
             raise MessageRefused(_("Too many messages are held. Take one back, or wait for the agent."))
+        self.bring_back()
         follow_up = self.follow_ups.create(client_id=client_id, text=text)
         Attachment.bring([*attachments, *Attachment.taken_back(self.pk, text)], follow_up)
         self._touch(follow_up.created_at)

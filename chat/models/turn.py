@@ -104,7 +104,8 @@ class Turn(models.Model):
         Owners take their turns: whoever has fewest running comes first, then whoever waits longest.
         """
         with transaction.atomic():
-            waiting = cls.objects.filter(status=cls.Status.QUEUED, **({"pk": pk} if pk else {}))
+            waiting = cls.objects.filter(status=cls.Status.QUEUED, conversation__deleted_at__isnull=True)
+            waiting = waiting.filter(pk=pk) if pk else waiting
             if connection.features.has_select_for_update_skip_locked:
                 waiting = waiting.select_for_update(skip_locked=True, of=("self",))
             turn = waiting.annotate(load=_turns_held_by_owner()).order_by("load", "pk").first()

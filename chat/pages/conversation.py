@@ -13,17 +13,17 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.workspace import WorkspaceError
-from chat.files.place import remove_workspace
 from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.agents import Shell
-from chat.live.announcing import announce_beside, announce_heading, announce_sync
+from chat.live.announcing import announce_beside, announce_heading, announce_organised, announce_sync
 from chat.live.context_meter import context_meter_of
-from chat.live.doorbell import ring_board, ring_stop
+from chat.live.doorbell import ring_stop
 from chat.live.todo_panel import panel_of
 from chat.live.unfinished import unfinished_of
-from chat.models import Conversation, FollowUp, MessageRefused, Turn
+from chat.models import BulkAct, Conversation, FollowUp, MessageRefused, Turn
 from chat.models.profile import answers_by_script
 from chat.pages.attachments import message_of
+from chat.pages.bulk import act_on
 from chat.pages.new_conversation import client_id_of
 from chat.pages.signed_in import SignedInRequest
 
@@ -41,9 +41,12 @@ def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     try:
         client_id = client_id_of(request)
         text, attached = message_of(request, conversation, client_id)
+        archived = conversation.archived
         taken = conversation.send(text, client_id, attached)
     except (MessageRefused, UploadRefused, WorkspaceError) as refusal:
         return _refused(request, conversation, str(refusal))
+    if archived:
+        async_to_sync(announce_organised)(conversation.owner_id)
     if isinstance(taken, FollowUp):
         async_to_sync(announce_beside)(conversation.pk)
     else:
@@ -95,14 +98,9 @@ def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 
 @require_POST
 def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Delete it with all that belongs to it; what runs is stopped first."""
+    """Delete it, which can be undone for a while in the list; what runs is stopped at once."""
     conversation = own_conversation(request, conversation_id)
-    turn = conversation.turns.filter(status__in=Turn.ACTIVE).first()
-    conversation.delete()
-    async_to_sync(ring_board)(request.user.pk)
-    if turn:
-        async_to_sync(ring_stop)(turn.pk)
-    remove_workspace(conversation_id)
+    act_on(request, BulkAct.Kind.DELETE, [conversation.pk])
     return redirect("conversations")
 
 

@@ -1,29 +1,34 @@
-"""Past conversations, newest first."""
+"""Past conversations: the pinned ones, then the newest first."""
 
 from __future__ import annotations
 
 from django.core.paginator import Paginator
-from django.http import HttpRequest, HttpResponse
+from django.db.models import prefetch_related_objects
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from chat.models import Conversation
+from chat.models import BulkAct, Tag
+from chat.pages.listing import Listing
+from chat.pages.signed_in import SignedInRequest
 
 PAGE = 50
 
 
 @require_safe
-def conversations(request: HttpRequest) -> HttpResponse:
-    """A page of fifty, each with its final todo counts; with `todos=unfinished` those that have open ones."""
-    visible = Conversation.objects.visible_to(request.user)
-    only_unfinished = request.GET.get("todos") == "unfinished"
-    if only_unfinished:
-        visible = visible.unfinished()
-    page = Paginator(visible, PAGE).get_page(request.GET.get("page"))
+def conversations(request: SignedInRequest) -> HttpResponse:
+    """A page of fifty, each with its final todo counts, of those that the address asks for."""
+    listing = Listing.asked(request.GET)
+    found = listing.of(request.user)
+    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
     start = page.start_index() - 1 if page.paginator.count else 0
+    rows = found.listed(start, start + PAGE)
+    prefetch_related_objects(rows, "tags")
     context = {
+        "listing": listing,
         "page": page,
-        "conversations": visible.listed(start, start + PAGE),
-        "only_unfinished": only_unfinished,
+        "conversations": rows,
+        "tags": Tag.objects.filter(owner=request.user.pk),
+        "undoable": BulkAct.offered_to(request.user),
     }
     return render(request, "conversations.html", context)

@@ -8,16 +8,15 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from chat.live.attention import Attention, attention_of
+from chat.live.sidebar_list import sidebar_list_of
 from chat.models import Conversation
-
-RECENT = 30
 
 
 def sidebar(request: HttpRequest) -> dict[str, Any]:
-    """The newest conversations of the person, and what wants attention; looked up only where shown."""
+    """The person's pinned and newest conversations, and what wants attention; looked up where shown."""
 
     def recent() -> list[Conversation]:
-        return Conversation.objects.visible_to(request.user).listed(0, RECENT)
+        return sidebar_list_of(request.user.pk) if request.user.pk else []
 
     def attention() -> Attention:
         person = request.user.pk

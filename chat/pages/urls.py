@@ -6,6 +6,7 @@ from chat.pages import (
     approvals,
     board,
     bring_in,
+    bulk,
     conversation,
     conversations,
     files,
@@ -13,9 +14,11 @@ from chat.pages import (
     health,
     metrics,
     new_conversation,
+    organising,
     plan,
     profile_choice,
     sign_in,
+    tags,
     unfinished,
 )
 
@@ -25,7 +28,13 @@ urlpatterns = [
     path("board/seen/", board.see_all, name="see_all"),
     path("conversations/", conversations.conversations, name="conversations"),
     path("conversations/import/", bring_in.bring_in, name="import"),
+    path("conversations/bulk/", bulk.bulk, name="bulk"),
+    path("conversations/undo/<uuid:bulk_act_id>/", bulk.undo, name="undo"),
+    path("conversations/tags/", tags.tags, name="tags"),
+    path("conversations/tags/<int:tag_id>/rename/", tags.rename, name="rename_tag"),
+    path("conversations/tags/<int:tag_id>/delete/", tags.delete, name="delete_tag"),
     path("conversations/<uuid:conversation_id>/", conversation.show, name="conversation"),
+    path("conversations/<uuid:conversation_id>/organise/", organising.organise, name="organise"),
     path("conversations/<uuid:conversation_id>/messages/", conversation.send, name="send_message"),
     path("conversations/<uuid:conversation_id>/stop/", conversation.stop, name="stop"),
     path(

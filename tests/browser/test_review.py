@@ -65,7 +65,7 @@ def test_delete_asks_first(scripted: Site, visitors: Visitors) -> None:
     page.get_by_role("button", name="Rename or delete").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     dialog = page.get_by_role("alertdialog")
-    expect(dialog).to_contain_text("cannot be undone")
+    expect(dialog).to_contain_text("Undo for ten minutes")
     expect(dialog.get_by_role("button", name="Keep")).to_be_focused()
     dialog.get_by_role("button", name="Keep").click()
     expect(dialog).to_be_hidden()
@@ -77,6 +77,7 @@ def test_delete_asks_first(scripted: Site, visitors: Visitors) -> None:
     dialog.get_by_role("button", name="Delete").click()
     expect(page).to_have_url(f"{scripted.served.address}/conversations/")
     expect(page.locator("main")).not_to_contain_text("To be deleted")
+    expect(page.get_by_role("status")).to_contain_text("1 conversation deleted.")
     visitors.expected.append("status of 404 (Not Found)")
     answer = page.goto(address)
     assert answer is not None

@@ -14,11 +14,13 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 
 from chat.agent.pictures import LARGEST
 from chat.demo.reply import Reply
 from chat.files.place import folder_of
 from chat.models import Attachment, Conversation
+from chat.models.bulk_act import UNDO_TIME
 from tests.live.site import Site, article, until
 from tests.model_server import ScriptedModel
 from tests.pictures import png
@@ -294,4 +296,13 @@ async def test_pictures_go_with_their_conversation(site: Site, settings: Any) ->
     kept = settings.WORKSPACES.with_name("pictures") / str(conversation.pk)
     assert len(list(kept.iterdir())) == 1
     await site.post(conversation, "delete")
+    deleted = Conversation.with_deleted.filter(pk=conversation.pk)
+    await deleted.aupdate(deleted_at=timezone.now() - UNDO_TIME)
+
+    site.application.start()
+
+    async def is_gone() -> bool:
+        return not await deleted.aexists()
+
+    await until(is_gone)
     assert not kept.exists()

@@ -23,6 +23,8 @@ PARTS: dict[str, Any] = {
     "profile_id": 1,
     "digest": "0" * 32,
     "act": uuid.UUID(int=7),
+    "bulk_act_id": uuid.UUID(int=8),
+    "tag_id": 1,
     "url": "nothing-here",
 }
 

@@ -12,7 +12,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from chat.live.deleted import overdue, remove
 from chat.models import Conversation, LeaseLost, Message, TodoRevision, ToolCall, Turn
+from chat.models.bulk_act import UNDO_TIME
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
 HTMX = {"HX-Request": "true"}
@@ -142,6 +144,8 @@ def test_deleting_takes_rows_and_workspace_along(
         (folder / "deep" / "file").write_text("text")
     response = owners.post(where(conversation, "delete"))
     assert (response.status_code, response.url) == (302, "/conversations/")
+    assert owners.get(where(conversation)).status_code == 404
+    remove_for_good()
     assert not any(model.objects.exists() for model in (Conversation, Turn, Message))
     assert not own.exists()
     assert (others / "deep" / "file").exists()
@@ -156,7 +160,16 @@ def test_deleting_leaves_a_directory_that_somebody_named(
     conversation.workspace = str(tmp_path / "code")
     conversation.save()
     assert owners.post(where(conversation, "delete")).status_code == 302
+    remove_for_good()
     assert (tmp_path / "code").is_dir()
+
+
+def remove_for_good() -> None:
+    """What the worker does once the time for an Undo is over."""
+    Conversation.with_deleted.filter(deleted_at__isnull=False).update(deleted_at=timezone.now() - UNDO_TIME)
+    for key in overdue():
+        remove(key)
+    assert not Conversation.with_deleted.exists()
 
 
 def test_deleting_does_not_follow_links_out_of_the_workspace(
@@ -167,16 +180,19 @@ def test_deleting_does_not_follow_links_out_of_the_workspace(
     own.mkdir(parents=True)
     (own / "link").symlink_to(tmp_path)
     owners.post(where(conversation, "delete"))
+    remove_for_good()
     assert not own.exists()
     assert (tmp_path / "precious").exists()
 
 
-def test_deleting_takes_the_turn_from_its_worker(
-    owners: Client, conversation: Conversation, turn: Turn
-) -> None:
+def test_deleting_stops_what_runs(owners: Client, conversation: Conversation, turn: Turn) -> None:
     running = Turn.claim("worker", turn.pk)
     assert running is not None
     assert owners.post(where(conversation, "delete")).status_code == 302
+    running.hold()  # its worker hears of it and writes down the end
+    assert running.is_to_stop()
+    running.end(Turn.Status.STOPPED)
+    remove_for_good()
     with pytest.raises(LeaseLost):
         running.hold()
 

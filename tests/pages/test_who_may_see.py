@@ -21,12 +21,15 @@ SETTINGS |= {"plan_figures", "plan_figures_file"}  # settings/test_plans.py asks
 SETTINGS |= {"models_of_environment"}
 PROFILES = {"profile", "duplicate_profile", "prefer_profile", "delete_profile", "export_profile"}
 PROFILES |= {"import_profile"}  # test_profiles.py asks for them
-SIGNED_IN = {"new_conversation", "conversations", "import", "board"} | SETTINGS
+SIGNED_IN = {"new_conversation", "conversations", "tags", "import", "board"} | SETTINGS
+READ_ONLY = {"conversations", "board", "tags"}
 POSTED = {"logout", "see_all"}  # by whoever is signed in, about what is theirs
+ORGANISING = {"bulk", "undo", "rename_tag", "delete_tag"}  # test_bulk.py and test_tags.py ask for them
+KEYED = PROFILES | ORGANISING | POSTED
 SHOWN = {"conversation", "taken_back", "files", "file", "file_image", "file_download", "files_zip", "plan"}
 SHOWN |= {"picture", "call_in_plan", "looked"}
 ACTIONS = {"send_message", "stop", "retry", "rename", "delete", "take_back_follow_up", "send_follow_ups"}
-ACTIONS |= {"files_upload", "decide", "choose_profile", "continue", "dismiss", "see"}
+ACTIONS |= {"files_upload", "decide", "choose_profile", "continue", "dismiss", "see", "organise"}
 ONES_OWN = SHOWN | ACTIONS
 # settings/test_connections.py asks as a stranger, and as somebody of the staff
 CONNECTIONS = {"connection", "delete_connection", "try_connection", "use_model", "model_settings"}
@@ -54,7 +57,7 @@ def state(conversation: Conversation) -> Any:
 
 
 def test_every_address_is_somebodys() -> None:
-    known = EVERYBODYS | SCRAPERS | SIGNED_IN | POSTED | PROFILES | CONNECTIONS | STAFFS | ONES_OWN | ADMINS
+    known = EVERYBODYS | SCRAPERS | SIGNED_IN | KEYED | CONNECTIONS | STAFFS | ONES_OWN | ADMINS
     assert set(routes()) == known, "say in this file who may see the new address"
 
 
@@ -71,9 +74,7 @@ def test_addresses_with_a_conversation_are_its_owners() -> None:
     assert {name for name, (_n, parts) in routes().items() if "conversation_id" in parts} == ONES_OWN
 
 
-@pytest.mark.parametrize(
-    "name", sorted(SIGNED_IN | POSTED | PROFILES | CONNECTIONS | STAFFS | ONES_OWN | ADMINS)
-)
+@pytest.mark.parametrize("name", sorted(SIGNED_IN | KEYED | CONNECTIONS | STAFFS | ONES_OWN | ADMINS))
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.django_db
 def test_nobody_is_led_to_the_login(client: Client, name: str, method: str) -> None:
@@ -190,7 +191,7 @@ def test_what_changes_something_is_a_post(
 
 @pytest.mark.parametrize(
     "name",
-    sorted(ACTIONS | CONNECTIONS | STAFFS | POSTED | SIGNED_IN - {"conversations", "board"} | {"login"}),
+    sorted(ACTIONS | CONNECTIONS | STAFFS | POSTED | SIGNED_IN - READ_ONLY | {"login"}),
 )
 def test_no_post_goes_without_its_token(
     owner: User, conversation: Conversation, failed: Turn, held: FollowUp, collected: None, name: str

@@ -1,0 +1,105 @@
+"""What a person does to several conversations of a list at once, and takes back."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+
+from asgiref.sync import async_to_sync
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
+from django.shortcuts import get_object_or_404
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+
+from chat.live.announcing import announce_organised
+from chat.live.deleted import stop_deleted
+from chat.live.doorbell import ring_stop
+from chat.models import BulkAct, TagRefused
+from chat.pages.bulk_words import sentence_of_undoing
+from chat.pages.listing import Listing
+from chat.pages.signed_in import SignedInRequest
+
+
+@require_POST
+def bulk(request: SignedInRequest) -> HttpResponse:
+    """Do what the pressed button says to the chosen conversations, then show the list with an Undo."""
+    keys = _chosen(request)
+    if not keys:
+        messages.info(request, _("Choose conversations first."))
+        return back_to_list(request)
+    try:
+        done = act_on(request, _kind(request), keys)
+    except TagRefused as refusal:
+        messages.error(request, str(refusal))
+    else:
+        if not done.count:
+            messages.info(request, _("There was nothing to change."))
+    return back_to_list(request)
+
+
+@require_POST
+def undo(request: SignedInRequest, bulk_act_id: uuid.UUID) -> HttpResponse:
+    """Take back what was done, as far as nobody has changed it since."""
+    done = get_object_or_404(BulkAct, pk=bulk_act_id, owner=request.user)
+    try:
+        undone = done.undo(request.user)
+    except TagRefused as refusal:
+        messages.error(request, str(refusal))
+        return back_to_list(request)
+    async_to_sync(announce_organised)(request.user.pk)
+    messages.info(request, sentence_of_undoing(undone))
+    return back_to_list(request)
+
+
+def act_on(request: SignedInRequest, kind: str, keys: Iterable[uuid.UUID], word: str = "") -> BulkAct:
+    """Do it to these, of the person's own, and let every tab know; what runs in deleted ones is stopped.
+
+    Raises TagRefused, and Http404 for a kind that there is none of.
+    """
+    if kind not in BulkAct.Kind.values:
+        raise Http404
+    done = BulkAct.carry_out(request.user, kind, keys, word or request.POST.get("word", ""))
+    if kind == BulkAct.Kind.DELETE:
+        for turn_id in stop_deleted():
+            async_to_sync(ring_stop)(turn_id)
+    async_to_sync(announce_organised)(request.user.pk)
+    return done
+
+
+def back_to_list(request: SignedInRequest) -> HttpResponseRedirect:
+    """The list as the form's page showed it."""
+    given = QueryDict(request.POST.get("listing", ""))
+    query = Listing.asked(given).query
+    page = given.get("page", "")
+    parts = [query, f"page={page}" if page.isdecimal() else ""]
+    query = "&".join(filter(None, parts))
+    return HttpResponseRedirect(reverse("conversations") + (f"?{query}" if query else ""))
+
+
+def _kind(request: SignedInRequest) -> str:
+    """What the pressed button stands for; the one at a row names the row."""
+    at_row = next((kind for kind in ("pin", "unpin") if kind in request.POST), "")
+    return at_row or request.POST.get("kind", "")
+
+
+def _chosen(request: SignedInRequest) -> list[uuid.UUID]:
+    at_row = request.POST.get("pin") or request.POST.get("unpin")
+    if at_row:
+        return _keys([at_row])
+    if request.POST.get("all"):
+        listing = Listing.asked(QueryDict(request.POST.get("listing", "")))
+        return list(listing.of(request.user).order_by("pk").values_list("pk", flat=True))
+    return _keys(request.POST.getlist("c"))
+
+
+def _keys(given: Iterable[str]) -> list[uuid.UUID]:
+    """The keys among them; what is none is left out."""
+    keys = []
+    for each in given:
+        try:
+            keys.append(uuid.UUID(each))
+        except ValueError:
+            continue
+    return keys

@@ -1,0 +1,57 @@
+// Choosing rows of a list: with Shift a range, all on the page, all that match; and how many that are.
+addEventListener("DOMContentLoaded", () => {
+  const form = document.getElementById("bulk");
+  if (!form) return;
+  const boxes = [...form.querySelectorAll("[name='c']")];
+  const page = document.getElementById("bulk-page");
+  const every = document.getElementById("bulk-every");
+  const mode = document.getElementById("bulk-mode");
+  const count = document.getElementById("bulk-count");
+  let last = null;
+
+  const choose = (some, chosen) => {
+    for (const box of some) box.checked = chosen;
+  };
+  const show = () => {
+    const chosen = boxes.filter((box) => box.checked).length;
+    page.checked = chosen === boxes.length;
+    page.indeterminate = chosen > 0 && !page.checked;
+    const number = every?.checked ? count.dataset.every : chosen;
+    count.textContent = Number(number) ? `${number} ${count.dataset.words}` : "";
+  };
+  const range = (box) => {
+    const [from, to] = [boxes.indexOf(last), boxes.indexOf(box)].sort((a, b) => a - b);
+    return from < 0 ? [box] : boxes.slice(from, to + 1);
+  };
+
+  form.addEventListener("click", (event) => {
+    const box = event.target.closest("[name='c']");
+    if (!box) return;
+    if (event.shiftKey) choose(range(box), box.checked);
+    last = box;
+    show();
+  });
+  // On a phone, in the mode for choosing, a row is its box.
+  form.addEventListener("click", (event) => {
+    const link = event.target.closest(".conversation-row__link");
+    if (!link || !mode.checked || !mode.labels[0].checkVisibility()) return;
+    event.preventDefault();
+    link.parentElement.querySelector("[name='c']").click();
+  });
+  form.addEventListener("change", (event) => {
+    if (event.target === page) choose(boxes, page.checked);
+    if (event.target === every) choose(boxes, every.checked);
+    if (event.target.name === "c" || event.target === page) every && (every.checked &&= page.checked);
+    if (event.target === mode && !mode.checked) {
+      choose(boxes, false);
+      every && (every.checked = false);
+    }
+    show();
+  });
+  // Enter at a box would press the form's first button.
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.type === "checkbox") event.preventDefault();
+  });
+  page.parentElement.hidden = false;
+  addEventListener("pageshow", show); // the browser may have kept what was chosen
+});
