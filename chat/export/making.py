@@ -15,6 +15,7 @@ from chat.export.consistency import Row, check, refused
 from chat.files.pictures import Album
 from chat.files.place import folder_of, quota_of, remove_workspace
 from chat.models import Conversation, Turn
+from chat.models.search.index import reindex
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -36,6 +37,7 @@ def make(file: Row, owner: User) -> Conversation:
                     setattr(row, name, other)  # which has its key by now
                 row.save_base(raw=True, force_insert=True)  # raw: with the times that they had
             Turn.objects.bulk_update(building.settle(), ["profile_then"], batch_size=50)
+            reindex(conversation)
             _keep_pictures(file["pictures"], Album(conversation.pk))
             Workspace.create(folder_of(conversation), quota_of(conversation))
     except BaseException:

@@ -180,4 +180,6 @@ WITH_ATTACHMENTS = (MESSAGE, FOLLOW_UP)
 LEFT_OUT = {
     "Allowance": "what a person allowed is theirs to allow, and no file's",
     "ShareLink": "a link leads to the conversation that it was made for",
+    "SearchShelf": "the words of what is imported are told apart anew",
+    "SearchEntry": "the words of what is imported are told apart anew",
 }

@@ -23,6 +23,7 @@ from chat.live.announcing import announce_heading
 from chat.live.model_clients import model_for
 from chat.models import Conversation, Message, Preferences, Profile, SideCall, Turn
 from chat.models.message_text import title_of
+from chat.models.search.index import index_title
 
 log = logging.getLogger(__name__)
 
@@ -115,6 +116,12 @@ def _end(naming: Naming, title: str, usage: Usage) -> bool:
         naming.call.save(update_fields=["ended_at"])
         if usage != Usage():
             charge(naming.call, usage)
-    before = naming.conversation.title
-    same = Conversation.objects.filter(pk=naming.conversation.pk, title=before)
-    return bool(title and title != before and same.update(title=title))
+        return bool(title) and _name_unless_named(naming.conversation, title)
+
+
+def _name_unless_named(conversation: Conversation, title: str) -> bool:
+    same = Conversation.objects.filter(pk=conversation.pk, title=conversation.title)
+    if title == conversation.title or not same.update(title=title):
+        return False
+    index_title(Conversation.objects.get(pk=conversation.pk))
+    return True

@@ -38,7 +38,8 @@ from chat.live.context_meter import context_meter_of
 from chat.live.growth import Written, grow
 from chat.live.pictures import pictures_of, refuse
 from chat.live.planning import Planning
-from chat.models import Attachment, FollowUp, Message, Step, ToolCall, Turn
+from chat.models import Attachment, FollowUp, Message, SearchEntry, Step, ToolCall, Turn
+from chat.models.search.index import forget, index_turn
 from chat.models.text import clean, clean_json
 
 SAVE_EVERY = 1.0  # seconds of streamed text that a crash may cost
@@ -169,6 +170,7 @@ class Recorder:
             return self.end(Turn.Status.STOPPED)
         detail = self.calls[request.id].detail
         self._change_call(request, status=ToolCall.Status.WAITING, asked_at=timezone.now(), detail=detail)
+        index_turn(self.turn)
         self.turn.wait()
         return [TurnChanged()]
 
@@ -189,6 +191,7 @@ class Recorder:
             charge(self.step, self.meter.outstanding())
 
     def _begin_step(self, started: StepStarted) -> list[Change]:
+        index_turn(self.turn)  # what the step before has left
         # A step that its worker left unfinished begins anew, in the same rows.
         asked = {
             "reminder": started.reminder,
@@ -198,6 +201,7 @@ class Recorder:
         self.step, _new = self.turn.steps.update_or_create(number=started.step, defaults=asked)
         self.cut_off = self.step.messages.filter(role=Message.Role.ASSISTANT).first()
         if self.cut_off:
+            forget(SearchEntry.Kind.MESSAGE, self.cut_off.pk)
             self.cut_off.turn = self.turn  # it is drawn where no database is asked
         self.message = None
         self.saved_at = 0.0

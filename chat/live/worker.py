@@ -13,6 +13,7 @@ from chat.live import measures
 from chat.live.agent_consumer import AgentConsumer, pool
 from chat.live.agents import Shell
 from chat.live.doorbell import AGENT_CHANNEL
+from chat.live.indexing import keep_indexed
 from chat.live.mcp_servers import mcp_servers
 
 log = logging.getLogger(__name__)
@@ -61,7 +62,9 @@ async def work() -> None:
     pool().open()
     mcp_servers().open()
     worker = AgentWorker()
+    indexing = asyncio.create_task(keep_indexed())
     try:
         await worker.arun()
     finally:
+        indexing.cancel()
         await worker.close()

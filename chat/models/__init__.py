@@ -19,6 +19,8 @@ from chat.models.plan_figures import PlanFigures
 from chat.models.preferences import Preferences
 from chat.models.profile import Profile
 from chat.models.rule import Rule
+from chat.models.search.entry import SearchEntry
+from chat.models.search.shelf import SearchShelf
 from chat.models.side_call import SideCall
 from chat.models.sign_in_link import SignInLink
 from chat.models.step import Step
@@ -49,6 +51,8 @@ __all__ = [
     "Preferences",
     "Profile",
     "Rule",
+    "SearchEntry",
+    "SearchShelf",
     "SideCall",
     "SignInLink",
     "Step",

@@ -22,6 +22,7 @@ from chat.models.message_text import MessageRefused, checked_message, title_of
 from chat.models.organised import Organised
 from chat.models.preferences import Preferences
 from chat.models.profile import Profile
+from chat.models.search.index import index_beginning, index_title, index_turn
 from chat.models.text import clean
 from chat.models.todo_revision import TodoRevision
 from chat.models.tool_call import ToolCall
@@ -120,6 +121,7 @@ class Conversation(Organised):
                 title=title_of(text),
                 workspace=workspace,
             )
+            index_beginning(conversation)
             conversation.start_turn(text, client_id, attachments=attachments)
         return conversation
 
@@ -234,6 +236,7 @@ class Conversation(Organised):
         if retries and text == retries.user_text:
             attachments = Attachment.objects.filter(message__turn=retries, message__step=None)
         Attachment.bring(attachments, message)
+        index_turn(turn)
         self._touch(turn.created_at)
         return turn
 
@@ -289,4 +292,6 @@ class Conversation(Organised):
         title = " ".join(clean(title).split())[:200]
         if title:
             self.title = title
-            self.save(update_fields=["title"])
+            with transaction.atomic():
+                self.save(update_fields=["title"])
+                index_title(self)

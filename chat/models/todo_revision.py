@@ -9,6 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from chat.models.search.index import index_revision
 from chat.models.step import Step
 from chat.models.tool_call import ToolCall
 from chat.models.turn import Turn
@@ -87,6 +88,7 @@ class TodoRevision(models.Model):
     def _written(self) -> TodoRevision:
         self.conversation = conversation = self.turn.conversation
         self.save()
+        index_revision(self)
         conversation.todos_left = self.total - self.done
         conversation.save(update_fields=["todos_left"])
         return self

@@ -13,6 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.profile_then import at_work, differences, recorded
+from chat.models.search.index import index_turn
 
 if TYPE_CHECKING:
     from chat.models.message import Message
@@ -217,6 +218,7 @@ class Turn(models.Model):
             never_run = never_run.exclude(step__in=list(asked_about))
         never_run.update(status="stopped", ended_at=now)
         self.messages.filter(complete=False).update(complete=True, cut_off=True)
+        index_turn(self)
 
     def replaced_by_retry(self) -> Turn | None:
         """The turn that a retry of this one follows: the one before, if this one failed and did nothing.

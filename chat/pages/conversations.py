@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 
 from chat.models import BulkAct, Tag
 from chat.pages.listing import Listing
+from chat.pages.search import Search
 from chat.pages.signed_in import SignedInRequest
 
 PAGE = 50
@@ -17,8 +18,13 @@ PAGE = 50
 
 @require_safe
 def conversations(request: SignedInRequest) -> HttpResponse:
-    """A page of fifty, each with its final todo counts, of those that the address asks for."""
+    """A page of fifty, each with its final todo counts, of those that are asked for; or what was found."""
     listing = Listing.asked(request.GET)
+    search = Search.of(request)
+    if search.query:
+        search.run(search.query, listing.searched(request.user), request)
+        context = {"listing": listing, "search": search, "page": search.page}
+        return render(request, "conversations.html", context)
     found = listing.of(request.user)
     page = Paginator(found, PAGE).get_page(request.GET.get("page"))
     start = page.start_index() - 1 if page.paginator.count else 0
@@ -26,6 +32,7 @@ def conversations(request: SignedInRequest) -> HttpResponse:
     prefetch_related_objects(rows, "tags")
     context = {
         "listing": listing,
+        "search": search,
         "page": page,
         "conversations": rows,
         "tags": Tag.objects.filter(owner=request.user.pk),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from django.http import QueryDict
@@ -10,6 +10,8 @@ from django.http import QueryDict
 from chat.models import Conversation
 from chat.models.conversation_queryset import ConversationQuerySet
 from chat.models.tag import LONGEST, normalised
+from chat.pages.search_form import SearchForm
+from chat.search.narrowing import Narrowing
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
@@ -17,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Listing:
-    """What an address asks for: those with open todos, the archive, those with a tag."""
+    """What an address asks for: those that the filters let through, the archive, those with a tag."""
 
-    unfinished: bool = False
+    narrowing: Narrowing = field(default_factory=Narrowing)
     archived: bool = False
     tag: str = ""
 
@@ -27,23 +29,30 @@ class Listing:
     def asked(cls, query: QueryDict) -> Listing:
         """What the query of a list's address asks for; nonsense asks for nothing."""
         tag = normalised(query.get("tag", ""))
-        return cls(query.get("todos") == "unfinished", query.get("archived") == "1", tag[: 2 * LONGEST])
+        return cls(SearchForm(query).narrowing(), query.get("archived") == "1", tag[: 2 * LONGEST])
 
     def of(self, user: User | AnonymousUser) -> ConversationQuerySet:
         """The user's conversations that it asks for, in the order of the list."""
-        found = Conversation.objects.visible_to(user)
-        if self.unfinished:
-            found = found.unfinished()
+        found = self.searched(user)
+        return found if self.archived else found.current().pinned_first()
+
+    def searched(self, user: User | AnonymousUser) -> ConversationQuerySet:
+        """Those among which words are looked for, newest first: of the archive too if it is not asked for."""
+        found = self.narrowing.of(Conversation.objects.visible_to(user))
         if self.tag:
             found = found.tagged(self.tag)
-        return found.archived() if self.archived else found.current().pinned_first()
+        return found.archived() if self.archived else found
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether it asks for those with open todos, and for nothing else."""
+        return self == Listing(Narrowing(todos="unfinished"))
 
     @property
     def query(self) -> str:
         """The same as an address has it, without a page."""
         query = QueryDict(mutable=True)
-        if self.unfinished:
-            query["todos"] = "unfinished"
+        query.update(self.narrowing.asked)
         if self.archived:
             query["archived"] = "1"
         if self.tag:

@@ -1,0 +1,36 @@
+"""Beside the turns, a worker sees to it that everything can be searched for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+
+from asgiref.sync import ThreadSensitiveContext
+from channels.db import database_sync_to_async
+
+from chat.models.search.catch_up import catch_up
+
+log = logging.getLogger(__name__)
+
+AT_A_TIME = 0.2  # seconds of work between which a worker rests as long
+LOOK_EVERY = 60.0  # seconds
+
+
+async def keep_indexed() -> None:
+    """Index whatever is not, now and from time to time, until cancelled."""
+    while True:
+        began = time.monotonic()
+        is_more = await _catch_up()
+        await asyncio.sleep(time.monotonic() - began if is_more else LOOK_EVERY)
+
+
+async def _catch_up() -> bool:
+    """Index for a moment; True if there is more to do. A database in trouble is asked again later."""
+    try:
+        async with ThreadSensitiveContext():
+            is_more: bool = await database_sync_to_async(catch_up)(AT_A_TIME)
+            return is_more
+    except Exception as error:  # nothing but search depends on it
+        log.warning("conversations wait to be indexed: %r", error)
+        return False

@@ -1,0 +1,32 @@
+"""Catching up: conversations that the index does not hold yet, such as those from before there was one."""
+
+from __future__ import annotations
+
+import time
+
+from django.db.models import Exists, OuterRef
+
+from chat.models.conversation import Conversation
+from chat.models.conversation_queryset import ConversationQuerySet
+from chat.models.search.index import reindex
+from chat.models.search.shelf import EDITION, SearchShelf
+
+
+def unindexed() -> ConversationQuerySet:
+    """Conversations whose entries are not all there, or are those of an earlier edition."""
+    current = SearchShelf.objects.filter(conversation=OuterRef("pk"), edition=EDITION)
+    found: ConversationQuerySet = Conversation.objects.filter(~Exists(current))
+    return found
+
+
+def catch_up(seconds: float) -> bool:
+    """Index what is missing, the newest first, for so many seconds or little longer; True if more is left.
+
+    Each conversation is a transaction of its own, between which turns have the database to themselves.
+    """
+    end = time.monotonic() + seconds
+    for conversation in unindexed()[:100]:
+        reindex(conversation)
+        if time.monotonic() > end:
+            break
+    return unindexed().exists()

@@ -1,0 +1,57 @@
+"""The words in SQLite: an FTS5 table, which is given them told apart already.
+
+A row's key holds the shelf in its upper and the entry in its lower half, so that the conversations in which a
+common word occurs are known without a look at any of its entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from django.db import connection
+
+from chat.models.search.term import Term
+
+if TYPE_CHECKING:
+    from chat.models.search.store import Document
+
+_GAP = ":"  # a word of no text, so that no phrase reaches over it
+
+
+class SqliteStore:
+    """Of the words, a colon parts the owner from the word; the table's tokenizer leaves both as they are."""
+
+    def add(self, owner: int, documents: Iterable[Document]) -> None:
+        rows = [((each.shelf << 32) | each.entry, _written(owner, each)) for each in documents]
+        with connection.cursor() as cursor:
+            cursor.executemany("INSERT INTO chat_searchindex (rowid, words) VALUES (%s, %s)", rows)
+
+    def shelves(self, owner: int, term: Term) -> set[int]:
+        asked = "SELECT DISTINCT rowid >> 32 FROM chat_searchindex WHERE chat_searchindex MATCH %s"
+        with connection.cursor() as cursor:
+            cursor.execute(asked, [_match(owner, term)])
+            return {shelf for (shelf,) in cursor.fetchall()}
+
+    def entries(self, owner: int, term: Term, shelves: Collection[int]) -> Iterator[tuple[int, int]]:
+        among = ", ".join(str(int(shelf)) for shelf in shelves)
+        asked = (
+            "SELECT rowid >> 32, rowid & 4294967295 FROM chat_searchindex"  # noqa: S608 (whole numbers)
+            f" WHERE chat_searchindex MATCH %s AND (rowid >> 32) IN ({among}) ORDER BY rowid"
+        )
+        with connection.cursor() as cursor:
+            cursor.execute(asked, [_match(owner, term)])
+            yield from cursor.fetchall()
+
+
+def _written(owner: int, document: Document) -> str:
+    words = [f"{owner}:{word}" for word in document.words]
+    for word in document.inner:
+        words += [_GAP, f"{owner}:{word}"]
+    return " ".join(words)
+
+
+def _match(owner: int, term: Term) -> str:
+    """The term as FTS5 takes it: a phrase in quotes, which no word holds; with a star if it is open."""
+    words = " ".join(f"{owner}:{word}" for word in term.words)
+    return f'"{words}"{" *" if term.open else ""}'

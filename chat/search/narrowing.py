@@ -1,0 +1,68 @@
+"""Narrowing: conversations by how they stand, profile, plan, and the day of their last message."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+
+from django.db.models import Exists, OuterRef, Subquery
+from django.utils import timezone
+
+from chat.models import TodoRevision, Turn
+from chat.models.conversation_queryset import ConversationQuerySet
+
+# How the last turn stands, in the words of the filter.
+STATUSES = {str(status): [status] for status in Turn.Status} | {"running": ["queued", "running"]}
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """What is asked of conversations; whatever is empty is not asked. Days are the site's, both included."""
+
+    status: str = ""
+    todos: str = ""  # some: it has a plan; unfinished: with open items
+    profile: int | None = None
+    first: datetime.date | None = None
+    last: datetime.date | None = None
+
+    @property
+    def asked(self) -> dict[str, str]:
+        """The same as an address has it."""
+        every = {
+            "status": self.status,
+            "todos": self.todos,
+            "profile": self.profile,
+            "from": self.first,
+            "to": self.last,
+        }
+        return {name: str(value) for name, value in every.items() if value}
+
+    def of(self, conversations: ConversationQuerySet) -> ConversationQuerySet:
+        """Those that are so."""
+        return self._by_day(self._by_todos(self._by_turn(conversations)))
+
+    def _by_turn(self, conversations: ConversationQuerySet) -> ConversationQuerySet:
+        if self.profile is not None:
+            conversations = conversations.filter(profile=self.profile)
+        if not self.status:
+            return conversations
+        last = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk").values("status")[:1]
+        return conversations.alias(stands=Subquery(last)).filter(stands__in=STATUSES[self.status])
+
+    def _by_todos(self, conversations: ConversationQuerySet) -> ConversationQuerySet:
+        if self.todos == "unfinished":
+            return conversations.unfinished()
+        if self.todos == "some":
+            return conversations.filter(Exists(TodoRevision.objects.filter(conversation=OuterRef("pk"))))
+        return conversations
+
+    def _by_day(self, conversations: ConversationQuerySet) -> ConversationQuerySet:
+        if self.first:
+            conversations = conversations.filter(updated_at__gte=_at(self.first, datetime.time.min))
+        if self.last:
+            conversations = conversations.filter(updated_at__lte=_at(self.last, datetime.time.max))
+        return conversations
+
+
+def _at(day: datetime.date, time: datetime.time) -> datetime.datetime:
+    return timezone.make_aware(datetime.datetime.combine(day, time))
