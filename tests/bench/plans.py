@@ -1,7 +1,7 @@
 """What the page of plans' figures costs: `python -m tests.bench.plans [--conversations N] [--json FILE]`.
 
 Makes a database of its own with so many conversations of one reader's, each with ten revisions of its list,
-and as many of nineteen others; counts their plans, and asks for the pages as a browser does. Prints
+and as many of nineteen others; asks for the pages as a browser does, and counts one of them again. Prints
 milliseconds, the median of several tries.
 """
 
@@ -13,22 +13,33 @@ import os
 import random
 import sys
 import tempfile
-import time
 import uuid
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tests.bench.usage import Figures, _set_up, _timed
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
-    from chat.models import Turn
+    from chat.models import Step, TodoRevision, ToolCall, Turn
 
 POLICIES = ("focused", "lean", "checklist")
 DAYS, PEOPLE, TURNS, WRITES, ITEMS = 90, 20, 2, 5, 6
+COUNTED = (
+    "turns",
+    "steps",
+    "writes",
+    "refused",
+    "reminders",
+    "lists",
+    "finished",
+    "items",
+    "completed",
+    "timed",
+)
 
 
 def main() -> None:
@@ -53,20 +64,15 @@ def _measure(conversations: int) -> Figures:
     from django.test import Client
 
     from chat.models import Conversation, PlanCount, PlanFigures, TodoRevision
-    from chat.plan.figures import count, count_behind
+    from chat.plan.figures import count
 
     reader = _filled(conversations)
-    began = time.perf_counter()
-    sys.stderr.write("filled\n")
-    count_behind(Conversation.objects.all(), 2 * conversations)
-    all_counted = time.perf_counter() - began
+    long = Conversation.objects.filter(owner=reader).latest("created_at")
     browser = Client(headers={"host": "localhost"})
     browser.force_login(reader)
 
     def page(query: str) -> Callable[[], object]:
         return lambda: browser.get(f"/settings/plans/{query}").content
-
-    long = Conversation.objects.filter(owner=reader).latest("created_at")
 
     def again() -> None:
         PlanCount.objects.filter(conversation=long).delete()
@@ -76,95 +82,124 @@ def _measure(conversations: int) -> Figures:
         "conversations": Conversation.objects.count(),
         "revisions": TodoRevision.objects.count(),
         "rows of figures": PlanFigures.objects.count(),
-        "counting all of them, s": all_counted,
-        **_timed("counting one conversation", again),
+        **_timed("counting a conversation of ten lists", again),
         **_timed("own plans, 30 days, by policy", page("?days=30")),
         **_timed("own plans, 90 days, by profile", page("?days=90&by=profile")),
         **_timed("everybody's plans, 90 days, by policy", page("?days=90&who=everybody")),
-        **_timed("own plans as a file, 90 days", lambda: browser.get("/settings/plans/plans.csv").getvalue()),
+        **_timed(
+            "own plans as a file, 90 days",
+            lambda: browser.get("/settings/plans/plans.csv?days=90").getvalue(),
+        ),
     }
 
 
 def _filled(conversations: int) -> User:
-    """The reader, of the staff, after all those conversations."""
+    """The reader, of the staff, after all those conversations, which are counted."""
     from django.contrib.auth.models import User
     from django.db import transaction
 
     people = [User.objects.create_user(f"person-{number}", is_staff=not number) for number in range(PEOPLE)]
     chance = random.Random(7)
     with transaction.atomic():
-        for _number in range(conversations):
-            _converse(people[0], chance)
-            _converse(chance.choice(people[1:]), chance)
+        for owner in (people[0], *people[1:]):
+            each = conversations if owner == people[0] else conversations // (PEOPLE - 1)
+            _count_up(_write(_conversed(owner, each, chance)), chance)
     return people[0]
 
 
-def _converse(owner: User, chance: random.Random) -> None:
-    """A conversation of two turns, on a day of its own."""
+def _conversed(owner: User, count: int, chance: random.Random) -> list[Turn]:
+    """The turns of so many conversations, on days of their own."""
     from django.utils import timezone
 
-    from chat.models import Conversation
+    from chat.models import Conversation, Turn
 
-    conversation = Conversation.objects.create(owner=owner, title="Bench")
-    policy = chance.choice(POLICIES)
-    then = {
-        "title": f"Profile {chance.randrange(8)}",
-        "todo_policy": policy,
-        "language": "en",
-        "max_todos": 20,
-    }
-    began = timezone.now() - timedelta(days=chance.randrange(DAYS))
-    for number in range(TURNS):
-        turn = conversation.turns.create(
-            client_id=uuid.uuid4(), status="completed", profile_then=then, started_at=began
-        )
-        _write(turn, began, number * WRITES)
-        began += timedelta(minutes=10)
-        turn.ended_at = began
-        turn.save(update_fields=["ended_at"])
+    turns, now = [], timezone.now()
+    rows = Conversation.objects.bulk_create(Conversation(owner=owner, title="Bench") for _ in range(count))
+    for conversation in rows:
+        policy, profile = chance.choice(POLICIES), f"Profile {chance.randrange(8)}"
+        then = {"title": profile, "todo_policy": policy, "language": "en", "max_todos": 20}
+        began = now - timedelta(days=chance.randrange(DAYS))
+        for number in range(TURNS):
+            at = began + timedelta(minutes=10 * number)
+            times = {"started_at": at, "ended_at": at + timedelta(minutes=10)}
+            turns.append(
+                Turn(
+                    conversation=conversation,
+                    client_id=uuid.uuid4(),
+                    status="completed",
+                    profile_then=then,
+                    **times,
+                )
+            )
+    return Turn.objects.bulk_create(turns)
 
 
-def _write(turn: Turn, began: datetime, done: int) -> None:
-    """Five lists, each a little further than the one before, and a file read ahead of each."""
+def _write(turns: list[Turn]) -> list[TodoRevision]:
+    """In each turn five lists, each a little further than the one before, and a file read ahead of each."""
     from chat.models import Step, TodoRevision, ToolCall
 
     usage = {"input_tokens": 9000, "output_tokens": 300}
     steps = Step.objects.bulk_create(
         Step(turn=turn, number=number + 1, reminder="" if number % 7 else "Update", **usage)
+        for turn in turns
         for number in range(2 * WRITES)
     )
-    calls = ToolCall.objects.bulk_create(_call(turn, number, step) for number, step in enumerate(steps))
-    revisions = TodoRevision.objects.bulk_create(
+    calls = ToolCall.objects.bulk_create(_call(step) for step in steps)
+    return TodoRevision.objects.bulk_create(
         TodoRevision(
-            conversation=turn.conversation, turn=turn, tool_call=call, policy="focused",
-            items=_items(str(turn.conversation_id), (done + number) // 2),
+            conversation=call.turn.conversation,
+            turn=call.turn,
+            tool_call=call,
+            policy=call.turn.profile_then["todo_policy"],
+            items=_items(str(call.turn.conversation_id), number % (TURNS * WRITES)),
         )
         for number, call in enumerate(calls[1::2])
-    )  # fmt: skip
-    for number, revision in enumerate(revisions):
-        revision.created_at = began + timedelta(minutes=number)
-    TodoRevision.objects.bulk_update(revisions, ["created_at"])
-
-
-def _call(turn: Turn, number: int, step: Any) -> Any:
-    from chat.models import ToolCall
-
-    name = "TodoWrite" if number % 2 else "read_file"
-    text = json.dumps({"items": [{"content": "Look at it", "status": "pending"}] * ITEMS})
-    return ToolCall(
-        turn=turn, step=step, index=0, name=name, status="succeeded", arguments=text, output="x" * 2000
     )
 
 
-def _items(of: str, done: int) -> list[dict[str, str]]:
-    def status(number: int) -> str:
-        return "completed" if number < done else "in_progress" if number == done else "pending"
+def _count_up(revisions: list[TodoRevision], chance: random.Random) -> None:
+    """The figures that counting would give, as far as the page takes time to add them up."""
+    from chat.models import PlanCount, PlanFigures
+    from chat.models.plan_count import VERSION
 
-    return [
-        {"id": f"{of[:6]}{number}", "content": f"Look at part {number}", "status": status(number),
-         "active_form": "Looking", "key": ""}
-        for number in range(ITEMS)
-    ]  # fmt: skip
+    last = revisions[TURNS * WRITES - 1 :: TURNS * WRITES]
+    PlanCount.objects.bulk_create(
+        PlanCount(conversation=each.conversation, turn=each.turn_id, revision=each.pk, version=VERSION)
+        for each in last
+    )
+    PlanFigures.objects.bulk_create(
+        PlanFigures(
+            conversation=each.conversation,
+            owner=each.conversation.owner,
+            day=each.turn.started_at.date(),
+            profile=each.turn.profile_then["title"],
+            policy=each.policy,
+            seconds=[chance.expovariate(0.02) for _ in range(ITEMS)],
+            reasons={"unknown_status": 1},
+            **dict.fromkeys(COUNTED, 1),
+        )
+        for each in last
+    )
+
+
+def _call(step: Step) -> ToolCall:
+    from chat.models import ToolCall
+
+    name = "read_file" if step.number % 2 else "TodoWrite"
+    text = json.dumps({"items": [{"content": "Look at it", "status": "pending"}] * ITEMS})
+    return ToolCall(
+        turn=step.turn, step=step, index=0, name=name, status="succeeded", arguments=text, output="x" * 2000
+    )
+
+
+def _items(of: str, number: int) -> list[dict[str, str]]:
+    def item(place: int) -> dict[str, str]:
+        done = number * ITEMS // (TURNS * WRITES - 1)
+        status = "completed" if place < done else "in_progress" if place == done else "pending"
+        words = {"content": f"Look at part {place}", "active_form": "Looking", "key": ""}
+        return {"id": f"{of[:6]}{place}", "status": status, **words}
+
+    return [item(place) for place in range(ITEMS)]
 
 
 if __name__ == "__main__":
