@@ -166,6 +166,11 @@ def _ordered(lines: Mapping[str, Line], by: str) -> Iterator[Line]:
     for number, key in enumerate(sorted(lines, key=place)):
         fixed = POLICIES.index(key) if by == "policy" and key in POLICIES else number
         line = lines[key]
-        line.name = key or _("unnamed")
+        line.name = (_policy(key) if by == "policy" else key) or _("unnamed")
         line.colour = COLOURS[fixed] if fixed < len(COLOURS) else REST
         yield line
+
+
+def _policy(key: str) -> str:
+    names = {"focused": _("Focused"), "lean": _("Lean"), "checklist": _("Checklist")}
+    return names.get(key, key)

@@ -59,7 +59,7 @@ def test_it_tells_what_became_of_lists(owners: Client, owner: User) -> None:
     counted(owner, 3, lists=4, finished=4)
     counted(owner, policy="lean", lists=7)
     text = text_of(shown(owners))
-    assert "Left open focused 10 8 80 % 1 1 1 lean 7 0 0 % 0 0 7 In all 17 8 47 % 1 1 8" in text
+    assert "Left open Focused 10 8 80 % 1 1 1 Lean 7 0 0 % 0 0 7 In all 17 8 47 % 1 1 8" in text
     assert "80 % · 8 of 10" in text
 
 
@@ -70,9 +70,9 @@ def test_few_lists_are_counts_and_no_percentages(owners: Client, owner: User) ->
     counted(owner, lists=4, finished=3, **items, **tokens, **writes)
     page = shown(owners)
     text = text_of(page[: page.index("How this is counted")] + "</main>")
-    assert "focused 4 3 0 0 1" in text
-    assert "focused 9 4 0 0 4" in text
-    assert "focused 1 3 1 9 2" in text
+    assert "Focused 4 3 0 0 1" in text
+    assert "Focused 9 4 0 0 4" in text
+    assert "Focused 1 3 1 9 2" in text
     assert not re.search(r"\d %", text)
     assert "plan-bars" not in page[: page.index("How this is counted")]
 
@@ -81,7 +81,7 @@ def test_it_tells_how_long_items_took(owners: Client, owner: User) -> None:
     counted(owner, lists=5, items=12, completed=10, ticked=1, skipped=2, timed=9,
             seconds=[9, 8, 7, 6, 5, 4, 3, 2, 100])  # fmt: skip
     counted(owner, lists=1, items=1, completed=1, timed=1, seconds=[1])
-    assert "focused 13 11 1 2 10 5.0 s 9.0 s" in text_of(shown(owners))
+    assert "Focused 13 11 1 2 10 5.0 s 9.0 s" in text_of(shown(owners))
 
 
 def test_it_tells_of_reminders_and_refused_lists(owners: Client, owner: User) -> None:
@@ -89,7 +89,7 @@ def test_it_tells_of_reminders_and_refused_lists(owners: Client, owner: User) ->
             reasons={"required.activeForm": 4, "other": 1})  # fmt: skip
     counted(owner, policy="lean", reminders=1, writes=2, refused=2, reasons={"unknown_status": 2})
     text = text_of(shown(owners))
-    assert "focused 1 8 6 75 % 20 5 25 % lean 1 1 0 2 2" in text
+    assert "Focused 1 8 6 75 % 20 5 25 % Lean 1 1 0 2 2" in text
     assert "an item without activeForm 4 0 4 a status that the policy does not have 0 2 2" in text
     assert "another reason 1 0 1" in text
 
@@ -99,10 +99,10 @@ def test_it_tells_what_planning_took(owners: Client, owner: User) -> None:
     plans = {"planning_steps": 4, "planning_input_tokens": 4000, "planning_cached_tokens": 1500}
     counted(owner, **usual, **plans, written_tokens=1000, offering_tokens=5000)
     text = text_of(shown(owners))
-    assert "focused 20 4 4,000 1,500 ~5,000 1,000 10,000" in text
+    assert "Focused 20 4 4.0k 1.5k ~5.0k 1.0k 10k" in text
     assert "~10.0 % · ~10k" in text
     counted(owner, steps=1, estimated_steps=1, estimated_writes=1)
-    assert "focused 21 4 ~4,000 1,500 ~5,000 ~1,000 ~10,000" in text_of(shown(owners))
+    assert "Focused 21 4 ~4.0k 1.5k ~5.0k ~1.0k ~10k" in text_of(shown(owners))
 
 
 def test_it_is_told_by_profile_too(owners: Client, owner: User) -> None:
@@ -118,7 +118,7 @@ def test_it_is_told_by_profile_too(owners: Client, owner: User) -> None:
 def test_the_days_can_be_chosen(owners: Client, owner: User, days: str, lists: int) -> None:
     for back, count in ((6, 1), (29, 2), (89, 4), (90, 8)):
         counted(owner, back, lists=count)
-    assert f"Left open focused {lists} " in text_of(shown(owners, f"days={days}"))
+    assert f"Left open Focused {lists} " in text_of(shown(owners, f"days={days}"))
     assert sum(int(row["lists"]) for row in rows_of(owners, f"days={days}")) == lists
 
 
@@ -157,9 +157,9 @@ def test_the_scale_of_days_has_whole_numbers(owner: User, most: int, top: int) -
 def test_what_was_missed_is_counted_by_a_look(owners: Client, owner: User) -> None:
     work = Work(owner).write("a >").write("a x").end()
     assert not PlanFigures.objects.exists()
-    assert "focused 1 1 0 0 0" in text_of(shown(owners))
+    assert "Focused 1 1 0 0 0" in text_of(shown(owners))
     work.edit("a x", "b -")
-    assert "focused 1 0 0 0 1" in text_of(shown(owners))
+    assert "Focused 1 0 0 0 1" in text_of(shown(owners))
 
 
 def test_a_long_backlog_is_told(owners: Client, owner: User) -> None:
@@ -184,7 +184,7 @@ def test_staff_may_see_everybodys_sums(strangers: Client, stranger: User, owner:
     counted(owner, lists=2, seconds=[1.5], timed=1, reasons={"other": 1}, refused=1)
     counted(stranger, lists=1, seconds=[0.5], timed=1)
     User.objects.filter(pk=stranger.pk).update(is_staff=True)
-    assert "Left open focused 1 " in text_of(shown(strangers)), "their own, unless they ask"
+    assert "Left open Focused 1 " in text_of(shown(strangers)), "their own, unless they ask"
     page = shown(strangers, "who=everybody&by=profile")
     assert "Left open Focused 3 " in text_of(page)
     assert "Private matters" not in page[page.index("<main") :]
