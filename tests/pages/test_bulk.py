@@ -1,0 +1,289 @@
+"""What is done to several conversations from the list, and taken back there."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from html import unescape
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+
+from chat.models import BulkAct, Conversation, FollowUp, Tag, Turn
+from chat.models.bulk_act import UNDO_TIME
+from tests.pages.routes import address
+from tests.pages.test_who_may_see import METHODS, ONES_OWN, SHOWN
+
+TITLE = re.compile(r'__title">(?:<span.*?</span></span>)?([^<]*)<')
+UNDO = re.compile(r'<form class="undo-note" method="post" action="([^"]+)"')
+
+
+@pytest.fixture
+def rows(owner: User) -> list[Conversation]:
+    return [Conversation.objects.create(owner=owner, title=title) for title in ("Third", "Second", "First")]
+
+
+def main_of(browser: Client, query: str = "") -> str:
+    page = browser.get(f"/conversations/{query}").content.decode()
+    return unescape(page[page.index("<main") : page.index("</main>")])
+
+
+def titles(browser: Client, query: str = "") -> list[str]:
+    return TITLE.findall(main_of(browser, query))
+
+
+def press(browser: Client, kind: str, chosen: list[Conversation], **more: Any) -> str:
+    """Choose the rows, press the button, and read the list that follows."""
+    form = {"kind": kind, "c": [row.pk.hex for row in chosen], **more}
+    response = browser.post("/conversations/bulk/", form, follow=True)
+    assert response.status_code == 200
+    page = response.content.decode()
+    return unescape(page[page.index("<main") : page.index("</main>")])
+
+
+def undo(browser: Client, page: str) -> str:
+    """Press the page's Undo, and read the list that follows."""
+    found = UNDO.search(page)
+    assert found
+    response = browser.post(found[1], follow=True)
+    assert response.status_code == 200
+    return unescape(response.content.decode())
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "said"),
+    [
+        ("archive", {}, "2 conversations archived."),
+        ("pin", {}, "2 conversations pinned."),
+        ("tag", {"word": "周报"}, "2 conversations tagged “周报”."),
+        ("dismiss", {}, "The lists of 2 conversations dismissed."),
+        ("delete", {}, "2 conversations deleted."),
+    ],
+)
+def test_each_act_says_what_was_done_and_is_undone(
+    owners: Client, rows: list[Conversation], kind: str, more: dict[str, str], said: str
+) -> None:
+    Conversation.objects.update(todos_left=1)
+    before = main_of(owners)
+    page = press(owners, kind, rows[:2], **more)
+    assert said in page
+    assert said in main_of(owners), "after a reload too"
+    assert "2 conversations are as they were before." in undo(owners, page)
+    assert without_tokens(main_of(owners)) == without_tokens(before)
+
+
+def without_tokens(page: str) -> str:
+    return re.sub(r'name="csrfmiddlewaretoken" value="\w+"', "", page)
+
+
+def test_archived_ones_are_found_in_the_archive(owners: Client, rows: list[Conversation]) -> None:
+    press(owners, "archive", rows[:1])
+    assert titles(owners) == ["First", "Second"]
+    assert titles(owners, "?archived=1") == ["Third"]
+    page = press(owners, "bring_back", rows[:1], listing="archived=1")
+    assert "1 conversation brought back." in page
+    assert "Nothing is archived." in page, "it leads back to the archive"
+    assert titles(owners) == ["First", "Second", "Third"]
+
+
+def test_pinned_ones_stand_first_under_a_heading(owners: Client, rows: list[Conversation]) -> None:
+    assert "<h2" not in main_of(owners)
+    owners.post("/conversations/bulk/", {"pin": rows[0].pk.hex})
+    assert titles(owners) == ["Third", "First", "Second"]
+    assert re.findall(r'<h2 class="record__heading">(\w+)', main_of(owners)) == ["Pinned", "Others"]
+    sidebar = owners.get("/").content.decode()
+    assert TITLE.findall(sidebar)[:1] == ["Third"]
+    assert re.findall(r'<h2 class="sidebar__heading">(\w+)', sidebar) == ["Pinned", "Others"]
+    owners.post("/conversations/bulk/", {"unpin": rows[0].pk.hex})
+    assert titles(owners) == ["First", "Second", "Third"]
+
+
+def test_all_that_match_are_more_than_the_page_shows(
+    owners: Client, rows: list[Conversation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chat.pages.conversations.PAGE", 1)
+    press(owners, "tag", rows[:2], word="Work")
+    page = press(owners, "archive", [], all="1", listing="tag=work")
+    assert "2 conversations archived." in page
+    assert titles(owners) == ["First"]
+
+
+def test_tags_on_rows_lead_to_what_has_them(owners: Client, rows: list[Conversation]) -> None:
+    press(owners, "tag", rows[:2], word="数据 & 报告")
+    page = main_of(owners)
+    assert page.count(">数据 & 报告</a>") == 2
+    link = re.search(r'class="tag" href="([^"]+)"', page)
+    assert link
+    assert titles(owners, link[1]) == ["Second", "Third"]
+    assert titles(owners, "?tag=nothing") == []
+    assert "No conversation has this tag." in main_of(owners, "?tag=nothing")
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ({"kind": "archive"}, "Choose conversations first."),
+        ({"kind": "archive", "c": ["x", ""]}, "Choose conversations first."),
+        ({"kind": "archive", "c": [str(uuid.uuid4())]}, "There was nothing to change."),
+        ({"kind": "tag", "word": " "}, "Type a word for the tag."),
+        ({"kind": "tag", "word": "报" * 41}, "longer than 40 characters"),
+        ({"kind": "untag", "word": "unknown"}, "There was nothing to change."),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    owners: Client, rows: list[Conversation], form: dict[str, Any], said: str
+) -> None:
+    chosen = {} if form["kind"] == "archive" else {"c": rows[0].pk.hex}
+    assert said in owners.post("/conversations/bulk/", form | chosen, follow=True).content.decode()
+    assert "undo-note" not in main_of(owners)
+
+
+@pytest.mark.parametrize("kind", ["", "explode", "\x00"])
+def test_an_act_that_there_is_none_of(owners: Client, rows: list[Conversation], kind: str) -> None:
+    assert owners.post("/conversations/bulk/", {"kind": kind, "c": rows[0].pk.hex}).status_code == 404
+
+
+def test_an_undo_that_comes_twice_or_late_says_so(owners: Client, rows: list[Conversation]) -> None:
+    page = press(owners, "archive", rows[:1])
+    assert "1 conversation is as it was before." in undo(owners, page)
+    assert "undone before, or the time for it is over" in undo(owners, page)
+    page = press(owners, "archive", rows[:1])
+    BulkAct.objects.update(at=timezone.now() - UNDO_TIME)
+    assert "the time for it is over" in undo(owners, page)
+    assert titles(owners, "?archived=1") == ["Third"]
+
+
+def test_an_undo_says_what_stays(owners: Client, rows: list[Conversation]) -> None:
+    page = press(owners, "archive", rows[:2])
+    rows[0].bring_back()
+    said = undo(owners, page)
+    assert "1 conversation is as it was before. 1 was changed meanwhile and stays as it is." in said
+
+
+def test_strangers_neither_act_nor_undo(owners: Client, strangers: Client, rows: list[Conversation]) -> None:
+    press(strangers, "delete", rows)
+    press(strangers, "delete", [], all="1")
+    assert titles(owners) == ["First", "Second", "Third"]
+    page = press(owners, "archive", rows)
+    assert "undo-note" not in main_of(strangers)
+    found = UNDO.search(page)
+    assert found
+    assert strangers.post(found[1]).status_code == 404
+    assert titles(owners) == []
+
+
+def test_deleting_one_leads_to_the_list_with_an_undo(
+    owners: Client, conversation: Conversation, turn: Turn
+) -> None:
+    page = owners.post(f"/conversations/{conversation.pk}/delete/", follow=True).content.decode()
+    assert "1 conversation deleted." in page
+    assert "Gone for good at" in page
+    turn.refresh_from_db()
+    assert turn.status == "stopped"
+    undo(owners, page)
+    assert owners.get(f"/conversations/{conversation.pk}/").status_code == 200
+
+
+def test_a_deleted_conversation_is_on_no_page(
+    owners: Client, conversation: Conversation, rows: list[Conversation]
+) -> None:
+    press(owners, "tag", [conversation, *rows], word="work")
+    press(owners, "delete", [conversation])
+    for query in ("", "?archived=1", "?todos=unfinished", "?tag=work", "?q=Look"):
+        assert "Look around" not in main_of(owners, query)
+    for where in ("/", "/board/", "/conversations/tags/"):
+        page = owners.get(where).content.decode()
+        assert "Look around" not in page
+        assert str(conversation.pk) not in page
+    assert "3 conversations" in page, "the page of tags does not count it"
+
+
+@pytest.mark.parametrize("name", sorted(ONES_OWN))
+def test_no_address_of_a_deleted_conversation_is_found(
+    owners: Client, conversation: Conversation, failed: Turn, held: FollowUp, name: str
+) -> None:
+    BulkAct.carry_out(conversation.owner, "delete", [conversation.pk])
+    parts = {"conversation_id": conversation.pk, "turn_id": failed.pk, "follow_up_id": held.pk}
+    where = address(name, **parts)
+    method = "get" if name in SHOWN else "post"
+    assert method in METHODS
+    assert getattr(owners, method)(where).status_code == 404
+
+
+def test_organising_one_from_its_menu(owners: Client, conversation: Conversation) -> None:
+    where = f"/conversations/{conversation.pk}/"
+
+    def organise(**form: str) -> str:
+        assert owners.post(f"{where}organise/", form).status_code == 302
+        return owners.get(where).content.decode()
+
+    assert 'value="unpin"' in organise(kind="pin")
+    assert "In the archive. A message brings it back." in organise(kind="archive")
+    assert "In the archive." not in organise(kind="bring_back")
+    assert "Take off 周报" in organise(kind="tag", word="周报")
+    assert "Take off 周报" not in organise(untag="周报")
+    owners.post(f"{where}organise/", {"kind": "archive"})
+    owners.post(f"{where}messages/", {"text": "Go on", "client_id": str(uuid.uuid4())})
+    assert "In the archive." not in owners.get(where).content.decode()
+
+
+@pytest.mark.parametrize("kind", ["", "delete", "dismiss", "x"])
+def test_the_menu_does_nothing_else(owners: Client, conversation: Conversation, kind: str) -> None:
+    where = f"/conversations/{conversation.pk}/organise/"
+    assert owners.post(where, {"kind": kind}).status_code == 404
+    assert Conversation.objects.filter(pk=conversation.pk).exists()
+
+
+def test_what_is_no_tag_is_said_to_the_pages_script(owners: Client, conversation: Conversation) -> None:
+    where = f"/conversations/{conversation.pk}/organise/"
+    for number in range(20):
+        owners.post(where, {"kind": "tag", "word": str(number)})
+    for word, said in ((" ", "Type a word for the tag."), ("more", "Take one off first.")):
+        answer = owners.post(where, {"kind": "tag", "word": word}, headers={"HX-Request": "true"})
+        assert answer.status_code == 409
+        assert said in answer.content.decode()
+    answer = owners.post(where, {"kind": "tag", "word": "7"}, headers={"HX-Request": "true"})
+    assert answer.status_code == 204, "it has that one"
+
+
+def test_ten_thousand_take_no_more_queries_and_an_index(owners: Client, owner: User) -> None:
+    Conversation.objects.bulk_create([Conversation(owner=owner, title=str(n)) for n in range(100)])
+    main_of(owners)
+    with CaptureQueriesContext(connection) as few:
+        main_of(owners)
+    Conversation.objects.bulk_create([Conversation(owner=owner, title=str(n)) for n in range(9900)])
+    with CaptureQueriesContext(connection) as many:
+        main_of(owners)
+    assert len(many) == len(few)
+    current = Conversation.objects.visible_to(owner).current().pinned_first()
+    assert "conversation_current" in current[:50].explain()
+    assert "TEMP B-TREE" not in current[:50].explain(), "rows come in their order"
+    archived = Conversation.objects.visible_to(owner).archived()
+    assert "conversation_archived" in archived[:50].explain()
+
+
+def test_the_page_of_tags(owners: Client, strangers: Client, rows: list[Conversation]) -> None:
+    press(owners, "tag", rows, word="bug")
+    press(owners, "tag", rows[:1], word="错误")
+    page = owners.get("/conversations/tags/").content.decode()
+    assert "3 conversations" in page
+    tag = Tag.objects.get(word="bug")
+    for act in ("rename", "delete"):
+        assert strangers.post(f"/conversations/tags/{tag.pk}/{act}/", {"word": "x"}).status_code == 404
+    page = owners.post(
+        f"/conversations/tags/{tag.pk}/rename/", {"word": "错误"}, follow=True
+    ).content.decode()
+    assert "“bug” and “错误” are one tag now." in page
+    assert Tag.objects.get().conversations.count() == 3
+    page = owners.post(f"/conversations/tags/{Tag.objects.get().pk}/delete/", follow=True).content.decode()
+    assert "Tag “错误” taken from 3 conversations." in page
+    assert not Tag.objects.exists()
+    undo(owners, page)
+    assert Tag.objects.get().conversations.count() == 3
+    wrong = owners.post(f"/conversations/tags/{Tag.objects.get().pk}/rename/", {"word": " "}, follow=True)
+    assert "Type a word for the tag." in wrong.content.decode()
