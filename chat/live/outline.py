@@ -44,7 +44,9 @@ class Outline(NamedTuple):
 def outline_of(owner_id: int) -> Outline:
     """What stands on the board of a person, in six queries at most."""
     conversations = Conversation.objects.filter(owner=owner_id)
-    open_ones = conversations.unfinished().filter(unseen_turn=None).exclude(Exists(_active(OuterRef("pk"))))
+    open_ones = (
+        conversations.current().unfinished().filter(unseen_turn=None).exclude(Exists(_active(OuterRef("pk"))))
+    )
     unfinished = _places(open_ones.order_by("-updated_at", "-pk"), LISTED + 1)
     return Outline(
         attention_of([owner_id])[owner_id],
