@@ -10,10 +10,11 @@ from dataclasses import dataclass
 class Reading:
     """How rows are drawn where they stand apart from the site.
 
-    `picture` gives the address of a picture by its digest, empty for one that is not shown. What a turn took
-    can be hidden; a page that `replays` tells the moment of each row.
+    `picture` gives the address of a picture by its digest, empty for one that is not shown. A public page is
+    anybody's: it tells neither what a turn took nor of what went wrong with an endpoint. One that `replays`
+    tells the moment of each row.
     """
 
     picture: Callable[[str], str]
-    hides_usage: bool = False
+    is_public: bool = False
     replays: bool = False

@@ -21,6 +21,7 @@ from chat.models.profile import Profile
 from chat.models.rule import Rule
 from chat.models.search.entry import SearchEntry
 from chat.models.search.shelf import SearchShelf
+from chat.models.share_link import ShareLink, ShareRefused
 from chat.models.side_call import SideCall
 from chat.models.sign_in_link import SignInLink
 from chat.models.step import Step
@@ -53,6 +54,8 @@ __all__ = [
     "Rule",
     "SearchEntry",
     "SearchShelf",
+    "ShareLink",
+    "ShareRefused",
     "SideCall",
     "SignInLink",
     "Step",

@@ -67,7 +67,7 @@ def image(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseB
     if not kind or os.fstat(opened).st_size > MOST_PAINTED:
         os.close(opened)
         raise Http404
-    return _sent(Stream(content(opened)), kind)
+    return sent(Stream(content(opened)), kind)
 
 
 @require_safe
@@ -85,7 +85,7 @@ def picture(request: SignedInRequest, conversation_id: uuid.UUID, digest: str) -
 def download(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
     """One file, to be kept and never to be shown."""
     opened = _opened(request, own_conversation(request, conversation_id))
-    return _sent(Stream(content(opened)), name=safe_name(request.GET.get("path", "")))
+    return sent(Stream(content(opened)), name=safe_name(request.GET.get("path", "")))
 
 
 @require_safe
@@ -96,7 +96,7 @@ def download_all(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRe
         pieces = Stream(archive(workspace_of(conversation)))
     except WorkspaceError as error:
         return _draw(request, conversation, "_file", {"problem": str(error)}, status=404)
-    return _sent(pieces, name=f"{safe_name(conversation.title)[:60].strip()}.zip")
+    return sent(pieces, name=f"{safe_name(conversation.title)[:60].strip()}.zip")
 
 
 @require_POST
@@ -142,7 +142,7 @@ def _opened(request: SignedInRequest, conversation: Conversation) -> int:
         raise Http404(str(error)) from None
 
 
-def _sent(
+def sent(
     body: Stream, kind: str = "application/octet-stream", name: str | None = None
 ) -> StreamingHttpResponse:
     headers = {**_CONFINED, "Cache-Control": "private, no-store"}

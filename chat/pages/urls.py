@@ -73,6 +73,7 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/files/download/", files.download, name="file_download"),
     path("conversations/<uuid:conversation_id>/files/zip/", files.download_all, name="files_zip"),
     path("conversations/<uuid:conversation_id>/files/upload/", files.upload, name="files_upload"),
+    path("shared/<str:token>/", include("chat.pages.shared_urls")),
     path("settings/", include("chat.pages.settings.urls")),
     path("sign-in/<str:token>/", sign_in.sign_in, name="sign_in"),
     path("healthz", health.healthz, name="healthz"),

@@ -12,6 +12,8 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 PARTS: dict[str, Any] = {
     "conversation_id": "00000000-0000-4000-8000-000000000000",
     "turn_id": 1,
+    "link_id": 1,
+    "path": "notes.txt",
     "connection_id": 1,
     "follow_up_id": 1,
     "tool_call_id": 1,

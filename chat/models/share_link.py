@@ -1,0 +1,118 @@
+"""Share links: addresses at which anybody may read a conversation as it was at one moment."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import secrets
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from chat.models.seal import SealBrokenError, seal, unseal
+from chat.models.turn import Turn
+
+if TYPE_CHECKING:
+    from chat.models.conversation import Conversation
+
+MOST = 20  # links of a conversation that lead somewhere
+LONGEST = datetime.timedelta(days=366)
+
+
+class ShareRefused(ValueError):  # noqa: N818 (a refusal, told to the person who wants to share)
+    """No link was made; the text says why."""
+
+
+class ShareLink(models.Model):
+    """Leads to what had ended with the turn `last_turn`, with the lists up to `last_revision`.
+
+    The token is found by its hash, and sealed to be copied again. `files` are those that may be fetched, each
+    with `path`, `size` and the `stamp` of its state; one that has changed since is not.
+    """
+
+    conversation = models.ForeignKey(
+        "chat.Conversation", on_delete=models.CASCADE, related_name="share_links"
+    )
+    token_hash = models.CharField(max_length=64, unique=True)
+    sealed = models.TextField()
+    title = models.CharField(max_length=200)
+    last_turn = models.BigIntegerField()
+    last_revision = models.BigIntegerField()
+    with_files = models.BooleanField(default=False)
+    files: models.JSONField[list[dict[str, Any]], list[dict[str, Any]]] = models.JSONField(default=list)
+    created_at = models.DateTimeField(default=timezone.now)
+    expires_at = models.DateTimeField()
+    revoked_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = _("share link")
+        verbose_name_plural = _("share links")
+        ordering = ["-pk"]
+
+    def __str__(self) -> str:
+        return f"share link of {self.conversation_id}"
+
+    @classmethod
+    def make(
+        cls,
+        conversation: Conversation,
+        expires_at: datetime.datetime,
+        files: list[dict[str, Any]] | None = None,
+    ) -> ShareLink:
+        """A link to the conversation as it is now, without the turn that works. `files` are shared if given.
+
+        Raises ShareRefused where nothing has ended yet, for a time that is past or more than a year ahead,
+        and where there are too many links.
+        """
+        ended = conversation.turns.exclude(status__in=Turn.ACTIVE).order_by("pk").last()
+        if ended is None:
+            raise ShareRefused(_("There is nothing to share yet: no turn has ended."))
+        if not timezone.now() < expires_at <= timezone.now() + LONGEST:
+            raise ShareRefused(_("Choose a day that is ahead, and less than a year away."))
+        if sum(link.is_live for link in conversation.share_links.all()) >= MOST:
+            raise ShareRefused(_("There are %d links to this conversation. Revoke one first.") % MOST)
+        lists = conversation.revisions.filter(turn__lte=ended).order_by("pk")
+        token = secrets.token_urlsafe(32)
+        return cls.objects.create(
+            conversation=conversation,
+            token_hash=_hash(token),
+            sealed=seal({"token": {"is": token}}),
+            title=conversation.title,
+            last_turn=ended.pk,
+            last_revision=lists.values_list("pk", flat=True).last() or 0,
+            with_files=files is not None,
+            files=files or [],
+            expires_at=expires_at,
+        )
+
+    @classmethod
+    def led_to(cls, token: str) -> ShareLink | None:
+        """The link of the token; None for one that is unknown, expired or revoked.
+
+        Found by its hash: how long that takes tells nothing of a token.
+        """
+        live = cls.objects.filter(revoked_at=None, expires_at__gt=timezone.now())
+        return live.select_related("conversation").filter(token_hash=_hash(token)).first()
+
+    @property
+    def token(self) -> str:
+        """The token; empty where it was sealed under another SECRET_KEY."""
+        try:
+            return unseal(self.sealed)["token"]["is"]
+        except (SealBrokenError, KeyError):
+            return ""
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it leads somewhere."""
+        return self.revoked_at is None and self.expires_at > timezone.now()
+
+    def revoke(self) -> None:
+        """From now on it leads nowhere."""
+        ShareLink.objects.filter(pk=self.pk, revoked_at=None).update(revoked_at=timezone.now())
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()

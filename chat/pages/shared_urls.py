@@ -1,0 +1,12 @@
+"""The addresses that anybody may open who knows a token."""
+
+from django.urls import path
+
+from chat.pages import shared
+
+urlpatterns = [
+    path("", shared.shared, name="shared"),
+    path("replay/", shared.shared_replay, name="shared_replay"),
+    path("pictures/<str:digest>/", shared.shared_picture, name="shared_picture"),
+    path("files/<path:path>", shared.shared_file, name="shared_file"),
+]

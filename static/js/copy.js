@@ -1,0 +1,19 @@
+// Copies the text of the field beside the button.
+addEventListener("DOMContentLoaded", () => {
+  for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
+});
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest?.("[data-copy]");
+  if (!button) return;
+  const field = button.parentElement.querySelector("input");
+  field.select();
+  try {
+    await navigator.clipboard.writeText(field.value);
+  } catch {
+    document.execCommand("copy"); // where the site is not reached by https
+  }
+  const word = button.textContent;
+  if (word === button.dataset.copied) return;
+  button.textContent = button.dataset.copied;
+  setTimeout(() => (button.textContent = word), 2000);
+});

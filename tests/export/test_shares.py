@@ -1,0 +1,230 @@
+"""Share links: what is at them, for whom, and for how long."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from chat.files.place import folder_of
+from chat.models import Conversation, Message, ShareLink, Step, TodoRevision, Turn
+from tests.export.rich import Rich
+
+
+@pytest.fixture
+def rich(owner: User, collected: None) -> Conversation:
+    owner.email, owner.first_name = "olga@example.net", "Olga"
+    owner.save()
+    conversation = Rich(owner, 3, turns=4, calls=4).conversation
+    folder = folder_of(conversation)
+    folder.mkdir(parents=True)
+    (folder / "result.txt").write_text("42")
+    (folder / "draft ü?#.txt").write_text("draft")
+    (folder / "elsewhere").symlink_to("/etc/passwd")
+    return conversation
+
+
+@pytest.fixture
+def visitor(client: Client) -> Client:
+    return client
+
+
+def share(owners: Client, conversation: Conversation, **form: str) -> str:
+    """Make a link in the page; its path."""
+    before = set(ShareLink.objects.values_list("pk", flat=True))
+    answer = owners.post(f"/conversations/{conversation.pk}/share/make/", form)
+    assert answer.status_code == 302
+    link = ShareLink.objects.exclude(pk__in=before).get()
+    path = f"/shared/{link.token}/"
+    assert f'value="http://testserver{path}"' in owners.get(answer.url).content.decode()
+    return path
+
+
+def body(response: Any) -> str:
+    assert response.status_code == 200
+    return (b"".join(response) if response.streaming else response.content).decode()
+
+
+def test_anybody_reads_it(owners: Client, visitor: Client, rich: Conversation) -> None:
+    path = share(owners, rich)
+    for where in (path, f"{path}replay/"):
+        response: Any = visitor.get(where)
+        page = body(response)
+        for turn in rich.turns.all():
+            assert f'id="turn-{turn.pk}"' in page
+        assert not response.cookies
+        assert not visitor.cookies
+        assert response["X-Robots-Tag"].startswith("noindex")
+        assert response["Referrer-Policy"] == "no-referrer"
+        assert "no-store" in response["Cache-Control"]
+
+
+def test_it_tells_nothing_of_its_owner(owners: Client, visitor: Client, rich: Conversation) -> None:
+    Turn.objects.filter(pk=rich.turns.latest("pk").pk).update(
+        status="failed", sentence="http://10.0.0.7 is down"
+    )
+    Step.objects.update(endpoint="http://10.0.0.7/v1")
+    path = share(owners, rich)
+    for where in (path, f"{path}replay/"):
+        page = body(visitor.get(where))
+        for private in ("Olga", "olga@", "10.0.0.7", str(folder_of(rich)), "EUR", str(rich.pk)):
+            assert private not in page, private
+        assert not re.search(r"<(form|textarea)\b|id=\"(sidebar|composer|act)\"", page)
+
+
+def test_what_comes_later_is_not_in_it(owners: Client, visitor: Client, rich: Conversation) -> None:
+    path = share(owners, rich)
+    before = body(visitor.get(path))
+    later = rich.start_turn("A later secret", uuid.uuid4())
+    TodoRevision.write(later, None, "focused", [_item("A later item")])
+    assert body(visitor.get(path)) == before
+    claimed = Turn.claim("worker", later.pk)
+    assert claimed is not None
+    claimed.end(Turn.Status.COMPLETED)
+    last = rich.turns.exclude(pk=later.pk).latest("pk")
+    TodoRevision.edit(last, "focused", [_item("Another later item")])
+    rich.rename("A later title")
+    assert body(visitor.get(path)) == before
+    assert "A later secret" in body(visitor.get(share(owners, rich)))
+
+
+def test_a_turn_at_work_is_not_in_it(owners: Client, visitor: Client, rich: Conversation) -> None:
+    turn = rich.start_turn("Just begun", uuid.uuid4())
+    TodoRevision.write(turn, None, "focused", [_item("Just planned")])
+    page = body(visitor.get(share(owners, rich)))
+    assert "Just begun" not in page
+    assert "Just planned" not in page
+
+
+def test_nothing_to_share_yet(owners: Client, owner: User) -> None:
+    fresh = Conversation.begin(owner, "Begin", uuid.uuid4(), None)
+    answer = owners.post(f"/conversations/{fresh.pk}/share/make/", {"days": "7"})
+    assert "There is nothing to share yet" in answer.content.decode()
+    assert not ShareLink.objects.exists()
+
+
+def test_dead_links_are_all_alike(owners: Client, visitor: Client, rich: Conversation) -> None:
+    expired, revoked = share(owners, rich), share(owners, rich)
+    link = ShareLink.objects.earliest("pk")
+    ShareLink.objects.filter(pk=link.pk).update(expires_at=timezone.now() - datetime.timedelta(seconds=1))
+    other = ShareLink.objects.latest("pk")
+    assert visitor.get(revoked).status_code == 200
+    assert owners.post(f"/conversations/{rich.pk}/share/{other.pk}/revoke/").status_code == 302
+    answers = []
+    for path in (expired, revoked, "/shared/unknown/", f"/shared/{'x' * 500}/", "/shared/%00%ff/"):
+        for rest in ("", "replay/", "files/result.txt", f"pictures/{'0' * 32}/"):
+            response = visitor.get(path + rest)
+            assert response.status_code == 404
+            assert not response.cookies
+            answers.append((response.content, sorted(response.headers.items())))
+    assert all(answer == answers[0] for answer in answers)
+
+
+def test_a_link_is_revoked_by_its_owner_alone(
+    owners: Client, visitor: Client, rich: Conversation, stranger: User, browser_of: Any
+) -> None:
+    path = share(owners, rich)
+    own = Conversation.objects.create(owner=stranger, title="Mine")
+    link = ShareLink.objects.get()
+    strangers = browser_of(stranger)
+    assert strangers.post(f"/conversations/{own.pk}/share/{link.pk}/revoke/").status_code == 404
+    assert visitor.get(path).status_code == 200
+
+
+def test_a_deleted_conversation_is_shared_no_more(
+    owners: Client, visitor: Client, rich: Conversation
+) -> None:
+    path = share(owners, rich)
+    owners.post(f"/conversations/{rich.pk}/delete/")
+    assert visitor.get(path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("form", "days"),
+    [({}, 7), ({"days": "1"}, 1), ({"days": "30"}, 30), ({"days": "until", "until": "+3"}, 3)],
+)
+def test_how_long_it_leads_somewhere(
+    owners: Client, rich: Conversation, form: dict[str, str], days: int
+) -> None:
+    if form.get("until"):
+        form = {**form, "until": (timezone.localdate() + datetime.timedelta(days=days)).isoformat()}
+    share(owners, rich, **form)
+    left = ShareLink.objects.get().expires_at - timezone.now()
+    assert datetime.timedelta(days=days - 1) < left < datetime.timedelta(days=days + 1)
+
+
+@pytest.mark.parametrize("until", ["", "soon", "2020-01-01", "2999-01-01", "9999-12-31", "2026-02-31"])
+def test_a_day_that_cannot_be(owners: Client, rich: Conversation, until: str) -> None:
+    form = {"days": "until", "until": until}
+    answer = owners.post(f"/conversations/{rich.pk}/share/make/", form)
+    assert answer.status_code == 400
+    assert not ShareLink.objects.exists()
+
+
+def test_only_the_hash_finds_a_token(owners: Client, rich: Conversation) -> None:
+    path = share(owners, rich)
+    token = path.split("/")[2]
+    assert len(token) >= 43
+    assert token not in repr(list(ShareLink.objects.values()))
+
+
+def test_no_files_unless_chosen(owners: Client, visitor: Client, rich: Conversation) -> None:
+    path = share(owners, rich)
+    page = body(visitor.get(path))
+    assert "<img" not in page
+    assert "result.txt" not in page
+    assert visitor.get(f"{path}files/result.txt").status_code == 404
+    digest = Message.objects.filter(attachments__digest__gt="").values_list("attachments__digest", flat=True)[
+        0
+    ]
+    assert visitor.get(f"{path}pictures/{digest}/").status_code == 404
+
+
+def test_files_as_they_were(owners: Client, visitor: Client, rich: Conversation) -> None:
+    path = share(owners, rich, with_files="on")
+    folder: Path = folder_of(rich)
+    page = body(visitor.get(path))
+    links = re.findall(r'href="(/shared/[^"]*/files/[^"]*)"', page)
+    assert len(links) == 2
+    answers: list[Any] = [visitor.get(link) for link in links]
+    assert sorted(body(answer) for answer in answers) == ["42", "draft"]
+    for answer in answers:
+        assert answer["Content-Disposition"].startswith("attachment")
+        assert answer["X-Content-Type-Options"] == "nosniff"
+        assert answer["Content-Security-Policy"].startswith("sandbox")
+        assert "no-store" in answer["Cache-Control"]
+    (folder / "result.txt").write_text("43")
+    (folder / "new.txt").write_text("new")
+    for name in ("result.txt", "new.txt", "elsewhere", "../x", "/etc/passwd", "%2e%2e/%2e%2e/secret_key"):
+        assert visitor.get(f"{path}files/{name}").status_code == 404, name
+    assert "1 file has changed since" in body(visitor.get(path))
+
+
+def test_pictures_of_what_is_shared(owners: Client, visitor: Client, rich: Conversation) -> None:
+    path = share(owners, rich, with_files="on")
+    page = body(visitor.get(path))
+    sources = set(re.findall(r'<img src="([^"]*)"', page))
+    assert sources
+    for source in sources:
+        response = visitor.get(source)
+        assert response["Content-Type"] == "image/png"
+        assert not response.cookies
+    assert visitor.get(f"{path}pictures/{'0' * 32}/").status_code == 404
+
+
+def test_links_have_a_bound(owners: Client, rich: Conversation) -> None:
+    for _number in range(20):
+        share(owners, rich)
+    answer = owners.post(f"/conversations/{rich.pk}/share/make/")
+    assert "There are 20 links" in answer.content.decode()
+
+
+def _item(content: str) -> dict[str, str]:
+    return {"id": uuid.uuid4().hex[:8], "content": content, "status": "pending", "active_form": "", "key": ""}
