@@ -16,6 +16,7 @@ from chat.files.pictures import Album
 from chat.files.place import folder_of, quota_of, remove_workspace
 from chat.models import Conversation, Turn
 from chat.models.search.index import reindex
+from chat.models.tag import Tag, TagRefused
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -38,12 +39,22 @@ def make(file: Row, owner: User) -> Conversation:
                 row.save_base(raw=True, force_insert=True)  # raw: with the times that they had
             Turn.objects.bulk_update(building.settle(), ["profile_then"], batch_size=50)
             reindex(conversation)
+            _tag(conversation, file["conversation"].get("tags", []))
             _keep_pictures(file["pictures"], Album(conversation.pk))
             Workspace.create(folder_of(conversation), quota_of(conversation))
     except BaseException:
         remove_workspace(conversation.pk)
         raise
     return conversation
+
+
+def _tag(conversation: Conversation, words: list[str]) -> None:
+    Tag.keep_still(conversation.owner_id)
+    for place, word in enumerate(words):
+        try:
+            conversation.tags.add(Tag.of(conversation.owner_id, word))
+        except TagRefused as refusal:
+            raise refused(("conversation", "tags", place), _("is no tag here: %s") % refusal) from None
 
 
 def _keep_pictures(rows: list[Row], album: Album) -> None:

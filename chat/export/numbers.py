@@ -27,6 +27,7 @@ class Numbers:
             values["profile_then"] = self.profile(values["profile_then"])
         if "endpoint" in values:
             values["endpoint"] = bare_address(values["endpoint"])
+        values |= {name: [str(each.word) for each in getattr(row, name).all()] for name in table.words}
         return values | {name: self._ref(kind, row, name) for name, kind in table.refs.items()} | (refs or {})
 
     def profile(self, then: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from chat.export.tables import (
     WITH_ATTACHMENTS,
     Table,
 )
+from chat.models.tag import LONGEST, MOST_OF_ONE
 
 NUMBER = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
 PLACE = {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}
@@ -33,6 +34,7 @@ STEP = {
 }
 REFS: dict[str, dict[str, Any]] = {"turn": NUMBER, "step": PLACE, "side_call": NUMBER, "tool_call": CALL}
 REFS |= {"step_of_turn": STEP}
+WORDS = {"type": "array", "items": {"type": "string", "maxLength": LONGEST}, "maxItems": MOST_OF_ONE}
 PICTURE = {
     "digest": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
     "data": {"type": ["string", "null"]},
@@ -67,6 +69,7 @@ def _of(table: Table[Any]) -> dict[str, Any]:
     """The schema of a row."""
     needed = [name for name in table.fields if kinds.is_needed(table.column(name))]
     found = _object({name: kinds.schema(table.column(name)) for name in table.fields}, needed)
+    found["properties"] |= dict.fromkeys(table.words, WORDS)
     for name, kind in table.refs.items():
         leads = REFS[kind]
         null = table.column(name).null

@@ -43,6 +43,8 @@ class Table(Generic[M]):
     """To what a reference leads: a turn or step by its number, a side call by its place in its turn, a tool
     call by its step and index, a step of another turn by both numbers."""
     left_out: Mapping[str, str] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    """Relations to rows of which a file has the `word`."""
 
     def column(self, name: str) -> models.Field[Any, Any]:
         """The model's field of that name."""
@@ -65,14 +67,16 @@ _MODEL_CALL = (
 
 CONVERSATION = Table(
     Conversation,
-    ("title", "todos_left", "created_at", "updated_at"),
+    ("title", "todos_left", "pinned", "archived_at", "created_at", "updated_at"),
     left_out={
         "id": "another site, or another person, has a conversation of its own",
         "owner": "whoever imports it",
         "profile": "each turn tells which it had; the next one has the default of whoever imports it",
         "workspace": "a directory of this machine",
         "unseen_turn": "what its owner has not looked at",
+        "deleted_at": "what is deleted is not exported",
     },
+    words=("tags",),
 )
 TURN = Table(
     Turn,
@@ -182,4 +186,6 @@ LEFT_OUT = {
     "ShareLink": "a link leads to the conversation that it was made for",
     "SearchShelf": "the words of what is imported are told apart anew",
     "SearchEntry": "the words of what is imported are told apart anew",
+    "PlanCount": "counted again from the rows",
+    "PlanFigures": "counted again from the rows",
 }

@@ -93,7 +93,8 @@ class ShareLink(models.Model):
 
         Found by its hash: how long that takes tells nothing of a token.
         """
-        live = cls.objects.filter(revoked_at=None, expires_at__gt=timezone.now())
+        kept = cls.objects.filter(conversation__deleted_at=None)
+        live = kept.filter(revoked_at=None, expires_at__gt=timezone.now())
         return live.select_related("conversation").filter(token_hash=_hash(token)).first()
 
     @property

@@ -26,6 +26,7 @@ from chat.models import (
     Turn,
 )
 from chat.models.profile_then import recorded
+from chat.models.tag import Tag
 from tests.pictures import png
 
 BEGIN = datetime.datetime(2025, 3, 1, 9, 30, tzinfo=datetime.UTC)
@@ -220,8 +221,13 @@ class Rich:
             Attachment.objects.create(follow_up=held, path=about["name"], **_without_name(about))
         if self.random.random() < 0.3:
             self.conversation.dismiss()
+        for word in self.random.sample(["work", "Größe", "中文 标签"], 2):
+            self.conversation.tags.add(Tag.of(self.conversation.owner_id, word))
         Conversation.objects.filter(pk=self.conversation.pk).update(
-            created_at=BEGIN, updated_at=self._later()
+            created_at=BEGIN,
+            updated_at=self._later(),
+            pinned=self.random.random() < 0.5,
+            archived_at=self.random.choice([None, self._later()]),
         )
         self.conversation.refresh_from_db()
 

@@ -105,6 +105,8 @@ WRONG: list[tuple[Callable[[File], None], str]] = [
     (set_at("turns", 0, "messages", 0, "step")(77), "turns[0].messages[0].step names a step"),
     (set_at("turns", 0, "messages", 0, "role")("system"), "turns[0].messages[0].role is “system”"),
     (set_at("conversation", "title")(" "), "conversation.title is empty"),
+    (set_at("conversation", "tags")(["a" * 41]), "conversation.tags[0]"),
+    (set_at("conversation", "tags")(["\u200b"]), "conversation.tags[0] is no tag here: Type a word"),
     (set_at("conversation", "title")("x" * 201), "conversation.title"),
     (set_at("conversation", "todos_left")(19), "conversation.todos_left does not fit its last list"),
     (set_at("revisions", 0, "items", 0, "status")("done"), "revisions[0].items[0].status is “done”"),

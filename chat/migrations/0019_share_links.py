@@ -7,7 +7,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat", "0015_persons_revisions"),
+        ("chat", "0018_search"),
     ]
 
     operations = [
