@@ -6,6 +6,8 @@ import datetime
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.utils.translation import gettext as _
+
 from chat.live.outline import Outline, Place, outline_of
 from chat.live.todo_panel import TodoPanel, panel
 from chat.live.unfinished import QUIET
@@ -42,6 +44,12 @@ class Board:
     running: list[BoardRow]
     unseen: list[BoardRow]
     unfinished: list[BoardRow]
+
+    @property
+    def title(self) -> str:
+        """What its tab is called: with the number of conversations that want the person to come."""
+        wanted = self.outline.attention.wanted
+        return f"({wanted}) {_('Board')}" if wanted else _("Board")
 
 
 def board_of(owner_id: int) -> Board:

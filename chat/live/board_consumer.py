@@ -88,13 +88,15 @@ class BoardConsumer(PageSocket):
     async def _draw_changes(self) -> None:
         outline = await database_sync_to_async(outline_of)(self.owner_id)
         if outline != self.outline or outline.attention != self.sidebar.attention:
-            await self.draw_all(await database_sync_to_async(self._drawings)())
+            await self._draw_lacking()
 
-    def _drawings(self) -> list[str]:
+    async def _draw_lacking(self) -> None:
+        await self.draw_all([await database_sync_to_async(self._drawing)()])
+
+    def _drawing(self) -> str:
         board = board_of(self.owner_id)
         shown, self.outline = self.outline, board.outline
-        drawings = [board_message(board, shown), *self.sidebar.messages(board.outline.attention)]
-        return [drawing for drawing in drawings if drawing]
+        return board_message(board, shown) + self.sidebar.message(board.outline.attention)
 
     async def _hear(self, at: int, after: int | None) -> None:
         """The page has the drawings up to number `at`; it says `after` if it lacks any."""
@@ -119,7 +121,7 @@ class BoardConsumer(PageSocket):
         self.drawn_at = time.monotonic()
         self.outline = self.sidebar.attention = None
         self.numbering.begin_anew()
-        await self.draw_all(await database_sync_to_async(self._drawings)())
+        await self._draw_lacking()
 
 
 class Boards(Rounds[BoardConsumer]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from django.template.loader import render_to_string
+from django.utils.html import escape
 
 from chat.live.board import Board
 from chat.live.fragments import partial
@@ -28,15 +29,10 @@ def board_message(board: Board, shown: Outline | None) -> str:
         _section(board, name) for name, told in SECTIONS.items() if shown is None or told(now) != told(shown)
     ]
     if shown is None or now.attention != shown.attention:
-        drawings.append(_title(board))
+        drawings.append(partial("head > title", "innerHTML", escape(board.title)))
     return "".join(drawings)
 
 
 def _section(board: Board, name: str) -> str:
     html = render_to_string(f"partials/_board_{name}.html", {"board": board})
     return partial(f"#board-{name}", "outerMorph", html)
-
-
-def _title(board: Board) -> str:
-    html = render_to_string("partials/_board_title.html", {"board": board})
-    return partial("head > title", "innerHTML", html.strip())

@@ -15,7 +15,6 @@ from django.utils.translation import gettext as _
 from chat.live import measures
 from chat.live.admission import admitted
 from chat.live.announcing import announce, announce_beside, announce_organised
-from chat.live.attention import Attention
 from chat.live.beside import Beside, look_beside
 from chat.live.doorbell import ask_snapshot, conversation_group, owner_group, ring_board
 from chat.live.frames import END, Position, drawn, lacking, resting_place, row_beside, surroundings
@@ -260,7 +259,7 @@ class ChatConsumer(PageSocket):
         if self._is_behind(standing) or standing.beside != self.beside:
             return partial(self._catch_up, standing)
         if standing.attention != self.sidebar.attention:
-            return partial(self._send_attention, standing.attention)
+            return self._send_news
         return self.mark if self.numbering.mark() else None
 
     async def _begin_anew(self) -> None:
@@ -276,9 +275,9 @@ class ChatConsumer(PageSocket):
             if standing.beside != self.beside:
                 await self._send_beside()
 
-    async def _send_attention(self, attention: Attention) -> None:
+    async def _send_news(self) -> None:
         async with self.speaking:
-            await self.draw_all(await database_sync_to_async(self.sidebar.messages)(attention))
+            await self.draw_all(await database_sync_to_async(self.sidebar.news)())
 
     def _is_behind(self, standing: Standing) -> bool:
         return standing.position > self.position or standing.ahead not in (None, self.ahead)

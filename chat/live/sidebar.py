@@ -7,7 +7,7 @@ from collections.abc import Iterable, Set
 
 from django.template.loader import render_to_string
 
-from chat.live.attention import Attention
+from chat.live.attention import Attention, attention_of
 from chat.live.fragments import listing_message, partial
 from chat.models import Conversation
 
@@ -41,12 +41,17 @@ class Sidebar:
         if self.marked is not None:
             self.hear({row.pk for row in rows if row.unseen_turn_id and row != self.page})
 
-    def messages(self, attention: Attention) -> list[str]:
-        """The socket messages for what the tab shows otherwise. Reads the database."""
+    def news(self) -> list[str]:
+        """The same as `message`, with the attention of this moment."""
+        message = self.message(attention_of([self.owner_id])[self.owner_id])
+        return [message] if message else []
+
+    def message(self, attention: Attention) -> str:
+        """The socket message for what the tab shows otherwise; empty for nothing. Reads the database."""
         shown, self.attention = self.attention, attention
         if shown == attention:
-            return []
-        return [_link_message(attention, on_board=self.page is None), *self._row_messages()]
+            return ""
+        return "".join([_link_message(attention, on_board=self.page is None), *self._row_messages()])
 
     def _row_messages(self) -> list[str]:
         if self.marked is None:

@@ -89,13 +89,16 @@ class Site:
         self, conversation_id: object, user: User | None = None, origin: str = "http://testserver"
     ) -> Tab:
         """A socket of the user's browser on a conversation, not yet connected."""
+        return self.socket_at(f"/ws/conversations/{conversation_id}/", user, origin)
+
+    def socket_at(self, path: str, user: User | None = None, origin: str = "http://testserver") -> Tab:
+        """A socket of the user's browser at an address, not yet connected."""
         headers = [(b"host", b"testserver"), (b"origin", origin.encode())]
         if user := user or self.user:
             client = Client()
             client.force_login(user)
             session = client.cookies[settings.SESSION_COOKIE_NAME].value
             headers.append((b"cookie", f"{settings.SESSION_COOKIE_NAME}={session}".encode()))
-        path = f"/ws/conversations/{conversation_id}/"
         tab = Tab(WebsocketCommunicator(self.application, path, headers=headers))
         self.tabs.append(tab)
         return tab
@@ -106,13 +109,24 @@ class Site:
         await tab.until(lambda frame: 'id="conversation"' in frame)
         return tab
 
+    async def board(self, user: User | None = None) -> Tab:
+        """A socket of the user's browser on their board, which has come whole."""
+        tab = await sync_to_async(self.socket_at)("/ws/board/", user)
+        assert await tab.connect()
+        await tab.until(lambda frame: 'id="board-running"' in frame)
+        return tab
+
     async def page(self, conversation: Conversation) -> str:
         """The conversation's page as a fresh load gives it."""
+        return await self.page_at(f"/conversations/{conversation.pk}/")
+
+    async def page_at(self, address: str) -> str:
+        """A page as a fresh load gives it."""
 
         def load() -> str:
             client = Client()
             client.force_login(self.user)
-            return client.get(f"/conversations/{conversation.pk}/").content.decode()
+            return client.get(address).content.decode()
 
         return await sync_to_async(load)()
 

@@ -1,0 +1,294 @@
+"""The board: what works or waits, what has ended unseen, what was left unfinished; and what to do there."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.utils import timezone
+
+from chat.live import outline
+from chat.models import Conversation, ToolCall, Turn
+from tests.plan.conftest import Work
+
+FOUND_NOTHING = {
+    "running": "Nothing is at work.",
+    "unseen": "You have seen",
+    "unfinished": "No list was left",
+}
+ROW = re.compile(r'<li class="board-row".*?</li>', re.DOTALL)
+
+
+def shown(client: Client) -> str:
+    return client.get("/board/").content.decode()
+
+
+def section(page: str, name: str) -> str:
+    return page.partition(f'<section id="board-{name}"')[2].partition("</section>")[0]
+
+
+def rows(page: str, name: str) -> list[str]:
+    return ROW.findall(section(page, name))
+
+
+def only_row(client: Client, name: str) -> str:
+    """The one row in that section, and on the board."""
+    page = shown(client)
+    (row,) = ROW.findall(page)
+    assert row in section(page, name)
+    return row
+
+
+def claim(work: Work) -> Turn:
+    turn = Turn.claim("worker", work.turn.pk)
+    assert turn is not None
+    return turn
+
+
+def ask(work: Work, command: str = "make") -> ToolCall:
+    """The agent waits for an answer about a command."""
+    turn = claim(work)
+    arguments = f'{{"command": "{command}"}}'
+    call = work.call("bash", "waiting", arguments=arguments, asked_at=timezone.now())
+    turn.wait()
+    return call
+
+
+def test_an_empty_board_says_what_will_stand_there(owners: Client) -> None:
+    page = shown(owners)
+    for name, text in FOUND_NOTHING.items():
+        assert text in section(page, name)
+    assert "<title>Board</title>" in page
+    assert 'class="count"' not in page
+
+
+def test_what_works(owners: Client, owner: User) -> None:
+    work = Work(owner)
+    claim(work)
+    work.write("a x", "b > Write", "c -")
+    row = only_row(owners, "running")
+    assert 'data-status="running"' in row
+    assert "1/3" in row
+    assert ">Write</p>" in row
+    assert re.search(r'class="board-row__time elapsed" datetime="[^"]+">0:0\d<', row)
+    assert "1 at work" in shown(owners)
+
+
+def test_what_waits_for_its_place(owners: Client, owner: User, stranger: User) -> None:
+    Work(stranger)
+    works = [Work(owner), Work(owner)]
+    first, second = rows(shown(owners), "running")
+    assert "Waiting, 1 turn ahead" in first
+    assert "Waiting, 2 turns ahead" in second
+    claim(works[0])
+    first, second = rows(shown(owners), "running")
+    assert 'data-status="running"' in first
+    assert "Waiting, 1 turn ahead" in second
+
+
+@pytest.mark.parametrize(
+    ("decision", "status"), [("once", ToolCall.Status.PENDING), ("denied", ToolCall.Status.PENDING)]
+)
+def test_what_waits_for_an_answer_gets_it_there(
+    owners: Client, owner: User, decision: str, status: ToolCall.Status
+) -> None:
+    Work(owner)
+    other = ask(Work(owner), "ls")
+    call = ask(Work(owner), "rm -r build")
+    _first, second, _queued = rows(shown(owners), "running")  # whoever waits for the person comes first
+    assert "rm -r build" in second
+    assert "<title>(2) Board</title>" in shown(owners)
+    where = f"/conversations/{call.turn.conversation_id}/tool-calls/{call.pk}/decide/"
+    assert where in second
+    reasons = {f"reason-{call.pk}": "Not that", f"reason-{other.pk}": "Nor this"}
+    assert f'name="reason-{call.pk}"' in second
+    answer = owners.post(where, {"decision": decision, "back": "board", **reasons})
+    assert (answer.status_code, answer["Location"]) == (302, "/board/")
+    call.refresh_from_db()
+    assert (call.decision, call.status) == (decision, status)
+    assert call.reason == ("Not that" if decision == "denied" else "")
+    other.refresh_from_db()
+    assert not other.decision
+
+
+def test_who_answers_second_is_told_on_the_board(owners: Client, owner: User) -> None:
+    call = ask(Work(owner))
+    where = f"/conversations/{call.turn.conversation_id}/tool-calls/{call.pk}/decide/"
+    for _ in range(2):
+        page = owners.post(where, {"decision": "once", "back": "board"}, follow=True).content.decode()
+    assert "This was answered before: Allowed by you." in page
+    assert 'id="board"' in page
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "act"),
+    [
+        (Turn.Status.COMPLETED, "Completed", None),
+        (Turn.Status.FAILED, "Failed", "Retry"),
+        (Turn.Status.STOPPED, "Stopped", None),
+        (Turn.Status.INTERRUPTED, "Interrupted", "Continue"),
+    ],
+)
+def test_what_has_ended_unseen_says_how(
+    owners: Client, owner: User, status: Turn.Status, said: str, act: str | None
+) -> None:
+    Work(owner).end(status, "For some reason.")
+    row = only_row(owners, "unseen")
+    assert f'<span class="board-row__status">{said}</span>' in row
+    assert "For some reason." in row
+    assert (f">{act}</button>" in row) == bool(act)
+    assert ("/retry/" in row) == bool(act)
+    assert "(1) Board" in shown(owners)
+
+
+def test_it_is_marked_in_the_sidebar_and_in_the_list(owners: Client, owner: User) -> None:
+    work = Work(owner).end()
+    for address in ("/", "/conversations/", "/board/"):
+        page = owners.get(address).content.decode()
+        assert page.count("Ended, not seen yet:") == (2 if address == "/conversations/" else 1)
+        assert "1 conversation for you to look at" in page
+    own = owners.get(f"/conversations/{work.conversation.pk}/").content.decode()
+    assert "Ended, not seen yet:" not in own
+
+
+def test_without_a_script_opening_it_is_seeing_it(owners: Client, owner: User) -> None:
+    work = Work(owner).end()
+    page = owners.get(f"/conversations/{work.conversation.pk}/").content.decode()
+    picture = re.search(r'<noscript><img src="([^"]+)" alt="" hidden></noscript>', page)
+    assert picture
+    assert rows(shown(owners), "unseen"), "it is the picture that tells"
+    assert owners.get(picture[1]).status_code == 204
+    assert not rows(shown(owners), "unseen")
+
+
+def test_mark_as_seen(owners: Client, owner: User) -> None:
+    work = Work(owner).end()
+    where = f"/conversations/{work.conversation.pk}/seen/"
+    for turn in ("", "0", "nothing", str(work.turn.pk - 1)):
+        owners.post(where, {"turn": turn, "back": "board"})
+        assert rows(shown(owners), "unseen")
+    answer = owners.post(where, {"turn": str(work.turn.pk), "back": "board"})
+    assert answer["Location"] == "/board/"
+    assert not rows(shown(owners), "unseen")
+
+
+def test_mark_all_as_seen_is_about_ones_own(owners: Client, owner: User, stranger: User) -> None:
+    theirs = Work(stranger).end()
+    for _ in range(3):
+        Work(owner).end()
+    assert len(rows(shown(owners), "unseen")) == 3
+    assert owners.post("/board/seen/", {"back": "board"})["Location"] == "/board/"
+    assert not rows(shown(owners), "unseen")
+    assert Conversation.objects.unseen().get() == theirs.conversation
+
+
+def test_what_was_left_unfinished(owners: Client, owner: User) -> None:
+    work = Work(owner).write("a x", "b > Write").end()
+    row = only_row(owners, "unseen")
+    assert "1 of 2 left" in row
+    assert f"/conversations/{work.conversation.pk}/continue/" in row
+    work.conversation.see(work.turn.pk)
+    row = only_row(owners, "unfinished")
+    assert "1 of 2 left: Write" in re.sub(r"<[^>]+>", "", row)
+    assert "Mark as seen" not in row
+    answer = owners.post(f"/conversations/{work.conversation.pk}/dismiss/", {"back": "board"})
+    assert answer["Location"] == "/board/"
+    assert not ROW.findall(shown(owners))
+
+
+def test_continue_from_the_board(owners: Client, owner: User) -> None:
+    work = Work(owner).write("a x", "b >").end()
+    answer = owners.post(f"/conversations/{work.conversation.pk}/continue/", {"back": "board"})
+    assert answer["Location"] == "/board/"
+    assert "1/2" in only_row(owners, "running")
+
+
+def test_retry_from_the_board(owners: Client, owner: User) -> None:
+    work = Work(owner).write("a x", "b >").end(Turn.Status.FAILED)
+    row = only_row(owners, "unseen")
+    (where,) = re.findall(r'formaction="([^"]+/retry/)"', row)
+    assert "/continue/" not in row
+    assert owners.post(where, {"back": "board"})["Location"] == "/board/"
+    assert 'data-status="queued"' in only_row(owners, "running")
+    assert work.conversation.turns.count() == 2
+
+
+def test_nobody_sees_anothers_board(strangers: Client, owner: User) -> None:
+    claim(Work(owner))
+    ask(Work(owner))
+    Work(owner).write("a >").end()
+    page = shown(strangers)
+    assert not ROW.findall(page)
+    assert "<title>Board</title>" in page
+    assert "at work</span>" not in page
+
+
+def test_beyond_the_newest_there_is_a_way_to_the_others(
+    owners: Client, owner: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outline, "LISTED", 2)
+    works = [Work(owner).write("a >").end() for _ in range(5)]
+    page = shown(owners)
+    assert len(rows(page, "unseen")) == 2
+    assert '<span class="board__count">5</span>' in section(page, "unseen")
+    assert f"board-{works[-1].conversation.pk}" in rows(page, "unseen")[0]
+    owners.post("/board/seen/")
+    page = shown(owners)
+    assert len(rows(page, "unfinished")) == 2
+    assert 'href="/conversations/?todos=unfinished"' in section(page, "unfinished")
+
+
+def fill(owner: User, count: int) -> None:
+    for number in range(count):
+        work = Work(owner)
+        ask(work, f"echo {number}")
+        Work(owner)
+        Work(owner).write("a x", "b >").end()
+        seen = Work(owner).write("a x", "b >").end()
+        seen.conversation.see(seen.turn.pk)
+
+
+def test_a_fuller_board_takes_no_more_queries(
+    owners: Client, owner: User, django_assert_num_queries: Any
+) -> None:
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    fill(owner, 1)
+    with CaptureQueriesContext(connection) as few:
+        shown(owners)
+    fill(owner, 4)
+    with django_assert_num_queries(len(few)):
+        assert len(ROW.findall(shown(owners))) == 20
+
+
+def test_a_deleted_conversation_is_gone_from_it(owners: Client, owner: User) -> None:
+    work = Work(owner).end()
+    owners.post(f"/conversations/{work.conversation.pk}/delete/")
+    assert not ROW.findall(shown(owners))
+
+
+def test_words_of_anybody_become_no_markup(owners: Client, owner: User) -> None:
+    work = Work(owner)
+    Conversation.objects.filter(pk=work.conversation.pk).update(title="<b>bold</b>")
+    ask(work, "<script>")
+    page = shown(owners)
+    assert "<b>bold" not in page
+    assert "<script>" not in page.partition('<main id="board"')[2]
+
+
+def test_a_repeated_continue_is_one_turn(owners: Client, owner: User) -> None:
+    work = Work(owner).write("a >").end()
+    for _ in range(2):
+        owners.post(f"/conversations/{work.conversation.pk}/continue/", {"back": "board"})
+    assert work.conversation.turns.count() == 2
+
+
+def test_an_address_that_is_no_turns_is_harmless(owners: Client, owner: User) -> None:
+    work = Work(owner).end()
+    assert owners.get(f"/conversations/{work.conversation.pk}/seen/{2**63}/").status_code == 204
+    assert owners.get(f"/conversations/{uuid.uuid4()}/seen/1/").status_code == 404
