@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 
 from chat.live import measures
 from chat.live.admission import signed_in
-from chat.live.board import board_of
+from chat.live.board import filled
 from chat.live.board_drawings import board_message
 from chat.live.doorbell import board_group
-from chat.live.incoming import content_of, marked_of, receipt_of
+from chat.live.incoming import content_of, digest_of, receipt_of
 from chat.live.outline import Outline, outline_of
 from chat.live.page_socket import PageSocket
 from chat.live.rounds import Rounds
@@ -60,8 +60,8 @@ class BoardConsumer(PageSocket):
             content = content_of(text_data)
             if "at" in content:
                 await self._hear(*receipt_of(content))
-            elif "marked" in content:
-                self.sidebar.hear(marked_of(content))
+            elif "sidebar" in content:
+                self.sidebar.hear(digest_of(content))
             else:
                 raise ValueError(_("Nothing can be sent from here. Open a conversation, and write there."))
         except ValueError as error:
@@ -83,20 +83,17 @@ class BoardConsumer(PageSocket):
     async def _draw_soon(self) -> None:
         await asyncio.sleep(JOIN)
         async with self.speaking:
-            await self._draw_changes()
-
-    async def _draw_changes(self) -> None:
-        outline = await database_sync_to_async(outline_of)(self.owner_id)
-        if outline != self.outline or outline.attention != self.sidebar.attention:
             await self._draw_lacking()
 
     async def _draw_lacking(self) -> None:
-        await self.draw_all([await database_sync_to_async(self._drawing)()])
+        drawing = await database_sync_to_async(self._drawing)()
+        await self.draw_all([drawing] if drawing else [])
 
     def _drawing(self) -> str:
-        board = board_of(self.owner_id)
-        shown, self.outline = self.outline, board.outline
-        return board_message(board, shown) + self.sidebar.message(board.outline.attention)
+        outline = outline_of(self.owner_id)
+        shown, self.outline = self.outline, outline
+        sections = "" if outline == shown else board_message(filled(outline), shown)
+        return sections + self.sidebar.message(outline.attention)
 
     async def _hear(self, at: int, after: int | None) -> None:
         """The page has the drawings up to number `at`; it says `after` if it lacks any."""

@@ -18,10 +18,9 @@ from chat.live.announcing import announce, announce_beside, announce_organised
 from chat.live.beside import Beside, look_beside
 from chat.live.doorbell import ask_snapshot, conversation_group, owner_group, ring_board
 from chat.live.frames import END, Position, drawn, lacking, resting_place, row_beside, surroundings
-from chat.live.incoming import content_of, marked_of, message_of, receipt_of, seen_of, turn_after
+from chat.live.incoming import content_of, digest_of, message_of, receipt_of, seen_of, turn_after
 from chat.live.page_socket import Mending, PageSocket
 from chat.live.sidebar import Sidebar
-from chat.live.sidebar_list import sidebar_list_of, sidebar_message
 from chat.live.standing import Overview, Standing
 from chat.models import Conversation, FollowUp, MessageRefused, Turn
 
@@ -89,8 +88,8 @@ class ChatConsumer(PageSocket):
             if "seen" in content:
                 await self._see(seen_of(content))
                 return
-            if "marked" in content:
-                self.sidebar.hear(marked_of(content))
+            if "sidebar" in content:
+                self.sidebar.hear(digest_of(content))
                 return
             text, client_id = message_of(content)
         except ValueError as error:
@@ -153,7 +152,7 @@ class ChatConsumer(PageSocket):
             if conversation_id == self.conversation.pk:
                 await self._send_beside()
             else:
-                self.sidebar.suspect(conversation_id)
+                self.sidebar.suspect()
                 await self.draw_all(
                     await database_sync_to_async(row_beside)(self.conversation, conversation_id)
                 )
@@ -167,9 +166,8 @@ class ChatConsumer(PageSocket):
         """The person has pinned, archived, tagged or deleted conversations: look how they stand now."""
         async with self.speaking:
             await self._send_beside()
-            rows = await database_sync_to_async(sidebar_list_of)(self.conversation.owner_id)
-            await self.draw_all([sidebar_message(rows, self.conversation)])
-            self.sidebar.drawn(rows)
+            self.sidebar.hear("")
+            await self.draw_all(await database_sync_to_async(self.sidebar.news)())
 
     async def _take(self, text: str, client_id: uuid.UUID) -> None:
         try:

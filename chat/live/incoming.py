@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 MAX_FRAME = 256 * 1024  # characters of one incoming frame
 MAX_KEY = 10**18
-MAX_MARKED = 200  # conversations that a page may say it shows with a mark
+MAX_DIGEST = 64  # characters
 
 
 def content_of(data: str | None) -> dict[str, Any]:
@@ -57,12 +57,12 @@ def seen_of(content: dict[str, Any]) -> int:
     return max(0, min(seen, MAX_KEY))
 
 
-def marked_of(content: dict[str, Any]) -> frozenset[uuid.UUID]:
-    """The conversations that a page shows with a mark; raises ValueError with a sentence."""
-    try:
-        return frozenset(map(uuid.UUID, content["marked"][:MAX_MARKED]))
-    except (ValueError, TypeError, KeyError, AttributeError):
-        raise _no_message() from None
+def digest_of(content: dict[str, Any]) -> str:
+    """Which list a page shows in its sidebar; raises ValueError with a sentence."""
+    digest = content["sidebar"]
+    if not isinstance(digest, str):
+        raise _no_message()
+    return digest[:MAX_DIGEST]
 
 
 def turn_after(query: bytes) -> int:

@@ -8,15 +8,14 @@ from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
 from chat.live.attention import Attention, attention_of
-from chat.live.sidebar_list import sidebar_list_of
-from chat.models import Conversation
+from chat.live.sidebar_list import SidebarList, sidebar_list_of
 
 
 def sidebar(request: HttpRequest) -> dict[str, Any]:
     """The person's pinned and newest conversations, and what wants attention; looked up where shown."""
 
-    def recent() -> list[Conversation]:
-        return sidebar_list_of(request.user.pk) if request.user.pk else []
+    def recent() -> SidebarList:
+        return sidebar_list_of(request.user.pk) if request.user.pk else SidebarList()
 
     def attention() -> Attention:
         person = request.user.pk

@@ -1,5 +1,5 @@
-// Tells the server what the person sees: that they look at a turn which has ended, and which conversations the
-// sidebar shows as unseen, so that these marks can be taken away. A tab in the background looks at nothing.
+// Tells the server what the person sees: that they look at a turn which has ended, and which list the sidebar
+// shows, for it may be an old one. A tab in the background looks at nothing.
 {
   let connection; // the latest socket
   let told = 0; // the turn that it was told of
@@ -21,8 +21,7 @@
   document.addEventListener("htmx:ws:after:connection", (event) => {
     connection = event.detail.connection;
     told = 0;
-    const rows = [...document.querySelectorAll("#sidebar .conversation-row[data-unseen]")];
-    tell({ marked: rows.map((row) => row.dataset.conversation) });
+    tell({ sidebar: document.getElementById("sidebar-list")?.dataset.digest ?? "" });
   });
   document.addEventListener("htmx:ws:after:message:incoming", look);
   document.addEventListener("visibilitychange", look);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -47,17 +48,27 @@ def loaded(page: str, name: str) -> str:
 
 
 async def is_the_record(site: Site, tab: Tab) -> None:
-    """The tab shows what a fresh load does."""
+    """The tab comes to show what a fresh load does."""
     page = await site.page_at("/board/")
-    assert [displayed(tab, name) for name in SECTIONS] == [loaded(page, name) for name in SECTIONS]
-    assert f"<title>{tab.drawn('head > title', 'innerHTML')[-1]}</title>" in page
-    assert tab.drawn("#board-link", "outerMorph")[-1].strip() in page
+    await displays(tab, lambda: all(displayed(tab, name) == loaded(page, name) for name in SECTIONS))
+    await displays(tab, lambda: f"<title>{latest(tab, 'head > title', 'innerHTML')}</title>" in page)
+    await displays(tab, lambda: latest(tab, "#board-link") in page)
+
+
+async def displays(tab: Tab, wanted: Callable[[], bool]) -> None:
+    """Receive until what the tab has is as wanted."""
+    while not wanted():
+        await tab.until(lambda frame: frame.startswith("<"))
 
 
 async def shows(tab: Tab, name: str, *words: str) -> None:
     """Wait until a section has all the words."""
-    for _each in iter(lambda: all(word in displayed(tab, name) for word in words), True):
-        await tab.until(lambda frame: f'id="board-{name}"' in frame)
+    await displays(tab, lambda: all(word in displayed(tab, name) for word in words))
+
+
+def latest(tab: Tab, target: str, swap: str = "outerMorph") -> str:
+    """What was drawn there last; empty for nothing yet."""
+    return "".join(tab.drawn(target, swap)[-1:]).strip()
 
 
 async def test_it_follows_a_turn_to_its_end(site: Site, model_server: ScriptedModel) -> None:
@@ -70,8 +81,8 @@ async def test_it_follows_a_turn_to_its_end(site: Site, model_server: ScriptedMo
     await is_the_record(site, tab)
     gate.set()
     await shows(tab, "unseen", 'data-status="completed"', "1 of 2 left")
-    assert "Nothing is at work." in displayed(tab, "running")
-    assert tab.drawn("head > title", "innerHTML")[-1] == "(1) Board"
+    await shows(tab, "running", "Nothing is at work.")
+    await displays(tab, lambda: latest(tab, "head > title", "innerHTML") == "(1) Board")
     await is_the_record(site, tab)
 
 
@@ -106,14 +117,14 @@ async def test_what_a_tab_sees_is_seen(site: Site, model_server: ScriptedModel) 
     turn = await site.turn(conversation)
     await tab.socket.send_json_to({"seen": turn.pk})
     await shows(board, "unfinished", "1 of 2 left")
-    assert "You have seen everything." in displayed(board, "unseen")
-    assert board.drawn("head > title", "innerHTML")[-1] == "Board"
+    await shows(board, "unseen", "You have seen everything.")
+    await displays(board, lambda: latest(board, "head > title", "innerHTML") == "Board")
     assert await site.post(conversation, "dismiss") == 302
     await shows(board, "unfinished", "No list was left unfinished.")
     await is_the_record(site, board)
 
 
-@pytest.mark.parametrize("frame", [{"seen": "1"}, {"seen": None}, {"marked": 5}, {"marked": ["x"]}])
+@pytest.mark.parametrize("frame", [{"seen": "1"}, {"seen": None}, {"sidebar": 5}, {"sidebar": None}])
 async def test_what_no_page_says_is_refused(site: Site, frame: dict[str, Any]) -> None:
     tab = await site.open(await site.conversation())
     await tab.socket.send_json_to(frame)
@@ -211,7 +222,7 @@ async def test_whoever_was_signed_out_is_closed_out(site: Site, monkeypatch: pyt
         pass
 
 
-@pytest.mark.parametrize("frame", ["", "hello", "[]", '{"text": "Hi"}', '{"at": "x"}', '{"marked": [7]}'])
+@pytest.mark.parametrize("frame", ["", "hello", "[]", '{"text": "Hi"}', '{"at": "x"}', '{"sidebar": 7}'])
 async def test_nothing_can_be_sent_from_there(site: Site, frame: str) -> None:
     tab = await site.board()
     await tab.socket.send_to(text_data=frame or " ")
@@ -230,31 +241,51 @@ async def test_boards_count_among_a_persons_sockets(site: Site, monkeypatch: pyt
     assert "Too many tabs" in (await late.said("error"))["message"]
 
 
-async def test_a_page_with_another_conversation_shows_what_ended_unseen(
+def listed(page: str) -> str:
+    """The sidebar's list as a page has it."""
+    start = page.index('<div id="sidebar-list"')
+    return page[start : page.index("</div>", start) + len("</div>")]
+
+
+async def lists(tab: Tab, *words: str) -> None:
+    """Wait until the sidebar's list has all the words."""
+    await displays(tab, lambda: all(word in latest(tab, "#sidebar-list") for word in words))
+
+
+async def test_another_conversations_page_shows_what_ended_unseen(
     site: Site, model_server: ScriptedModel
 ) -> None:
     model_server.script(Reply(text="Done."))
     tab = await site.open(await site.conversation())
-    await tab.socket.send_json_to({"marked": []})
-    other = await begin(site)
-    row = f'data-conversation="{other.pk}"'
-    frame = await tab.until(lambda frame: row in frame and "data-unseen" in frame)
-    page = await site.page_at("/settings/preferences/")
-    assert tab.drawn("#sidebar", "outerMorph")[-1].strip() in page
-    assert "1 conversation for you" in tab.drawn("#board-link", "outerMorph")[-1]
-    assert "Ended, not seen yet:" in frame
+    await tab.socket.send_json_to({"sidebar": ""})
+    other = await begin(site, "Elsewhere")
+    await lists(tab, "Elsewhere", "data-unseen", "Ended, not seen yet:")
+    await displays(tab, lambda: "1 conversation for you" in latest(tab, "#board-link"))
     await sync_to_async(other.see)((await site.turn(other)).pk)
-    await tab.until(lambda frame: row in frame and "data-unseen" not in frame)
-    assert "for you" not in tab.drawn("#board-link", "outerMorph")[-1]
+    await displays(tab, lambda: "data-unseen" not in latest(tab, "#sidebar-list"))
+    await displays(tab, lambda: "for you" not in latest(tab, "#board-link"))
 
 
-async def test_marks_that_a_page_shows_no_more_are_taken_away(site: Site) -> None:
-    """A page that was in the background says which marks it shows; meanwhile that was seen elsewhere."""
-    stale = await site.conversation()
-    tab = await site.open(await site.conversation())
-    await tab.socket.send_json_to({"marked": [str(stale.pk), str(uuid.uuid4())]})
-    await tab.until(lambda frame: f'data-conversation="{stale.pk}"' in frame)
-    assert "data-unseen" not in tab.drawn("#sidebar", "outerMorph")[-1]
+async def test_the_boards_own_sidebar_follows(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(Reply(text="Done."))
+    tab = await site.board()
+    await tab.socket.send_json_to({"sidebar": ""})
+    await begin(site, "From elsewhere")
+    await lists(tab, "From elsewhere", "data-unseen")
+    page = await site.page_at("/board/")
+    await displays(tab, lambda: latest(tab, "#sidebar-list") == listed(page))
+
+
+async def test_a_page_that_shows_the_list_as_it_is_is_sent_none(site: Site) -> None:
+    page = await site.page_at("/board/")
+    tab = await site.board()
+    await tab.socket.send_json_to({"sidebar": re.findall(r'data-digest="(\w+)"', page)[0]})
+    await tab.until(lambda frame: 'id="board-link"' in frame)
+    await doorbell.ring_board(site.user.pk)
+    await begin(site, "From elsewhere")
+    await shows(tab, "running", "From elsewhere")
+    (drawn,) = tab.drawn("#sidebar-list", "outerMorph")
+    assert "From elsewhere" in drawn
 
 
 async def test_the_end_of_ones_own_page_is_seen_without_a_mark(
@@ -263,7 +294,7 @@ async def test_the_end_of_ones_own_page_is_seen_without_a_mark(
     model_server.script(Reply(text="Done."))
     conversation = await site.conversation()
     tab = await site.open(conversation)
-    await tab.socket.send_json_to({"marked": []})
+    await tab.socket.send_json_to({"sidebar": ""})
     await tab.send("do it")
     await tab.until_idle()
     turn: Turn = await site.turn(conversation)
