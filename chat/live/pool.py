@@ -75,6 +75,8 @@ class Pool:
         for turn_id in self.running:
             self._cancel(turn_id, Turn.Status.QUEUED)
         await self._wait(GRACE)
+        if self.counting:
+            await asyncio.wait(self.counting, timeout=GRACE)
         for task in [*self.naming, *self.counting, *filter(None, [self._rounds, self._removing])]:
             task.cancel()
 

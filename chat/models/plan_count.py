@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from django.db import models
@@ -48,6 +49,12 @@ class PlanCount(models.Model):
             plan_count__version=VERSION,
         )
         return reached.filter(latest_turn__gt=0).exclude(known)
+
+    @classmethod
+    def is_past(cls, conversation_id: uuid.UUID, turn: int, revision: int) -> bool:
+        """Whether somebody has counted the conversation further than that, in today's way."""
+        further = Q(turn__gt=turn) | Q(revision__gt=revision)
+        return cls.objects.filter(further, conversation=conversation_id, version=VERSION).exists()
 
 
 def _latest(rows: QuerySet[Turn] | QuerySet[TodoRevision]) -> Coalesce:

@@ -30,24 +30,28 @@ def count_behind(conversations: QuerySet[Conversation], most: int) -> int:
 
 
 def count(conversation_id: uuid.UUID) -> None:
-    """Write the conversation's figures anew, as its rows have them; nothing where it was deleted.
+    """Write the conversation's figures anew, as its rows have them; nothing where none are behind.
 
-    They are counted whole, so that whatever was missed before is put right. What comes while this reads makes
-    the count behind again.
+    They are counted whole, so that whatever was missed before is put right. What comes while this reads
+    leaves them behind again.
     """
     own = Conversation.objects.filter(pk=conversation_id)
+    behind = PlanCount.behind(own).values_list("latest_turn", "latest_revision").first()
+    conversation = own.first() if behind else None
+    if behind is None or conversation is None:
+        return
+    rows = figures_of(conversation)  # outside the transaction: SQLite would let nobody else write meanwhile
+    turn, revision = behind
     with transaction.atomic():
         # One at a time for a conversation; that also keeps it from being deleted meanwhile.
-        conversation = own.select_for_update(no_key=True).first()
-        behind = PlanCount.behind(own).values_list("latest_turn", "latest_revision").first()
-        if conversation is None or behind is None:
+        if not own.select_for_update(no_key=True).first() or PlanCount.is_past(
+            conversation_id, turn, revision
+        ):
             return
-        rows = figures_of(conversation)
         PlanFigures.objects.filter(conversation=conversation).delete()
         PlanFigures.objects.bulk_create(rows)
-        turn, revision = behind
         reached = {"turn": turn, "revision": revision, "version": VERSION}
-        PlanCount.objects.update_or_create(conversation_id=conversation.pk, defaults=reached)
+        PlanCount.objects.update_or_create(conversation_id=conversation_id, defaults=reached)
 
 
 def figures_of(conversation: Conversation) -> list[PlanFigures]:

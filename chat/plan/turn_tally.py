@@ -17,10 +17,11 @@ from chat.plan.tally import Tally
 
 @dataclass(frozen=True)
 class Planned:
-    """A step with a list among its calls: all of them, and what it said besides."""
+    """A step with a list among its calls: all of them, what it said besides, and why lists were refused."""
 
     calls: Sequence[ToolCall]
     said: Message | None
+    refusals: Sequence[str]
 
     @property
     def lists(self) -> list[ToolCall]:
@@ -34,7 +35,7 @@ class Planned:
 
 
 def turn_tallies(conversation: Conversation, turns: Sequence[Turn]) -> Iterator[tuple[Turn, Tally]]:
-    """Of each of the conversation's turns that has asked a model. Reads the database, in four queries."""
+    """Of each of the conversation's turns that has asked a model. Reads the database, in five queries."""
     steps = defaultdict[int, list[Step]](list)
     for step in Step.objects.filter(turn__conversation=conversation).order_by("turn", "number"):
         steps[step.turn_id].append(step)
@@ -49,11 +50,16 @@ def _planned(conversation: Conversation) -> dict[int, Planned]:
     """The steps that planned, by key."""
     lists = Exists(ToolCall.objects.filter(step=OuterRef("step"), name=TODO_WRITE))
     calls = defaultdict[int, list[ToolCall]](list)
-    for call in ToolCall.objects.filter(lists, turn__conversation=conversation).defer("detail"):
+    rows = ToolCall.objects.filter(lists, turn__conversation=conversation)
+    for call in rows.only("step", "name", "arguments", "status"):
         calls[call.step_id].append(call)
+    refused = rows.filter(name=TODO_WRITE, status=ToolCall.Status.FAILED)
+    told = defaultdict[int, list[str]](list)
+    for step, output in refused.values_list("step", "output"):
+        told[step].append(output)
     texts = Message.objects.filter(lists, turn__conversation=conversation, role=Message.Role.ASSISTANT)
     said = {message.step_id: message for message in texts}
-    return {pk: Planned(each, said.get(pk)) for pk, each in calls.items()}
+    return {pk: Planned(each, said.get(pk), told[pk]) for pk, each in calls.items()}
 
 
 def _tally(turn: Turn, steps: Sequence[Step], planned: Mapping[int, Planned], *, offered: bool) -> Tally:
@@ -76,11 +82,10 @@ def _tally(turn: Turn, steps: Sequence[Step], planned: Mapping[int, Planned], *,
 
 
 def _of_step(step: Step, planned: Planned) -> Tally:
-    refused = [call for call in planned.lists if call.status == ToolCall.Status.FAILED]
     accepted = [call for call in planned.lists if call.status == ToolCall.Status.SUCCEEDED]
     counts = Counter(
-        writes=len(refused) + len(accepted),
-        refused=len(refused),
+        writes=len(planned.refusals) + len(accepted),
+        refused=len(planned.refusals),
         written_tokens=written_tokens(step, planned.calls, planned.said),
         estimated_writes=int(step.estimated),
     )
@@ -90,4 +95,4 @@ def _of_step(step: Step, planned: Planned) -> Tally:
             planning_input_tokens=step.input_tokens,
             planning_cached_tokens=step.cached_tokens,
         )
-    return Tally(counts, Counter(reason_of(call.output) for call in refused))
+    return Tally(counts, Counter(map(reason_of, planned.refusals)))
