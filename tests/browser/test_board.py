@@ -1,0 +1,148 @@
+"""The board on one screen, the work on another: what is at work, asks, ends unseen, and is seen."""
+
+from __future__ import annotations
+
+import threading
+
+from playwright.sync_api import Locator, Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import CHANGING, at_rest, begin, last_turn, todo
+
+LIVE = "#connection[data-state='live']"
+HIDE = """state => {
+  Object.defineProperty(document, "visibilityState", { configurable: true, get: () => state });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def board_of(visitors: Visitors, site: Site, **options: object) -> Page:
+    """A board on a screen of its own, with nothing that other tests left unseen."""
+    page = visitors.enter(site, **options)
+    page.goto("/board/")
+    page.wait_for_selector(LIVE)
+    everything = page.get_by_role("button", name="Mark all as seen")
+    if everything.count():
+        everything.click()
+    expect(rows(page, "unseen")).to_have_count(0)
+    return page
+
+
+def rows(page: Page, section: str) -> Locator:
+    return page.locator(f"#board-{section} .board-row")
+
+
+def shown(page: Page) -> list[str]:
+    """The board as it stands, without its clocks and what htmx adds."""
+    sections: list[str] = page.locator(".board__section").evaluate_all(
+        """sections => sections.map((section) => {
+          const copy = section.cloneNode(true);
+          for (const clock of copy.querySelectorAll(".elapsed")) clock.textContent = "";
+          return copy.outerHTML;
+        })"""
+    )
+    return [CHANGING.sub("", each) for each in sections]
+
+
+def leave(page: Page) -> None:
+    """Look at something else."""
+    page.goto("/settings/preferences/")
+
+
+def test_a_turn_is_followed_from_another_screen(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    scripted.model.script(
+        todo("completed", "in_progress", "pending"),
+        Reply(text="I stop to ask: which one?", stall_after=1, gate=gate),
+    )
+    board = board_of(visitors, scripted)
+    page = visitors.enter(scripted)
+    address = begin(page, "Sort my notes")
+    row = rows(board, "running").filter(has_text="Sort my notes")
+    expect(row).to_have_attribute("data-status", "running")
+    expect(row).to_contain_text("Doing 2")
+    expect(row).to_contain_text("1/3")
+    before = row.locator(".elapsed").inner_text()
+    expect(row.locator(".elapsed")).not_to_have_text(before)  # the clock goes on
+    leave(page)
+    gate.set()
+    row = rows(board, "unseen")
+    expect(row).to_have_attribute("data-status", "completed")
+    expect(row).to_contain_text("2 of 3 left")
+    expect(board).to_have_title("(1) Board")
+    expect(board.locator("#board-link .count")).to_contain_text("1")
+    expect(board.locator("#sidebar [data-unseen]")).to_contain_text("Sort my notes")
+    page.goto(address)
+    at_rest(page)
+    expect(rows(board, "unseen")).to_have_count(0)
+    expect(rows(board, "unfinished").filter(has_text="Sort my notes")).to_be_visible()
+    expect(board).to_have_title("Board")
+    expect(board.locator("#sidebar [data-unseen]")).to_have_count(0)
+    live = shown(board)
+    board.reload()
+    board.wait_for_selector(LIVE)
+    assert shown(board) == live
+    rows(board, "unfinished").filter(has_text="Sort my notes").get_by_role("button", name="Dismiss").click()
+    expect(rows(board, "unfinished").filter(has_text="Sort my notes")).to_have_count(0)
+
+
+def test_a_tab_in_the_background_sees_nothing(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    scripted.model.script(Reply(text="Done at last.", stall_after=1, gate=gate))
+    board = board_of(visitors, scripted)
+    page = visitors.enter(scripted)
+    begin(page, "Take your time")
+    page.evaluate(HIDE, "hidden")
+    gate.set()
+    expect(rows(board, "unseen")).to_contain_text("Take your time")
+    last_turn(page, "completed")
+    expect(rows(board, "unseen")).to_have_count(1)
+    page.evaluate(HIDE, "visible")
+    expect(rows(board, "unseen")).to_have_count(0)
+
+
+def test_who_watches_to_the_end_has_seen_it(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Paris."), Reply(text="Rome."))
+    board = board_of(visitors, scripted)
+    page = visitors.enter(scripted)
+    begin(page, "The capital of France?")
+    last_turn(page, "completed")
+    at_rest(page)
+    expect(rows(board, "unseen")).to_have_count(0)
+    expect(rows(board, "running")).to_have_count(0)
+    expect(page.locator("#sidebar [data-unseen]")).to_have_count(0)
+
+
+def test_a_question_is_answered_on_the_board(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(
+        Reply(tool_calls=[("bash", {"command": "rm -r build"})]), Reply(text="Then I leave it.")
+    )
+    board = board_of(visitors, scripted)
+    page = visitors.enter(scripted)
+    page.goto("/")
+    page.select_option("select[name=profile]", label="Asks first")
+    page.fill("#composer-text", "Clean up")
+    page.press("#composer-text", "Enter")
+    page.wait_for_url("**/conversations/*/")
+    leave(page)
+    row = rows(board, "running").filter(has_text="Clean up")
+    expect(row).to_have_attribute("data-status", "waiting")
+    expect(row).to_contain_text("rm -r build")
+    expect(board).to_have_title("(1) Board")
+    row.get_by_placeholder("Reason (optional)").fill("Keep it")
+    row.get_by_role("button", name="Deny").click()
+    expect(rows(board, "unseen")).to_contain_text("Clean up")
+    rows(board, "unseen").get_by_role("link", name="Clean up").click()
+    expect(last_turn(board)).to_contain_text("Keep it")
+
+
+def test_on_a_phone_nothing_is_cut_off(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("completed", "in_progress"), Reply(text="I stop to ask."))
+    board = board_of(visitors, scripted, viewport={"width": 390, "height": 844})
+    page = visitors.enter(scripted)
+    begin(page, "A title that is a good deal longer than a telephone is wide, as they often are")
+    leave(page)
+    expect(rows(board, "unseen")).to_be_visible()
+    for place in ("html", "#board"):
+        assert board.locator(place).evaluate("place => place.scrollWidth <= innerWidth")
