@@ -9,7 +9,7 @@ from typing import Any
 
 from chat.models import Conversation, Turn
 from chat.plan.evidence import Evidence, evidence_of
-from chat.plan.history import plans_of
+from chat.plan.history import latest_plan_of
 
 Item = dict[str, Any]
 
@@ -59,7 +59,8 @@ def panel_of(conversation: Conversation) -> TodoPanel | None:
     shown = panel(revision.turn, revision.items) if revision else None
     if shown is None or shown.is_open:
         return shown
-    return replace(shown, evidence=evidence_of(plans_of(conversation)[-1]))
+    plan = latest_plan_of(conversation)
+    return replace(shown, evidence=evidence_of(plan)) if plan else shown
 
 
 def drafted(items: Sequence[Item], listed: Sequence[Item]) -> list[Item]:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.db import connection, models, transaction
-from django.db.models import Count, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, F, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -271,14 +271,19 @@ class Turn(models.Model):
     def with_rows(cls) -> QuerySet[Turn]:
         """Turns with everything that drawing them needs, in a fixed number of queries."""
         return cls.objects.select_related("conversation").prefetch_related(
-            "messages__step",
+            _joined(cls.messages, "step"),
             "messages__attachments",
-            "tool_calls__step",
-            "tool_calls__revision",
+            _joined(cls.tool_calls, "step", "revision"),
             "summaries",
             "steps",
             "side_calls",
         )
+
+
+def _joined(rows: Any, *names: str) -> Prefetch[Any]:
+    """Rows of turns with what they point to: SQLite takes no more than a thousand of these by their keys."""
+    related = rows.rel.related_model._default_manager
+    return Prefetch(rows.rel.get_accessor_name(), related.select_related(*names))
 
 
 def _turns_held_by_owner() -> Coalesce:

@@ -36,7 +36,7 @@ from chat.models.totals import Totals
 from chat.plan.history import Plan
 from chat.plan.span import Span, seconds_of
 from chat.plan.story import Revision
-from chat.plan.walk import Share, Walk
+from chat.plan.walk import Trace, Walk
 
 CHANGING = ("write_file", "edit_file")
 
@@ -45,13 +45,13 @@ CHANGING = ("write_file", "edit_file")
 class Evidence:
     """What one item has to show, until the moment `now`."""
 
-    share: Share
+    trace: Trace
     now: datetime.datetime
 
     @property
     def spans(self) -> Sequence[Span]:
         """Its spans, oldest first."""
-        return self.share.spans
+        return self.trace.spans
 
     @cached_property
     def calls(self) -> list[ToolCall]:
@@ -87,17 +87,17 @@ class Evidence:
     @property
     def shared_with(self) -> int:
         """How many other items were ticked together with it and have the same."""
-        return self.share.neighbours
+        return self.trace.neighbours
 
     @property
     def by_person(self) -> bool:
         """Whether it was the person who ticked it."""
-        return self.share.ticked and self.share.by_person
+        return self.trace.ticked and self.trace.by_person
 
     @property
     def is_bare(self) -> bool:
         """Whether the agent ticked it and there is no recorded action."""
-        return self.share.ticked and not self.by_person and not any(call.ran for call in self.calls)
+        return self.trace.ticked and not self.by_person and not any(call.ran for call in self.calls)
 
     @property
     def place(self) -> str:
@@ -119,8 +119,8 @@ def evidence_of(
     """
     moment = now or timezone.now()
     entries, following = plan.while_it_stood(until) if until else (plan.entries, plan.followed_by)
-    shares = Walk().along(entries, following)
-    return {item: Evidence(share, moment) for item, share in shares.items()}
+    traces = Walk().along(entries, following)
+    return {item: Evidence(trace, moment) for item, trace in traces.items()}
 
 
 def item_of(evidence: Mapping[str, Evidence], call: int | None) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from chat.models import Conversation, Message, TodoRevision, ToolCall, Turn
@@ -70,26 +70,44 @@ class TurnEnded:
 Entry = TurnBegan | Calls | Revision | TurnEnded
 
 
-def story(conversation: Conversation) -> Iterator[Entry]:
-    """All that happened to the conversation's lists, in order.
+def story(conversation: Conversation, since: int = 0, *, brief: bool = False) -> Iterator[Entry]:
+    """All that happened to the conversation's lists, in order; from turn `since` on, which begins a plan.
 
-    Reads the rows in five queries, without what tools gave out.
+    Reads the rows in five queries, without what tools gave out, and if `brief` without what they were given.
     """
     teller = _Teller(list(conversation.revisions.order_by("pk")))
-    calls = defaultdict[int, list[ToolCall]](list)
-    rows = ToolCall.objects.filter(turn__conversation=conversation).defer(
-        "output", "detail", "extra", "shortened"
-    )
-    for call in rows.select_related("step").order_by("pk"):
-        calls[call.turn_id].append(call)
+    calls = _calls(conversation, since, ["arguments"] if brief else [])
     questions = Message.objects.filter(turn__conversation=conversation, role="user", step=None)
-    asked = dict(questions.values_list("turn", "text"))
-    for turn in conversation.turns.order_by("pk").prefetch_related("steps"):
+    asked = dict(questions.filter(turn__gte=since).values_list("turn", "text"))
+    # Behind the calls, so that there is the step of each.
+    turns = conversation.turns.filter(pk__gte=since).order_by("pk").prefetch_related("steps")
+    for turn in turns:
         yield TurnBegan(turn, asked.get(turn.pk, ""))
-        yield from teller.tell(turn, calls[turn.pk])
+        yield from teller.tell(turn, _with_steps(turn, calls[turn.pk]))
         if not turn.is_active:
             yield TurnEnded(turn)
         yield from teller.tell_afterwards(turn)
+
+
+def _calls(conversation: Conversation, since: int, unread: Sequence[str]) -> Mapping[int, list[ToolCall]]:
+    """The calls by turn."""
+    found = defaultdict[int, list[ToolCall]](list)
+    rows = ToolCall.objects.filter(turn__conversation=conversation, turn__gte=since)
+    for call in rows.defer("output", "detail", "extra", "shortened", *unread).order_by("pk"):
+        found[call.turn_id].append(call)
+    return found
+
+
+def _with_steps(turn: Turn, calls: list[ToolCall]) -> list[ToolCall]:
+    steps = {step.pk: step for step in turn.steps.all()}
+    for call in calls:
+        call.turn, call.step = turn, steps[call.step_id]
+    return calls
+
+
+def begins_a_plan(items: Collection[Item], listed: Collection[str], *, had_any: bool) -> bool:
+    """Whether the list shares no item with the last one, which has these `listed`, in a plan that had any."""
+    return bool(items and had_any and not any(item["id"] in listed for item in items))
 
 
 class _Teller:
@@ -130,16 +148,12 @@ class _Teller:
         self, turn: Turn, number: int, row: TodoRevision, call: ToolCall | None, *, last: bool
     ) -> Revision:
         row.turn, row.tool_call = turn, None if row.is_the_persons else call
-        if self._begins_a_plan(row.items):
+        listed = {line.item["id"] for line in self.lines if not line.is_removed}
+        if begins_a_plan(row.items, listed, had_any=bool(self.lines)):
             self.plan += 1
             self.lines = []
         self.lines = lines_of(row.items, self.lines, row.skipped)
         return Revision(number, self.plan, row, self.lines, last and turn.status in ENDED_BADLY)
-
-    def _begins_a_plan(self, items: Sequence[Item]) -> bool:
-        """Whether the list shares no item with the last one, in a plan that has had any."""
-        listed = {line.item["id"] for line in self.lines if not line.is_removed}
-        return bool(items and self.lines and listed.isdisjoint(item["id"] for item in items))
 
 
 def _comes_by(call: ToolCall | None, row: TodoRevision, wrote: TodoRevision | None) -> bool:

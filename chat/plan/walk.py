@@ -13,7 +13,7 @@ from chat.plan.story import Calls, Entry, Revision, TurnBegan, TurnEnded
 
 
 @dataclass
-class Share:
+class Trace:
     """What was found for an item: its spans, and who ticked it last, if anybody did.
 
     `neighbours` are the items that were ticked by the same list and have the same span.
@@ -29,15 +29,15 @@ class Walk:
     """Goes from entry to entry; methods stand in the order of what they deal with."""
 
     def __init__(self) -> None:
-        self.shares: dict[str, Share] = defaultdict(Share)
+        self.traces: dict[str, Trace] = defaultdict(Trace)
         self.states: Mapping[str, str] | None = None  # of the items, in the list as it stands
         self.turn: Turn | None = None  # while it goes on
         self.steps: deque[Step] = deque()  # of the turn, not begun yet
         self.at_work: dict[str, Span] = {}  # of items in progress
         self.since_tick: list[Span] = []  # what the agent did since it last ticked an item
 
-    def along(self, entries: Iterable[Entry], until: Revision | None = None) -> dict[str, Share]:
-        """The items' shares by their ids. `until` is the list that begins another plan in the last turn."""
+    def along(self, entries: Iterable[Entry], until: Revision | None = None) -> dict[str, Trace]:
+        """The items' traces by their ids. `until` is the list that begins another plan in the last turn."""
         for entry in entries:
             match entry:
                 case TurnBegan(turn):
@@ -52,7 +52,7 @@ class Walk:
         self._begin_steps(until)
         if until:
             self._leave(until.row.created_at)
-        return self.shares
+        return self.traces
 
     def _begin(self, turn: Turn) -> None:
         self.turn, self.steps = turn, deque(turn.steps.all())
@@ -63,7 +63,7 @@ class Walk:
 
     def _take_up(self, item: str, span: Span) -> None:
         self.at_work[item] = span
-        self.shares[item].spans.append(span)
+        self.traces[item].spans.append(span)
 
     def _work(self, calls: Iterable[ToolCall]) -> None:
         for call in calls:
@@ -103,8 +103,8 @@ class Walk:
     def _tick(self, revision: Revision, items: list[str]) -> None:
         persons = revision.row.is_the_persons
         for item in items:
-            share = self.shares[item]
-            share.ticked, share.by_person = True, persons
+            trace = self.traces[item]
+            trace.ticked, trace.by_person = True, persons
         agents = [] if persons else items
         if agents or self.states is None:
             self._part([item for item in agents if item not in self.at_work], revision)
@@ -114,8 +114,8 @@ class Walk:
         for span in self.since_tick[-1:]:
             span.ended = revision.row.created_at
         for item in items:
-            self.shares[item].spans += self.since_tick
-            self.shares[item].neighbours = len(items) - 1
+            self.traces[item].spans += self.since_tick
+            self.traces[item].neighbours = len(items) - 1
         row = revision.row
         self.since_tick = [Span(self.turn, row.created_at, row.tool_call)] if self.turn else []
 

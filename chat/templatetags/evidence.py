@@ -13,7 +13,7 @@ from chat.plan.evidence import Evidence
 register = template.Library()
 register.filter("file_address", address)
 
-MOST_CALLS = 100  # listed of one item; the story has all
+MOST_CALLS = 50  # listed of one item; the story has all
 
 
 @register.filter

@@ -19,6 +19,7 @@ from chat.models import (
     Conversation,
     LeaseLost,
     Message,
+    Step,
     ToolCall,
     Turn,
     take_back,
@@ -341,3 +342,13 @@ def test_how_long_a_call_ran() -> None:
 
 def test_the_ids_on_the_page() -> None:
     assert (Message(pk=3).dom_id, ToolCall(pk=4).dom_id) == ("message-3", "tool-call-4")
+
+
+def test_turns_with_more_steps_than_a_query_takes_keys(running: Turn) -> None:
+    Step.objects.bulk_create(Step(turn=running, number=number) for number in range(1, 1102))
+    steps = list(running.steps.all())
+    ToolCall.objects.bulk_create(ToolCall(turn=running, step=step, index=0, name="bash") for step in steps)
+    Message.objects.bulk_create(Message(turn=running, step=step, role="assistant") for step in steps)
+    rows = Turn.with_rows().get(pk=running.pk).rows()
+    assert [row.place for row in rows[:3]] == [(0, 0), (1, -1), (1, 0)]
+    assert len(rows) == 1 + 2 * 1101

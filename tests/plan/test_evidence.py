@@ -11,10 +11,10 @@ from django.utils import timezone
 from chat.models import ToolCall, Turn
 from chat.plan.evidence import Evidence, evidence_of
 from chat.plan.history import plans_of
-from chat.plan.walk import Share
+from chat.plan.walk import Trace
 from tests.plan.conftest import Work
 
-NONE = Evidence(Share(), timezone.now())
+NONE = Evidence(Trace(), timezone.now())
 
 
 def found(work: Work, plan: int = 0) -> dict[str, Evidence]:
@@ -250,7 +250,7 @@ def test_as_it_stood_at_a_revision(work: Work) -> None:
     first, second, _third = plan.revisions
     assert [call.subject for call in evidence_of(plan, first)["a"].calls] == ["one"]
     assert "b" not in evidence_of(plan, first)
-    assert not evidence_of(plan, first)["a"].share.ticked
+    assert not evidence_of(plan, first)["a"].trace.ticked
     assert [call.subject for call in evidence_of(plan, second)["b"].calls] == ["two"]
 
 

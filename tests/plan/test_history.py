@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chat.models import TodoRevision, Turn
-from chat.plan.history import Plan, plans_of
+from chat.plan.history import Plan, latest_plan_of, plans_of
 from chat.plan.story import Calls, Entry, Revision, TurnBegan
 from tests.plan.conftest import Work
 from tests.plan.test_difference import a_list
@@ -137,6 +137,31 @@ def test_a_turn_at_work_has_no_end(work: Work) -> None:
     work.write("a >")
     [plan] = plans_of(work.conversation)
     assert told(plan) == ["Message 1", "list 1"]
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        ["a > b -", "a x b >", "n -", "n x"],
+        ["a >", "", "n >"],
+        ["", "a >", "a x"],
+        ["a >", "a x b >", "b x"],
+        ["a >", "n >", "n x", ""],
+    ],
+)
+@pytest.mark.parametrize("turns", [1, 2, 9])
+def test_the_latest_plan_alone_is_the_same(work: Work, lists: list[str], turns: int) -> None:
+    for number, items in enumerate(lists, 1):
+        work.look("a").write(*(f"{items}".replace(" b", ",b").split(",") if items else []))
+        if number % turns == 0:
+            work.end().go_on()
+    latest = latest_plan_of(work.conversation)
+    assert latest is not None
+    assert told(latest) == told(plans_of(work.conversation)[-1])
+
+
+def test_the_latest_plan_where_there_is_none(work: Work) -> None:
+    assert latest_plan_of(work.look("a").end().conversation) is None
 
 
 def test_the_rows_are_read_in_five_queries(work: Work, django_assert_num_queries: Any) -> None:
