@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from chat.models import Conversation, Turn
-from chat.plan.story import Entry, Revision, begins_a_plan, story
+from chat.plan.story import Entry, Revision, story
 
 
 @dataclass
@@ -49,20 +49,8 @@ def plans_of(conversation: Conversation) -> list[Plan]:
 
 def latest_plan_of(conversation: Conversation) -> Plan | None:
     """The latest of them; its calls are read without what they were given, and its number is of no use."""
-    since = _latest_begins(conversation)
-    plans = plans_in(story(conversation, since, brief=True)) if since else []
+    plans = plans_in(story(conversation, latest=True))
     return plans[-1] if plans else None
-
-
-def _latest_begins(conversation: Conversation) -> int:
-    """The turn in which the latest plan begins; 0 without any."""
-    since, listed, had_any = 0, set[str](), False
-    for turn, items in conversation.revisions.order_by("pk").values_list("turn", "items"):
-        begins = begins_a_plan(items, listed, had_any=had_any)
-        listed = {item["id"] for item in items}
-        had_any = bool(items) or (had_any and not begins)
-        since = turn if begins else since or turn
-    return since
 
 
 def plans_in(entries: Iterable[Entry]) -> list[Plan]:

@@ -6,6 +6,8 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from django.db.models import QuerySet
+
 from chat.models import Conversation, Message, TodoRevision, ToolCall, Turn
 from chat.plan.difference import Item, Kind, Line, lines_of
 
@@ -70,18 +72,20 @@ class TurnEnded:
 Entry = TurnBegan | Calls | Revision | TurnEnded
 
 
-def story(conversation: Conversation, since: int = 0, *, brief: bool = False) -> Iterator[Entry]:
-    """All that happened to the conversation's lists, in order; from turn `since` on, which begins a plan.
+def story(conversation: Conversation, *, latest: bool = False) -> Iterator[Entry]:
+    """All that happened to the conversation's lists, in order.
 
-    Reads the rows in five queries, without what tools gave out, and if `brief` without what they were given.
+    Reads the rows in five queries, without what tools gave out. With `latest` only the turns from that on in
+    which the latest plan begins, none without a list; without what tools were given and the person wrote.
     """
-    teller = _Teller(list(conversation.revisions.order_by("pk")))
-    calls = _calls(conversation, since, ["arguments"] if brief else [])
-    questions = Message.objects.filter(turn__conversation=conversation, role="user", step=None)
-    asked = dict(questions.filter(turn__gte=since).values_list("turn", "text"))
-    # Behind the calls, so that there is the step of each.
-    turns = conversation.turns.filter(pk__gte=since).order_by("pk").prefetch_related("steps")
-    for turn in turns:
+    rows = list(conversation.revisions.order_by("pk"))
+    teller = _Teller(rows)
+    turns = conversation.turns.order_by("pk")
+    if latest:
+        turns = turns.filter(pk__gte=_latest_begins(rows)) if rows else turns.none()
+    calls = _calls(turns, ["arguments"] if latest else [])
+    asked = {} if latest else _asked(conversation)
+    for turn in turns.prefetch_related("steps"):  # behind the calls, so that there is the step of each
         yield TurnBegan(turn, asked.get(turn.pk, ""))
         yield from teller.tell(turn, _with_steps(turn, calls[turn.pk]))
         if not turn.is_active:
@@ -89,10 +93,26 @@ def story(conversation: Conversation, since: int = 0, *, brief: bool = False) ->
         yield from teller.tell_afterwards(turn)
 
 
-def _calls(conversation: Conversation, since: int, unread: Sequence[str]) -> Mapping[int, list[ToolCall]]:
-    """The calls by turn."""
+def _latest_begins(rows: Sequence[TodoRevision]) -> int:
+    """The turn in which the latest plan begins."""
+    since, listed, had_any = rows[0].turn_id, set[str](), False
+    for row in rows:
+        begins = begins_a_plan(row.items, listed, had_any=had_any)
+        listed = {item["id"] for item in row.items}
+        had_any = bool(row.items) or (had_any and not begins)
+        since = row.turn_id if begins else since
+    return since
+
+
+def _asked(conversation: Conversation) -> dict[int, str]:
+    questions = Message.objects.filter(turn__conversation=conversation, role="user", step=None)
+    return dict(questions.values_list("turn", "text"))
+
+
+def _calls(turns: QuerySet[Turn], unread: Sequence[str]) -> Mapping[int, list[ToolCall]]:
+    """The calls of turns, by turn."""
     found = defaultdict[int, list[ToolCall]](list)
-    rows = ToolCall.objects.filter(turn__conversation=conversation, turn__gte=since)
+    rows = ToolCall.objects.filter(turn__in=turns.order_by())
     for call in rows.defer("output", "detail", "extra", "shortened", *unread).order_by("pk"):
         found[call.turn_id].append(call)
     return found

@@ -29,6 +29,11 @@ def _told(entry: Entry) -> str:
             return str(entry.turn.status)
 
 
+def shape(plan: Plan) -> list[Any]:
+    """Its entries without what the person wrote."""
+    return ["Message" if isinstance(entry, TurnBegan) else _told(entry) for entry in plan.entries]
+
+
 def test_no_list_no_plan(work: Work) -> None:
     work.look("a").end()
     assert plans_of(work.conversation) == []
@@ -157,7 +162,7 @@ def test_the_latest_plan_alone_is_the_same(work: Work, lists: list[str], turns: 
             work.end().go_on()
     latest = latest_plan_of(work.conversation)
     assert latest is not None
-    assert told(latest) == told(plans_of(work.conversation)[-1])
+    assert shape(latest) == shape(plans_of(work.conversation)[-1])
 
 
 def test_the_latest_plan_where_there_is_none(work: Work) -> None:
