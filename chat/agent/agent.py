@@ -12,7 +12,7 @@ from chat.agent.events import End, EndReason, Event, Reply, ToolCall, Usage
 from chat.agent.limits import Limits, Retry, Spent
 from chat.agent.meter import Meter
 from chat.agent.model import Model, Traits
-from chat.agent.person import Approve, Inbox, allow, no_notes
+from chat.agent.person import Approve, Edits, Inbox, allow, no_edits, no_notes
 from chat.agent.prompts import Language, default_name
 from chat.agent.system_prompt import build_plain_prompt, build_system_prompt
 from chat.agent.todo import TODO_WRITE, TodoItem, TodoPolicy, as_policy
@@ -115,18 +115,20 @@ class Agent:
         approve: Approve = allow,
         unfinished: Reply | None = None,
         meter: Meter | None = None,
+        edits: Edits = no_edits,
     ) -> AsyncGenerator[Event, None]:
         """One turn over a conversation in the chat-completions form, told as events; the last is an `End`.
 
-        `todos` is the list so far, `spent` what a turn that is taken up again has used of its limits. `inbox`
-        is asked for messages to add after all results of a step; `approve` for a decision before each call,
-        which may take its time; where it raises Undecided the turn ends as `waiting`. To take that up again,
-        give the messages up to the results that there were, and as `unfinished` the reply that asked for
-        more. Failures of model and tools are events, never exceptions. Closing the iterator or cancelling its
-        task stops the model's stream and the running tool; what that call of the model took by then, `meter`
-        still knows.
+        `todos` is the list so far, as the model knows it; ahead of every request `edits` says what the person
+        has made of it, and a note that rides on the request tells the model. `spent` is what a turn that is
+        taken up again has used of its limits. `inbox` is asked for messages to add after all results of a
+        step; `approve` for a decision before each call, which may take its time; where it raises Undecided
+        the turn ends as `waiting`. To take that up again, give the messages up to the results that there
+        were, and as `unfinished` the reply that asked for more. Failures of model and tools are events, never
+        exceptions. Closing the iterator or cancelling its task stops the model's stream and the running tool;
+        what that call of the model took by then, `meter` still knows.
         """
-        turn = TurnRun(self, messages, todos, spent or Spent(), inbox, approve, unfinished, meter)
+        turn = TurnRun(self, messages, todos, spent or Spent(), inbox, approve, unfinished, meter, edits)
         async with aclosing(turn.events()) as events:
             async for event in events:
                 yield event

@@ -27,13 +27,17 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class StepStarted:
-    """A call of `model` begins, at `endpoint`. `reminder` rides on its request."""
+    """A call of `model` begins, at `endpoint`.
+
+    `reminder` rides on its request, and so does what it is `told` of the person's changes to the todo list.
+    """
 
     type: ClassVar[str] = "step_started"
     step: int
     reminder: str = ""
     endpoint: str = ""
     model: str = ""
+    told: str = ""
 
 
 @dataclass(frozen=True)

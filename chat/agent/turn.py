@@ -37,12 +37,13 @@ from chat.agent.events import (
 from chat.agent.limits import Spent
 from chat.agent.meter import Meter
 from chat.agent.model import Assembly, Delta, ModelError, ToolCallDelta
-from chat.agent.person import Approve, Inbox
+from chat.agent.person import Approve, Edits, Inbox, no_edits
 from chat.agent.pictures import marked, painted
 from chat.agent.progress import Watched
 from chat.agent.prompts import phrase
 from chat.agent.refused_pictures import refused_by, without
-from chat.agent.results import answered_last, first_of_the_latest
+from chat.agent.results import answered_last
+from chat.agent.riders import Riders
 from chat.agent.todo import TODO_WRITE, Reminders, TodoItem, TodoList, todo_tool
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ class TurnRun:
         approve: Approve,
         unfinished: Reply | None = None,
         meter: Meter | None = None,
+        edits: Edits = no_edits,
     ) -> None:
         self.agent = agent
         self.language = agent.language
@@ -77,6 +79,7 @@ class TurnRun:
         offered = (todo_tool(self.todos), *agent.tools) if agent.traits.tools else ()
         self.tools = {tool.name: tool for tool in offered}
         self.reminders = Reminders(self.todos, spent.rounds, spent.reminders)
+        self.riders = Riders(self.todos, self.reminders, edits)
         self.system = {"role": "system", "content": agent.system_prompt}
         self.messages = [dict(message) for message in messages]
         self.definitions = [tool.definition() for tool in offered]
@@ -118,7 +121,9 @@ class TurnRun:
         async with aclosing(self._fit()) as events:
             async for event in events:
                 yield event
-        yield StepStarted(step, self._remind(), self.endpoint, self.model)
+        told = await self.riders.tell(self.messages)  # the list, which says whether a reminder is due
+        reminder = self.riders.remind(self.messages)
+        yield StepStarted(step, reminder, self.endpoint, self.model, told)
         async with aclosing(self._ask()) as events:
             async for event in events:
                 yield event
@@ -140,18 +145,6 @@ class TurnRun:
                     if event.usage:
                         self.meter.total += event.usage
                 yield event
-
-    def _remind(self) -> str:
-        """Put a reminder that is due where this request carries it: ahead of the first of the latest results.
-
-        Nothing may stand between a call and its results, and some endpoints allow no message of the person's
-        right after them.
-        """
-        result = first_of_the_latest(self.messages)
-        reminder = self.reminders.due() if result else ""
-        if result and reminder:
-            result["reminder"] = reminder
-        return reminder
 
     async def _ask(self) -> AsyncGenerator[Event, None]:
         """Ask the model; again where that may help and nothing of a reply was shown."""

@@ -2,6 +2,7 @@
 
 - `note` on a message of the person that joined a turn at work, and began none;
 - `reminder` on a tool's result: what rides on it;
+- `told` on a tool's result, or on a message that began a turn: what the person changed in the todo list;
 - `carried` on a message of the person: what stands for all that was said before it.
 
 Marks are rendered, and gone, in what is sent.
@@ -18,7 +19,8 @@ from chat.agent.todo import remind, with_first_reminder
 
 Message = dict[str, Any]
 
-MARKS = ("note", "reminder", "carried")
+CHANGED = "todo-change"  # the tag around what the person changed
+MARKS = ("note", "reminder", "told", "carried")
 
 
 def as_sent(messages: Iterable[Mapping[str, Any]], language: Language, *, plan: bool = True) -> list[Message]:
@@ -30,10 +32,15 @@ def as_sent(messages: Iterable[Mapping[str, Any]], language: Language, *, plan: 
 def sent(message: Mapping[str, Any]) -> Message:
     """The message as the model reads it."""
     plain = {name: value for name, value in message.items() if name not in MARKS}
+    if message["role"] == "tool" and isinstance(plain["content"], str):
+        # What a tool read somewhere may not pass for the person's word.
+        plain["content"] = plain["content"].replace(f"<{CHANGED}>", f"< {CHANGED}>")
     if carried := message.get("carried"):
         plain["content"] = joined([carried, plain["content"]])
     if reminder := message.get("reminder"):
         remind(plain, reminder)
+    if told := message.get("told"):
+        remind(plain, told, tag=CHANGED)
     return plain
 
 

@@ -2,6 +2,7 @@
 
 from chat.agent.todo.item import Status, TodoItem
 from chat.agent.todo.list import TodoList
+from chat.agent.todo.merge import merged
 from chat.agent.todo.policy import POLICIES, TodoPolicy, as_policy
 from chat.agent.todo.reading import TodoError
 from chat.agent.todo.refusals import OTHER, reason_of
@@ -20,6 +21,7 @@ __all__ = [
     "TodoPolicy",
     "as_policy",
     "enclosed",
+    "merged",
     "reason_of",
     "remind",
     "todo_tool",

@@ -7,6 +7,7 @@ from typing import Any
 
 from chat.agent.prompts import Language, phrase
 from chat.agent.todo.item import Status, TodoItem, with_stable_ids
+from chat.agent.todo.note import changes_of
 from chat.agent.todo.policy import TodoPolicy, as_policy
 from chat.agent.todo.reading import Reader
 
@@ -29,6 +30,17 @@ class TodoList:
         """
         self.items = with_stable_ids(self.reader.read(arguments), self.items)
         return self.render()
+
+    def take(self, items: Iterable[TodoItem]) -> str:
+        """Let the list be what the person has made of it, with its ids.
+
+        Gives the note that tells the model so; an empty one where it has nothing new to read.
+        """
+        before, self.items = self.items, tuple(items)
+        changes = changes_of(before, self.items, self.language)
+        if not changes:
+            return ""
+        return phrase(self.language, "edit.note", changes=changes, todos=self.render(keys=True))
 
     def draft(self, arguments: Any) -> tuple[TodoItem, ...]:
         """The list as it would be if the half-written arguments ended here; new items have no id yet."""

@@ -37,18 +37,18 @@ class Reminders:
         return text
 
 
-def enclosed(reminder: str, content: str) -> str:
+def enclosed(reminder: str, content: str, tag: str = "reminder") -> str:
     """The content with a reminder ahead of it."""
-    return f"<reminder>{reminder}</reminder>\n{content}"
+    return f"<{tag}>{reminder}</{tag}>\n{content}"
 
 
-def remind(message: dict[str, Any], reminder: str) -> None:
-    """Put a reminder ahead of the message's content, be it text or a list of parts."""
+def remind(message: dict[str, Any], reminder: str, tag: str = "reminder") -> None:
+    """Put a reminder, or what else stands between such tags, ahead of the message's text or list of parts."""
     content = message.get("content") or ""
     if isinstance(content, str):
-        message["content"] = enclosed(reminder, content)
+        message["content"] = enclosed(reminder, content, tag)
     else:
-        message["content"] = [{"type": "text", "text": enclosed(reminder, "")}, *content]
+        message["content"] = [{"type": "text", "text": enclosed(reminder, "", tag)}, *content]
 
 
 def with_first_reminder(messages: Sequence[Mapping[str, Any]], language: Language) -> list[dict[str, Any]]:
