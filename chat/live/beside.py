@@ -13,22 +13,25 @@ from chat.live.fragments import (
     follow_ups_message,
     listing_message,
     organised_message,
+    panel_message,
     profile_message,
     title_message,
     unfinished_message,
 )
-from chat.models import Conversation, FollowUp, Tag
+from chat.live.todo_panel import panel_of
+from chat.models import Conversation, FollowUp, Tag, TodoRevision
 
 
 @dataclass(frozen=True)
 class Beside:
-    """The held messages' primary keys, the title, the profile's key, how many todos are left, and how it is
-    organised."""
+    """The held messages' primary keys, the title, the profile's key, how many todos are left, the latest list
+    that the person made (the agent's come with the turns), and how it is organised."""
 
     held: tuple[int, ...] = ()
     title: str = ""
     profile: int | None = None
     left: int = 0
+    edited: int = 0
     pinned: bool = False
     archived: bool = False
     tags: tuple[str, ...] = ()
@@ -36,13 +39,13 @@ class Beside:
     @classmethod
     def told(cls, told: Sequence[Any]) -> Beside:
         """The one that a frame has told, as lists."""
-        held, title, profile, left, pinned, archived, tags = told
-        return cls(tuple(held), title, profile, left, pinned, archived, tuple(tags))
+        held, *rest, tags = told
+        return cls(tuple(held), *rest, tuple(tags))
 
     @classmethod
-    def of(cls, row: Conversation, held: Iterable[int], words: Iterable[str]) -> Beside:
-        """The one of a conversation, with the keys of its held messages, and its tags."""
-        told = row.title, row.profile_id, row.todos_left, row.pinned, row.archived
+    def of(cls, row: Conversation, held: Iterable[int], edited: int, words: Iterable[str]) -> Beside:
+        """The one of a conversation, with the keys of its held messages, of that list, and its tags."""
+        told = row.title, row.profile_id, row.todos_left, edited, row.pinned, row.archived
         return cls(tuple(held), *told, tuple(words))
 
     @property
@@ -55,9 +58,11 @@ class Beside:
         messages = []
         if self.held != shown.held:
             messages.append(follow_ups_message(conversation, held))
-        if self.left != shown.left:
+        if self.edited != shown.edited:
+            messages.append(panel_message(panel_of(conversation)))
+        if (self.left, self.edited) != (shown.left, shown.edited):
             messages.append(unfinished_message(conversation))
-        if (self.title, self.left) != (shown.title, shown.left):
+        if (self.title, self.left, self.edited) != (shown.title, shown.left, shown.edited):
             messages += [listing_message(row) for row in self._listed(conversation)]
         if self.profile != shown.profile:
             messages.append(profile_message(conversation))
@@ -77,12 +82,16 @@ class Beside:
 
 
 def beside(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, Beside]:
-    """What stands beside the turns of these conversations, in three queries; the gone are left out."""
+    """What stands beside the turns of these conversations, in four queries; the gone are left out."""
     keys = list(keys)
     held = FollowUp.held_by_conversation(keys)
     words = Tag.words_by_conversation(keys)
+    edited = TodoRevision.latest_edits(keys)
     found = Conversation.objects.filter(pk__in=keys)
-    return {row.pk: Beside.of(row, held.get(row.pk, []), words.get(row.pk, [])) for row in found}
+    return {
+        row.pk: Beside.of(row, held.get(row.pk, []), edited.get(row.pk, 0), words.get(row.pk, []))
+        for row in found
+    }
 
 
 def look_beside(conversation: Conversation) -> tuple[Beside, list[FollowUp]]:
@@ -98,4 +107,5 @@ def look_beside(conversation: Conversation) -> tuple[Beside, list[FollowUp]]:
     conversation.pinned, conversation.archived_at = now.pinned, now.archived_at
     words = Tag.words_by_conversation([conversation.pk]).get(conversation.pk, [])
     conversation.known_words = words
-    return Beside.of(now, (each.pk for each in held), words), held
+    edited = TodoRevision.latest_edits([conversation.pk]).get(conversation.pk, 0)
+    return Beside.of(now, (each.pk for each in held), edited, words), held

@@ -33,9 +33,10 @@ class OutputShortened:
 
 @dataclass(frozen=True)
 class PanelChanged:
-    """The list on show is another."""
+    """The list on show is another. It has what the person changed up to revision `edited`."""
 
     panel: TodoPanel | None
+    edited: int = 0
 
 
 @dataclass(frozen=True)

@@ -111,9 +111,13 @@ class ChatConsumer(PageSocket):
             if frame["key"]:
                 await self._pass_key_frame(position, frame)
             elif position == (*self.position[:2], self.position[2] + 1) and not self.asked_at:
-                await self._pass_on(position, frame["messages"])
+                await self._pass_on(position, [*frame["messages"], *self._panel_in(frame)])
             elif position > self.position:
                 await self._ask(position[0])
+
+    def _panel_in(self, frame: dict[str, Any]) -> list[str]:
+        """The panel that a frame brings, unless this tab shows one that the person has changed since."""
+        return [frame["panel"]] if frame.get("edited", -1) >= self.beside.edited else []
 
     async def _pass_key_frame(self, position: Position, frame: dict[str, Any]) -> None:
         begins = position[0] > self.position[0]

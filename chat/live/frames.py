@@ -23,7 +23,7 @@ from chat.live.fragments import (
     turn_messages,
     unfinished_message,
 )
-from chat.live.todo_panel import panel_of
+from chat.live.todo_panel import TodoPanel, panel_of
 from chat.models import Conversation, Turn
 
 # A position in the story of a conversation: turn, then fence, then the worker's count.
@@ -61,6 +61,14 @@ def key_frame(
     around, beside = surroundings(turn.conversation)
     told = {"previous": previous, "beside": astuple(beside), "owner": turn.conversation.owner_id}
     return frame(position, [shell, whole + around], key=True) | told
+
+
+def panel_frame(panel: TodoPanel | None, edited: int) -> dict[str, Any]:
+    """What a frame says of the panel, and what it has of the person's changes.
+
+    A tab that shows later ones lets it be: it was drawn before the worker knew of them.
+    """
+    return {"panel": panel_message(panel), "edited": edited}
 
 
 def resting_place(turn: Turn | None) -> Position:

@@ -1,32 +1,113 @@
-"""The todo lists that a turn writes down, and what shows of one while it is still being written."""
+"""The todo lists of a turn at work: what the agent writes down, and what the person makes of it meanwhile."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+from django.db.models import Q
 
 from chat.agent import TodoItem
+from chat.agent.todo import merged
 from chat.live.changes import PanelChanged
 from chat.live.todo_panel import drafted, panel, panel_of
-from chat.models import TodoRevision, ToolCall, Turn
+from chat.live.transcript import line_of
+from chat.models import Step, TodoRevision, ToolCall, Turn
 from chat.models.text import clean
+from chat.models.todo_revision import Items
 
 
 class Planning:
-    """The lists of one turn; `listed` is the latest that was accepted in it."""
+    """The lists of one turn.
+
+    `listed` is the latest that was written in it; `known` the one that the model has in view, which is that
+    of the revision `known_pk`. Panels show what the person had changed up to revision `edited`.
+    """
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
-        self.listed: list[dict[str, str]] = []
+        self.listed: Items = []
+        self.known: Sequence[TodoItem] = ()
+        self.known_pk = self.told_from = self.edited = 0
+
+    def begin(self) -> Sequence[TodoItem]:
+        """The list as the model knows it when the turn is taken up: what it wrote, or was told of.
+
+        A step whose reply never came is asked for anew, so what rode on its request counts as not told.
+        """
+        told = Q(told_in__turn__in=line_of(self.turn))
+        unanswered = Q(told_in__turn=self.turn, told_in__ended_at=None)
+        revisions = self.turn.conversation.revisions.filter(Q(author=TodoRevision.Author.AGENT) | told)
+        revision = revisions.exclude(unanswered).order_by("pk").last()
+        if revision:
+            self.known_pk = self.told_from = revision.pk
+            self.known = items_of(revision.items)
+        return self.known
+
+    def look(self) -> Sequence[TodoItem] | None:
+        """The list as the person has changed it since the model had it in view; None where they did not."""
+        revision = self.turn.conversation.revision()
+        if revision is None or revision.pk == self.known_pk:
+            return None
+        self.told_from, self.known_pk = self.known_pk, revision.pk
+        self.known = items_of(revision.items)
+        self._shows(revision)
+        return self.known
+
+    def tell(self, step: Step) -> None:
+        """Write down that the step's request tells the model of the person's list."""
+        theirs = self.turn.conversation.revisions.filter(author=TodoRevision.Author.PERSON)
+        news = Q(pk__gt=self.told_from) | Q(told_in=None)
+        theirs.filter(news, pk__lte=self.known_pk).update(told_in=step)
 
     def draft(self, items: Sequence[TodoItem] | None) -> PanelChanged:
         """Show the list that a call, still streaming, has so far; None puts the last accepted one back."""
         if items is None:
-            return PanelChanged(panel_of(self.turn.conversation))
-        return PanelChanged(panel(self.turn, drafted([item.as_dict() for item in items], self.listed)))
+            revision = self.turn.conversation.revision()
+            if revision:
+                self._shows(revision)
+            return PanelChanged(panel_of(self.turn.conversation), self.edited)
+        return PanelChanged(panel(self.turn, drafted(stored(items), self.listed)), self.edited)
 
     def revise(self, call: ToolCall, items: Sequence[TodoItem]) -> PanelChanged:
-        """Write down the list as the call left it."""
-        written = [{name: clean(value) for name, value in item.as_dict().items()} for item in items]
-        revision = TodoRevision.write(self.turn, call, self.turn.profile.todo_policy, written)
-        self.listed = revision.items
-        return PanelChanged(panel(self.turn, revision.items))
+        """Write down the list as the call left it.
+
+        Where the model wrote it before it was told what the person had changed, the person's changes are
+        written down once more behind it, by the rule of `merged`; with the next request it is told.
+        """
+        conversation = self.turn.conversation
+        conversation.lock()  # nobody changes the list between the look and the word
+        before = conversation.revision()
+        written = TodoRevision.write(self.turn, call, self.turn.profile.todo_policy, stored(items))
+        shown = written
+        if before and before.pk != self.known_pk:
+            self._shows(before)
+            shown = self._keep(merged(items, items_of(before.items), self.known), written)
+        self.known, self.known_pk, self.listed = items_of(written.items), written.pk, shown.items
+        return PanelChanged(panel(self.turn, shown.items, shown.pk), self.edited)
+
+    def _keep(self, items: Sequence[TodoItem], written: TodoRevision) -> TodoRevision:
+        """The revision that holds on to what the person changed; the written one where that has it all."""
+        kept = stored(items)
+        if kept == written.items:
+            return written
+        left_out = {item["id"] for item in written.items} - {item["id"] for item in kept}
+        revision = TodoRevision.edit(self.turn, written.policy, kept, sorted(left_out), kept=True)
+        self._shows(revision)
+        return revision
+
+    def _shows(self, revision: TodoRevision) -> None:
+        """From now on what is drawn here has the person's changes up to this revision."""
+        if revision.is_the_persons:
+            self.edited = revision.pk
+            if revision.turn_id == self.turn.pk:
+                self.listed = revision.items
+
+
+def items_of(stored: Items) -> tuple[TodoItem, ...]:
+    """The items of a revision, as the engine has them."""
+    return tuple(map(TodoItem.from_dict, stored))
+
+
+def stored(items: Iterable[TodoItem]) -> Items:
+    """Items as a revision keeps them."""
+    return [{name: clean(value) for name, value in item.as_dict().items()} for item in items]

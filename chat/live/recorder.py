@@ -38,6 +38,7 @@ from chat.live.context_meter import context_meter_of
 from chat.live.growth import Written, grow
 from chat.live.pictures import pictures_of, refuse
 from chat.live.planning import Planning
+from chat.live.step_row import step_row
 from chat.models import Attachment, FollowUp, Message, SearchEntry, Step, ToolCall, Turn
 from chat.models.search.index import forget, index_turn
 from chat.models.text import clean, clean_json
@@ -192,13 +193,8 @@ class Recorder:
 
     def _begin_step(self, started: StepStarted) -> list[Change]:
         index_turn(self.turn)  # what the step before has left
-        # A step that its worker left unfinished begins anew, in the same rows.
-        asked = {
-            "reminder": started.reminder,
-            "endpoint": started.endpoint[:500],
-            "model": started.model[:200],
-        }
-        self.step, _new = self.turn.steps.update_or_create(number=started.step, defaults=asked)
+        self.step = step_row(self.turn, started)
+        self.planning.tell(self.step)
         self.cut_off = self.step.messages.filter(role=Message.Role.ASSISTANT).first()
         if self.cut_off:
             forget(SearchEntry.Kind.MESSAGE, self.cut_off.pk)

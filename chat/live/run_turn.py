@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -14,7 +14,7 @@ from channels.db import database_sync_to_async
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
-from chat.agent import Agent, Event, Reply
+from chat.agent import Agent, Event, Reply, TodoItem
 from chat.live import measures
 from chat.live.about import about
 from chat.live.agents import agent_for
@@ -24,7 +24,7 @@ from chat.live.changes import Change, TurnChanged
 from chat.live.pictures import sees
 from chat.live.recorder import SAVE_EVERY, Recorder
 from chat.live.resumption import is_answered, latest_step, spent_by, take_up
-from chat.live.transcript import todos_of, transcript
+from chat.live.transcript import transcript
 from chat.models import LeaseLost, Turn
 from chat.models.turn import LEASE
 
@@ -89,7 +89,7 @@ class RunningTurn(Generic[D]):
             await self._read_what_is_held()
         agent = await agent_for(self.turn)
         messages = await database_sync_to_async(transcript)(self.turn)
-        todos = await database_sync_to_async(todos_of)(self.turn)
+        todos = await database_sync_to_async(self.recorder.planning.begin)()
         spent = await database_sync_to_async(spent_by)(self.turn)
         decide = Approvals(agent, self.recorder).decide
         meter = self.recorder.meter
@@ -97,7 +97,7 @@ class RunningTurn(Generic[D]):
         await self._know_blindness(agent)
         try:
             async with aclosing(
-                agent.run(messages, todos, spent, self._inbox, decide, unfinished, meter)
+                agent.run(messages, todos, spent, self._inbox, decide, unfinished, meter, self._edits)
             ) as events:
                 async for event in events:
                     if isinstance(event, Reply):
@@ -133,6 +133,11 @@ class RunningTurn(Generic[D]):
         """What the person sent meanwhile, asked for ahead of every request but the first."""
         notes: list[dict[str, Any]] = await database_sync_to_async(self.recorder.deliver)()
         return notes
+
+    async def _edits(self) -> Sequence[TodoItem] | None:
+        """What the person has made of the list, asked for ahead of every request."""
+        items: Sequence[TodoItem] | None = await database_sync_to_async(self.recorder.planning.look)()
+        return items
 
     async def _record(self, event: Event) -> list[Change]:
         self.watch.see(event)

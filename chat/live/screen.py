@@ -22,13 +22,12 @@ from chat.live.doorbell import ring_board, send_frame, send_key_frame, send_to
 from chat.live.fragments import (
     Row,
     context_message,
-    panel_message,
     row_messages,
     shortened_message,
     text_message,
     thought_message,
 )
-from chat.live.frames import frame, key_frame
+from chat.live.frames import frame, key_frame, panel_frame
 from chat.live.markdown import Settling
 from chat.models import Message, Turn
 
@@ -135,13 +134,14 @@ class Screen:
     async def _send(self) -> None:
         async with self._sending:
             began = time.thread_time()
-            lists_changed = self._panel is not None
+            panel = self._panel
             messages = self._draw()
             drawn_in = time.thread_time() - began
             self._wait_until = time.monotonic() + min(max(JOIN, SHARE * drawn_in), LONGEST)
             self.count += 1
-            await send_frame(self.turn.conversation_id, frame(self._position, messages))
-            if lists_changed:
+            shown = panel_frame(panel.panel, panel.edited) if panel else {}
+            await send_frame(self.turn.conversation_id, frame(self._position, messages) | shown)
+            if panel:
                 await ring_board(self.turn.conversation.owner_id)
 
     def _draw(self) -> list[str]:
@@ -155,8 +155,6 @@ class Screen:
             else:
                 messages += row_messages(change.row, new=change.new)
                 self._start_text(change.row)
-        if self._panel:
-            messages.append(panel_message(self._panel.panel))
         if self._context:
             messages.append(context_message(self._context.meter))
         self._forget()

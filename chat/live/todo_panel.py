@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from chat.models import Conversation, Turn
+from chat.models import Conversation, TodoRevision, Turn
 from chat.plan.evidence import Evidence, evidence_of
 from chat.plan.history import latest_plan_of
 
@@ -18,7 +18,8 @@ Item = dict[str, Any]
 class TodoPanel:
     """A list and the turn that it belongs to; open while that turn works, whatever is unfinished after.
 
-    Once it has ended there is `evidence` of its items, by their ids.
+    It is that of `revision`, which a change of the person's names; 0 for one that is still being written for
+    the first time. Once it has ended there is `evidence` of its items, by their ids.
     """
 
     conversation_id: uuid.UUID
@@ -26,6 +27,7 @@ class TodoPanel:
     phase: str
     items: Sequence[Item]
     cut_off: bool = False
+    revision: int = 0
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
 
     @property
@@ -56,11 +58,20 @@ class TodoPanel:
 def panel_of(conversation: Conversation) -> TodoPanel | None:
     """The panel of a conversation's latest list; None when it never had one, or an empty one that ended."""
     revision = conversation.revision()
-    shown = panel(revision.turn, revision.items) if revision else None
+    if revision is None:
+        return None
+    turn = _before_it_ended(conversation, revision).turn if revision.afterwards else revision.turn
+    shown = panel(turn, revision.items, revision.pk)
     if shown is None or shown.is_open:
         return shown
     plan = latest_plan_of(conversation)
     return replace(shown, evidence=evidence_of(plan)) if plan else shown
+
+
+def _before_it_ended(conversation: Conversation, revision: TodoRevision) -> TodoRevision:
+    """The latest one of a turn at work: what the person changes afterwards leaves the panel in its place."""
+    at_work = conversation.revisions.filter(afterwards=False).select_related("turn")
+    return at_work.order_by("pk").last() or revision
 
 
 def drafted(items: Sequence[Item], listed: Sequence[Item]) -> list[Item]:
@@ -75,11 +86,10 @@ def drafted(items: Sequence[Item], listed: Sequence[Item]) -> list[Item]:
     return [*items[:-1], known.get(items[-1]["id"], items[-1]), *rest]
 
 
-def panel(turn: Turn, items: Sequence[Item]) -> TodoPanel | None:
-    """The panel of a list that `turn` wrote."""
+def panel(turn: Turn, items: Sequence[Item], revision: int = 0) -> TodoPanel | None:
+    """The panel of a list that `turn` wrote; that of a revision where it is written down."""
     if not items and not turn.is_active:
         return None
     ended_badly = turn.status in (Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED)
-    return TodoPanel(
-        turn.conversation_id, turn.pk, "working" if turn.is_active else "ended", items, cut_off=ended_badly
-    )
+    phase = "working" if turn.is_active else "ended"
+    return TodoPanel(turn.conversation_id, turn.pk, phase, items, cut_off=ended_badly, revision=revision)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
-from itertools import groupby
 from typing import Any
 
-from chat.agent import Reply, TodoItem
+from chat.agent import Reply
 from chat.agent import ToolCall as CallRequest
 from chat.agent.context import as_one
 from chat.live.pictures import pictures_of
-from chat.models import Message, Step, Summary, TodoRevision, ToolCall, Turn
+from chat.models import Message, Step, Summary, ToolCall, Turn
 
 ChatMessage = dict[str, Any]
 Row = Message | Step | ToolCall
@@ -36,7 +36,7 @@ def transcript(turn: Turn) -> list[ChatMessage]:
 
 def told(turn: Turn) -> list[Told]:
     """The messages, each with the row that it comes from; the step for what the model said."""
-    keys = _line_of(turn)
+    keys = line_of(turn)
     summary = Summary.of(keys)
     if summary:
         keys = keys[keys.index(summary.until_id) + (summary.until_step is None) :]
@@ -45,13 +45,7 @@ def told(turn: Turn) -> list[Told]:
     return _after(summary, messages) if summary else messages
 
 
-def todos_of(turn: Turn) -> list[TodoItem]:
-    """The todo list as the turn finds it."""
-    revision = TodoRevision.objects.filter(turn__in=_line_of(turn)).order_by("pk").last()
-    return [TodoItem.from_dict(item) for item in revision.items] if revision else []
-
-
-def _line_of(turn: Turn) -> list[int]:
+def line_of(turn: Turn) -> list[int]:
     """The keys of the turns that led here, oldest first."""
     turns = Turn.objects.filter(conversation=turn.conversation_id)
     follows = dict(turns.values_list("pk", "follows"))
@@ -80,20 +74,21 @@ def _is_in(summary: Summary, row: Row) -> bool:
 
 def _turn_messages(turn: Turn) -> Iterator[Told]:
     question = next(message for message in turn.messages.all() if message.step_id is None)
-    yield question.as_note() | pictures_of(question), question
-    results: list[Told] = []
-    steps = groupby(
-        (row for row in turn.rows() if isinstance(row, Message | ToolCall)), key=lambda row: row.step
-    )
-    for step, grouped in steps:
-        if step is None:
-            continue
-        rows = list(grouped)
-        if results and step.reminder:
-            results[0][0]["reminder"] = step.reminder
-        yield from results
-        calls = [row for row in rows if isinstance(row, ToolCall)]
-        said = [row for row in rows if isinstance(row, Message) and not row.cut_off]
+    latest: list[Told] = [(question.as_note() | pictures_of(question), question)]
+    rows = defaultdict[int | None, list[Message | ToolCall]](list)
+    for row in turn.rows():
+        if isinstance(row, Message | ToolCall):
+            rows[row.step_id].append(row)
+    for step in turn.steps.all():
+        if latest and step.told and (step.ended_at or not turn.is_active):
+            latest[0][0]["told"] = step.told
+        if not rows[step.pk]:
+            continue  # a request that came to nothing
+        if latest and step.reminder and isinstance(latest[0][1], ToolCall):
+            latest[0][0]["reminder"] = step.reminder
+        yield from latest
+        calls = [row for row in rows[step.pk] if isinstance(row, ToolCall)]
+        said = [row for row in rows[step.pk] if isinstance(row, Message) and not row.cut_off]
         answer = next((row for row in said if row.role == Message.Role.ASSISTANT), Message())
         if answer.text or calls:
             requests = tuple(map(_request, calls))
@@ -101,9 +96,9 @@ def _turn_messages(turn: Turn) -> Iterator[Told]:
             yield reply.as_message(step.endpoint), step
         # What a turn at work has not run yet is answered when it has.
         ran = [call for call in calls if not (turn.is_active and call.status == "pending")]
-        results = [(_result(call), call) for call in ran]
-        results += [(_note(row), row) for row in said if row.role == Message.Role.USER]
-    yield from results
+        latest = [(_result(call), call) for call in ran]
+        latest += [(_note(row), row) for row in said if row.role == Message.Role.USER]
+    yield from latest
 
 
 def _note(message: Message) -> ChatMessage:

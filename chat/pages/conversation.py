@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
@@ -31,7 +32,7 @@ from chat.pages.signed_in import SignedInRequest
 @require_safe
 def show(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """The conversation: live while a turn runs, the record afterwards; the same HTML."""
-    return _page(request, own_conversation(request, conversation_id))
+    return page(request, own_conversation(request, conversation_id))
 
 
 @require_POST
@@ -114,7 +115,7 @@ def _refused(request: SignedInRequest, conversation: Conversation, sentence: str
     """Why a message was not taken: for the page's script the sentence alone, else on the page."""
     if "HX-Request" in request.headers:
         return HttpResponse(sentence, content_type="text/plain", status=400)
-    return _page(request, conversation, refusal=sentence, text=request.POST.get("text", ""))
+    return page(request, conversation, refusal=sentence, text=request.POST.get("text", ""))
 
 
 def _announce_stopped(turn: Turn) -> None:
@@ -144,7 +145,7 @@ def give_back(request: SignedInRequest, conversation: Conversation, text: str = 
         return HttpResponse(text, content_type="text/plain", status=200 if text else 204)
     if _is_from_board(request):
         return redirect("board")
-    return _page(request, conversation, text=text) if text else redirect("conversation", conversation.pk)
+    return page(request, conversation, text=text) if text else redirect("conversation", conversation.pk)
 
 
 def refuse(request: SignedInRequest, conversation: Conversation, sentence: str) -> HttpResponse:
@@ -154,7 +155,7 @@ def refuse(request: SignedInRequest, conversation: Conversation, sentence: str) 
     if _is_from_board(request):
         messages.error(request, sentence)
         return redirect("board")
-    return _page(request, conversation, refusal=sentence)
+    return page(request, conversation, refusal=sentence)
 
 
 def _is_from_board(request: SignedInRequest) -> bool:
@@ -162,9 +163,10 @@ def _is_from_board(request: SignedInRequest) -> bool:
     return request.POST.get("back") == "board"
 
 
-def _page(
-    request: SignedInRequest, conversation: Conversation, refusal: str = "", text: str = ""
+def page(
+    request: SignedInRequest, conversation: Conversation, refusal: str = "", text: str = "", **more: Any
 ) -> HttpResponse:
+    """The conversation, with a text for its composer, why something was refused, and `more` to show."""
     turns = list(Turn.with_rows().filter(conversation=conversation))
     ended = [turn.pk for turn in turns if not turn.is_active]
     status = next((turn.status for turn in turns if turn.is_active), "idle")
@@ -186,4 +188,5 @@ def _page(
         "refusal": refusal,
         "text": text,
     }
-    return render(request, "conversation.html", context, status=400 if refusal else 200)
+    status_code = more.pop("status_code", 400 if refusal else 200)
+    return render(request, "conversation.html", context | more, status=status_code)

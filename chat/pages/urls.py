@@ -19,6 +19,7 @@ from chat.pages import (
     profile_choice,
     sign_in,
     tags,
+    todos,
     unfinished,
 )
 
@@ -61,6 +62,7 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/dismiss/", unfinished.dismiss, name="dismiss"),
     path("conversations/<uuid:conversation_id>/seen/", board.see, name="see"),
     path("conversations/<uuid:conversation_id>/seen/<int:turn_id>/", board.looked, name="looked"),
+    path("conversations/<uuid:conversation_id>/todos/", todos.edit_todos, name="edit_todos"),
     path("conversations/<uuid:conversation_id>/plan/", plan.plan, name="plan"),
     path(
         "conversations/<uuid:conversation_id>/plan/calls/<int:tool_call_id>/", plan.call, name="call_in_plan"

@@ -1,5 +1,6 @@
 """The todo list: what it holds, the rules that it obeys, and how the model is reminded of it."""
 
+from chat.agent.todo.edit import ITEM_ACTIONS, LONGEST, Action, Edit, EditError, filled
 from chat.agent.todo.item import Status, TodoItem
 from chat.agent.todo.list import TodoList
 from chat.agent.todo.merge import merged
@@ -11,8 +12,13 @@ from chat.agent.todo.tool import TODO_WRITE, todo_tool
 
 __all__ = [
     "OTHER",
+    "ITEM_ACTIONS",
+    "LONGEST",
     "POLICIES",
     "TODO_WRITE",
+    "Action",
+    "Edit",
+    "EditError",
     "Reminders",
     "Status",
     "TodoError",
@@ -21,6 +27,7 @@ __all__ = [
     "TodoPolicy",
     "as_policy",
     "enclosed",
+    "filled",
     "merged",
     "reason_of",
     "remind",

@@ -12,7 +12,11 @@ from chat.agent.tool import ToolError
 
 
 class TodoError(ToolError):
-    """The list was refused; the message is what the model reads."""
+    """The list was refused, for a reason of that `kind`; the message is what the model reads."""
+
+    def __init__(self, message: str, kind: str = "") -> None:
+        super().__init__(message)
+        self.kind = kind
 
 
 class Reader:
@@ -28,7 +32,7 @@ class Reader:
         if not isinstance(given, list):
             raise self.refusal("not_a_list", argument=self.policy.argument)
         items = [self._item(index, item) for index, item in enumerate(given)]
-        self._check_whole(items)
+        self.check(items)
         return items
 
     def draft(self, arguments: Any) -> list[TodoItem]:
@@ -50,7 +54,7 @@ class Reader:
         """The error that says `key` in the policy's own form."""
         name = self.policy.name
         reason = phrase(self.language, f"todo.{key}", name, **values)
-        return TodoError(phrase(self.language, "todo.refused", name, reason=reason))
+        return TodoError(phrase(self.language, "todo.refused", name, reason=reason), key)
 
     def _listed(self, arguments: Any) -> Any:
         """What the arguments give as the list: under the policy's own name, else under the other one."""
@@ -89,7 +93,8 @@ class Reader:
             )
         return status
 
-    def _check_whole(self, items: Sequence[TodoItem]) -> None:
+    def check(self, items: Sequence[TodoItem]) -> None:
+        """Raise TodoError where the list as a whole breaks a rule that no item does alone."""
         if len(items) > self.policy.max_items:
             raise self.refusal("too_many", maximum=self.policy.max_items)
         if sum(item.status is Status.IN_PROGRESS for item in items) > 1:

@@ -1,0 +1,103 @@
+"""The person changes the todo list: before, during and after a turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from chat.agent import TodoItem, TodoPolicy
+from chat.agent.prompts import Language
+from chat.agent.todo import LONGEST, Edit, EditError, filled
+from chat.live.planning import items_of, stored
+from chat.live.terms import policy_of
+from chat.models import Conversation, TodoRevision, Turn
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A change that was not made: why, and the item as it stands, where there is one."""
+
+    edit: Edit
+    sentence: str
+    now: TodoItem | None = None
+    is_conflict: bool = False
+
+    @property
+    def item(self) -> str:
+        """The item that the person's words may still go to; empty where only a new one can take them."""
+        return self.edit.item if self.now or not self.is_conflict else ""
+
+
+@dataclass(frozen=True)
+class Edited:
+    """What became of changes: the list as it is now, if there is one, and those that were not made."""
+
+    revision: TodoRevision | None
+    refusals: list[Refusal] = field(default_factory=list)
+
+
+def edit(conversation: Conversation, seen: int, edits: Sequence[Edit]) -> Edited:
+    """Change the list, all in one revision; `seen` is the revision that the person had in view, 0 for none.
+
+    A change that still applies is made in the list as it is now, whatever else was changed in it meanwhile;
+    one that does not is told back, and the others are made all the same.
+    """
+    with transaction.atomic():
+        conversation.lock()
+        before = conversation.revision()
+        turn = conversation.turns.order_by("pk").select_related("conversation__profile").last()
+        if turn is None:  # nothing was ever said here
+            return Edited(None)
+        policy, language = _terms(conversation, turn)
+        was = items_of(before.items) if before else ()
+        in_view = _seen(conversation, seen)
+        items, refusals = list(was), []
+        for each in edits:
+            try:
+                items = each.applied(items, in_view, policy, language)
+            except EditError as error:
+                refusals.append(_refusal(each, error, policy))
+        if items == list(was):
+            return Edited(before, refusals)
+        left = {item.id for item in items}
+        skipped = [item.id for item in was if item.id not in left]
+        listed: list[TodoItem] = []
+        for item in items:
+            listed.append(filled(item, listed, policy))
+        return Edited(TodoRevision.edit(turn, policy.name, stored(listed), skipped), refusals)
+
+
+def _terms(conversation: Conversation, turn: Turn) -> tuple[TodoPolicy, Language]:
+    """The policy and language of the turn at work, or of the next one."""
+    profile = turn.profile if turn.is_active and turn.profile_then else conversation.profile_in_use()
+    return policy_of(profile), cast(Language, profile.language)
+
+
+def _seen(conversation: Conversation, seen: int) -> Sequence[TodoItem]:
+    revision = conversation.revisions.filter(pk=seen).first()
+    return items_of(revision.items) if revision else ()
+
+
+def _refusal(edit: Edit, error: EditError, policy: TodoPolicy) -> Refusal:
+    conflict = error.kind in ("gone", "changed")
+    return Refusal(edit, _sentence(error, policy), error.now, is_conflict=conflict)
+
+
+def _sentence(error: EditError, policy: TodoPolicy) -> str:
+    match error.kind:
+        case "gone":
+            return _("This item is not on the list any more.")
+        case "changed":
+            return _("This item was changed meanwhile.")
+        case "blank":
+            return _("An item needs some words.")
+        case "long":
+            return _("An item has at most %(count)d characters.") % {"count": LONGEST}
+        case "too_many":
+            return _("The list is full: it has at most %(count)d items.") % {"count": policy.max_items}
+        case _:
+            return _("The list does not take this.")

@@ -1,0 +1,200 @@
+// A person changes the list in its panel. What is being typed outlives every redraw; nothing is drawn here: the
+// list is as the server drew it, once that has taken the change.
+{
+  const form = () => document.getElementById("todo-edit");
+  const slot = () => document.getElementById("todo-slot");
+  const panel = () => document.getElementById("todo-panel");
+  const row = (item) => document.getElementById(`todo-${item}`);
+  const adder = () => document.getElementById("todo-add") ?? document.getElementById("todo-first");
+  const field = (item) => row(item)?.querySelector(".todo__editor input");
+  const itemOf = (place) => place.closest?.(".todo[id]")?.id.slice("todo-".length);
+  // An Enter or Escape that an input method takes for itself; 229 is how Safari says so.
+  const composing = (event) => event.isComposing || event.keyCode === 229;
+
+  // Editors that are open: what is typed in them, and the revision that the person had in view.
+  const open = new Map();
+  let adding = "";
+  let begun = false; // whether the panel that comes is the person's own beginning
+  let held = null; // what has the focus, for when a redraw takes it away
+  let lastLine = null; // for a new item
+  const busy = new Set();
+
+  const say = (what) => {
+    const place = document.getElementById("todo-status");
+    place.textContent = "";
+    setTimeout(() => (place.textContent = form().dataset[what] ?? ""), 50); // or the same twice is said once
+  };
+  const note = (text) => {
+    const place = document.getElementById("composer-note");
+    place.textContent = text;
+    place.hidden = !text;
+  };
+
+  const close = (item) => {
+    open.delete(item);
+    const editor = row(item)?.querySelector(".todo__edit");
+    if (!editor?.open) return;
+    const inside = editor.contains(document.activeElement);
+    editor.open = false;
+    if (inside) editor.querySelector("summary").focus();
+  };
+
+  const post = async (body) => {
+    note("");
+    const headers = { "HX-Request": "true" };
+    const answer = await fetch(form().action, { method: "POST", body, headers }).catch(() => null);
+    if (answer?.status === 204) return "done";
+    if (answer?.status !== 409) {
+      note(form().dataset.lost);
+      return "lost";
+    }
+    document.getElementById("todo-refused").outerHTML = await answer.text();
+    document.querySelector("#todo-refused :is(label input, button, a)")?.focus();
+    return "refused";
+  };
+
+  const asked = (action, item) => {
+    const body = new FormData();
+    body.append("csrfmiddlewaretoken", form().elements.csrfmiddlewaretoken.value);
+    body.append("revision", open.get(item)?.revision ?? panel()?.dataset.revision ?? "");
+    body.append("do", item ? `${action} ${item}` : action);
+    if (action === "reword") body.append(`text-${item}`, field(item).value);
+    if (action === "add") body.append("text-new", adder().value);
+    return body;
+  };
+
+  const change = async (action, item = "") => {
+    if (action === "reword" && field(item).value.trim() === row(item).dataset.words) return close(item);
+    if (action === "add" && !adder().value.trim()) return adder().focus();
+    const name = `${action} ${item}`;
+    if (busy.has(name)) return;
+    busy.add(name);
+    begun ||= action === "add" && !panel();
+    const next = row(item)?.nextElementSibling ?? row(item)?.previousElementSibling;
+    const came = await post(asked(action, item));
+    busy.delete(name);
+    if (came === "lost") return;
+    // What was refused stands beneath the panel now, with the person's words.
+    if (action === "reword") close(item);
+    if (action === "add") adder().value = adding = "";
+    if (came === "refused") return;
+    if (action === "skip") {
+      open.delete(item);
+      held = null;
+      (next?.querySelector("summary") ?? adder()).focus();
+    }
+    say(action);
+  };
+
+  document.addEventListener("submit", async (event) => {
+    if (event.target.id === "todo-edit") {
+      event.preventDefault();
+      const [action, item] = (event.submitter?.value ?? "").split(" ");
+      if (action !== "save") change(action, item);
+    } else if (event.target.matches(".todo-refused__change")) {
+      event.preventDefault();
+      const refused = event.target;
+      if ((await post(new FormData(refused, event.submitter))) !== "done") return;
+      refused.remove();
+      say(event.submitter.value.split(" ")[0]);
+    }
+  });
+
+  document.addEventListener("click", (event) => {
+    if (!event.target.closest?.("[data-let-be]")) return;
+    event.preventDefault();
+    event.target.closest("form").remove();
+  });
+
+  document.addEventListener("keydown", (event) => {
+    const item = itemOf(event.target);
+    if (item && event.altKey && ["ArrowUp", "ArrowDown"].includes(event.key)) {
+      event.preventDefault();
+      change(event.key === "ArrowUp" ? "up" : "down", item);
+    }
+    const edits = event.target.matches?.("input[form='todo-edit']");
+    if (!edits || !["Enter", "Escape"].includes(event.key)) return;
+    if (event.key === "Enter") event.preventDefault();
+    if (composing(event)) return;
+    if (event.key === "Enter") item ? change("reword", item) : change("add");
+    else if (item) close(item);
+    else event.target.value = adding = "";
+  });
+
+  document.addEventListener("input", (event) => {
+    const item = itemOf(event.target);
+    if (item && open.has(item)) open.get(item).text = event.target.value;
+    else if (event.target.matches("[name='text-new'][form='todo-edit']")) adding = event.target.value;
+  });
+
+  const toggled = (event) => {
+    if (event.target.id === "todo-begin" && event.target.open) adder().focus();
+    if (!event.target.matches(".todo__edit")) return;
+    const item = itemOf(event.target);
+    if (!event.target.open) {
+      if (row(item)) open.delete(item);
+      return;
+    }
+    const input = field(item);
+    const known = open.has(item);
+    if (!known) open.set(item, { text: row(item).dataset.words, revision: panel().dataset.revision });
+    input.value = open.get(item).text;
+    if (!known) input.focus();
+  };
+
+  // After a redraw: editors stand open again, with what was typed; the words of one whose item is gone go into
+  // the line for a new one.
+  const restore = () => {
+    if (begun && panel()) {
+      begun = false;
+      sessionStorage.setItem(`todo-panel ${panel().dataset.turn} ${panel().dataset.phase}`, "unfolded");
+      panel().open = true;
+      adder().focus();
+    }
+    for (const [item, { text }] of [...open]) {
+      const editor = row(item)?.querySelector(".todo__edit");
+      if (editor && !editor.open) {
+        panel().open = editor.open = true;
+        field(item).value = text;
+      } else if (!editor && adder()) {
+        open.delete(item);
+        adding = [adding, text].filter(Boolean).join(" ");
+        say("gone");
+      }
+    }
+    const line = adder();
+    if (line !== lastLine && line) line.value = adding;
+    lastLine = line;
+    if (held && document.activeElement === document.body) hold();
+  };
+
+  // The focus goes back to where it was, or to what stands in that place now.
+  const hold = () => {
+    const { item, name, at, button } = held;
+    if (panel()) panel().open = true;
+    const place = name
+      ? document.querySelector(`input[form="todo-edit"][name="${name}"]`)
+      : (row(item)?.querySelectorAll("button")[button] ?? row(item)?.querySelector("summary"));
+    place?.focus();
+    if (name) place?.setSelectionRange(at, at);
+  };
+  const placeOf = (place) => {
+    if (place.matches("input")) return { name: place.name, at: place.selectionStart };
+    const item = itemOf(place);
+    return item ? { item, button: [...row(item).querySelectorAll("button")].indexOf(place) } : null;
+  };
+
+  addEventListener("DOMContentLoaded", () => {
+    if (!slot() || !form()) return;
+    lastLine = adder();
+    document.addEventListener("toggle", toggled, true);
+    new MutationObserver(restore).observe(slot(), { subtree: true, childList: true });
+    slot().addEventListener("focusin", (event) => (held = placeOf(event.target)));
+    slot().addEventListener("keyup", (event) => {
+      if (held && event.target.matches("input")) held.at = event.target.selectionStart;
+    });
+    document.addEventListener("pointerdown", (event) => {
+      if (!slot().contains(event.target)) held = null;
+    });
+  });
+}
