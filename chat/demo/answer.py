@@ -10,4 +10,4 @@ from chat.demo.scenarios import script
 def answer(request: Request) -> Reply:
     """What the demo says or does next, derived from the request alone: it remembers nothing itself."""
     desk = Desk.read(request)
-    return play(script(desk), desk.history.steps)
+    return play(script(desk), desk)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from chat.demo.history import TODO_WRITE, History, Result
@@ -22,12 +22,17 @@ _NAME = re.compile(r"^\W*([^\s/|]+\.[A-Za-z]\w{0,5})\s*(?:[|(\t].*)?$", re.MULTI
 
 @dataclass(frozen=True)
 class Desk:
-    """The history, the tools on offer by name, how the list is written, and the language to answer in."""
+    """The history, the tools on offer by name, how the list is written, and the language to answer in.
+
+    While a script is played, `changed` holds the list as the person has left it in the meantime, until
+    somebody takes it out.
+    """
 
     history: History
     tools: frozenset[str]
     dialect: Dialect | None
     chinese: bool
+    changed: list[Mapping[str, Any]] = field(default_factory=list)
 
     @classmethod
     def read(cls, request: Request) -> Desk:
@@ -90,11 +95,12 @@ def ask(*calls: Call | tuple[str, dict[str, Any]], text: str = "") -> Script[lis
     return results + [Result("")] * (len(calls) - len(results))
 
 
-def play(script: Script[str], steps: Sequence[Sequence[Result]]) -> Reply:
-    """The script's next reply once these steps have been answered; what it returns is the last one's text."""
+def play(script: Script[str], desk: Desk) -> Reply:
+    """The script's next reply once the turn's steps are answered; what it returns is the last one's text."""
     try:
         reply = next(script)
-        for results in steps:
+        for results in desk.history.steps:
+            desk.changed.extend(result.changed for result in results if result.changed)
             reply = script.send(results)
     except StopIteration as end:
         return Reply(text=end.value)

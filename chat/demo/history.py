@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from chat.demo.told import parted
+
 TODO_WRITE = "TodoWrite"
 
-_REMINDER = re.compile(r"\A\s*<reminder>.*?</reminder>\s*", re.DOTALL)
 _REFUSED = re.compile(r"\A\s*(error|错误|❌|traceback)", re.IGNORECASE)
 _KILLED = re.compile(r"^\[(?:timed out|killed)\b", re.MULTILINE)
 _STOPPED = re.compile(r"turn ended|\bstopped\b|本轮已结束|已停止", re.IGNORECASE)
@@ -21,12 +22,16 @@ _EXIT = re.compile(
 
 @dataclass(frozen=True)
 class Result:
-    """A tool call and what came of it. `reminded` says that a reminder stood ahead of the text."""
+    """A tool call and what came of it. `reminded` says that a reminder stood ahead of the text.
+
+    `changed` holds the list as the person had changed it by the end of the step, on the last of its calls.
+    """
 
     name: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
     text: str = ""
     reminded: bool = False
+    changed: Mapping[str, Any] | None = None
 
     @property
     def exit_code(self) -> int:
@@ -46,31 +51,35 @@ class Result:
 class History:
     """`text` is the person's last message, `steps` the calls answered since, `past` the calls before it.
 
-    `joined` says that the message came while work was going on, and not after an answer.
+    `joined` says that the message came while work was going on, and not after an answer; `changed` is the
+    list as the person had changed it ahead of the message.
     """
 
     text: str
     steps: Sequence[Sequence[Result]]
     past: Sequence[Result]
     joined: bool
+    changed: Mapping[str, Any] | None = None
 
     @classmethod
     def read(cls, messages: Sequence[Mapping[str, Any]]) -> History:
         """The history in chat-completions messages; with no user message the text is empty."""
         asked = [index for index, message in enumerate(messages) if message.get("role") == "user"]
         last = asked[-1] if asked else -1
-        text = _REMINDER.sub("", _text(messages[last])) if asked else ""
+        notes, text = parted(_text(messages[last]) if asked else "")
         before = messages[last - 1] if last > 0 else {}
         joined = before.get("role") == "tool" and not _STOPPED.search(_text(before))
         past = [result for step in _steps(messages[: max(last, 0)]) for result in step]
-        return cls(text.strip(), list(_steps(messages[last + 1 :])), past, joined)
+        return cls(text.strip(), list(_steps(messages[last + 1 :])), past, joined, notes.changed)
 
     def last_list(self) -> Mapping[str, Any] | None:
-        """The arguments of the last accepted list from before this turn."""
-        accepted = (
-            call.arguments for call in reversed(self.past) if call.name == TODO_WRITE and not call.failed
-        )
-        return next(accepted, None)
+        """The arguments of the last accepted list from before this turn, or what the person made of it."""
+        if self.changed:
+            return self.changed
+        for call in reversed(self.past):
+            if call.changed or (call.name == TODO_WRITE and not call.failed):
+                return call.changed or call.arguments
+        return None
 
 
 def _steps(messages: Sequence[Mapping[str, Any]]) -> Iterator[list[Result]]:
@@ -86,11 +95,14 @@ def _results(calls: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, An
         if message.get("role") != "tool":
             break
         answers[message.get("tool_call_id")] = _text(message)
+    changed = None
     for call in calls:
         function = call.get("function") or {}
-        told = answers.get(call.get("id"), "")
-        text = _REMINDER.sub("", told)
-        yield Result(str(function.get("name")), _arguments(function.get("arguments")), text, text != told)
+        notes, text = parted(answers.get(call.get("id"), ""))
+        changed = notes.changed or changed
+        at_last = changed if call is calls[-1] else None
+        name, arguments = str(function.get("name")), _arguments(function.get("arguments"))
+        yield Result(name, arguments, text, notes.reminded, at_last)
 
 
 def _arguments(text: Any) -> Mapping[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chat.demo.desk import Desk, Script, ask
 from chat.demo.plan import Item, advanced
@@ -24,14 +24,17 @@ Do = Callable[[Item], Script[Outcome]]
 
 
 class Work:
-    """The list of one turn. Where no `TodoWrite` is on offer, or it is refused, work goes on without it."""
+    """The list of one turn. Where no `TodoWrite` is on offer, or it is refused, work goes on without it.
+
+    Where the person changes the list, it is theirs that is worked on.
+    """
 
     def __init__(self, desk: Desk, items: Sequence[Item]) -> None:
         self.desk = desk
         self.items = list(items)
         self.outcomes: list[tuple[Item, Outcome]] = []
         self.refusal = ""
-        self.left: set[int] = set()
+        self.left: set[str] = set()
 
     @classmethod
     def planned(cls, desk: Desk, texts: Sequence[str]) -> Work:
@@ -51,13 +54,30 @@ class Work:
 
     def through(self, do: Do) -> Script[str]:
         """Do what is open, tick each item right after, and return the closing text."""
-        for index in [place for place, item in enumerate(self.items) if item.state != "done"]:
-            outcome = yield from do(self.items[index])
+        tried: set[str] = set()
+        self._hear()
+        while item := self._open(tried):
+            tried.add(item.text)
+            outcome = yield from do(item)
             if outcome.question:
                 return outcome.question
-            self.outcomes.append((self.items[index], outcome))
-            yield from (self.tick(index) if outcome.ok else self.leave(index))
+            self.outcomes.append((item, outcome))
+            self._hear()
+            places = [place for place, each in enumerate(self.items) if each.text == item.text]
+            if places:  # nobody has taken it out meanwhile
+                yield from (self.tick(*places) if outcome.ok else self.leave(item))
         return self.summary()
+
+    def _hear(self) -> None:
+        """Go on with the list as the person has left it, if they changed it by now."""
+        dialect = self.desk.dialect
+        if self.desk.changed and dialect:
+            known = {item.text: item.doing for item in self.items}
+            self.items = [
+                replace(item, doing=known.get(item.text) or item.doing or doing(item.text))
+                for item in dialect.items(self.desk.changed.pop())
+            ]
+            self.desk.changed.clear()
 
     def tick(self, *places: int, text: str = "") -> Script[None]:
         """Write the list with these places done and the next open one being worked on."""
@@ -65,9 +85,9 @@ class Work:
         self.items = items
         yield from self.write(advanced(items, active=self._next()), text)
 
-    def leave(self, place: int) -> Script[None]:
+    def leave(self, item: Item) -> Script[None]:
         """Leave an item that could not be done open, and go on with the next."""
-        self.left.add(place)
+        self.left.add(item.text)
         items = advanced(self.items, active=self._next())
         if items != self.items and self.desk.dialect and self.desk.dialect.active:
             yield from self.write(items)
@@ -78,6 +98,7 @@ class Work:
         if self.desk.dialect and not self.refusal:
             (result,) = yield from ask(self.desk.dialect.call(items), text=text)
             self.refusal = result.text if result.failed else ""
+            self._hear()
 
     def summary(self) -> str:
         """The closing text: how much is done, what came of each item, and the last outputs."""
@@ -97,7 +118,11 @@ class Work:
 
     def _next(self) -> int | None:
         places = (place for place, item in enumerate(self.items) if item.state != "done")
-        return next((place for place in places if place not in self.left), None)
+        return next((place for place in places if self.items[place].text not in self.left), None)
+
+    def _open(self, tried: set[str]) -> Item | None:
+        """The next item that is open and was not tried."""
+        return next((each for each in self.items if each.state != "done" and each.text not in tried), None)
 
 
 def signature(desk: Desk) -> str:

@@ -65,10 +65,8 @@ def edit(conversation: Conversation, seen: int, edits: Sequence[Edit]) -> Edited
             return Edited(before, refusals)
         left = {item.id for item in items}
         skipped = [item.id for item in was if item.id not in left]
-        listed: list[TodoItem] = []
-        for item in items:
-            listed.append(filled(item, listed, policy))
-        return Edited(TodoRevision.edit(turn, policy.name, stored(listed), skipped), refusals)
+        listed = stored(filled(items, policy))
+        return Edited(TodoRevision.edit(turn, policy.name, listed, skipped), refusals)
 
 
 def _terms(conversation: Conversation, turn: Turn) -> tuple[TodoPolicy, Language]:

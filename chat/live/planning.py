@@ -20,14 +20,15 @@ class Planning:
     """The lists of one turn.
 
     `listed` is the latest that was written in it; `known` the one that the model has in view, which is that
-    of the revision `known_pk`. Panels show what the person had changed up to revision `edited`.
+    of the revision `known_pk`. Panels are drawn over revision `shown_pk`, with what the person had changed up
+    to revision `edited`.
     """
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
         self.listed: Items = []
         self.known: Sequence[TodoItem] = ()
-        self.known_pk = self.told_from = self.edited = 0
+        self.known_pk = self.told_from = self.shown_pk = self.edited = 0
 
     def begin(self) -> Sequence[TodoItem]:
         """The list as the model knows it when the turn is taken up: what it wrote, or was told of.
@@ -39,7 +40,7 @@ class Planning:
         revisions = self.turn.conversation.revisions.filter(Q(author=TodoRevision.Author.AGENT) | told)
         revision = revisions.exclude(unanswered).order_by("pk").last()
         if revision:
-            self.known_pk = self.told_from = revision.pk
+            self.known_pk = self.told_from = self.shown_pk = revision.pk
             self.known = items_of(revision.items)
         return self.known
 
@@ -58,6 +59,7 @@ class Planning:
         theirs = self.turn.conversation.revisions.filter(author=TodoRevision.Author.PERSON)
         news = Q(pk__gt=self.told_from) | Q(told_in=None)
         theirs.filter(news, pk__lte=self.known_pk).update(told_in=step)
+        self.told_from = self.known_pk
 
     def draft(self, items: Sequence[TodoItem] | None) -> PanelChanged:
         """Show the list that a call, still streaming, has so far; None puts the last accepted one back."""
@@ -66,7 +68,8 @@ class Planning:
             if revision:
                 self._shows(revision)
             return PanelChanged(panel_of(self.turn.conversation), self.edited)
-        return PanelChanged(panel(self.turn, drafted(stored(items), self.listed)), self.edited)
+        shown = drafted(stored(items), self.listed)
+        return PanelChanged(panel(self.turn, shown, self.shown_pk), self.edited)
 
     def revise(self, call: ToolCall, items: Sequence[TodoItem]) -> PanelChanged:
         """Write down the list as the call left it.
@@ -82,6 +85,7 @@ class Planning:
         if before and before.pk != self.known_pk:
             self._shows(before)
             shown = self._keep(merged(items, items_of(before.items), self.known), written)
+        self._shows(shown)
         self.known, self.known_pk, self.listed = items_of(written.items), written.pk, shown.items
         return PanelChanged(panel(self.turn, shown.items, shown.pk), self.edited)
 
@@ -91,12 +95,11 @@ class Planning:
         if kept == written.items:
             return written
         left_out = {item["id"] for item in written.items} - {item["id"] for item in kept}
-        revision = TodoRevision.edit(self.turn, written.policy, kept, sorted(left_out), kept=True)
-        self._shows(revision)
-        return revision
+        return TodoRevision.edit(self.turn, written.policy, kept, sorted(left_out), kept=True)
 
     def _shows(self, revision: TodoRevision) -> None:
-        """From now on what is drawn here has the person's changes up to this revision."""
+        """From now on what is drawn here is drawn over this revision."""
+        self.shown_pk = revision.pk
         if revision.is_the_persons:
             self.edited = revision.pk
             if revision.turn_id == self.turn.pk:

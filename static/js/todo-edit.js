@@ -168,15 +168,14 @@
     if (held && document.activeElement === document.body) hold();
   };
 
-  // The focus goes back to where it was, or to what stands in that place now.
+  // The focus goes back to where it was, or to what stands in that place now. Whoever types keeps the panel open.
   const hold = () => {
     const { item, name, at, button } = held;
-    if (panel()) panel().open = true;
-    const place = name
-      ? document.querySelector(`input[form="todo-edit"][name="${name}"]`)
-      : (row(item)?.querySelectorAll("button")[button] ?? row(item)?.querySelector("summary"));
+    const input = name && document.querySelector(`input[form="todo-edit"][name="${name}"]`);
+    if (input?.value && panel()) panel().open = true;
+    const place = input ?? row(item)?.querySelectorAll("button")[button] ?? row(item)?.querySelector("summary");
     place?.focus();
-    if (name) place?.setSelectionRange(at, at);
+    if (input) input.setSelectionRange(at, at);
   };
   const placeOf = (place) => {
     if (place.matches("input")) return { name: place.name, at: place.selectionStart };

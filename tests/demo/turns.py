@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from openai import AsyncOpenAI
 
-from chat.agent.todo import TodoList
+from chat.agent.todo import TodoItem, TodoList
 from chat.agent.todo.tool import todo_tool
 from chat.agent.tool import Tool, ToolError, tool
 from chat.agent.tools.edit_file import edit_file_tool
@@ -21,6 +21,8 @@ from chat.agent.workspace import Workspace
 from tests.demo.clients import listen
 
 _MOST_STEPS = 100
+
+Change = Callable[[list[TodoItem]], list[TodoItem]]
 
 
 @dataclass
@@ -49,6 +51,7 @@ class Conversation:
     without: Iterable[str] = ()
     messages: list[dict[str, Any]] = field(default_factory=list)
     calls: list[Called] = field(default_factory=list)
+    changes: dict[int, Change] = field(default_factory=dict)  # of the person's, behind so many calls
 
     def __post_init__(self) -> None:
         self.todos = TodoList(self.policy)
@@ -83,6 +86,7 @@ class Conversation:
                 return heard.text
             round_ = [await self._answer(call) for call in heard.calls]
             self._remind(round_)
+            self._change(len(self.calls), round_)
             self.calls += round_
         raise AssertionError(f"the turn did not end after {_MOST_STEPS} steps")
 
@@ -107,6 +111,13 @@ class Conversation:
             first = self.messages[-len(round_)]
             first["content"] = f"<reminder>Update your todos.</reminder>\n{first['content']}"
             round_[0].reminded = True
+
+    def _change(self, calls: int, round_: list[Called]) -> None:
+        """Let the person change the list, and tell of it ahead of the first result, as in the engine."""
+        if change := self.changes.pop(calls, None):
+            told = self.todos.take(change(list(self.todos.items)))
+            first = self.messages[-len(round_)]
+            first["content"] = f"<todo-change>{told}</todo-change>\n{first['content']}"
 
 
 def _bash(folder: Path) -> Tool:

@@ -11,9 +11,9 @@ from chat.agent.todo.reminders import Reminders, enclosed, remind, with_first_re
 from chat.agent.todo.tool import TODO_WRITE, todo_tool
 
 __all__ = [
-    "OTHER",
     "ITEM_ACTIONS",
     "LONGEST",
+    "OTHER",
     "POLICIES",
     "TODO_WRITE",
     "Action",

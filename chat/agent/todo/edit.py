@@ -43,13 +43,13 @@ class Edit:
     def applied(
         self, items: Sequence[TodoItem], seen: Sequence[TodoItem], policy: TodoPolicy, language: Language
     ) -> list[TodoItem]:
-        """The list as the change leaves it; the program fills what a person does not type.
+        """The list as the change leaves it; what a person does not type is for `filled`.
 
         `seen` is the list that the person had in view. Whoever rewords, ticks or skips an item means the one
         that they read: one that reads otherwise by now is left alone. Raises EditError.
         """
         if self.action == "add":
-            listed = [*items, filled(TodoItem(_words(self.text), id=new_id()), items, policy)]
+            listed = [*items, TodoItem(_words(self.text), id=new_id())]
             _check(listed, policy, language)
             return listed
         place = next((place for place, item in enumerate(items) if item.id == self.item), None)
@@ -58,13 +58,12 @@ class Edit:
         if self.action in ("up", "down", "move"):
             return _moved(items, place, {"up": place - 1, "down": place + 1}.get(self.action, self.place))
         item = items[place]
-        words = _words(self.text) if self.action == "reword" else item.content
+        words = _words(self.text) if self.action == "reword" else ""
         if item.content not in (words, *(was.content for was in seen if was.id == item.id)):
             raise EditError("changed", item)
-        changed = self._changed(item, words, policy)
-        return [*items[:place], *changed, *items[place + 1 :]]
+        return [*items[:place], *self._changed(item, words), *items[place + 1 :]]
 
-    def _changed(self, item: TodoItem, words: str, policy: TodoPolicy) -> list[TodoItem]:
+    def _changed(self, item: TodoItem, words: str) -> list[TodoItem]:
         match self.action:
             case "skip":
                 return []
@@ -74,21 +73,23 @@ class Edit:
                 done = item.status is Status.COMPLETED
                 return [replace(item, status=Status.PENDING) if done else item]
             case _:
-                doing = words if policy.has_active_form else ""
-                return [item if words == item.content else replace(item, content=words, active_form=doing)]
+                return [item if words == item.content else replace(item, content=words, active_form="")]
 
 
-def filled(item: TodoItem, items: Sequence[TodoItem], policy: TodoPolicy) -> TodoItem:
-    """The item with all that the policy asks for and nothing that it has not; `items` are those beside it."""
-    known = item.status in policy.states.values()
-    keys = {other.key for other in items}
-    key = next(str(number) for number in count(1) if str(number) not in keys)
-    return replace(
-        item,
-        status=item.status if known else Status.PENDING,
-        active_form=(item.active_form or item.content) if policy.has_active_form else "",
-        key=(item.key or key) if policy.has_key else "",
-    )
+def filled(items: Sequence[TodoItem], policy: TodoPolicy) -> list[TodoItem]:
+    """The items with all that the policy asks for, and nothing that it does not have."""
+    keys = {item.key for item in items}
+    fresh = (str(number) for number in count(1) if str(number) not in keys)
+    known = set(policy.states.values())
+    return [
+        replace(
+            item,
+            status=item.status if item.status in known else Status.PENDING,
+            active_form=(item.active_form or item.content) if policy.has_active_form else "",
+            key=(item.key or next(fresh)) if policy.has_key else "",
+        )
+        for item in items
+    ]
 
 
 def _words(text: str) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from chat.demo.desk import Desk, Script, ask, free_name
+from chat.demo.errands import Errands
 from chat.demo.plan import Item
 from chat.demo.practice import MODULES, NEW_RESTOCK, OLD_RESTOCK, Module
 from chat.demo.reply import Call
@@ -47,9 +48,9 @@ def script(desk: Desk) -> Script[str]:
 
 
 def is_ours(items: Sequence[Item]) -> bool:
-    """Whether the list is the one that this scenario wrote."""
-    names = [name.rpartition("/")[2] for item in items for name in files_in(item.text)]
-    return names[: len(MODULES)] == [module.name for module in MODULES]
+    """Whether the list is the one that this scenario wrote, or what the person has made of it."""
+    names = {name.rpartition("/")[2] for item in items for name in files_in(item.text)}
+    return len(names & {module.name for module in MODULES}) > 1
 
 
 def resumed(desk: Desk, work: Work, opening: str) -> Script[str]:
@@ -63,7 +64,7 @@ def _rest(desk: Desk, work: Work, answered: bool) -> Script[str]:
         path = (files_in(item.text) or [""])[0]
         module = next((each for each in MODULES if path.endswith(each.name)), None)
         if module is None:
-            return Outcome(desk.say("not one of the five", "不在这五个文件之中"), ok=False)
+            return (yield from Errands(desk).do(item))
         if module.after:
             return (yield from _replaced(desk, path, module))
         return (yield from (_decided(desk, path) if answered else _questioned(desk, path)))

@@ -1,0 +1,250 @@
+"""The person changes the list while the agent works: once to the model, at once to every tab, never lost."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from typing import Any
+
+from asgiref.sync import sync_to_async
+
+from chat.agent.todo import Edit
+from chat.demo.reply import Reply
+from chat.live.editing import Edited, edit
+from chat.models import Conversation, Step, TodoRevision, Turn
+from tests.live.site import Site, panel, until
+from tests.live.test_taken_up import left_behind
+from tests.model_server import ScriptedModel
+
+LOOK = [("read_file", {"path": "."})]
+SKIPPED = 'took out "Item 2", which is not to be done'
+
+
+def written(*states: str) -> list[tuple[str, dict[str, Any]]]:
+    """A call that writes items in these states; a dash stands for one that is left out."""
+    items = [
+        {"content": f"Item {n}", "status": state, "activeForm": f"Doing {n}"}
+        for n, state in enumerate(states, 1)
+        if state != "-"
+    ]
+    return [("TodoWrite", {"items": items})]
+
+
+@sync_to_async
+def change(conversation: Conversation, *edits: tuple[str, str, str]) -> Edited:
+    """Changes of the person's, each as an action, the words of the item that it is of, and a text."""
+    revision = conversation.revision()
+    ids = {item["content"]: item["id"] for item in revision.items} if revision else {}
+    made = [Edit(action, ids.get(item, ""), text) for action, item, text in edits]  # type: ignore[arg-type]
+    return edit(conversation, revision.pk if revision else 0, made)
+
+
+def notes(model: ScriptedModel) -> list[str]:
+    """What the latest request says of changes, message by message."""
+    sent = [str(message["content"]) for message in model.requests[-1]["messages"][1:]]
+    return [text.split("</todo-change>")[0] for text in sent if "<todo-change>" in text]
+
+
+@sync_to_async
+def lists(conversation: Conversation) -> list[tuple[str, list[str]]]:
+    """Every revision: whose it is, and its items with the first letter of their states."""
+    return [
+        (row.author + (" kept" if row.kept else ""), [f"{i['content']} {i['status'][0]}" for i in row.items])
+        for row in conversation.revisions.order_by("pk")
+    ]
+
+
+class Working:
+    """A turn that has written a list and looks around, while its next reply waits for `go`."""
+
+    def __init__(self, site: Site, model: ScriptedModel, *then: Reply) -> None:
+        self.site, self.model, self.go = site, model, threading.Event()
+        model.script(
+            Reply(tool_calls=written("in_progress", "pending", "pending")),
+            Reply(text="I look.", tool_calls=LOOK, stall_after=1, gate=self.go),
+            *then,
+        )
+
+    async def begin(self) -> Conversation:
+        conversation = await self.site.conversation()
+        self.tab = await self.site.open(conversation)
+        await self.tab.send("do it")
+
+        async def asked() -> bool:
+            return len(self.model.requests) == 2
+
+        await until(asked)
+        return conversation
+
+    async def end(self) -> None:
+        self.go.set()
+        await self.tab.until_idle()
+
+
+async def test_the_next_request_tells_of_it_once(site: Site, model_server: ScriptedModel) -> None:
+    work = Working(site, model_server, Reply(tool_calls=LOOK), Reply(text="Done."))
+    conversation = await work.begin()
+    await change(conversation, ("skip", "Item 2", ""))
+    await change(conversation, ("add", "", "Mine"), ("tick", "Item 3", ""))
+    await work.end()
+    [note] = notes(model_server)
+    assert SKIPPED in note
+    assert 'added "Mine"' in note
+    assert 'ticked "Item 3"' in note
+    first = [str(message["content"]) for message in model_server.requests[2]["messages"]]
+    last = [str(message["content"]) for message in model_server.requests[3]["messages"]]
+    assert last[1 : len(first)] == first[1:], "it stands where it stood"
+    step = await Step.objects.aget(number=3)
+    assert note == f"<todo-change>{step.told}"
+    told = [row.told_in_id async for row in TodoRevision.objects.filter(author="person")]
+    assert told == [step.pk, step.pk]
+
+
+async def test_later_turns_render_it_at_the_same_place(site: Site, model_server: ScriptedModel) -> None:
+    work = Working(site, model_server, Reply(text="Done."), Reply(text="Yes."), Reply(text="And yes."))
+    conversation = await work.begin()
+    await change(conversation, ("skip", "Item 2", ""))
+    await work.end()
+    await change(conversation, ("reword", "Item 3", "The last one"))
+    for text in ("go on", "and on"):
+        await work.tab.send(text)
+        await work.tab.said("accepted")
+        await work.tab.until_idle()
+    one, two, three = (request["messages"] for request in model_server.requests[2:])
+    assert two[: len(one)] == one
+    assert three[: len(two)] == two
+    assert [SKIPPED in note for note in notes(model_server)] == [True, False]
+    assert three[-3]["content"].startswith('<todo-change>The user changed the todo list: "Item 3" now reads')
+    assert three[-3]["content"].endswith("\ngo on")
+
+
+async def test_a_list_that_was_written_unaware_of_it_undoes_nothing(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    """The reply that rewrites the list was begun before the person changed it."""
+    go = threading.Event()
+    rewrite = Reply(
+        text="Now.", tool_calls=written("completed", "in_progress", "pending"), stall_after=1, gate=go
+    )
+    model_server.script(
+        Reply(tool_calls=written("in_progress", "pending", "pending")), rewrite, Reply(text="Done.")
+    )
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+
+    async def asked() -> bool:
+        return len(model_server.requests) == 2
+
+    await until(asked)
+    await change(conversation, ("skip", "Item 2", ""), ("add", "", "Mine"))
+    go.set()
+    await tab.until_idle()
+    assert await lists(conversation) == [
+        ("agent", ["Item 1 i", "Item 2 p", "Item 3 p"]),
+        ("person", ["Item 1 i", "Item 3 p", "Mine p"]),
+        ("agent", ["Item 1 c", "Item 2 i", "Item 3 p"]),
+        ("person kept", ["Item 1 c", "Item 3 p", "Mine p"]),
+    ]
+    [note] = notes(model_server)
+    assert SKIPPED in note
+    assert 'added "Mine"' in note
+    await conversation.arefresh_from_db()
+    assert conversation.todos_left == 2
+    assert tab.last_panel().strip() == panel(await site.page(conversation)).strip()
+
+
+async def test_every_tab_sees_it_at_once_and_as_a_reload_does(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    work = Working(site, model_server, Reply(text="Done."))
+    conversation = await work.begin()
+    other = await site.open(conversation)
+    await site.post(conversation, "todos", do="add", **{"text-new": "Mine <b>"})
+    for tab in (work.tab, other):
+        await tab.until(lambda frame: "Mine &lt;b&gt;" in frame)
+    assert work.tab.last_panel().strip() == panel(await site.page(conversation)).strip()
+    await work.end()
+    assert work.tab.last_panel().strip() == panel(await site.page(conversation)).strip()
+
+
+async def test_a_draft_does_not_hide_what_the_person_changed(site: Site, model_server: ScriptedModel) -> None:
+    """While a list is being written, tabs that show a later change leave the draft alone."""
+    go = threading.Event()
+    slow = Reply(tool_calls=written("completed", "in_progress", "pending"), stall_after=2, gate=go)
+    model_server.script(
+        Reply(tool_calls=written("in_progress", "pending", "pending")), slow, Reply(text="Done.")
+    )
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+
+    async def asked() -> bool:
+        return len(model_server.requests) == 2
+
+    await until(asked)
+    await site.post(conversation, "todos", do="add", **{"text-new": "Mine"})
+    await tab.until(lambda frame: "Mine" in frame)
+    since = len(tab.partials())
+    go.set()
+    await tab.until_idle()
+    drawn = [html for target, _swap, html in tab.partials()[since:] if target.startswith("#todo-")]
+    assert drawn
+    assert all("Mine" in html for html in drawn)
+
+
+async def test_a_turn_that_is_taken_up_again_still_tells_of_it_once(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    """Its worker died after the request that told of it was written down, and before a reply came."""
+    model_server.script(Reply(tool_calls=LOOK), Reply(text="Done."))
+    conversation = await site.conversation()
+    left = await left_behind(conversation)
+
+    @sync_to_async
+    def before() -> None:
+        first = left.steps.create(number=1, ended_at="2026-01-01T00:00Z")
+        call = left.tool_calls.create(
+            step=first, index=0, wire_id="c", name="TodoWrite", status="succeeded", output="Listed.",
+            started_at="2026-01-01T00:00Z", arguments="{}",
+        )  # fmt: skip
+        items = [{"id": f"i{n}", "content": f"Item {n}", "status": "pending"} for n in (1, 2)]
+        TodoRevision.write(left, call, "focused", items)
+        told = TodoRevision.edit(left, "focused", items[:1], ["i2"])
+        told.told_in = left.steps.create(number=2, told="what was said")
+        told.save()
+        TodoRevision.edit(left, "focused", [items[0] | {"content": "Item one"}])
+
+    await before()
+    await site.open(conversation)
+    await until(lambda: conversation.turns.filter(status="completed").aexists())
+    assert len(model_server.requests) == 2
+    [note] = notes(model_server)
+    assert SKIPPED in note
+    assert '"Item 1" now reads "Item one"' in note
+    assert "what was said" not in note
+    assert await Step.objects.filter(told__contains=SKIPPED).acount() == 1
+
+
+async def test_it_is_told_after_a_turn_that_came_to_nothing(site: Site, model_server: ScriptedModel) -> None:
+    """A turn that failed and is retried stands in no later request: what was told in it is told again."""
+    conversation = await site.conversation()
+
+    @sync_to_async
+    def failed() -> Turn:
+        turn = conversation.start_turn("do it", uuid.uuid4())
+        claimed = Turn.claim("worker", turn.pk)
+        assert claimed is not None
+        told = TodoRevision.edit(claimed, "focused", [{"id": "a", "content": "Mine", "status": "pending"}])
+        told.told_in = claimed.steps.create(number=1, told="said")
+        told.save()
+        claimed.end(Turn.Status.FAILED, "No.")
+        return claimed
+
+    turn = await failed()
+    model_server.script(Reply(text="Done."))
+    await site.open(conversation)
+    assert await site.post(conversation, f"turns/{turn.pk}/retry") == 302
+    await until(lambda: conversation.turns.filter(status="completed").aexists())
+    [note] = notes(model_server)
+    assert 'added "Mine"' in note

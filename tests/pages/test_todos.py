@@ -1,0 +1,220 @@
+"""The person's changes of the list, as their forms send them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from chat.models import Conversation, Profile, TodoRevision, Turn
+from tests.plan.conftest import Work, work
+
+__all__ = ["work"]
+
+ITEMS = ["a > Read", "b - Write", "c - Test"]
+
+
+@pytest.fixture
+def planned(work: Work) -> Work:
+    """A turn that ended with three items, of which one was in progress."""
+    return work.write(*ITEMS).end()
+
+
+def send(client: Client, work: Work, do: str = "save", script: bool = True, **more: Any) -> Any:
+    """The form's post, of somebody who has the latest list in view, unless `revision` says another."""
+    revision = work.conversation.revision()
+    data = {"do": do, "revision": revision.pk if revision else "", **more}
+    headers = {"HX-Request": "true"} if script else {}
+    return client.post(f"/conversations/{work.conversation.pk}/todos/", data, headers=headers)
+
+
+def listed(work: Work) -> list[str]:
+    """The latest list: each item as its id, state and words."""
+    revision = work.conversation.revision()
+    assert revision is not None
+    marks = {"pending": "-", "in_progress": ">", "completed": "x"}
+    return [f"{item['id']} {marks[item['status']]} {item['content']}" for item in revision.items]
+
+
+@pytest.mark.parametrize(
+    ("do", "more", "left"),
+    [
+        ("tick a", {}, ["a x Read", "b - Write", "c - Test"]),
+        ("skip b", {}, ["a > Read", "c - Test"]),
+        ("up c", {}, ["a > Read", "c - Test", "b - Write"]),
+        ("down a", {}, ["b - Write", "a > Read", "c - Test"]),
+        ("move c", {"place": "0"}, ["c - Test", "a > Read", "b - Write"]),
+        ("reword b", {"text-b": "  Write \n it  "}, ["a > Read", "b - Write it", "c - Test"]),
+    ],
+)
+def test_each_change(planned: Work, owners: Client, do: str, more: dict[str, str], left: list[str]) -> None:
+    assert send(owners, planned, do, **more).status_code == 204
+    assert listed(planned) == left
+    revision = planned.conversation.revision()
+    assert revision is not None
+    assert (revision.author, revision.afterwards) == ("person", True)
+    assert revision.skipped == (["b"] if do == "skip b" else [])
+    planned.conversation.refresh_from_db()
+    assert planned.conversation.todos_left == revision.total - revision.done
+
+
+def test_what_is_added_is_filled_in(planned: Work, owners: Client) -> None:
+    assert send(owners, planned, "add", **{"text-new": "Tell <everybody>"}).status_code == 204
+    revision = planned.conversation.revision()
+    assert revision is not None
+    added = revision.items[-1]
+    assert added.pop("id") not in ("", "a", "b", "c")
+    assert added == {
+        "content": "Tell <everybody>", "status": "pending", "active_form": "Tell <everybody>", "key": ""
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("do", ["up a", "down c", "untick b", "reword b", "save", "nothing b", "", "tick"])
+def test_what_changes_nothing_is_no_revision(planned: Work, owners: Client, do: str) -> None:
+    assert send(owners, planned, do, **{"text-b": "Write"}).status_code == 204
+    assert planned.conversation.revisions.count() == 1
+
+
+def test_without_script_all_words_are_saved_and_it_leads_back(planned: Work, owners: Client) -> None:
+    more = {"text-a": "Read", "text-b": "Write it", "text-c": "Test it", "text-new": "Rest"}
+    response = send(owners, planned, "tick c", script=False, **more)
+    assert response.status_code == 302
+    assert response["Location"] == f"/conversations/{planned.conversation.pk}/#todo-add"
+    assert [line[2:] for line in listed(planned)[:3]] == ["> Read", "- Write it", "x Test it"]
+    assert listed(planned)[3].endswith("- Rest")
+    assert planned.conversation.revisions.count() == 2
+
+
+def test_a_plan_of_ones_own_before_there_was_any(work: Work, owners: Client) -> None:
+    work.look("a").end()
+    page = owners.get(f"/conversations/{work.conversation.pk}/").content.decode()
+    assert 'id="todo-panel"' not in page
+    assert "Write a plan" in page
+    assert send(owners, work, "add", **{"text-new": "First"}).status_code == 204
+    page = owners.get(f"/conversations/{work.conversation.pk}/").content.decode()
+    assert 'id="todo-panel"' in page
+    assert "1 of 1 left" in page
+
+
+def test_of_two_tabs_both_changes_are_made(planned: Work, owners: Client) -> None:
+    seen = str(planned.conversation.revision().pk)  # type: ignore[union-attr]
+    assert send(owners, planned, "reword a", revision=seen, **{"text-a": "Read all"}).status_code == 204
+    assert send(owners, planned, "skip b", revision=seen).status_code == 204
+    assert send(owners, planned, "tick c", revision=seen).status_code == 204
+    assert listed(planned) == ["a > Read all", "c x Test"]
+
+
+def conflict(response: Any) -> str:
+    assert response.status_code == 409
+    return re.sub(r"\s+", " ", response.content.decode())
+
+
+def test_words_that_somebody_else_has_changed(planned: Work, owners: Client) -> None:
+    seen = str(planned.conversation.revision().pk)  # type: ignore[union-attr]
+    send(owners, planned, "reword b", **{"text-b": "Write less"})
+    said = conflict(send(owners, planned, "reword b", revision=seen, **{"text-b": "Write more"}))
+    assert "This item was changed meanwhile. It reads now: <q>Write less</q>" in said
+    assert 'name="text-b" value="Write more"' in said
+    assert listed(planned)[1] == "b - Write less"
+    now = re.search(r'name="revision" value="(\d+)"', said)
+    assert now is not None
+    again = send(owners, planned, "reword b", revision=now[1], **{"text-b": "Write more"})
+    assert again.status_code == 204
+    assert listed(planned)[1] == "b - Write more"
+
+
+@pytest.mark.parametrize(
+    ("do", "button"), [("skip b", "Skip it all the same"), ("tick b", "Tick it all the same")]
+)
+def test_an_item_that_reads_otherwise_is_not_skipped(
+    planned: Work, owners: Client, do: str, button: str
+) -> None:
+    """The agent may have put something else into its place."""
+    seen = str(planned.conversation.revision().pk)  # type: ignore[union-attr]
+    planned.go_on().write("a x Read", "b > Buy a boat", "c - Test")
+    assert button in conflict(send(owners, planned, do, revision=seen))
+    assert listed(planned)[1] == "b > Buy a boat"
+
+
+def test_words_for_an_item_that_is_gone_may_be_a_new_one(planned: Work, owners: Client) -> None:
+    seen = str(planned.conversation.revision().pk)  # type: ignore[union-attr]
+    send(owners, planned, "skip b")
+    said = conflict(send(owners, planned, "reword b", revision=seen, **{"text-b": "Write more"}))
+    assert "This item is not on the list any more." in said
+    assert 'name="text-new" value="Write more"' in said
+
+
+def test_without_script_a_conflict_is_on_the_page(planned: Work, owners: Client) -> None:
+    seen = str(planned.conversation.revision().pk)  # type: ignore[union-attr]
+    send(owners, planned, "skip b")
+    more = {"text-b": "Write more", "text-c": "Test all"}
+    said = conflict(send(owners, planned, script=False, revision=seen, **more))
+    assert "This item is not on the list any more." in said
+    assert 'value="Write more"' in said
+    assert '<main id="conversation"' in said
+    assert listed(planned) == ["a > Read", "c - Test all"], "what applies is done all the same"
+
+
+@pytest.mark.parametrize(
+    ("do", "more", "sentence"),
+    [
+        ("reword b", {"text-b": " \n "}, "An item needs some words."),
+        ("add", {"text-new": "  "}, "An item needs some words."),
+        ("add", {"text-new": "x" * 501}, "An item has at most 500 characters."),
+    ],
+)
+def test_what_no_list_takes(
+    planned: Work, owners: Client, do: str, more: dict[str, str], sentence: str
+) -> None:
+    assert sentence in conflict(send(owners, planned, do, **more))
+    assert listed(planned) == ITEMS
+
+
+def test_a_full_list_takes_no_more(planned: Work, owners: Client, owner: Any) -> None:
+    profile = Profile.objects.create(owner=owner, title="Small", max_todos=3)
+    planned.conversation.choose(profile)
+    said = conflict(send(owners, planned, "add", **{"text-new": "Fourth"}))
+    assert "The list is full: it has at most 3 items." in said
+    assert 'value="Fourth"' in said
+    assert send(owners, planned, "skip a").status_code == 204
+    assert send(owners, planned, "add", **{"text-new": "Fourth"}).status_code == 204
+
+
+@pytest.mark.parametrize("policy", ["lean", "checklist"])
+def test_the_list_is_the_next_policys(planned: Work, owners: Client, owner: Any, policy: str) -> None:
+    planned.conversation.choose(Profile.objects.create(owner=owner, title="Other", todo_policy=policy))
+    assert send(owners, planned, "add", **{"text-new": "More"}).status_code == 204
+    revision = planned.conversation.revision()
+    assert revision is not None
+    assert revision.policy == policy
+    assert {item["active_form"] for item in revision.items} == {""}
+    keys = ["1", "2", "3", "4"] if policy == "checklist" else [""] * 4
+    assert [item["key"] for item in revision.items] == keys
+    assert revision.items[0]["status"] == ("pending" if policy == "lean" else "in_progress")
+
+
+def test_a_change_during_a_turn_is_the_turns(work: Work, owners: Client) -> None:
+    work.write(*ITEMS)
+    assert send(owners, work, "tick b").status_code == 204
+    revision = work.conversation.revision()
+    assert revision is not None
+    assert (revision.turn, revision.afterwards, revision.told_in) == (work.turn, False, None)
+
+
+def test_the_panel_stays_where_it_was(planned: Work, owners: Client) -> None:
+    """After turns that wrote no list, a change leaves the panel with the turn that did: a fold is kept."""
+    turn = planned.turn.pk
+    planned.go_on().end(Turn.Status.COMPLETED)
+    assert send(owners, planned, "tick b").status_code == 204
+    page = owners.get(f"/conversations/{planned.conversation.pk}/").content.decode()
+    assert f'id="todo-panel" class="todo-panel" data-turn="{turn}" data-phase="ended"' in page
+
+
+def test_nobody_else_changes_it(planned: Work, strangers: Client, client: Client) -> None:
+    assert send(strangers, planned, "skip a").status_code == 404
+    assert send(client, planned, "skip a").status_code in (302, 403)
+    assert listed(planned) == ITEMS
+    assert TodoRevision.objects.filter(author="person").count() == 0
+    assert Conversation.objects.count() == 1
