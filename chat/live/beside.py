@@ -39,8 +39,8 @@ class Beside:
     @classmethod
     def told(cls, told: Sequence[Any]) -> Beside:
         """The one that a frame has told, as lists."""
-        held, *rest, tags = told
-        return cls(tuple(held), *rest, tuple(tags))
+        held, title, profile, left, edited, pinned, archived, tags = told
+        return cls(tuple(held), title, profile, left, edited, pinned, archived, tuple(tags))
 
     @classmethod
     def of(cls, row: Conversation, held: Iterable[int], edited: int, words: Iterable[str]) -> Beside:
