@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat", "0017_organising"),
+        ("chat", "0018_search"),
     ]
 
     operations = [
