@@ -29,7 +29,16 @@ KEYED = PROFILES | ORGANISING | POSTED
 SHOWN = {"conversation", "taken_back", "files", "file", "file_image", "file_download", "files_zip", "plan"}
 SHOWN |= {"picture", "call_in_plan", "looked"}
 ACTIONS = {"send_message", "stop", "retry", "rename", "delete", "take_back_follow_up", "send_follow_ups"}
-ACTIONS |= {"files_upload", "decide", "choose_profile", "continue", "dismiss", "see", "organise"}
+ACTIONS |= {
+    "files_upload",
+    "decide",
+    "choose_profile",
+    "continue",
+    "dismiss",
+    "edit_todos",
+    "see",
+    "organise",
+}
 ONES_OWN = SHOWN | ACTIONS
 # settings/test_connections.py asks as a stranger, and as somebody of the staff
 CONNECTIONS = {"connection", "delete_connection", "try_connection", "use_model", "model_settings"}

@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat", "0018_search"),
+        ("chat", "0019_share_links"),
     ]
 
     operations = [
