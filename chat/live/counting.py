@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 import uuid
 
 from asgiref.sync import ThreadSensitiveContext
@@ -30,7 +32,9 @@ async def count_missed() -> None:
             log.warning("whether plans are counted is not known: %r", error)
             return
     for conversation_id in behind:
+        began = time.monotonic()
         await _count(conversation_id)
+        await asyncio.sleep(time.monotonic() - began)  # after an upgrade there are many, and turns come first
 
 
 async def _count(conversation_id: uuid.UUID) -> None:
