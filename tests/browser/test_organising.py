@@ -1,0 +1,180 @@
+"""Conversations are chosen, archived, tagged, pinned and deleted in the list, and that is undone there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin
+
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 844},
+    "has_touch": True,
+    "is_mobile": True,
+}
+
+
+@pytest.fixture
+def site(scripted: Site, visitors: Visitors) -> Iterator[Site]:
+    """The scripted site with four conversations alone, the newest "Talk 4", and in the end with none."""
+    scripted.model.answer = lambda request: Reply(text="Yes.")
+    page = visitors.enter(scripted)
+    page.goto("/")
+    post(scripted, page, "/conversations/bulk/", kind="delete", all="1")
+    for number in (1, 2, 3, 4):
+        post(scripted, page, "/", text=f"Talk {number}")
+    yield scripted
+    post(scripted, page, "/conversations/bulk/", kind="delete", all="1")
+
+
+def post(site: Site, page: Page, where: str, **form: str) -> None:
+    token = page.locator("#composer [name='csrfmiddlewaretoken']").input_value()
+    headers = {"Referer": f"{site.served.address}/", "Origin": site.served.address}
+    fields: dict[str, str | float | bool] = {**form, "csrfmiddlewaretoken": token}
+    assert page.request.post(where, form=fields, headers=headers, max_redirects=0).status == 302
+
+
+def row(page: Page, title: str) -> Locator:
+    return page.locator("main .conversation-row", has_text=title).first
+
+
+def box(page: Page, title: str) -> Locator:
+    return row(page, title).get_by_role("checkbox")
+
+
+def titles(page: Page) -> list[str]:
+    shown = page.locator("main .conversation-row__title").all_inner_texts()
+    return [title.splitlines()[-1] for title in shown]  # ahead of it stands that it is unseen
+
+
+def press(page: Page, name: str) -> None:
+    page.get_by_role("group").get_by_role("button", name=name, exact=True).click()
+
+
+def test_archive_a_range_and_undo(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site)
+    page.goto("/conversations/")
+    before = titles(page)
+    expect(page.get_by_role("button", name="Archive")).to_be_hidden()
+    box(page, "Talk 4").click()
+    box(page, "Talk 2").click(modifiers=["Shift"])
+    expect(page.locator("#bulk-count")).to_have_text("3 chosen")
+    press(page, "Archive")
+    expect(page.get_by_role("status")).to_have_text("3 conversations archived.")
+    expect(page.locator("main")).not_to_contain_text("Talk 3")
+    expect(page.locator("#sidebar")).not_to_contain_text("Talk 3")
+    page.reload()
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("status").first).to_have_text("3 conversations are as they were before.")
+    assert titles(page) == before
+
+
+def test_tags_in_chinese(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site)
+    page.goto("/conversations/")
+    box(page, "Talk 4").click()
+    box(page, "Talk 3").click()
+    press(page, "Tag…")
+    word = page.get_by_role("dialog").get_by_label("Tag")
+    expect(word).to_be_focused()
+    word.fill("周报")
+    word.press("Enter")
+    expect(page.get_by_role("status")).to_have_text("2 conversations tagged “周报”.")
+    row(page, "Talk 4").get_by_role("link", name="周报").click()
+    expect(page).to_have_url(re.compile(r"\?tag="))
+    assert titles(page) == ["Talk 4", "Talk 3"]
+    page.get_by_role("link", name="Show all").click()
+    page.get_by_role("link", name="Tags").click()
+    page.get_by_label("Name of 周报").fill("每周报告")
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_label("Name of 每周报告")).to_have_value("每周报告")
+    page.get_by_role("button", name="Delete 每周报告").click()
+    expect(page.get_by_role("status")).to_have_text("Tag “每周报告” taken from 2 conversations.")
+
+
+def test_the_menu_pins_and_tags_without_leaving_the_page(site: Site, visitors: Visitors) -> None:
+    page, other = visitors.enter(site), visitors.enter(site)
+    begin(other, "Another")
+    at_rest(other)
+    begin(page, "To be pinned")
+    at_rest(page)
+    page.get_by_role("button", name=re.compile("rename or delete")).click()
+    menu = page.locator("#conversation-menu")
+    menu.get_by_role("button", name="Pin", exact=True).click()
+    expect(menu.get_by_role("button", name="Unpin")).to_be_visible()
+    for each in (page, other):
+        expect(each.locator("#sidebar h2").first).to_have_text("Pinned")
+        expect(each.locator("#sidebar .conversation-row__title").first).to_have_text("To be pinned")
+    word = menu.get_by_label("Tag")
+    word.fill("数据")
+    word.press("Enter")
+    expect(menu.locator(".tag")).to_contain_text("数据")
+    expect(word).to_have_value("")
+    expect(word).to_be_focused()
+    menu.get_by_role("button", name="Take off 数据").click()
+    expect(menu.locator(".tag")).to_have_count(0)
+    menu.get_by_role("button", name="Archive").click()
+    expect(page.locator("#archived")).to_contain_text("In the archive.")
+    expect(other.locator("#sidebar")).not_to_contain_text("To be pinned")
+    page.keyboard.press("Escape")
+    page.locator("#archived").get_by_role("button", name="Bring back").click()
+    expect(page.locator("#archived")).to_be_empty()
+    expect(other.locator("#sidebar h2").first).to_have_text("Pinned")
+
+
+def test_with_the_keyboard_alone(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site)
+    page.goto("/conversations/")
+    box(page, "Talk 4").focus()
+    page.keyboard.press("Enter")  # does nothing
+    page.keyboard.press("Space")
+    expect(page.locator("#bulk-count")).to_have_text("1 chosen")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(row(page, "Talk 4").get_by_role("button", name="Pin")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_have_text("1 conversation pinned.")
+    expect(page.locator("main h2").first).to_have_text("Pinned")
+    page.get_by_role("button", name="Undo").press("Enter")
+    expect(page.locator("main .pin[data-pinned]")).to_have_count(0)
+
+
+def test_on_a_phone_rows_are_chosen_in_a_mode(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site, **PHONE)
+    page.goto("/conversations/")
+    expect(box(page, "Talk 4")).to_be_hidden()
+    page.get_by_text("Select", exact=True).tap()
+    row(page, "Talk 4").get_by_role("link", name="Talk 4").tap()
+    row(page, "Talk 3").get_by_role("link", name="Talk 3").tap()
+    expect(page.locator("#bulk-count")).to_have_text("2 chosen")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    press(page, "Delete")
+    expect(page.get_by_role("status")).to_contain_text("2 conversations deleted.")
+    expect(page.locator("main")).not_to_contain_text("Talk 4")
+    page.get_by_role("button", name="Undo").tap()
+    expect(page.locator("main")).to_contain_text("Talk 4")
+    row(page, "Talk 4").get_by_role("link", name="Talk 4").tap()
+    expect(page.locator("h1")).to_have_text("Talk 4")
+
+
+def test_without_script(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site, java_script_enabled=False)
+    page.goto("/conversations/")
+    box(page, "Talk 4").check()
+    press(page, "Archive")
+    expect(page.get_by_role("status")).to_have_text("1 conversation archived.")
+    page.get_by_role("button", name="Undo").click()
+    expect(row(page, "Talk 4")).to_be_visible()
+    row(page, "Talk 4").get_by_role("link", name="Talk 4").click()
+    page.get_by_role("button", name=re.compile("rename or delete")).click()
+    page.locator("#conversation-menu").get_by_label("Tag").fill("周报")
+    page.locator("#conversation-menu").get_by_role("button", name="Add").click()
+    page.get_by_role("button", name=re.compile("rename or delete")).click()
+    page.get_by_role("button", name="Take off 周报").click()
+    expect(page.get_by_role("button", name="Take off 周报")).to_have_count(0)
