@@ -111,7 +111,7 @@ def test_the_menu_pins_and_tags_without_leaving_the_page(site: Site, visitors: V
     for each in (page, other):
         expect(each.locator("#sidebar h2").first).to_have_text("Pinned")
         expect(each.locator("#sidebar .conversation-row__title").first).to_have_text("To be pinned")
-    word = menu.get_by_label("Tag")
+    word = menu.get_by_role("combobox", name="Tag")
     word.fill("数据")
     word.press("Enter")
     expect(menu.locator(".tag")).to_contain_text("数据")
@@ -173,7 +173,7 @@ def test_without_script(site: Site, visitors: Visitors) -> None:
     expect(row(page, "Talk 4")).to_be_visible()
     row(page, "Talk 4").get_by_role("link", name="Talk 4").click()
     page.get_by_role("button", name=re.compile("rename or delete")).click()
-    page.locator("#conversation-menu").get_by_label("Tag").fill("周报")
+    page.locator("#conversation-menu").get_by_role("combobox", name="Tag").fill("周报")
     page.locator("#conversation-menu").get_by_role("button", name="Add").click()
     page.get_by_role("button", name=re.compile("rename or delete")).click()
     page.get_by_role("button", name="Take off 周报").click()
