@@ -29,7 +29,7 @@ addEventListener("DOMContentLoaded", () => {
     mark();
   };
   const mark = () => {
-    for (const entry of plan.querySelectorAll("[aria-current]")) entry.removeAttribute("aria-current");
+    for (const entry of plan.querySelectorAll("[data-number][aria-current]")) entry.removeAttribute("aria-current");
     const entry = plan.querySelector(`[data-number="${now()}"]`);
     entry?.setAttribute("aria-current", "true");
     if (!location.hash) entry?.scrollIntoView({ block: "nearest" });
