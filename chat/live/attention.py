@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import BigIntegerField, Count, Sum
+from django.db.models import BigIntegerField, Count, QuerySet, Sum
+from django.db.models.functions import Coalesce
 
 from chat.models import Conversation, Turn
 
 
 @dataclass(frozen=True)
 class Attention:
-    """The counts, and a number that tells one set of unseen conversations from another of the same size."""
+    """The counts, and a number that tells one set of unseen conversations from another of the same size.
 
-    running: int = 0
+    Those that wait for an answer are among those at work.
+    """
+
+    at_work: int = 0
     waiting: int = 0
     unseen: int = 0
     which: int = 0
@@ -30,9 +35,7 @@ def attention_of(owners: Iterable[int]) -> dict[int, Attention]:
     """What wants the attention of each of these people, in two queries."""
     owners = set(owners)
     works: dict[int, Counter[str]] = defaultdict(Counter)
-    active = Turn.objects.filter(status__in=Turn.ACTIVE, conversation__owner__in=owners)
-    active = active.filter(conversation__deleted_at__isnull=True).order_by()
-    counted = active.values_list("conversation__owner", "status").annotate(count=Count("pk"))
+    counted = active_of(owners).order_by().values_list("owner", "status").annotate(count=Count("pk"))
     for owner, status, count in counted:
         works[owner][status] = count
     unseen = dict.fromkeys(owners, (0, 0))
@@ -42,6 +45,12 @@ def attention_of(owners: Iterable[int]) -> dict[int, Attention]:
     return {owner: _of(works[owner], *unseen[owner]) for owner in owners}
 
 
+def active_of(owners: Iterable[int]) -> QuerySet[Any]:
+    """The turns of these people that have not ended, with their `owner`."""
+    # Found by their state, of which there are few; by the owner, SQLite would look at all that they ever had.
+    active = Turn.objects.filter(status__in=Turn.ACTIVE, conversation__deleted_at__isnull=True)
+    return active.annotate(owner=Coalesce("conversation__owner_id", 0)).filter(owner__in=owners)
+
+
 def _of(works: Counter[str], unseen: int, which: int) -> Attention:
-    waiting = works[Turn.Status.WAITING]
-    return Attention(works.total() - waiting, waiting, unseen, which)
+    return Attention(works.total(), works[Turn.Status.WAITING], unseen, which)

@@ -7,8 +7,9 @@ from bisect import bisect_left
 from typing import Any, NamedTuple
 
 from django.db.models import Case, Exists, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce
 
-from chat.live.attention import Attention, attention_of
+from chat.live.attention import Attention, active_of, attention_of
 from chat.models import Conversation, TodoRevision, Turn
 
 LISTED = 50  # conversations in each section; there is a page for the others
@@ -44,31 +45,37 @@ class Outline(NamedTuple):
 def outline_of(owner_id: int) -> Outline:
     """What stands on the board of a person, in six queries at most."""
     conversations = Conversation.objects.filter(owner=owner_id)
-    open_ones = (
-        conversations.current().unfinished().filter(unseen_turn=None).exclude(Exists(_active(OuterRef("pk"))))
-    )
-    unfinished = _places(open_ones.order_by("-updated_at", "-pk"), LISTED + 1)
+    unfinished = _places(_left_alone(conversations.current().unfinished()), LISTED + 1)
     return Outline(
         attention_of([owner_id])[owner_id],
         _running(owner_id),
-        _places(conversations.unseen().order_by("-unseen_turn"), LISTED),
+        _places(conversations.unseen().order_by("-unseen_turn_id"), LISTED),
         unfinished[:LISTED],
         len(unfinished) > LISTED,
     )
 
 
+def _left_alone(conversations: QuerySet[Conversation]) -> QuerySet[Conversation]:
+    """Those of them that stand in no other section, newest first."""
+    # Asked for as NULL, the unseen turn would have SQLite read through everybody's conversations.
+    seen = conversations.alias(unseen=Coalesce("unseen_turn_id", 0)).filter(unseen=0)
+    return seen.exclude(Exists(_active(OuterRef("pk")))).order_by("-updated_at")
+
+
 def _running(owner_id: int) -> tuple[Place, ...]:
-    turns = Turn.objects.filter(status__in=Turn.ACTIVE, conversation__owner=owner_id)
-    turns = turns.filter(conversation__deleted_at__isnull=True)
-    found = turns.order_by(FIRST_WHO_WAITS, "pk").values_list(
-        "conversation",
-        "conversation__title",
-        "conversation__todos_left",
-        "pk",
-        _latest(TodoRevision, OuterRef("conversation")),
-        "status",
-        "fence",
-        "sentence",
+    found = (
+        active_of([owner_id])
+        .order_by(FIRST_WHO_WAITS, "pk")
+        .values_list(
+            "conversation",
+            "conversation__title",
+            "conversation__todos_left",
+            "pk",
+            _latest(TodoRevision, OuterRef("conversation")),
+            "status",
+            "fence",
+            "sentence",
+        )
     )
     places = [Place(*each) for each in found[:LISTED]]
     queue = _queue() if any(place.status == Turn.Status.QUEUED for place in places) else []

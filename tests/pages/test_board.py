@@ -266,6 +266,26 @@ def test_a_fuller_board_takes_no_more_queries(
         assert len(ROW.findall(shown(owners))) == 20
 
 
+@pytest.mark.usefixtures("owners")
+def test_a_look_reads_no_conversation_that_is_over_and_seen(owner: User) -> None:
+    """However many there are: each query goes by an index that has only what is on the board."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    fill(owner, 1)
+    with CaptureQueriesContext(connection) as queries:
+        outline.outline_of(owner.pk)
+    for query in queries.captured_queries:
+        with connection.cursor() as cursor:
+            cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")
+            steps = [step for *_ids, step in cursor.fetchall()]
+        assert not [step for step in steps if step.startswith("SCAN")], query["sql"]
+        assert "conversation_newest_first" not in "".join(steps), query["sql"]
+        assert not [step for step in steps if "(owner_id=?)" in step and "unfinished" not in step], query[
+            "sql"
+        ]
+
+
 def test_a_deleted_conversation_is_gone_from_it(owners: Client, owner: User) -> None:
     work = Work(owner).end()
     owners.post(f"/conversations/{work.conversation.pk}/delete/")
