@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST
 
 from chat.agent.todo import ITEM_ACTIONS, Action, Edit
 from chat.live.announcing import announce_beside
+from chat.live.doorbell import ring_board
 from chat.live.editing import Edited, edit
 from chat.models import Conversation
 from chat.models.text import clean
@@ -34,6 +35,7 @@ def edit_todos(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResp
     edits = list(dict.fromkeys([*_asked(request), *_words(request, conversation)]))
     edited = edit(conversation, _number(request.POST.get("revision", "")), edits)
     async_to_sync(announce_beside)(conversation.pk)
+    async_to_sync(ring_board)(request.user.pk)
     if edited.refusals:
         return _refused(request, conversation, edited)
     if "HX-Request" in request.headers:
@@ -46,15 +48,16 @@ def _words(request: HttpRequest, conversation: Conversation) -> Iterator[Edit]:
     seen = conversation.revisions.filter(pk=_number(request.POST.get("revision", ""))).first()
     known = {item["id"]: item["content"] for item in seen.items} if seen else {}
     asked = request.POST.get("do", "")
-    for name, text in request.POST.items():
+    for name in request.POST:
         item = name.removeprefix("text-")
-        if item == name or not isinstance(text, str):
+        if name == item or asked == f"skip {item}":
             continue
-        text = clean(text)
+        # The line for a new item may be on the page twice, once in hiding.
+        text = next(filter(str.strip, map(clean, request.POST.getlist(name))), "")
         if item == "new":
-            if text.strip() or asked == "add":
+            if text or asked == "add":
                 yield Edit("add", text=text)
-        elif text != known.get(item) and asked != f"skip {item}":
+        elif text != known.get(item):
             yield Edit("reword", item, text)
 
 

@@ -30,13 +30,19 @@
     place.hidden = !text;
   };
 
+  const line = (item) => row(item)?.querySelector(".todo__line");
+  const start = (item) => {
+    const { words } = row(item).dataset;
+    if (!open.has(item)) open.set(item, { words, text: words, revision: panel().dataset.revision });
+    row(item).dataset.editing = "";
+    field(item).value = open.get(item).text;
+  };
   const close = (item) => {
     open.delete(item);
-    const editor = row(item)?.querySelector(".todo__edit");
-    if (!editor?.open) return;
-    const inside = editor.contains(document.activeElement);
-    editor.open = false;
-    if (inside) editor.querySelector("summary").focus();
+    if (!row(item)) return;
+    const inside = document.activeElement === field(item);
+    delete row(item).dataset.editing;
+    if (inside) line(item).focus();
   };
 
   const post = async (body) => {
@@ -81,7 +87,7 @@
     if (action === "skip") {
       open.delete(item);
       held = null;
-      (next?.querySelector("summary") ?? adder()).focus();
+      (next?.querySelector(".todo__line") ?? adder()).focus();
     }
     say(action);
   };
@@ -127,20 +133,15 @@
     else if (event.target.matches("[name='text-new'][form='todo-edit']")) adding = event.target.value;
   });
 
-  const toggled = (event) => {
-    if (event.target.id === "todo-begin" && event.target.open) adder().focus();
-    if (!event.target.matches(".todo__edit")) return;
-    const item = itemOf(event.target);
-    if (!event.target.open) {
-      if (row(item)) open.delete(item);
-      return;
-    }
-    const input = field(item);
-    const known = open.has(item);
-    if (!known) open.set(item, { text: row(item).dataset.words, revision: panel().dataset.revision });
-    input.value = open.get(item).text;
-    if (!known) input.focus();
-  };
+  // A click on the words changes them; one more leaves them, if nothing was typed.
+  document.addEventListener("click", (event) => {
+    const words = event.target.closest?.("button.todo__line");
+    const item = words && itemOf(words);
+    if (!item) return;
+    if (open.has(item) && open.get(item).text === open.get(item).words) return close(item);
+    start(item);
+    field(item).focus();
+  });
 
   // After a redraw: editors stand open again, with what was typed; the words of one whose item is gone go into
   // the line for a new one.
@@ -151,20 +152,21 @@
       panel().open = true;
       adder().focus();
     }
-    for (const [item, { text }] of [...open]) {
-      const editor = row(item)?.querySelector(".todo__edit");
-      if (editor && !editor.open) {
-        panel().open = editor.open = true;
-        field(item).value = text;
-      } else if (!editor && adder()) {
+    const last = adder();
+    for (const [item, { words, text }] of [...open]) {
+      if (row(item) && !("editing" in row(item).dataset)) {
+        panel().open ||= text !== words;
+        start(item);
+      } else if (!row(item)) {
         open.delete(item);
+        if (text === words || !last) continue;
         adding = [adding, text].filter(Boolean).join(" ");
+        last.value = adding;
         say("gone");
       }
     }
-    const line = adder();
-    if (line !== lastLine && line) line.value = adding;
-    lastLine = line;
+    if (last && last !== lastLine) last.value = adding;
+    lastLine = last;
     if (held && document.activeElement === document.body) hold();
   };
 
@@ -173,7 +175,7 @@
     const { item, name, at, button } = held;
     const input = name && document.querySelector(`input[form="todo-edit"][name="${name}"]`);
     if (input?.value && panel()) panel().open = true;
-    const place = input ?? row(item)?.querySelectorAll("button")[button] ?? row(item)?.querySelector("summary");
+    const place = input ?? row(item)?.querySelectorAll("button")[button];
     place?.focus();
     if (input) input.setSelectionRange(at, at);
   };
@@ -186,7 +188,9 @@
   addEventListener("DOMContentLoaded", () => {
     if (!slot() || !form()) return;
     lastLine = adder();
-    document.addEventListener("toggle", toggled, true);
+    document.getElementById("todo-begin").addEventListener("toggle", (event) => {
+      if (event.target.open) adder().focus();
+    });
     new MutationObserver(restore).observe(slot(), { subtree: true, childList: true });
     slot().addEventListener("focusin", (event) => (held = placeOf(event.target)));
     slot().addEventListener("keyup", (event) => {

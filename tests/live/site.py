@@ -166,9 +166,4 @@ def article(page: str, turn: Turn) -> str:
 def panel(page: str) -> str:
     """The todo panel as the page has it; empty for none."""
     start = page.find('<details id="todo-panel"')
-    if start < 0:
-        return ""
-    end = start
-    while page.count("<details", start, end) != page.count("</details>", start, end) or end == start:
-        end = page.index("</details>", end) + len("</details>")
-    return page[start:end]
+    return page[start : page.index("</details>", start) + len("</details>")] if start >= 0 else ""

@@ -1,0 +1,213 @@
+"""A person changes the list in its panel: in two tabs, on a phone, with keys, while the agent works."""
+
+from __future__ import annotations
+
+import threading
+
+from playwright.sync_api import Locator, Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import LIVE, at_rest, begin, is_folded, is_open, panel, record, todo, until
+
+THREE = ["in_progress", "pending", "pending"]
+PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+
+
+def items(page: Page) -> Locator:
+    return page.locator("#todo-panel .todo")
+
+
+def reads(page: Page, *texts: str) -> None:
+    """Wait until the list has these items, each with that in its words."""
+    expect(page.locator("#todo-panel .todo__text")).to_contain_text(list(texts))
+    expect(items(page)).to_have_count(len(texts))
+
+
+def editor(page: Page, place: int) -> Locator:
+    """The open editor of the item in that place."""
+    items(page).nth(place).locator("button.todo__line").click()
+    box = items(page).nth(place).locator(".todo__editor input")
+    expect(box).to_be_focused()
+    return box
+
+
+def working(scripted: Site, page: Page, *then: Reply) -> threading.Event:
+    """A turn with three items, at work until the event is set; then come the replies."""
+    gate = threading.Event()
+    scripted.model.script(todo(*THREE), Reply(text="I work", stall_after=1, gate=gate), *then)
+    begin(page, "Work")
+    is_open(page)
+    expect(items(page)).to_have_count(3)
+    return gate
+
+
+def test_every_control_and_a_reload_shows_the_same(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+    editor(page, 1).fill("Another")
+    page.keyboard.press("Enter")
+    reads(page, "Doing 1", "Another", "Item 3")
+    expect(items(page).nth(1).locator("button.todo__line")).to_be_focused()
+    page.keyboard.press("Alt+ArrowDown")
+    reads(page, "Doing 1", "Item 3", "Another")
+    items(page).nth(1).hover()
+    items(page).nth(1).get_by_role("button", name="Skip").click()
+    reads(page, "Doing 1", "Another")
+    expect(page.locator("#todo-status")).to_have_text("Item skipped")
+    page.fill("#todo-add", "Mine")
+    page.press("#todo-add", "Enter")
+    reads(page, "Doing 1", "Another", "Mine")
+    expect(page.locator("#todo-add")).to_have_value("")
+    items(page).nth(2).get_by_role("button", name="Tick").click()
+    expect(items(page).nth(2)).to_have_attribute("data-status", "completed")
+    drawn = record(page)
+    page.reload()
+    page.wait_for_selector(LIVE)
+    assert record(page) == drawn
+    gate.set()
+    at_rest(page)
+    is_folded(page)
+    assert panel(page).get_attribute("data-done") == "1"
+
+
+def test_what_is_being_typed_outlives_redraws(scripted: Site, visitors: Visitors) -> None:
+    """The other tab changes the list, the agent writes it anew, and the turn ends."""
+    page, other = visitors.enter(scripted), visitors.enter(scripted)
+    gate = working(scripted, page)
+    box = editor(page, 1)
+    page.keyboard.press("End")
+    page.keyboard.type(" and mo")
+    other.goto(page.url)
+    other.wait_for_selector(LIVE)
+    other.fill("#todo-add", "Theirs")
+    other.press("#todo-add", "Enter")
+    reads(page, "Doing 1", "Item 2", "Item 3", "Theirs")
+    expect(box).to_be_focused()
+    page.keyboard.type("re")
+    gate.set()
+    at_rest(page)
+    is_open(page)
+    expect(box).to_have_value("Item 2 and more")
+    expect(box).to_be_focused()
+    page.keyboard.press("Enter")
+    reads(page, "Item 1", "Item 2 and more", "Item 3", "Theirs")
+
+
+def test_the_later_of_two_tabs_sees_the_conflict(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected.append("409")
+    page, other = visitors.enter(scripted), visitors.enter(scripted)
+    gate = working(scripted, page)
+    box = editor(page, 1)
+    box.fill("Mine")
+    other.goto(page.url)
+    other.wait_for_selector(LIVE)
+    editor(other, 1).fill("Theirs")
+    other.keyboard.press("Enter")
+    reads(page, "Doing 1", "Theirs", "Item 3")
+    expect(box).to_have_value("Mine")
+    box.press("Enter")
+    refused = page.locator("#todo-refused")
+    expect(refused).to_contain_text("This item was changed meanwhile. It reads now: Theirs")
+    expect(refused.get_by_label("Yours:")).to_have_value("Mine")
+    refused.get_by_role("button", name="Save mine").click()
+    reads(page, "Doing 1", "Mine", "Item 3")
+    reads(other, "Doing 1", "Mine", "Item 3")
+    expect(refused).to_be_empty()
+    gate.set()
+    at_rest(page)
+
+
+def test_words_for_an_item_that_somebody_skips_are_kept(scripted: Site, visitors: Visitors) -> None:
+    page, other = visitors.enter(scripted), visitors.enter(scripted)
+    gate = working(scripted, page)
+    editor(page, 1).fill("Mine")
+    other.goto(page.url)
+    other.wait_for_selector(LIVE)
+    items(other).nth(1).hover()
+    items(other).nth(1).get_by_role("button", name="Skip").click()
+    reads(page, "Doing 1", "Item 3")
+    expect(page.locator("#todo-add")).to_have_value("Mine")
+    expect(page.locator("#todo-status")).to_contain_text("Your words are in the line for a new one")
+    gate.set()
+    at_rest(page)
+
+
+def test_escape_gives_up_and_an_input_methods_enter_saves_nothing(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+    box = editor(page, 1)
+    box.fill("Other")
+    box.dispatch_event("keydown", {"key": "Enter", "isComposing": True, "bubbles": True, "cancelable": True})
+    box.dispatch_event("keydown", {"key": "Enter", "keyCode": 229, "bubbles": True, "cancelable": True})
+    page.keyboard.press("Escape")
+    expect(box).to_be_hidden()
+    expect(editor(page, 1)).to_have_value("Item 2")
+    page.fill("#todo-add", "Half")
+    page.press("#todo-add", "Escape")
+    expect(page.locator("#todo-add")).to_have_value("")
+    gate.set()
+    at_rest(page)
+    reads(page, "Item 1", "Item 2", "Item 3")
+
+
+def test_a_plan_of_ones_own_is_told_with_the_next_message(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    scripted.model.script(Reply(text="Yes?"), Reply(text="I see."))
+    begin(page, "Hello")
+    at_rest(page)
+    page.get_by_text("Write a plan").click()
+    page.keyboard.type("Buy milk")
+    page.keyboard.press("Enter")
+    is_open(page)
+    expect(page.locator("#todo-add")).to_be_focused()
+    page.keyboard.type("Drink it")
+    page.keyboard.press("Enter")
+    reads(page, "Buy milk", "Drink it")
+    expect(page.locator("#todo-begin")).to_be_hidden()
+    page.fill("#composer-text", "Go")
+    page.press("#composer-text", "Enter")
+    until(page, lambda: len(scripted.model.requests) == 2)
+    said = scripted.model.requests[1]["messages"][-1]["content"]
+    assert said.startswith('<todo-change>The user changed the todo list: added "Buy milk"; added "Drink it".')
+    assert said.endswith("Go")
+
+
+def test_on_a_phone(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, **PHONE)
+    gate = working(scripted, page)
+    third = items(page).nth(2)
+    expect(third.get_by_role("button", name="Skip")).to_be_hidden()
+    third.locator("button.todo__line").tap()
+    skip = third.get_by_role("button", name="Skip")
+    expect(skip).to_be_visible()
+    box = skip.bounding_box()
+    assert box is not None
+    assert box["height"] >= 44
+    third.get_by_role("button", name="Move up").tap()
+    reads(page, "Doing 1", "Item 3", "Item 2")
+    items(page).nth(1).get_by_role("button", name="Skip").tap()
+    reads(page, "Doing 1", "Item 2")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    gate.set()
+    at_rest(page)
+
+
+def test_without_script_the_forms_do_it(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+    gate.set()
+    at_rest(page)
+    plain = visitors.enter(scripted, java_script_enabled=False)
+    plain.goto(page.url)
+    panel(plain).locator("summary").click()
+    boxes = plain.locator("#todo-panel .todo__editor input")
+    boxes.nth(1).fill("Another")
+    boxes.nth(1).press("Enter")
+    reads(plain, "Item 1", "Another", "Item 3")
+    plain.fill("#todo-add", "Mine")
+    items(plain).nth(0).get_by_role("button", name="Tick").click()
+    reads(plain, "Item 1", "Another", "Item 3", "Mine")
+    expect(items(plain).nth(0)).to_have_attribute("data-status", "completed")
+    items(plain).nth(2).get_by_role("button", name="Skip").click()
+    reads(plain, "Item 1", "Another", "Mine")
