@@ -68,6 +68,8 @@ class Record:
                 if call.shortened_in_id and call.shortened_in_id > self.last_turn:
                     call.shortened = ""
             yield turn
+            # Turn and rows name each other: apart from each other they are freed at once, and not some day.
+            turn.refresh_from_db(fields=("messages", "tool_calls", "summaries", "steps", "side_calls"))
 
     def revisions_of(self, turn: Turn) -> list[TodoRevision]:
         """The lists of a turn, the person's own included."""

@@ -12,13 +12,14 @@ from django.apps import apps
 from django.test import Client
 
 from chat.demo.reply import Reply, Request
-from chat.models import Connection, Conversation, Profile
+from chat.models import Connection, Conversation, Profile, ShareLink
 from tests.live.site import Site, Tab
 from tests.model_server import ScriptedModel
 
 KEY = "sk-c4n4ry-5f1d8e2a9b"
 HEADER = "c4n4ry-header-77aa"
 ENVIRONMENTS = "env; cat /proc/*/environ 2>/dev/null | tr '\\0' '\\n'; cat /proc/*/cmdline 2>/dev/null"
+LEAVING = ["export.json", "export.md", "export.html", "replay/", "share/"]
 SAID = f"Incorrect API key provided: {KEY}. Your header was {HEADER}."
 
 
@@ -57,6 +58,10 @@ def pages(user: Any, conversation: Conversation) -> str:
     wheres += [f"/settings/connections/{row.pk}/", f"/settings/connections/{row.pk}/test/"]
     wheres += [f"/settings/profiles/{profile.pk}/", f"/settings/profiles/{profile.pk}/export.json"]
     wheres += [f"/admin/chat/profile/{profile.pk}/change/", "/metrics"]
+    leaving = [f"/conversations/{conversation.pk}/{name}" for name in LEAVING]
+    assert client.post(f"{leaving[-1]}make/", {"with_files": "on"}).status_code == 302
+    link = f"/shared/{ShareLink.objects.get().token}/"
+    wheres += [*leaving, link, f"{link}replay/"]
     shown = [client.get(where) for where in wheres]
     assert [answer.status_code for answer in shown] == [200] * len(wheres)
     return "".join(b"".join(answer).decode() for answer in shown)

@@ -1,0 +1,122 @@
+"""A conversation played again: in order, at a pace, and by hand."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, todo
+
+READ = Reply(tool_calls=[("read_file", {"path": "."})])
+
+
+@pytest.fixture
+def address(scripted: Site, visitors: Visitors) -> str:
+    """The replay of a conversation with two lists, a call between them, and two blocks of text."""
+    scripted.model.script(
+        todo("in_progress", "pending"),
+        READ,
+        todo("completed", "in_progress"),
+        Reply(text="First.\n\nSecond."),
+    )
+    page = visitors.enter(scripted)
+    begin(page, "Do two things")
+    at_rest(page)
+    return f"{page.url}replay/"
+
+
+def enter(visitors: Visitors, scripted: Site, address: str, **options: str) -> Page:
+    page = visitors.enter(scripted, **options)
+    page.goto(address)
+    page.wait_for_selector("#replay[data-ready]")
+    return page
+
+
+def pause(page: Page) -> None:
+    """Stop it and go to its beginning."""
+    page.keyboard.press("Home")
+    expect(page.locator("#replay")).not_to_have_attribute("data-playing", "")
+
+
+def test_it_plays_to_its_end(visitors: Visitors, scripted: Site, address: str) -> None:
+    page = enter(visitors, scripted, address)
+    expect(page.locator("#replay")).to_have_attribute("data-playing", "")
+    expect(page.get_by_text("Second.")).to_be_hidden()
+    page.keyboard.press("4")
+    expect(page.get_by_text("Second.")).to_be_visible(timeout=60_000)
+    expect(page.locator("#replay")).not_to_have_attribute("data-playing", "", timeout=60_000)
+    expect(page.locator(".replay__panel #todo-panel:not([open])")).to_contain_text("1/2")
+
+
+def test_by_hand_things_appear_in_order(visitors: Visitors, scripted: Site, address: str) -> None:
+    page = enter(visitors, scripted, address)
+    pause(page)
+    seen: list[str] = []
+    last = int(page.get_by_role("slider").get_attribute("max") or 0)
+    for _step in range(last):
+        page.keyboard.press("ArrowRight")
+        state = str(page.locator("#replay").evaluate(STATE))
+        if not seen or seen[-1] != state:
+            seen.append(state)
+    assert seen == ORDER
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("Home")
+    assert page.locator("#replay").evaluate(STATE) == "no turn"
+
+
+# What is in view: question, call with its state, list, blocks of the answer.
+STATE = """root => {
+  const seen = (selector) => [...root.querySelectorAll(selector)].filter((each) => each.checkVisibility());
+  if (!seen(".turn").length) return "no turn";
+  const call = seen(".tool-call").map((each) => each.dataset.status)[0] ?? "";
+  const list = root.querySelector(".replay__panel .todo-panel");
+  const answer = seen("[data-role=assistant] .message__body > *").map((each) => each.textContent.trim());
+  return [call, list ? `${list.dataset.done}/2 ${list.dataset.phase}` : "", answer.join(" ")].join("|");
+}"""
+ORDER = [
+    "||",
+    "|0/2 working|",
+    "running|0/2 working|",
+    "succeeded|0/2 working|",
+    "succeeded|1/2 working|",
+    "succeeded|1/2 working|First.",
+    "succeeded|1/2 working|First. Second.",
+    "succeeded|1/2 ended|First. Second.",
+]
+
+
+def test_the_slider_and_the_buttons(visitors: Visitors, scripted: Site, address: str) -> None:
+    page = enter(visitors, scripted, address)
+    page.get_by_role("button", name="Pause").click()
+    slider = page.get_by_role("slider")
+    slider.fill(slider.get_attribute("max") or "")
+    expect(page.get_by_text("Second.")).to_be_visible()
+    slider.fill("0")
+    expect(page.locator(".turn")).to_be_hidden()
+    page.get_by_role("button", name="One step on").click()
+    expect(page.get_by_text("Do two things").last).to_be_visible()
+    page.get_by_role("button", name="Play").click()
+    expect(page.locator("#replay")).to_have_attribute("data-playing", "")
+    page.keyboard.press("End")
+    expect(page.locator("#replay")).not_to_have_attribute("data-playing", "")
+    page.get_by_role("link", name="Conversation", exact=True).click()
+    expect(page).to_have_url(re.compile(r"/conversations/[0-9a-f-]{36}/$"))
+
+
+def test_who_wants_less_motion_steps(visitors: Visitors, scripted: Site, address: str) -> None:
+    page = enter(visitors, scripted, address, reduced_motion="reduce")
+    expect(page.locator("#replay")).not_to_have_attribute("data-playing", "")
+    expect(page.get_by_text("Second.")).to_be_hidden()
+    assert page.locator(".turn").evaluate("turn => turn.getAnimations({ subtree: true }).length") == 0
+
+
+def test_without_a_script_it_is_the_record(visitors: Visitors, scripted: Site, address: str) -> None:
+    page = visitors.enter(scripted, java_script_enabled=False)
+    page.goto(address)
+    expect(page.get_by_text("Playing it needs JavaScript")).to_be_visible()
+    expect(page.get_by_text("Second.")).to_be_visible()
+    expect(page.locator(".replay__dock")).to_be_hidden()
