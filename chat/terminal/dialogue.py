@@ -64,6 +64,8 @@ class Dialogue:
             self.runner.run(self._work(turn))
         if not turn.is_active:
             self._tell_usage(turn)
+        if not (turn.is_active or self.leaving):
+            turn.conversation.see(turn.pk)  # here, as it was printed
         return turn
 
     def _tell_usage(self, turn: Turn) -> None:

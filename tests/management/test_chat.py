@@ -48,6 +48,7 @@ def test_one_prompt_is_answered_and_kept_for_the_browser(site: Site) -> None:
     assert "\x1b" not in done.stdout
     assert done.stderr == ""
     assert conversation.turns.get().status == Turn.Status.COMPLETED
+    assert conversation.unseen_turn is None, "it was seen in the terminal"
     revision = conversation.revision()
     assert revision is not None
     assert str(revision) == "3/3"
@@ -171,6 +172,7 @@ def test_a_terminal_that_is_closed_leaves_an_interrupted_turn(site: Site, script
     turn = Turn.objects.get()
     assert turn.status == Turn.Status.INTERRUPTED
     assert "closed while the agent was working" in turn.sentence
+    assert turn.conversation.unseen_turn == turn
 
 
 def test_a_turn_that_fails_says_why_and_exits_with_1(site: Site, scripted: ScriptedModel) -> None:
