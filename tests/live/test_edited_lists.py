@@ -11,7 +11,7 @@ from asgiref.sync import sync_to_async
 from chat.agent.todo import Edit
 from chat.demo.reply import Reply
 from chat.live.editing import Edited, edit
-from chat.models import Conversation, Step, TodoRevision, Turn
+from chat.models import Conversation, Profile, Step, TodoRevision, Turn
 from tests.live.site import Site, panel, until
 from tests.live.test_taken_up import left_behind
 from tests.model_server import ScriptedModel
@@ -248,3 +248,57 @@ async def test_it_is_told_after_a_turn_that_came_to_nothing(site: Site, model_se
     await until(lambda: conversation.turns.filter(status="completed").aexists())
     [note] = notes(model_server)
     assert 'added "Mine"' in note
+
+
+async def test_what_a_stopped_request_told_is_not_told_again(site: Site, model_server: ScriptedModel) -> None:
+    """The request that carried the note was on its way; the next turn finds it in the transcript."""
+    go = threading.Event()
+    work = Working(site, model_server, Reply(text="I go on", stall_after=1, gate=go), Reply(text="Yes."))
+    conversation = await work.begin()
+    await change(conversation, ("skip", "Item 2", ""))
+    work.go.set()
+
+    async def asked() -> bool:
+        return len(model_server.requests) == 3
+
+    await until(asked)
+    await site.post(conversation, "stop")
+    await work.tab.until_idle()
+    go.set()
+    stopped = model_server.requests[2]["messages"]
+    await work.tab.send("go on")
+    await work.tab.said("accepted")
+    await work.tab.until_idle()
+    assert model_server.requests[3]["messages"][: len(stopped)] == stopped
+    [note] = notes(model_server)
+    assert SKIPPED in note
+
+
+async def test_lean_has_nothing_in_progress(site: Site, model_server: ScriptedModel) -> None:
+    conversation = await site.conversation()
+
+    @sync_to_async
+    def lean() -> None:
+        conversation.choose(Profile.objects.get(todo_policy="lean", owner=None))
+
+    await lean()
+    items = [{"content": f"Item {n}", "status": "pending"} for n in (1, 2)]
+    go = threading.Event()
+    model_server.script(
+        Reply(tool_calls=[("TodoWrite", {"todos": items})]),
+        Reply(text="I look.", tool_calls=LOOK, stall_after=1, gate=go),
+        Reply(text="Done."),
+    )
+    tab = await site.open(conversation)
+    await tab.send("do it")
+
+    async def asked() -> bool:
+        return len(model_server.requests) == 2
+
+    await until(asked)
+    await change(conversation, ("tick", "Item 1", ""), ("add", "", "Mine"))
+    go.set()
+    await tab.until_idle()
+    [note] = notes(model_server)
+    assert note.endswith("[x] Item 1\n[ ] Item 2\n[ ] Mine\n\n(1/3 completed)")
+    assert (await lists(conversation))[-1] == ("person", ["Item 1 c", "Item 2 p", "Mine p"])
