@@ -13,12 +13,12 @@ from chat.pages.listing import Listing
 from chat.pages.search import Search
 from chat.pages.signed_in import SignedInRequest
 
-PAGE = 50
+PAGE = 30
 
 
 @require_safe
 def conversations(request: SignedInRequest) -> HttpResponse:
-    """A page of fifty, each with its final todo counts, of those that are asked for; or what was found."""
+    """A page of thirty, each with its final todo counts, of those that are asked for; or what was found."""
     listing = Listing.asked(request.GET)
     search = Search.of(request)
     if search.query:

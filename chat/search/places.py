@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from django.urls import reverse
 
@@ -94,7 +94,11 @@ class _Rows:
         parts = pieces.parts_of(text)
         if entry.part >= len(parts):
             return None
-        return Place(Kind(entry.kind), row, address, excerpt(parts[entry.part], terms))
+        told = excerpt(parts[entry.part], terms)
+        words = next((piece.text for piece in told if piece.hit), "")
+        if words and isinstance(row, Message | ToolCall):  # the page marks them
+            address = address.replace("#", f"?{urlencode({'find': words})}#")
+        return Place(Kind(entry.kind), row, address, told)
 
     def _told(self, conversation: Conversation, entry: SearchEntry) -> tuple[Any, str, str]:
         page = reverse("conversation", args=[conversation.pk])

@@ -49,10 +49,10 @@ def test_an_empty_list_invites_to_begin(owners: Client) -> None:
     assert "Begin a conversation" in page
 
 
-def test_fifty_a_page_the_newest_first(owners: Client, many: list[str]) -> None:
-    assert titles(owners) == many[:50]
-    assert titles(owners, "2") == many[50:100]
-    assert titles(owners, "3") == many[100:]
+def test_thirty_a_page_the_newest_first(owners: Client, many: list[str]) -> None:
+    assert titles(owners) == many[:30]
+    assert titles(owners, "2") == many[30:60]
+    assert titles(owners, "4") == many[90:]
 
 
 def test_every_conversation_is_reached_by_the_links(owners: Client, many: list[str]) -> None:
@@ -67,7 +67,7 @@ def test_every_conversation_is_reached_by_the_links(owners: Client, many: list[s
 
 @pytest.mark.parametrize(
     ("page", "first"),
-    [("0", 100), ("-1", 100), ("4", 100), ("9" * 30, 100), ("x", 0), ("", 0), ("1.5", 0), ("\x00", 0)],
+    [("0", 90), ("-1", 90), ("5", 90), ("9" * 30, 90), ("x", 0), ("", 0), ("1.5", 0), ("\x00", 0)],
 )
 def test_a_page_that_does_not_exist_is_the_nearest(
     owners: Client, many: list[str], page: str, first: int

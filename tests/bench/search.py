@@ -1,0 +1,266 @@
+"""What searching and listing cost among many conversations: `python -m tests.bench.search [--json FILE]`.
+
+Makes 10,000 conversations of 20 messages in a database of its own (SQLite, or the empty one that --database
+names), indexes them as a start does that finds them there, and asks for pages as a browser does. Prints
+milliseconds: the median, what nineteen of twenty stay under, and the median of the processor alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import random
+import statistics
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+Figures = dict[str, float]
+TRIES = 20
+MESSAGES = 20  # a conversation
+SYLLABLES = [
+    "re",
+    "con",
+    "ta",
+    "lo",
+    "mi",
+    "ser",
+    "ver",
+    "pre",
+    "or",
+    "der",
+    "stat",
+    "us",
+    "in",
+    "dex",
+    "er",
+    "al",
+]
+SEARCHES = {
+    "a word of three conversations": "zyzzyva",
+    "a word of every message": "common",
+    "the beginning of many words": "con",
+    "a word of two letters": "in",
+    "three common words": "common status order",
+    "a phrase": '"common beginning"',
+    "Chinese, common": "问题",
+    "Chinese, a sentence's part": "重构订单模块",
+    "Chinese, one character": "订",
+    "an identifier": "read_file",
+    "Latin in Chinese": "模块read_file",
+    "nothing": "qqqqqq",
+    "common, completed, has a plan": "common&status=completed&todos=some",
+    "common, its last page": "common&page=9999",
+}
+LISTS = {
+    "the list": "",
+    "the list, a page in the middle": "?page=100",
+    "the list, its last page": "?page=9999",
+    "the list, completed": "?status=completed",
+    "the list, of a week": "?from=2026-01-01&to=2026-01-07",
+}
+
+
+def main() -> None:
+    """Measure, print and write."""
+    reader = argparse.ArgumentParser(description=__doc__)
+    reader.add_argument("--conversations", type=int, default=10_000)
+    reader.add_argument("--database", default="", help="an empty database's DATABASE_URL")
+    reader.add_argument("--json", type=Path, help="the file that the figures are written to")
+    given = reader.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        _set_up(folder, given.database)
+        figures = {
+            "load of the machine at the beginning": os.getloadavg()[0],
+            **_measure(given.conversations),
+        }
+    sys.stdout.writelines(f"{name:60} {value:10.1f}\n" for name, value in figures.items())
+    if given.json:
+        given.json.parent.mkdir(parents=True, exist_ok=True)
+        given.json.write_text(json.dumps(figures, indent=2) + "\n")
+
+
+def _set_up(folder: str, database: str) -> None:
+    os.environ |= {"DATA_DIR": folder, "DJANGO_SETTINGS_MODULE": "agentsite.settings", "DEBUG": "true"}
+    os.environ.pop("DATABASE_URL", None)
+    if database:
+        os.environ["DATABASE_URL"] = database
+    import django
+
+    django.setup()
+    from django.conf import settings
+    from django.core.management import call_command
+
+    settings.DEBUG = False  # or every query would be kept
+    settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
+    call_command("migrate", verbosity=0, interactive=False)
+
+
+def _measure(conversations: int) -> Figures:
+    from django.db import connection
+    from django.test import Client
+
+    from chat.models.search.catch_up import catch_up
+
+    reader = _filled(conversations)
+    browser = Client(headers={"host": "localhost"})
+    browser.force_login(reader)
+    figures = {"conversations": float(conversations), "bytes of the database, MB": _size()}
+    began = time.perf_counter()
+    while catch_up(10):
+        pass
+    figures["indexing them all, s"] = time.perf_counter() - began
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+    figures["bytes of the database when indexed, MB"] = _size()
+    for name, query in SEARCHES.items():
+        figures |= _timed(f"search: {name}", lambda query=query: browser.get(f"/conversations/?q={query}"))
+    for name, query in LISTS.items():
+        figures |= _timed(name, lambda query=query: browser.get(f"/conversations/{query}"))
+    figures["the list, KB"] = len(browser.get("/conversations/").content) / 1024
+    figures["a page of results, KB"] = len(browser.get("/conversations/?q=common").content) / 1024
+    return {**figures, **_cost_of_writing(reader)}
+
+
+def _cost_of_writing(reader: User) -> Figures:
+    """What the index adds to a step that wrote 2 KB of text and called a tool that gave out 4 KB."""
+    from chat.models import Conversation
+    from chat.models.search.index import index_turn
+
+    talk = Conversation.begin(reader, "What does it cost?", uuid.uuid4(), None)
+    turn, words = talk.turns.get(), _Words(random.Random(1))
+    figures: Figures = {}
+    for name, size in {"small": 20, "with 6 KB of text": 300}.items():
+
+        def write(size: int = size) -> None:
+            step = turn.steps.create(number=turn.steps.count() + 1)
+            step.messages.create(turn=turn, role="assistant", text=words.text(size))
+            given = {"name": "read_file", "arguments": '{"path": "a.py"}', "output": words.text(2 * size)}
+            step.tool_calls.create(step=step, turn=turn, index=0, status="succeeded", **given)
+
+        alone = _timed(f"writing a step, {name}", write)
+
+        def both() -> None:
+            write()
+            index_turn(turn)
+
+        index_turn(turn)
+        figures |= alone | _timed(f"writing and indexing a step, {name}", both)
+    return figures
+
+
+def _timed(name: str, work: Callable[[], object], tries: int = TRIES) -> Figures:
+    """Milliseconds by the clock and of the processor, a first try aside."""
+    work()
+    taken, worked = [], []
+    for _try in range(tries):
+        began, idle = time.perf_counter(), time.thread_time()
+        work()
+        taken.append((time.perf_counter() - began) * 1000)
+        worked.append((time.thread_time() - idle) * 1000)
+    return {
+        f"{name}, p50 ms": statistics.median(taken),
+        f"{name}, p95 ms": statistics.quantiles(taken, n=20)[-1],
+        f"{name}, p50 ms of CPU": statistics.median(worked),
+    }
+
+
+def _size() -> float:
+    """Megabytes that the database takes."""
+    from django.db import connection
+
+    asked = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+    if connection.vendor == "postgresql":
+        asked = "SELECT pg_database_size(current_database())"
+    with connection.cursor() as cursor:
+        cursor.execute(asked)
+        return float(cursor.fetchone()[0]) / 2**20
+
+
+class _Words:
+    """Texts of words as they occur in a language: few of them often, many of them seldom."""
+
+    def __init__(self, chance: random.Random) -> None:
+        self.chance = chance
+        made = [
+            "".join(parts) for size in (1, 2, 3, 4) for parts in itertools.product(SYLLABLES, repeat=size)
+        ]
+        self.latin = chance.sample(made, 20_000)
+        self.weights = list(itertools.accumulate(1 / (place + 10) for place in range(len(self.latin))))
+        self.chinese = [chr(code) for code in range(0x4E00, 0x4E00 + 3000)]
+        self.often = list(itertools.accumulate(1 / (place + 20) for place in range(3000)))
+
+    def text(self, words: int) -> str:
+        return " ".join(self.chance.choices(self.latin, cum_weights=self.weights, k=words))
+
+    def characters(self, count: int) -> str:
+        return "".join(self.chance.choices(self.chinese, cum_weights=self.often, k=count))
+
+
+def _filled(conversations: int) -> User:
+    """The reader, whose conversations these are."""
+    from django.contrib.auth.models import User
+
+    reader = User.objects.create_user("reader")
+    words = _Words(random.Random(7))
+    for start in range(0, conversations, 500):
+        _converse(reader, range(start, min(start + 500, conversations)), words)
+    return reader
+
+
+def _converse(reader: User, numbers: range, words: _Words) -> None:
+    from django.db import transaction
+    from django.utils import timezone
+
+    from chat.models import Conversation, Message, Step, TodoRevision, Turn
+
+    now = timezone.now()
+    with transaction.atomic():
+        talks = Conversation.objects.bulk_create(
+            Conversation(owner=reader, title=words.text(5), updated_at=now - timedelta(minutes=number))
+            for number in numbers
+        )
+        turns = Turn.objects.bulk_create(
+            Turn(conversation=talk, client_id=uuid.uuid4(), status="completed")
+            for talk in talks
+            for _turn in range(MESSAGES // 2)
+        )
+        steps = Step.objects.bulk_create(Step(turn=turn, number=1) for turn in turns)
+        Message.objects.bulk_create(_messages(steps, numbers, words))
+        TodoRevision.objects.bulk_create(
+            TodoRevision(conversation=talk, turn=turn, policy="focused", items=_items(words))
+            for talk, turn in zip(talks[::2], turns[::MESSAGES], strict=True)
+        )
+
+
+def _messages(steps: list[object], numbers: range, words: _Words) -> Iterator[object]:
+    from chat.models import Message
+
+    for place, step in enumerate(steps):
+        number = numbers.start + place // (MESSAGES // 2)
+        rare = " zyzzyva" if number % 3500 == 0 and place % 10 == 0 else ""
+        more = f"请重构订单模块read_file的问题，{words.characters(60)}。" if number % 10 == 0 else ""
+        yield Message(turn=step.turn, role="user", text=f"A common beginning. {words.text(20)}{rare}")
+        text = f"A common answer with status and order: {words.text(60)}. {more or words.characters(20)}问题"
+        yield Message(turn=step.turn, step=step, role="assistant", text=text)
+
+
+def _items(words: _Words) -> list[dict[str, str]]:
+    return [
+        {"id": f"i{n}", "content": words.text(6), "status": "completed", "active_form": "", "key": ""}
+        for n in range(5)
+    ]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""Searching in English and in Chinese, from the keyboard, and landing on the very place."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin
+
+ANSWER = "\n\n".join([f"Paragraph {number} about nothing." for number in range(60)])
+
+
+@pytest.fixture
+def page(scripted: Site, visitors: Visitors) -> Page:
+    """On the first page, with a conversation behind that has a plan, a call and a long answer."""
+    items = [{"content": "重构订单模块", "status": "in_progress", "activeForm": "正在重构订单模块"}]
+    scripted.model.script(
+        Reply(text="I will look at the zebra file.", tool_calls=[("read_file", {"path": "zebra_notes.txt"})]),
+        Reply(tool_calls=[("TodoWrite", {"items": items})]),
+        Reply(text=f"{ANSWER}\n\n配置文件里有一个quokka错误。"),
+    )
+    page = visitors.enter(scripted)
+    begin(page, "Look around in the notes")
+    at_rest(page)
+    page.goto("/")
+    return page
+
+
+def search(page: Page, text: str) -> None:
+    """Type into the box, from wherever the keyboard is, and look at the results."""
+    page.locator("body").press("Control+k")
+    expect(page.locator("[name='q']:focus")).to_be_visible()
+    page.keyboard.insert_text(text)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/conversations/?q=*")
+
+
+def test_an_identifier_leads_to_the_card_of_the_call(page: Page) -> None:
+    page.keyboard.press("Escape")
+    page.locator("h1").click()
+    page.keyboard.press("/")
+    expect(page.locator(".search-box [name='q']")).to_be_focused()
+    page.keyboard.type("zebra_notes")
+    page.keyboard.press("Enter")
+    place = page.locator(".search-place[data-kind='call']").first
+    expect(place.locator("mark").first).to_have_text("zebra_notes")
+    place.get_by_role("link").click()
+    expect(page).to_have_url(re.compile(r"/\?find=zebra_notes#tool-call-\d+$"))
+    card = page.locator(".tool-call:target")
+    expect(card).to_have_attribute("open", "")
+    expect(card).to_be_in_viewport()
+
+
+def test_chinese_leads_to_the_item_of_the_plan(page: Page) -> None:
+    search(page, "订单模")
+    place = page.locator(".search-place[data-kind='todo']").first
+    expect(place.locator("mark").first).to_have_text("订单模")
+    place.get_by_role("link").click()
+    expect(page).to_have_url(re.compile(r"/plan/\?revision=1#item-\w+$"))
+    expect(page.locator(".plan-line:target")).to_contain_text("重构订单模块")
+
+
+def test_latin_in_chinese_leads_to_the_message(page: Page) -> None:
+    search(page, "quokka错")
+    page.locator(".search-place[data-kind='message']").first.get_by_role("link").click()
+    message = page.locator(".message:target")
+    expect(message).to_contain_text("一个quokka错误")
+    expect(page.get_by_text("一个quokka错误")).to_be_in_viewport()
+    assert page.evaluate("[...CSS.highlights.get('found')].map(String)") == ["quokka错"]
+
+
+def test_an_input_methods_enter_searches_for_nothing(page: Page) -> None:
+    page.keyboard.press("Control+k")
+    box = page.locator(".search-box [name='q']")
+    box.fill("ding")
+    pressed = "{key: 'Enter', isComposing: true, bubbles: true, cancelable: true}"
+    goes_on = box.evaluate(f"box => box.dispatchEvent(new KeyboardEvent('keydown', {pressed}))")
+    assert not goes_on, "the browser is kept from sending the form"
+
+
+def test_without_a_script_and_narrowed(page: Page, scripted: Site, visitors: Visitors) -> None:
+    plain = visitors.enter(scripted, java_script_enabled=False)
+    plain.goto("/conversations/")
+    plain.get_by_role("searchbox").fill("zebra")
+    plain.locator("summary", has_text="Filters").click()
+    plain.get_by_label("Status").select_option("completed")
+    plain.get_by_role("button", name="Search").click()
+    expect(plain.locator(".search-result")).not_to_have_count(0)
+    expect(plain.get_by_label("Status")).to_have_value("completed")
+    plain.get_by_label("Status").select_option("failed")
+    plain.get_by_role("button", name="Search").click()
+    expect(plain.get_by_text("Nothing was found.")).to_be_visible()
