@@ -25,10 +25,11 @@ soak: set-up-dev ## the fault tests at full length, an hour or two; SEED=1 repea
 servers: set-up-dev ## try the agent on servers of others; ARGS="litellm" chooses some, and each says what it needs
 	@$(PYTHON_IN_VENV) -m tests.servers $(ARGS)
 
-bench: set-up-dev ## what the sandbox and the pages of usage and of plans cost; tables, and var/bench/*.json
+bench: set-up-dev ## what the sandbox, the page of usage, searching and the rest cost; tables, and var/bench/*.json
 	@scripts/system-packages
 	@$(PYTHON_IN_VENV) -m tests.bench.sandbox --json var/bench/sandbox.json $(ARGS)
 	@$(PYTHON_IN_VENV) -m tests.bench.usage --json var/bench/usage.json
+	@$(PYTHON_IN_VENV) -m tests.bench.search --json var/bench/search.json
 	@$(PYTHON_IN_VENV) -m tests.bench.plans --json var/bench/plans.json
 
 check: set-up-dev ## linter, formatter, types, deployment, migrations, translations

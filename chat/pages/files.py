@@ -27,6 +27,7 @@ from chat.files.uploads import UploadRefused, save_uploads
 from chat.files.walk import walk
 from chat.live.diff import Diff, diff_of
 from chat.models import Conversation
+from chat.models.search.index import index_files
 from chat.pages.attachments import uploads_of
 from chat.pages.conversation import own_conversation
 from chat.pages.signed_in import SignedInRequest
@@ -104,7 +105,7 @@ def upload(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
     """Bring files into the workspace, with no message about them."""
     conversation = own_conversation(request, conversation_id)
     try:
-        save_uploads(open_workspace(conversation), uploads_of(request))
+        index_files(conversation, save_uploads(open_workspace(conversation), uploads_of(request)))
     except (UploadRefused, WorkspaceError) as refusal:
         return _folder(request, conversation, problem=str(refusal), status=400)
     return redirect("files", conversation.pk)
