@@ -38,13 +38,13 @@ def make(file: Row, owner: User) -> Conversation:
                     setattr(row, name, other)  # which has its key by now
                 row.save_base(raw=True, force_insert=True)  # raw: with the times that they had
             Turn.objects.bulk_update(building.settle(), ["profile_then"], batch_size=50)
-            reindex(conversation)
             _tag(conversation, file["conversation"].get("tags", []))
             _keep_pictures(file["pictures"], Album(conversation.pk))
             Workspace.create(folder_of(conversation), quota_of(conversation))
     except BaseException:
         remove_workspace(conversation.pk)
         raise
+    reindex(conversation)  # a transaction of its own: it takes a while, in which nobody else writes
     return conversation
 
 
