@@ -37,10 +37,15 @@ class SqliteStore:
         among = ", ".join(str(int(shelf)) for shelf in shelves)
         asked = (
             "SELECT rowid >> 32, rowid & 4294967295 FROM chat_searchindex"  # noqa: S608 (whole numbers)
-            f" WHERE chat_searchindex MATCH %s AND (rowid >> 32) IN ({among}) ORDER BY rowid"
+            f" WHERE chat_searchindex MATCH %s AND rowid BETWEEN %s AND %s AND (rowid >> 32) IN ({among})"
+            " ORDER BY rowid"
         )
+        if not shelves:
+            return
+        # The bounds are for FTS5, which goes straight to the first; it knows nothing of the halves of a key.
+        first, last = min(shelves) << 32, (max(shelves) + 1 << 32) - 1
         with connection.cursor() as cursor:
-            cursor.execute(asked, [_match(owner, term)])
+            cursor.execute(asked, [_match(owner, term), first, last])
             yield from cursor.fetchall()
 
 
