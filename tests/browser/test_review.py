@@ -121,25 +121,25 @@ def test_delete_leads_to_the_list_though_the_socket_ends_first(scripted: Site, v
     assert f"GET {address}" not in asked
 
 
-def test_fifty_a_page(scripted: Site, visitors: Visitors) -> None:
+def test_thirty_a_page(scripted: Site, visitors: Visitors) -> None:
     scripted.model.answer = lambda request: Reply(text="Yes.")
     page = visitors.enter(scripted)
     page.goto("/")
     token = page.locator("#composer [name='csrfmiddlewaretoken']").input_value()
-    for number in range(51):
+    for number in range(31):
         form: dict[str, str | float | bool] = {"text": f"Talk {number}", "csrfmiddlewaretoken": token}
         headers = {"Referer": f"{scripted.served.address}/", "Origin": scripted.served.address}
         assert page.request.post("/", form=form, headers=headers, max_redirects=0).status == 302
     page.goto("/conversations/")
     rows = page.locator("main .conversation-row")
-    expect(rows).to_have_count(50)
-    expect(rows.first).to_contain_text("Talk 50")
+    expect(rows).to_have_count(30)
+    expect(rows.first).to_contain_text("Talk 30")
     expect(page.get_by_role("link", name="Newer")).to_have_count(0)
     page.get_by_role("link", name="Older").click()
     expect(page).to_have_url(f"{scripted.served.address}/conversations/?page=2")
     expect(rows.first).to_contain_text("Talk 0")
     page.get_by_role("link", name="Newer").click()
-    expect(rows.first).to_contain_text("Talk 50")
+    expect(rows.first).to_contain_text("Talk 30")
     # All share one worker: the next test's turn must not wait behind these.
     rows.first.get_by_role("link").click()
     expect(turns(page).last).to_have_attribute("data-status", "completed", timeout=60_000)
