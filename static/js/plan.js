@@ -28,11 +28,13 @@ addEventListener("DOMContentLoaded", () => {
     asking = false;
     mark();
   };
+  // Where the story stands beneath the stage, as on a phone, it would push the stage off the screen.
+  const isBeside = (entry) => entry.getBoundingClientRect().left >= stage().getBoundingClientRect().right;
   const mark = () => {
     for (const entry of plan.querySelectorAll("[data-number][aria-current]")) entry.removeAttribute("aria-current");
     const entry = plan.querySelector(`[data-number="${now()}"]`);
     entry?.setAttribute("aria-current", "true");
-    if (!location.hash) entry?.scrollIntoView({ block: "nearest" });
+    if (entry && !location.hash && isBeside(entry)) entry.scrollIntoView({ block: "nearest" });
   };
   const step = (number) => {
     wanted = Math.min(Math.max(number, 1), last);

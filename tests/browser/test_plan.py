@@ -107,3 +107,12 @@ def test_dismissing_it_shows_in_every_tab(scripted: Site, visitors: Visitors) ->
     page.locator("#unfinished").get_by_role("button", name="Dismiss").click()
     for each in (page, other):
         expect(each.locator("#unfinished")).to_be_empty()
+
+
+def test_on_a_phone_the_list_stays_on_the_screen(page: Page) -> None:
+    page.set_viewport_size({"width": 390, "height": 280})
+    page.reload()
+    shows(page, 3)
+    page.keyboard.press("ArrowLeft")
+    shows(page, 2)
+    expect(page.get_by_role("slider")).to_be_in_viewport()
