@@ -218,7 +218,7 @@ class ChatConsumer(PageSocket):
                 await self.draw(message)
             # It may have ended since, and what has ended on a page may not come to life again there.
             last, messages = await database_sync_to_async(drawn)(turn_id)
-        around, self.beside = await database_sync_to_async(surroundings)(self.conversation)
+        around, self.beside = await database_sync_to_async(surroundings)(self.conversation, last)
         await self._pass_on(resting_place(last), [*messages[:-1], "".join([*messages[-1:], around])])
         self.heard_at = self.sent_at = time.monotonic()
         if last and last.is_held:

@@ -58,7 +58,7 @@ def key_frame(
             message.reasoning = thoughts.get(message.pk, message.reasoning)
     position = (turn.pk, turn.fence, count if turn.is_active else END)
     shell, whole = turn_messages(turn)
-    around, beside = surroundings(turn.conversation)
+    around, beside = surroundings(turn.conversation, turn)
     told = {"previous": previous, "beside": astuple(beside), "owner": turn.conversation.owner_id}
     return frame(position, [shell, whole + around], key=True) | told
 
@@ -100,11 +100,15 @@ def row_beside(page: Conversation, conversation_id: uuid.UUID) -> list[str]:
     return [listing_message(row, page) for row in owned.listed(0, 1)]
 
 
-def surroundings(conversation: Conversation) -> tuple[str, Beside]:
-    """The socket message that brings everything beside the turns up to date, and what it shows there."""
+def surroundings(conversation: Conversation, last: Turn | None) -> tuple[str, Beside]:
+    """The socket message that brings everything beside the turns up to date, and what it shows there.
+
+    The page works for as long as the `last` turn does that is drawn along with it, though it may have ended
+    by now: what tells so comes next.
+    """
     beside, held = look_beside(conversation)
     conversation.plan = conversation.revision()
-    status = status_of(conversation)
+    status = last.status if last and last.is_active else status_of(conversation)
     conversation.waits = status == Turn.Status.WAITING
     messages = "".join(
         [

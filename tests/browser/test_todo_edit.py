@@ -64,7 +64,7 @@ def test_every_control_and_a_reload_shows_the_same(scripted: Site, visitors: Vis
     drawn = record(page)
     page.reload()
     page.wait_for_selector(LIVE)
-    assert record(page) == drawn
+    until(page, lambda: record(page) == drawn)
     gate.set()
     at_rest(page)
     is_folded(page)

@@ -14,7 +14,7 @@ from django.db import connection
 
 from chat.live.beside import Beside, look_beside
 from chat.live.frames import key_frame
-from chat.models import Conversation
+from chat.models import Conversation, Turn
 
 MOST_QUERIES = 60
 
@@ -70,3 +70,14 @@ def test_a_look_draws_what_it_read(conversation: Conversation) -> None:
     assert beside.messages(conversation, held, beside) == []
     drawn = "".join(beside.messages(conversation, held, Beside()))
     assert shown_in(drawn) == ((), "Hello")
+
+
+@pytest.mark.parametrize("number", range(1, MOST_QUERIES))
+def test_no_page_rests_while_its_turn_is_drawn_at_work(conversation: Conversation, number: int) -> None:
+    turn = Turn.claim("worker", conversation.turns.get().pk)
+    assert turn
+    with before_query(number, lambda: turn.end(Turn.Status.COMPLETED)):
+        html = "".join(key_frame(turn, 1)["messages"])
+    [drawn] = re.findall(rf'<article class="turn" id="turn-{turn.pk}" data-status="(\w+)"', html)
+    [works] = re.findall(r'<main id="conversation"[^>]* data-status="(\w+)"', html)
+    assert (drawn == "running") == (works == "running")
