@@ -11,6 +11,8 @@ from tests.browser.line import Line
 from tests.model_server import ScriptedModel
 from tests.serving import Served
 
+LEFT_EARLY = "closed before the connection is established"  # a page that was left while it connected
+
 
 class Site:
     """A served site with one signed-in owner; a model, and a line to it, where replies are scripted."""
@@ -43,7 +45,7 @@ class Visitors:
         self.browser = browser
         self.contexts: list[BrowserContext] = []
         self.complaints: list[str] = []
-        self.expected: list[str] = []
+        self.expected = [LEFT_EARLY]
 
     def enter(self, site: Site, *, address: str = "", signed_in: bool = True, **options: Any) -> Page:
         """A blank page of somebody new, whose relative addresses are the site's."""

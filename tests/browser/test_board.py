@@ -138,11 +138,14 @@ def test_a_question_is_answered_on_the_board(scripted: Site, visitors: Visitors)
 
 
 def test_on_a_phone_nothing_is_cut_off(scripted: Site, visitors: Visitors) -> None:
-    scripted.model.script(todo("completed", "in_progress"), Reply(text="I stop to ask."))
+    gate = threading.Event()
+    asks = Reply(text="I stop to ask.", stall_after=1, gate=gate)
+    scripted.model.script(todo("completed", "in_progress"), asks)
     board = board_of(visitors, scripted, viewport={"width": 390, "height": 844})
     page = visitors.enter(scripted)
     begin(page, "A title that is a good deal longer than a telephone is wide, as they often are")
     leave(page)
+    gate.set()
     expect(rows(board, "unseen")).to_be_visible()
     for place in ("html", "#board"):
         assert board.locator(place).evaluate("place => place.scrollWidth <= innerWidth")

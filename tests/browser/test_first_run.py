@@ -10,7 +10,7 @@ from tests.serving import serving
 
 
 def test_from_the_link_to_the_first_answer(browser: Browser, visitors: Visitors) -> None:
-    with serving() as served:
+    with serving(bare=True) as served:
         site = Site(served, browser)
         page = visitors.enter(site, signed_in=False)
         page.goto(served.link)

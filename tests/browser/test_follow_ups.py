@@ -107,7 +107,6 @@ def test_stop_and_send(scripted: Site, visitors: Visitors) -> None:
 
 
 def test_a_draft_outlives_a_reload(scripted: Site, visitors: Visitors) -> None:
-    visitors.expected.append("closed before the connection is established")  # by going back and forth
     scripted.model.script(Reply(text="Yes?"), Reply(text="Noted."))
     page = visitors.enter(scripted)
     begin(page, "hello")
@@ -132,7 +131,7 @@ def test_a_draft_outlives_a_reload(scripted: Site, visitors: Visitors) -> None:
 
 def test_what_was_sent_as_the_line_broke_arrives_once(scripted: Site, visitors: Visitors, line: Line) -> None:
     """Whether the message was accepted, the page cannot know; it sends it again, also after a reload."""
-    visitors.expected += ["WebSocket", "net::ERR"]
+    visitors.expected += ["WebSocket", "net::ERR", "htmx:ws:error"]
     scripted.model.script(Reply(text="Yes?"), Reply(text="Once."))
     page = visitors.enter(scripted)
     at = begin(page, "hello")

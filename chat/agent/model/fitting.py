@@ -68,7 +68,7 @@ class Fitting:
         fitted = [message for exchange in held for message in self._exchange(exchange, ids)]
         fitted = [self._seen(message) for message in fitted]
         if not self.traits.user_after_tool:
-            fitted = _parted(fitted)
+            fitted = _parted(fitted, self._with_reasoning({"role": "assistant", "content": _BETWEEN}, ""))
         if self.traits.alternate:
             fitted = _joined(fitted)
         return self._with_system(system_text(messages), fitted)
@@ -180,12 +180,12 @@ def _without_image(part: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _parted(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _parted(messages: list[dict[str, Any]], between: dict[str, Any]) -> list[dict[str, Any]]:
     """The messages with a word of the assistant's between a tool's result and what the person says."""
     parted: list[dict[str, Any]] = []
     for message in messages:
         if message["role"] == "user" and parted and parted[-1]["role"] == "tool":
-            parted.append({"role": "assistant", "content": _BETWEEN})
+            parted.append(dict(between))
         parted.append(message)
     return parted
 

@@ -169,6 +169,11 @@ def test_a_person_never_follows_a_result_where_that_is_refused() -> None:
     assert roles == ["assistant", "tool", "assistant", "user"]
 
 
+def test_what_stands_between_has_reasoning_where_that_is_demanded() -> None:
+    fitted = sent(called(), answered(), USER, user_after_tool=False, echo_reasoning="always")
+    assert [each.get("reasoning_content") for each in fitted] == ["", None, "", None]
+
+
 def test_roles_take_turns_where_they_must() -> None:
     said = {"role": "assistant", "content": "a"}
     fitted = sent(USER, USER, said, said, alternate=True)
