@@ -58,6 +58,12 @@ class Visitors:
         self.contexts.append(context)
         return context.new_page()
 
+    def stay_alone(self, page: Page) -> None:
+        """Close every browser but that of `page`."""
+        for context in self.contexts:
+            if context is not page.context:
+                context.close()
+
     def leave(self) -> None:
         """Close everything, and fail if a browser complained."""
         for context in self.contexts:
