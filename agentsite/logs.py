@@ -8,6 +8,8 @@ import logging
 import sys
 from typing import Any
 
+from django.core.exceptions import RequestAborted
+
 
 class Subject(logging.Filter):
     """Adds the ids of conversation and turn to what is logged within a turn; lets everything pass."""
@@ -18,6 +20,14 @@ class Subject(logging.Filter):
         about = sys.modules.get("chat.live.about")
         record.subject = about.subject() if about else {}
         return True
+
+
+class Left(logging.Filter):
+    """Lets nothing pass of clients that left early: Django forgets the task that noticed, which complains."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether the record is of anything else."""
+        return not (record.exc_info and isinstance(record.exc_info[1], RequestAborted))
 
 
 class PlainLines(logging.Formatter):
@@ -59,10 +69,14 @@ def logging_settings(style: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "filters": {"subject": {"()": Subject}},
+        "filters": {"left": {"()": Left}, "subject": {"()": Subject}},
         "formatters": {style: {"()": formatter}},
         "handlers": {
-            "console": {"class": "logging.StreamHandler", "formatter": style, "filters": ["subject"]}
+            "console": {
+                "class": "logging.StreamHandler",
+                "formatter": style,
+                "filters": ["left", "subject"],
+            }
         },
         "root": {"handlers": ["console"], "level": "WARNING"},
         "loggers": {"chat": {"level": "INFO"}, "daphne": {"level": "WARNING"}},

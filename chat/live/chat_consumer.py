@@ -17,11 +17,12 @@ from chat.live.admission import admitted
 from chat.live.announcing import announce, announce_beside, announce_organised
 from chat.live.beside import Beside, look_beside
 from chat.live.doorbell import ask_snapshot, conversation_group, owner_group, ring_board
-from chat.live.frames import END, Position, drawn, lacking, resting_place, row_beside, surroundings
+from chat.live.frames import END, Position, drawn, end_of_page, lacking, resting_place, row_beside
 from chat.live.incoming import content_of, digest_of, message_of, receipt_of, seen_of, turn_after
 from chat.live.page_socket import Mending, PageSocket
 from chat.live.sidebar import Sidebar
 from chat.live.standing import Overview, Standing
+from chat.live.together import Together
 from chat.models import Conversation, FollowUp, MessageRefused, Turn
 
 SILENCE = 1.2  # seconds without a sign of life from a turn that should be live
@@ -30,6 +31,8 @@ ON_ITS_WAY = 0.2  # seconds for which what a page lacks may yet arrive by itself
 RESYNC = 0.2  # seconds between snapshots that a page asks for, at least
 
 overview = Overview()
+ends: Together[tuple[Turn | None, list[str], Beside]] = Together()
+looks: Together[tuple[Beside, list[str]]] = Together()
 
 
 class ChatConsumer(PageSocket):
@@ -141,7 +144,8 @@ class ChatConsumer(PageSocket):
             await self._send_beside()
 
     async def _send_beside(self) -> None:
-        beside, messages = await database_sync_to_async(self._draw_beside)()
+        draw = database_sync_to_async(self._draw_beside)
+        beside, messages = await looks((self.conversation.pk, self.beside), draw)
         await self.draw_all(messages)
         self.beside = beside
 
@@ -209,17 +213,21 @@ class ChatConsumer(PageSocket):
         await self.mark()
 
     async def _send_snapshot(self) -> None:
-        """Send all that the page lacks, a turn at a time, so that no whole conversation is in memory."""
+        """Send all that the page lacks, a turn at a time, so that no whole conversation is in memory.
+
+        Its end is drawn once for all tabs that want it: what one of them has lost many have.
+        """
         last, turns = await database_sync_to_async(self._survey)()
-        messages: list[str] = []
         self.numbering.begin_anew()
-        for turn_id in turns:
+        for turn_id in turns[:-1]:
+            _turn, messages = await database_sync_to_async(drawn)(turn_id)
             for message in messages:
                 await self.draw(message)
-            # It may have ended since, and what has ended on a page may not come to life again there.
-            last, messages = await database_sync_to_async(drawn)(turn_id)
-        around, self.beside = await database_sync_to_async(surroundings)(self.conversation, last)
-        await self._pass_on(resting_place(last), [*messages[:-1], "".join([*messages[-1:], around])])
+        # It may have ended since, and what has ended on a page may not come to life again there.
+        last_id, lacks = last.pk if last else 0, bool(turns)
+        draw = partial(database_sync_to_async(end_of_page), self.conversation, last_id, lacking=lacks)
+        last, messages, self.beside = await ends((self.conversation.pk, last_id, lacks), draw)
+        await self._pass_on(resting_place(last), messages)
         self.heard_at = self.sent_at = time.monotonic()
         if last and last.is_held:
             await self._ask(last.pk)

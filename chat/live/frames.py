@@ -88,6 +88,18 @@ def drawn(turn_id: int) -> tuple[Turn | None, list[str]]:
     return turn, turn_messages(turn) if turn else []
 
 
+def end_of_page(
+    conversation: Conversation, turn_id: int, *, lacking: bool
+) -> tuple[Turn | None, list[str], Beside]:
+    """The turn, the socket messages that bring the page's end up to date, and what they show there.
+
+    The turn is drawn where the page is `lacking` it, then everything beside the turns. Reads the database.
+    """
+    turn, messages = drawn(turn_id) if lacking else (Turn.objects.filter(pk=turn_id).first(), [])
+    around, beside = surroundings(conversation, turn)
+    return turn, [*messages[:-1], "".join([*messages[-1:], around])], beside
+
+
 def status_of(conversation: Conversation) -> str:
     """What the conversation is doing: its active turn's status, or idle."""
     active = conversation.turns.filter(status__in=Turn.ACTIVE).values_list("status", flat=True).first()

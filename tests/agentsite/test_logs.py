@@ -98,3 +98,19 @@ def test_a_site_logs_as_it_is_told(tmp_path: Path) -> None:
         timeout=60,
     )
     assert json.loads(ran.stderr)["message"] == "hm"
+
+
+def test_clients_that_left_early_are_nobodys_error(tmp_path: Path) -> None:
+    code = (
+        "import logging; from django.core.exceptions import RequestAborted;"
+        "logging.error('left', exc_info=RequestAborted()); logging.error('broke', exc_info=ValueError())"
+    )
+    ran = subprocess.run(
+        [sys.executable, "manage.py", "shell", "--no-imports", "-c", code],
+        cwd=ROOT,
+        env={"LOG_FORMAT": "json", "DATA_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert [json.loads(line)["message"] for line in ran.stderr.splitlines()] == ["broke"]

@@ -52,15 +52,17 @@ def site_of_model(browser: Browser) -> Iterator[Site]:
 
 
 @pytest.fixture
-def scripted(site_of_model: Site) -> Site:
-    """That site, its model with nothing left from other tests, and within reach."""
+def scripted(site_of_model: Site) -> Iterator[Site]:
+    """That site, with nothing left from other tests, its model within reach; in the end nothing works."""
     model = site_of_model.model
     site_of_model.way_to_model.port = model_port(model)
     model.answer = None
     model.title = NO_TITLE
     model.replies.clear()
     model.take_requests()
-    return site_of_model
+    site_of_model.forget_choices()
+    yield site_of_model
+    site_of_model.end_turns()
 
 
 @pytest.fixture

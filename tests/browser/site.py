@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+import uuid
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import cached_property
 from typing import Any
 
@@ -9,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Dialog,
 
 from tests.browser.line import Line
 from tests.model_server import ScriptedModel
-from tests.serving import Served
+from tests.serving import Served, until
 
 LEFT_EARLY = "closed before the connection is established"  # a page that was left while it connected
 
@@ -32,6 +36,35 @@ class Site:
         state = context.storage_state()
         context.close()
         return state
+
+    def forget_choices(self) -> None:
+        """The first page remembers a choice of profile; let it offer the usual one."""
+        with self._rows() as rows:
+            rows.execute("DELETE FROM chat_preferences")
+
+    def end_turns(self) -> None:
+        """Stop whatever is still at work, or it would ask the model for what another test has scripted."""
+        if not self.at_work():
+            return
+        context = self.browser.new_context(base_url=self.served.address, storage_state=self.signed_in)
+        [token] = [each["value"] for each in context.cookies() if each["name"] == "csrftoken"]
+        headers = {"X-CSRFToken": token, "Origin": self.served.address}
+        for conversation in self.at_work():
+            context.request.post(f"/conversations/{conversation}/stop/", headers=headers, max_redirects=0)
+        until(lambda: not self.at_work(), self.served.written)
+        context.close()
+
+    def at_work(self) -> list[str]:
+        """The conversations in which a turn has not ended."""
+        asked = "SELECT conversation_id FROM chat_turn WHERE status IN ('queued', 'running', 'waiting')"
+        with self._rows() as rows:
+            return [str(uuid.UUID(key)) for (key,) in rows.execute(asked)]
+
+    @contextmanager
+    def _rows(self) -> Iterator[sqlite3.Connection]:
+        """The site's database, from beside it."""
+        with closing(sqlite3.connect(self.served.data / "db.sqlite3", timeout=30)) as rows, rows:
+            yield rows
 
 
 class Visitors:

@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from chat.demo.reply import Reply
 
 LIVE = "#conversation #connection[data-state='live']"
+BETWEEN = re.compile(r">\s+<")
 CHANGING = re.compile(r' (?:data-htmx-powered(?:="[^"]*")?|open(?:="")?)(?=[ >])')
 
 
@@ -63,9 +64,14 @@ def is_folded(page: Page) -> None:
 
 
 def record(page: Page) -> list[str]:
-    """Turns and panel as HTML, without what htmx adds or a person unfolds."""
+    """Turns and panel as HTML, without what htmx adds, a person unfolds, or nobody sees."""
     drawn = page.locator("article.turn, #todo-panel").evaluate_all("all => all.map(one => one.outerHTML)")
-    return [CHANGING.sub("", html) for html in drawn]
+    return [bare(html) for html in drawn]
+
+
+def bare(html: str) -> str:
+    """HTML without blanks between elements, and what htmx adds or a person unfolds."""
+    return BETWEEN.sub("><", CHANGING.sub("", html))
 
 
 def until(page: Page, ready: Callable[[], Any]) -> None:

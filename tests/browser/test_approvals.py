@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -17,17 +16,6 @@ ASKS = "Asks first"
 
 def bash(command: str) -> Call:
     return Call("bash", {"command": command})
-
-
-@pytest.fixture(autouse=True)
-def put_back(scripted: Site, visitors: Visitors) -> Iterator[None]:
-    """The first page remembers a choice, and others begin with what is usual."""
-    yield
-    page = visitors.enter(scripted, java_script_enabled=False)
-    page.goto("/settings/preferences/")
-    page.select_option("[name=default_profile]", index=0)
-    page.click("main button[type=submit]")
-    page.wait_for_selector(".news")
 
 
 def begin(page: Page, text: str = "do it") -> str:

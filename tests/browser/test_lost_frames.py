@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import statistics
 import threading
 import time
@@ -14,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import CHANGING, begin, todo, until
+from tests.browser.talk import bare, begin, todo, until
 from tests.faults.conftest import SOAK
 from tests.faults.lossy_line import LossyLine
 from tests.model_server import ScriptedModel
@@ -22,7 +21,6 @@ from tests.serving import serving
 
 TABS = 20 if SOAK else 3
 TEXT = "A paragraph with **bold** and `code`.\n\n" * 5
-BETWEEN = re.compile(r">\s+<")
 LOOK = [("read_file", {"path": "."})]
 
 
@@ -42,7 +40,7 @@ def shown(page: Page) -> list[str]:
     """Turns, panel, held messages and state, without what htmx adds, a person unfolds, or nobody sees."""
     script = "all => all.map(one => one.id == 'conversation' ? one.dataset.status : one.outerHTML)"
     drawn = page.locator("#conversation, article.turn, #todo-panel, #follow-ups").evaluate_all(script)
-    return [BETWEEN.sub("><", CHANGING.sub("", html)) for html in drawn]
+    return [bare(html) for html in drawn]
 
 
 def heal(tabs: list[Page], fresh: Page) -> list[float]:
