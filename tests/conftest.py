@@ -28,6 +28,13 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("patient")
 
 
+@pytest.hookimpl(optionalhook=True)  # where xdist is at work
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from tests.side_by_side import SideBySide
+
+    return SideBySide(config, log)
+
+
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings() -> None:
     """SQLite's test database in a file: one in memory is locked table by table."""
