@@ -10,12 +10,12 @@ import pytest
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from django.db import connections
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 from django.test import Client
 
+from agentsite.collecting import collect
 from chat.models import Profile
 from tests.model_server import model_server
 
@@ -53,7 +53,7 @@ def restore_shipped_profiles(sender: AppConfig, **_: Any) -> None:
 @pytest.fixture(scope="session")
 def collected() -> None:
     """The static files, as `serve` collects them."""
-    call_command("collectstatic", verbosity=0, interactive=False)
+    collect()
 
 
 @pytest.fixture

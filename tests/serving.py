@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,15 +20,26 @@ PATIENCE = 60.0  # seconds that a start or an end may take on a busy machine
 LINK = "Sign in: "
 
 
+PREPARED = (
+    "from django.core.management import call_command; from agentsite.collecting import collect;"
+    "call_command('migrate', verbosity=0); collect()"
+)
+
+
 class Served:
-    """A served site. `address` has no slash at its end; `link` is the sign-in link of the latest start."""
+    """A served site. `address` has no slash at its end; `link` is the sign-in link of the latest start.
+
+    Where its data folder is still to be made it finds tables and static files as after a start, for making
+    them takes seconds; a `bare` one makes them.
+    """
 
     address: str
     link: str
     process: subprocess.Popen[bytes]
 
-    def __init__(self, data: Path, **surroundings: str) -> None:
+    def __init__(self, data: Path, *, bare: bool = False, **surroundings: str) -> None:
         self.data = data
+        self.bare = bare
         self.log = data.with_suffix(".log")
         # Nothing else of the environment gets in, so a developer's key or database plays no part.
         kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
@@ -39,6 +52,8 @@ class Served:
 
     def start(self) -> None:
         """Serve on a free port; after the first time, on the same one and with the same data."""
+        if not self.bare and not self.data.exists():
+            self._prepare()
         command = [*self.around, sys.executable, "manage.py", "serve", "--bind", f"127.0.0.1:{self.port}"]
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
@@ -49,6 +64,13 @@ class Served:
         self.link = self.written().partition(LINK)[2].split()[0]
         self.address = self.link.partition("/sign-in/")[0]
         self.port = int(self.address.rpartition(":")[2])
+
+    def _prepare(self) -> None:
+        self.data.mkdir()
+        (self.data / "static").symlink_to(prepared() / "static")
+        own = f"sqlite:///{self.data / 'db.sqlite3'}"
+        if self.environment.get("DATABASE_URL", own) == own:
+            shutil.copy(prepared() / "db.sqlite3", self.data)
 
     def stop(self) -> None:
         """End it as an operator does; it is to leave in order."""
@@ -69,15 +91,9 @@ class Served:
 
 @contextmanager
 def serving(*, bare: bool = False, **surroundings: str) -> Iterator[Served]:
-    """The site on a free loopback port with a data folder of its own, `surroundings` in its environment.
-
-    It finds its tables made, as after a start, for making them takes seconds; a `bare` one makes them.
-    """
+    """The site on a free loopback port with a data folder of its own, `surroundings` in its environment."""
     with tempfile.TemporaryDirectory(prefix="agentsite-served-") as folder:
-        served = Served(Path(folder) / "data", **surroundings)
-        if not bare and "DATABASE_URL" not in surroundings:
-            served.data.mkdir()
-            (served.data / "db.sqlite3").write_bytes(tables())
+        served = Served(Path(folder) / "data", bare=bare, **surroundings)
         served.start()
         try:
             yield served
@@ -88,13 +104,18 @@ def serving(*, bare: bool = False, **surroundings: str) -> Iterator[Served]:
 
 
 @cache
-def tables() -> bytes:
-    """A database with all tables and nobody in it."""
-    with tempfile.TemporaryDirectory(prefix="agentsite-tables-") as folder:
-        environment = os.environ | {"DATA_DIR": folder, "DATABASE_URL": ""}
-        command = [sys.executable, "manage.py", "migrate", "--verbosity", "0"]
-        subprocess.run(command, cwd=ROOT, env=environment, check=True)
-        return (Path(folder) / "db.sqlite3").read_bytes()
+def prepared() -> Path:
+    """A data folder as after a start, with nobody in it."""
+    folder = tempfile.mkdtemp(prefix="agentsite-prepared-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    prepare(DATA_DIR=folder, DATABASE_URL="")
+    return Path(folder)
+
+
+def prepare(**surroundings: str) -> None:
+    """Make tables and static files, as a start does."""
+    command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", PREPARED]
+    subprocess.run(command, cwd=ROOT, env=os.environ | surroundings, check=True)
 
 
 def until(ready: Callable[[], object], describe: Callable[[], str] = str, seconds: float = PATIENCE) -> None:

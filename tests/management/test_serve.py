@@ -49,7 +49,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
 
 
 def test_a_start_lets_go_of_sessions_that_are_over(tmp_path: Path) -> None:
-    served = Served(tmp_path / "data")
+    served = Served(tmp_path / "data", bare=True)
     served.start()
     with sqlite3.connect(served.data / "db.sqlite3") as rows:
         rows.execute("INSERT INTO django_session VALUES ('old', '', '2001-01-01'), ('new', '', '2999-01-01')")

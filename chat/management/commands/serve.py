@@ -9,6 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from twisted.internet import reactor
 
+from agentsite.collecting import collect
 from chat.management.address import site_address
 from chat.models import SignInLink, site_owner
 
@@ -24,7 +25,7 @@ class Command(BaseCommand):
         self._make_folders()
         call_command("migrate", verbosity=0, interactive=False)
         call_command("clearsessions")
-        call_command("collectstatic", verbosity=0, interactive=False)
+        collect()
         token = SignInLink.issue(site_owner())
         # Loaded only now: the application looks for the collected files as it is made.
         from agentsite.asgi import application
