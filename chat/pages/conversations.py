@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from chat.models import BulkAct, Tag
 from chat.pages.listing import Listing
 from chat.pages.search import Search
+from chat.pages.search_form import SearchForm
 from chat.pages.signed_in import SignedInRequest
 
 PAGE = 30
@@ -19,8 +20,9 @@ PAGE = 30
 @require_safe
 def conversations(request: SignedInRequest) -> HttpResponse:
     """A page of thirty, each with its final todo counts, of those that are asked for; or what was found."""
-    listing = Listing.asked(request.GET)
-    search = Search.of(request)
+    form = SearchForm(request.GET)
+    listing = Listing.asked(request.GET, form)
+    search = Search.of(request, form)
     if search.query:
         search.run(search.query, listing.searched(request.user), request)
         context = {"listing": listing, "search": search, "page": search.page}
@@ -29,13 +31,15 @@ def conversations(request: SignedInRequest) -> HttpResponse:
     page = Paginator(found, PAGE).get_page(request.GET.get("page"))
     start = page.start_index() - 1 if page.paginator.count else 0
     rows = found.listed(start, start + PAGE)
-    prefetch_related_objects(rows, "tags")
+    tags = list(Tag.objects.filter(owner=request.user.pk))
+    if tags:
+        prefetch_related_objects(rows, "tags")
     context = {
         "listing": listing,
         "search": search,
         "page": page,
         "conversations": rows,
-        "tags": Tag.objects.filter(owner=request.user.pk),
+        "tags": tags,
         "undoable": BulkAct.offered_to(request.user),
     }
     return render(request, "conversations.html", context)

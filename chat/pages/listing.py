@@ -26,10 +26,11 @@ class Listing:
     tag: str = ""
 
     @classmethod
-    def asked(cls, query: QueryDict) -> Listing:
-        """What the query of a list's address asks for; nonsense asks for nothing."""
+    def asked(cls, query: QueryDict, form: SearchForm | None = None) -> Listing:
+        """What the query of a list's address asks for; nonsense asks for nothing. The `form` is its own."""
         tag = normalised(query.get("tag", ""))
-        return cls(SearchForm(query).narrowing(), query.get("archived") == "1", tag[: 2 * LONGEST])
+        narrowing = (form or SearchForm(query)).narrowing()
+        return cls(narrowing, query.get("archived") == "1", tag[: 2 * LONGEST])
 
     def of(self, user: User | AnonymousUser) -> ConversationQuerySet:
         """The user's conversations that it asks for, in the order of the list."""

@@ -34,9 +34,9 @@ class Search:
     unindexed: int = 0
 
     @classmethod
-    def of(cls, request: SignedInRequest) -> Search:
-        """The search in the request's address; one without words finds nothing."""
-        search = cls(SearchForm(request.GET))
+    def of(cls, request: SignedInRequest, form: SearchForm) -> Search:
+        """The search in the request's address, which the form is of; one without words finds nothing."""
+        search = cls(form)
         search.form.offer(Profile.offered_to(request.user))
         try:
             search.query = query_of(typed) if (typed := request.GET.get("q", "")).strip() else None
