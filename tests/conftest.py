@@ -10,6 +10,7 @@ import pytest
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.contrib.auth.models import User
+from django.contrib.contenttypes.management import create_contenttypes
 from django.db import connections
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
@@ -40,6 +41,13 @@ def django_db_modify_db_settings() -> None:
     """SQLite's test database in a file: one in memory is locked table by table."""
     test = connections.databases["default"].setdefault("TEST", {})
     test["NAME"] = str(settings.DATA_DIR / "test.sqlite3")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None) -> None:
+    """The same; permissions are not made anew after each test that commits: no test looks at them."""
+    post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
+    post_migrate.disconnect(create_contenttypes)
 
 
 @receiver(post_migrate, dispatch_uid="shipped profiles")
