@@ -10,7 +10,6 @@ import pytest
 from django.apps import AppConfig, apps
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.contrib.contenttypes.management import create_contenttypes
 from django.db import connections
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
@@ -45,9 +44,8 @@ def django_db_modify_db_settings() -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None) -> None:
-    """The same; permissions are not made anew after each test that commits: no test looks at them."""
+    """The same; permissions, which take long, are not made anew after each test that commits."""
     post_migrate.disconnect(dispatch_uid="django.contrib.auth.management.create_permissions")
-    post_migrate.disconnect(create_contenttypes)
 
 
 @receiver(post_migrate, dispatch_uid="shipped profiles")

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.apps import apps
+from django.contrib.auth.management import create_permissions
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
@@ -50,6 +52,7 @@ def refused(client: Client, **given: str) -> str:
 def test_only_superusers_may(browser_of: Callable[[User], Client], stranger: User) -> None:
     stranger.is_staff = True
     stranger.save()
+    create_permissions(apps.get_app_config("chat"), verbosity=0)
     stranger.user_permissions.set(Permission.objects.filter(content_type__app_label="chat"))
     client = browser_of(stranger)
     for path in (LIST, ADD):

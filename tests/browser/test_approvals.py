@@ -156,6 +156,7 @@ def test_who_is_second_is_told_what_was_decided(scripted: Site, visitors: Visito
     scripted.model.script(Reply(tool_calls=[bash("pwd")]), Reply(text="Done."))
     page, other = visitors.enter(scripted), visitors.enter(scripted)
     address = begin(page)
+    question(page)
     other.route_web_socket("**/ws/**", lambda socket: None)  # a tab that hears of nothing
     other.goto(address)
     question(other)

@@ -158,7 +158,9 @@ async def test_losing_the_last_frame_still_ends_collapsed(
     tab = await site.open(conversation)
     await tab.send("do it")
     await tab.until(
-        lambda frame: 'data-phase="working"' in frame and "Todos updated" in "".join(tab.received)
+        lambda _frame: all(
+            text in "".join(tab.received) for text in ['data-phase="working"', "Todos updated"]
+        )
     )
     group = doorbell.conversation_group(conversation.pk)
     layer = doorbell.get_channel_layer()
