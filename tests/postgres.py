@@ -65,7 +65,9 @@ class PostgresServer:
             shutil.chown(folder, self.user)
 
     def make(self) -> None:
-        self._run("initdb", "-D", self.data, "-A", "trust", "-U", "tests", "-E", "UTF8", "--no-sync")
+        self._run(
+            _program("initdb"), "-D", self.data, "-A", "trust", "-U", "tests", "-E", "UTF8", "--no-sync"
+        )
 
     def copy(self, data: Path) -> None:
         """Begin with the data of another, which has ended in order."""
@@ -74,16 +76,16 @@ class PostgresServer:
     def start(self) -> None:
         log = str(self.folder / "log")
         options = f"{OPTIONS} -k {self.folder}"
-        self._run("pg_ctl", "start", "-w", "-D", self.data, "-l", log, "-o", options)
+        self._run(_program("pg_ctl"), "start", "-w", "-D", self.data, "-l", log, "-o", options)
 
     def stop(self, mode: str = "immediate") -> None:
         """End it at once, as a power cut does; `fast` ends it in order."""
         if Path(self.data, "postmaster.pid").exists():
-            self._run("pg_ctl", "stop", "-w", "-D", self.data, "-m", mode)
+            self._run(_program("pg_ctl"), "stop", "-w", "-D", self.data, "-m", mode)
 
-    def _run(self, name: str, *words: str) -> None:
+    def _run(self, *words: str) -> None:
         ran = subprocess.run(
-            [name if name == "cp" else _program(name), *words],
+            words,
             user=self.user,
             cwd=self.folder,
             stdin=subprocess.DEVNULL,

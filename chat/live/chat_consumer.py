@@ -144,14 +144,15 @@ class ChatConsumer(PageSocket):
             await self._send_beside()
 
     async def _send_beside(self) -> None:
-        draw = database_sync_to_async(self._draw_beside)
-        beside, messages = await looks((self.conversation.pk, self.beside), draw)
+        shown = self.beside
+        draw = partial(database_sync_to_async(self._draw_beside), shown)
+        beside, messages = await looks((self.conversation.pk, shown), draw)
         await self.draw_all(messages)
         self.beside = beside
 
-    def _draw_beside(self) -> tuple[Beside, list[str]]:
+    def _draw_beside(self, shown: Beside) -> tuple[Beside, list[str]]:
         beside, held = look_beside(self.conversation)
-        return beside, beside.messages(self.conversation, held, self.beside)
+        return beside, beside.messages(self.conversation, held, shown)
 
     async def chat_heading(self, hint: dict[str, Any]) -> None:
         """One of the person's conversations is called otherwise, or another profile answers there: look."""

@@ -32,9 +32,8 @@ class Together(Generic[T]):
     async def _do(self, key: Hashable, work: Callable[[], Awaitable[T]], before: asyncio.Task[T] | None) -> T:
         if before:
             await asyncio.wait([before])
-        task = self._at_work[key] = self._next.pop(key)
+        self._at_work[key] = self._next.pop(key)
         try:
             return await work()
         finally:
-            if self._at_work.get(key) is task:
-                del self._at_work[key]
+            del self._at_work[key]

@@ -19,6 +19,7 @@ from chat.live.doorbell import ring_stop
 from chat.models import BulkAct, TagRefused
 from chat.pages.bulk_words import sentence_of_undoing
 from chat.pages.listing import Listing
+from chat.pages.search_form import SearchForm
 from chat.pages.signed_in import SignedInRequest
 
 
@@ -71,7 +72,7 @@ def act_on(request: SignedInRequest, kind: str, keys: Iterable[uuid.UUID], word:
 def back_to_list(request: SignedInRequest) -> HttpResponseRedirect:
     """The list as the form's page showed it."""
     given = QueryDict(request.POST.get("listing", ""))
-    query = Listing.asked(given).query
+    query = Listing.asked(SearchForm(given)).query
     page = given.get("page", "")
     parts = [query, f"page={page}" if page.isdecimal() else ""]
     query = "&".join(filter(None, parts))
@@ -89,7 +90,7 @@ def _chosen(request: SignedInRequest) -> list[uuid.UUID]:
     if at_row:
         return _keys([at_row])
     if request.POST.get("all"):
-        listing = Listing.asked(QueryDict(request.POST.get("listing", "")))
+        listing = Listing.asked(SearchForm(QueryDict(request.POST.get("listing", ""))))
         return list(listing.of(request.user).order_by("pk").values_list("pk", flat=True))
     return _keys(request.POST.getlist("c"))
 

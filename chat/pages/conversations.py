@@ -21,7 +21,7 @@ PAGE = 30
 def conversations(request: SignedInRequest) -> HttpResponse:
     """A page of thirty, each with its final todo counts, of those that are asked for; or what was found."""
     form = SearchForm(request.GET)
-    listing = Listing.asked(request.GET, form)
+    listing = Listing.asked(form)
     search = Search.of(request, form)
     if search.query:
         search.run(search.query, listing.searched(request.user), request)

@@ -26,11 +26,10 @@ class Listing:
     tag: str = ""
 
     @classmethod
-    def asked(cls, query: QueryDict, form: SearchForm | None = None) -> Listing:
-        """What the query of a list's address asks for; nonsense asks for nothing. The `form` is its own."""
-        tag = normalised(query.get("tag", ""))
-        narrowing = (form or SearchForm(query)).narrowing()
-        return cls(narrowing, query.get("archived") == "1", tag[: 2 * LONGEST])
+    def asked(cls, form: SearchForm) -> Listing:
+        """What the query of a list's address asks for, which the form is of; nonsense asks for nothing."""
+        tag = normalised(form.data.get("tag", ""))
+        return cls(form.narrowing(), form.data.get("archived") == "1", tag[: 2 * LONGEST])
 
     def of(self, user: User | AnonymousUser) -> ConversationQuerySet:
         """The user's conversations that it asks for, in the order of the list."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -207,7 +208,7 @@ def test_the_sites_connection_is_offered_to_all_and_changed_by_staff(owners: Cli
 
 def test_a_strangers_connection_is_on_no_page(strangers: Client, staffs: Client, mine: Connection) -> None:
     for client in (strangers, staffs):
-        assert "Mine" not in page(client, LIST)
+        assert not re.search(r"\bMine\b", page(client, LIST))  # a token may have these letters in it
         for what in ("", "test/", "delete/", "use/"):
             assert client.post(f"{LIST}{mine.pk}/{what}", GIVEN).status_code == 404
     mine.refresh_from_db()
