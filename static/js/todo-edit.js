@@ -188,8 +188,12 @@
   addEventListener("DOMContentLoaded", () => {
     if (!slot() || !form()) return;
     lastLine = adder();
-    document.getElementById("todo-begin").addEventListener("toggle", (event) => {
-      if (event.target.open) adder().focus();
+    // Unfolded at once: `toggle` comes later, and what is typed until then would be lost.
+    document.querySelector("#todo-begin > summary").addEventListener("click", (event) => {
+      event.preventDefault();
+      const begin = event.target.closest("details");
+      begin.open = !begin.open;
+      if (begin.open) adder().focus();
     });
     new MutationObserver(restore).observe(slot(), { subtree: true, childList: true });
     slot().addEventListener("focusin", (event) => (held = placeOf(event.target)));
