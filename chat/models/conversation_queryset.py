@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.db import models
 from django.db.models import Exists, OuterRef, QuerySet, Subquery
@@ -53,17 +53,15 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         return self.filter(tags__folded=folded(normalised(word)))
 
     def listed(self, start: int, stop: int) -> list[Conversation]:
-        """Those from place `start` up to `stop`, with their latest lists as `plan`, in three queries."""
+        """Those from place `start` up to `stop`, with their latest lists as `plan`, in two queries."""
         latest = TodoRevision.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
         waiting = Turn.objects.filter(conversation=OuterRef("pk"), status=Turn.Status.WAITING)
-        found = self.values_list("pk", Subquery(latest.values("pk")[:1]), Exists(waiting))[start:stop]
-        keys = {pk: (plan, waits) for pk, plan, waits in found}
-        rows = self.in_bulk(list(keys))
-        plans = TodoRevision.objects.in_bulk([plan for plan, _waits in keys.values() if plan])
-        for pk, row in rows.items():
-            plan, row.waits = keys[pk]
-            row.plan = plans.get(plan)
-        return [rows[pk] for pk in keys if pk in rows]  # one may be deleted meanwhile
+        found = self.annotate(latest=Subquery(latest.values("pk")[:1]), waiting=Exists(waiting))
+        rows: list[Any] = list(found[start:stop])
+        plans = TodoRevision.objects.in_bulk([row.latest for row in rows if row.latest])
+        for row in rows:
+            row.plan, row.waits = plans.get(row.latest), row.waiting
+        return rows
 
 
 _Manager = models.Manager.from_queryset(ConversationQuerySet)

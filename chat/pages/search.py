@@ -9,7 +9,7 @@ from django.core.paginator import Page, Paginator
 
 from chat.models import Conversation, Profile
 from chat.models.conversation_queryset import ConversationQuerySet
-from chat.models.search.catch_up import unindexed
+from chat.models.search.catch_up import is_complete, unindexed
 from chat.pages.search_form import SearchForm
 from chat.pages.signed_in import SignedInRequest
 from chat.search.finding import find
@@ -60,8 +60,8 @@ class Search:
         by_shelf = {row.search_shelf.pk: row for row in rows}
         self.inside = key is not None
         ordered = [by_shelf[shelf] for shelf in shelves if shelf in by_shelf]
-        self.results = results(ordered, found.terms, MOST_IN_ONE if self.inside else MOST_PLACES)
-        self.unindexed = unindexed().visible_to(request.user).count()
+        self.results = results(ordered, found, MOST_IN_ONE if self.inside else MOST_PLACES)
+        self.unindexed = 0 if is_complete() else unindexed().visible_to(request.user).count()
 
 
 def _key(given: str) -> uuid.UUID | None:

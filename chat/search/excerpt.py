@@ -72,22 +72,21 @@ def hits(text: str, terms: Iterable[Term]) -> list[Span]:
 
 
 def _spans(text: str, term: Term, plain: Sequence[Word], inner: Sequence[Word]) -> Iterator[Span]:
-    length = len(term.words)
-    for place in range(len(plain) - length + 1):
-        if _stands_at(term, plain, place):
-            yield plain[place].start, _end(text, term, plain[place + length - 1])
-    if length == 1:
-        yield from ((word.start, _end(text, term, word)) for word in inner if _is(term, word.text))
-
-
-def _stands_at(term: Term, words: Sequence[Word], place: int) -> bool:
     *before, _last = term.words
-    same = all(words[place + number].text == word for number, word in enumerate(before))
-    return same and _is(term, words[place + len(before)].text)
+    for last in _met(term, plain):
+        first = last - len(before)
+        if first >= 0 and all(plain[first + number].text == word for number, word in enumerate(before)):
+            yield plain[first].start, _end(text, term, plain[last])
+    if not before:
+        yield from ((inner[at].start, _end(text, term, inner[at])) for at in _met(term, inner))
 
 
-def _is(term: Term, word: str) -> bool:
-    return word.startswith(term.words[-1]) if term.open else word == term.words[-1]
+def _met(term: Term, words: Sequence[Word]) -> list[int]:
+    """Which of the words may be the term's last."""
+    wanted = term.words[-1]
+    if term.open:
+        return [at for at, word in enumerate(words) if word.text.startswith(wanted)]
+    return [at for at, word in enumerate(words) if word.text == wanted]
 
 
 def _end(text: str, term: Term, word: Word) -> int:

@@ -14,17 +14,19 @@ FEW = 500  # keys that are named to the database; of more it tells all that ther
 
 @dataclass(frozen=True)
 class Found:
-    """The shelves of the conversations that were found, the newest first, and the terms as they were met."""
+    """The shelves of the conversations found, the newest first, and the terms as the store has met them."""
 
     shelves: list[int]
     terms: tuple[Term, ...]
+    store: Store
 
 
 def find(conversations: ConversationQuerySet, owner: int, query: Query) -> Found:
     """Those of the owner's conversations that have all of the query's terms, be it in different places."""
-    met = [_meet(store(), owner, term) for term in query.terms]
+    kept = store()
+    met = [_meet(kept, owner, term) for term in query.terms]
     shelves = set.intersection(*(shelves for _term, shelves in met))
-    return Found(_in_order(conversations, shelves), tuple(term for term, _shelves in met))
+    return Found(_in_order(conversations, shelves), tuple(term for term, _shelves in met), kept)
 
 
 def _meet(kept: Store, owner: int, term: Term) -> tuple[Term, set[int]]:

@@ -12,10 +12,10 @@ from django.urls import reverse
 
 from chat.models import Conversation, Message, SearchEntry, TodoRevision, ToolCall
 from chat.models.search import pieces
-from chat.models.search.store import store
 from chat.models.search.term import Term
 from chat.models.search.words import prepared
 from chat.search.excerpt import Piece, excerpt
+from chat.search.finding import Found
 
 Kind = SearchEntry.Kind
 MOST_LOOKED_AT = 200  # entries of one conversation
@@ -41,12 +41,13 @@ class Result:
     more: int = 0
 
 
-def results(conversations: Sequence[Conversation], terms: Sequence[Term], most: int) -> list[Result]:
-    """Each of these conversations of one owner, which were found by the terms, with at most `most` places."""
+def results(conversations: Sequence[Conversation], found: Found, most: int) -> list[Result]:
+    """Each of these conversations of one owner, which are of those found, with at most `most` places."""
     shelves = {each.search_shelf.pk: each for each in conversations}
-    entries = _entries(conversations[0].owner_id, shelves, terms) if conversations else {}
-    shown = {shelf: found[:most] for shelf, found in entries.items()}
-    rows = _Rows(entry for found in shown.values() for entry in found)
+    entries = _entries(conversations[0].owner_id, shelves, found) if conversations else {}
+    terms = found.terms
+    shown = {shelf: best[:most] for shelf, best in entries.items()}
+    rows = _Rows(entry for best in shown.values() for entry in best)
     return [
         Result(
             conversation,
@@ -58,17 +59,15 @@ def results(conversations: Sequence[Conversation], terms: Sequence[Term], most: 
     ]
 
 
-def _entries(
-    owner: int, shelves: Mapping[int, Conversation], terms: Sequence[Term]
-) -> dict[int, list[SearchEntry]]:
+def _entries(owner: int, shelves: Mapping[int, Conversation], found: Found) -> dict[int, list[SearchEntry]]:
     """The entries on each shelf that have a term, those with the most first; each thing once, no title."""
     met: dict[int, Counter[int]] = {shelf: Counter() for shelf in shelves}
-    for term in terms:
-        for shelf, entry in store().entries(owner, term, shelves):
+    for term in found.terms:
+        for shelf, entry in found.store.entries(owner, term, shelves):
             if len(met[shelf]) < MOST_LOOKED_AT or entry in met[shelf]:
                 met[shelf][entry] += 1
-    rows = SearchEntry.objects.in_bulk([entry for found in met.values() for entry in found])
-    return {shelf: _each_once(found, rows) for shelf, found in met.items()}
+    rows = SearchEntry.objects.in_bulk([entry for counted in met.values() for entry in counted])
+    return {shelf: _each_once(counted, rows) for shelf, counted in met.items()}
 
 
 def _each_once(met: Counter[int], rows: Mapping[int, SearchEntry]) -> list[SearchEntry]:

@@ -32,7 +32,7 @@ def act(client: Client, work: Work, action: str) -> Any:
 
 
 def listed(client: Client, query: str = "?todos=unfinished") -> bool:
-    return 'data-conversation="' in main_of(client.get(f"/conversations/{query}").content.decode())
+    return 'class="conversation-row"' in main_of(client.get(f"/conversations/{query}").content.decode())
 
 
 def main_of(page: str) -> str:

@@ -16,6 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.models import Conversation, Profile, SearchEntry, Turn
+from chat.models.search.catch_up import catch_up
 from tests.search.conftest import Talk
 
 Begin = Callable[[str], Talk]
@@ -137,6 +138,32 @@ def test_a_short_word_is_a_whole_one_where_there_is_one(owners: Client, talk: Be
     assert titles(owners, "go") == ["go home"]
     assert titles(owners, "ni") == ["good night"]
     assert titles(owners, '"ni"') == []
+
+
+def test_a_short_beginning_is_found_in_each_conversation(owners: Client, talk: Begin) -> None:
+    for text in ("Consider it", "Nothing", "A contract", "Continue, then confirm"):
+        talk(text).answer(f"Of {text}.").end()
+    assert titles(owners, "con") == ["Continue, then confirm", "A contract", "Consider it"]
+    assert [(kind, text) for kind, _where, text in places(owners, "con")] == [
+        ("message", "You <mark>Con</mark>tinue, then <mark>con</mark>firm"),
+        ("message", "Focused Of <mark>Con</mark>tinue, then <mark>con</mark>firm."),
+        ("message", "You A <mark>con</mark>tract"),
+        ("message", "Focused Of A <mark>con</mark>tract."),
+        ("message", "You <mark>Con</mark>sider it"),
+        ("message", "Focused Of <mark>Con</mark>sider it."),
+    ]
+
+
+def test_what_is_not_indexed_yet_is_told_to_its_owner(
+    owners: Client, strangers: Client, owner: User, talk: Begin
+) -> None:
+    talk("Look around")
+    Conversation.objects.create(owner=owner, title="From before")
+    told = "1 older conversation is still being indexed."
+    assert told in page(owners, "look")
+    assert "still being indexed" not in page(strangers, "look")
+    assert not catch_up(10)
+    assert "still being indexed" not in page(owners, "look")
 
 
 def test_more_places_are_a_click_away(owners: Client, talk: Begin) -> None:

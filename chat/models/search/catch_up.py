@@ -19,6 +19,12 @@ def unindexed() -> ConversationQuerySet:
     return found
 
 
+def is_complete() -> bool:
+    """Whether nothing is left to index: two counts, where `unindexed` looks at every conversation."""
+    indexed = SearchShelf.objects.filter(edition=EDITION).count()
+    return indexed == Conversation._base_manager.count()
+
+
 def catch_up(seconds: float) -> bool:
     """Index what is missing, the newest first, for so many seconds or little longer; True if more is left.
 

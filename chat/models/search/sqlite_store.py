@@ -6,6 +6,8 @@ common word occurs are known without a look at any of its entries.
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -16,11 +18,19 @@ from chat.models.search.term import Term
 if TYPE_CHECKING:
     from chat.models.search.store import Document
 
+SHORT = 3  # letters with which very many words begin
 _GAP = ":"  # a word of no text, so that no phrase reaches over it
 
 
 class SqliteStore:
-    """Of the words, a colon parts the owner from the word; the table's tokenizer leaves both as they are."""
+    """Of the words, a colon parts the owner from the word; the table's tokenizer leaves both as they are.
+
+    Ahead of the first row of an open term FTS5 merges all words that begin so. Where these are many, the rows
+    are read once and kept, for as long as the one search that the store serves.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, array[int]] = {}
 
     def add(self, owner: int, documents: Iterable[Document]) -> None:
         rows = [((each.shelf << 32) | each.entry, _written(owner, each)) for each in documents]
@@ -28,12 +38,17 @@ class SqliteStore:
             cursor.executemany("INSERT INTO chat_searchindex (rowid, words) VALUES (%s, %s)", rows)
 
     def shelves(self, owner: int, term: Term) -> set[int]:
+        if _has_many_words(term):
+            return {row >> 32 for row in self._rows(_match(owner, term))}
         asked = "SELECT DISTINCT rowid >> 32 FROM chat_searchindex WHERE chat_searchindex MATCH %s"
         with connection.cursor() as cursor:
             cursor.execute(asked, [_match(owner, term)])
             return {shelf for (shelf,) in cursor.fetchall()}
 
     def entries(self, owner: int, term: Term, shelves: Collection[int]) -> Iterator[tuple[int, int]]:
+        if _has_many_words(term):
+            yield from _on(shelves, self._rows(_match(owner, term)))
+            return
         among = ", ".join(str(int(shelf)) for shelf in shelves)
         asked = (
             "SELECT rowid >> 32, rowid & 4294967295 FROM chat_searchindex"  # noqa: S608 (whole numbers)
@@ -47,6 +62,25 @@ class SqliteStore:
         with connection.cursor() as cursor:
             cursor.execute(asked, [_match(owner, term), first, last])
             yield from cursor.fetchall()
+
+    def _rows(self, match: str) -> array[int]:
+        if match not in self._kept:
+            with connection.cursor() as cursor:
+                asked = "SELECT rowid FROM chat_searchindex WHERE chat_searchindex MATCH %s ORDER BY rowid"
+                cursor.execute(asked, [match])
+                self._kept[match] = array("q", (row for (row,) in cursor))
+        return self._kept[match]
+
+
+def _has_many_words(term: Term) -> bool:
+    return term.open and len(term.words) == 1 and len(term.words[0]) <= SHORT
+
+
+def _on(shelves: Collection[int], rows: array[int]) -> Iterator[tuple[int, int]]:
+    """The halves of those rows, which are in order, that are on these shelves."""
+    for shelf in sorted(shelves):
+        first, behind = bisect_left(rows, shelf << 32), bisect_left(rows, shelf + 1 << 32)
+        yield from ((shelf, row & 0xFFFFFFFF) for row in rows[first:behind])
 
 
 def _written(owner: int, document: Document) -> str:
