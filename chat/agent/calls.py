@@ -27,9 +27,9 @@ class Outcome:
     seconds: float = 0
 
     @classmethod
-    def failed(cls, text: str) -> Outcome:
+    def failed(cls, text: str, detail: Mapping[str, Any] | None = None) -> Outcome:
         """The call failed, and this is what the model reads."""
-        return cls("failed", ToolResult(text))
+        return cls("failed", ToolResult(text, detail or {}))
 
     @classmethod
     def denied(cls, reason: str, language: Language) -> Outcome:
@@ -51,7 +51,7 @@ async def outcome(call: ToolCall, tools: Mapping[str, Tool], language: Language)
     try:
         result = await tool.call(_arguments(call.arguments, language))
     except ToolError as error:
-        return Outcome.failed(storable(str(error)))
+        return Outcome.failed(storable(str(error)), error.detail)
     except asyncio.CancelledError as error:
         if _stopping():
             raise

@@ -16,7 +16,14 @@ from chat.agent.pictures import Picture
 
 
 class ToolError(Exception):
-    """A tool could not do what it was asked; the model reads the message as the call's result."""
+    """A tool could not do what it was asked; the model reads the message as the call's result.
+
+    `detail` is for the person's record of the call, as that of a ToolResult.
+    """
+
+    def __init__(self, message: str = "", detail: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.detail = detail or {}
 
 
 @dataclass(frozen=True)

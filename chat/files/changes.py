@@ -5,10 +5,10 @@ from __future__ import annotations
 import zlib
 from typing import Literal
 
+from chat.agent.walk import CROWDED, Entry, Walk
 from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.reading import beginning
 from chat.files.start import KEPT_FILE, Start
-from chat.files.walk import CROWDED, Entry, Walk
 
 Change = Literal["new", "changed", "deleted"]
 

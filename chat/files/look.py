@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 from chat.agent.beneath import open_beneath
 from chat.agent.pictures import HEAD, image_type
+from chat.agent.walk import Entry, stamp_of
 from chat.agent.workspace import Workspace, WorkspaceError, relative
 from chat.files.changes import Change, change_of
 from chat.files.kinds import Kind, text_of
 from chat.files.reading import opened
 from chat.files.start import Start
 from chat.files.tree import address, shown
-from chat.files.walk import Entry, stamp_of
 
 MOST_SHOWN = 256 * 1024  # bytes of a text; as much is kept of the start
 MOST_PAINTED = 20 * 1024 * 1024  # bytes of a picture

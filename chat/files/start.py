@@ -18,9 +18,9 @@ from pathlib import Path
 
 from django.conf import settings
 
+from chat.agent.walk import Entry, Stamp, walk
 from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.reading import beginning
-from chat.files.walk import Entry, Stamp, walk
 
 KEPT_FILE = 256 * 1024  # bytes; a larger file's content is not kept
 KEPT_ALL = 24 * 1024 * 1024

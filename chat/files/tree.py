@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
+from chat.agent.walk import CROWDED, Entry, Kind
 from chat.files.changes import Change
-from chat.files.walk import CROWDED, Entry, Kind
 
 MOST_ROWS = 1000
 DEEPEST = 12  # folders within each other on one page

@@ -18,6 +18,7 @@ from chat.models.turn import Turn
 
 TODO_WRITE = "TodoWrite"
 SHELL = "bash"
+WRITERS = ("write_file", "edit_file")
 MAX_REASON = 2000  # characters
 
 
@@ -199,6 +200,20 @@ class ToolCall(models.Model):
         except (ValueError, RecursionError):
             return {}
         return given if isinstance(given, dict) else {}
+
+    @property
+    def files_changed(self) -> list[str]:
+        """The paths of the files that it made, changed or removed, as far as its record names them."""
+        told: Any = self.detail.get("changed") if self.name == SHELL else None
+        if self.name in WRITERS and self.status == self.Status.SUCCEEDED:
+            told = [self.given.get("path")]
+        return [path for path in told if isinstance(path, str)] if isinstance(told, list) else []
+
+    @property
+    def more_files_changed(self) -> int:
+        """How many more there were."""
+        more = self.detail.get("changed_more") if self.name == SHELL else 0
+        return more if isinstance(more, int) and 0 < more < 10**9 else 0
 
     @property
     def subject(self) -> str:

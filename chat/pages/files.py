@@ -12,6 +12,7 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.pictures import HEAD, image_type
+from chat.agent.walk import walk
 from chat.agent.workspace import WorkspaceError
 from chat.files.archive import archive
 from chat.files.changes import changes
@@ -24,7 +25,6 @@ from chat.files.reading import open_file
 from chat.files.start import start_of
 from chat.files.tree import Tree, shown, tree_of
 from chat.files.uploads import UploadRefused, save_uploads
-from chat.files.walk import walk
 from chat.live.diff import Diff, diff_of
 from chat.models import Conversation
 from chat.models.search.index import index_files

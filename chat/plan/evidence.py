@@ -16,9 +16,9 @@ What counts for an item are its **spans**, each a stretch of one turn:
 Work in turns after the plan's last list counts for nothing: nobody said that it was for the plan.
 
 A call is **recorded action** if its tool began to work, whatever came of it. One that was denied, or stopped
-before it ran, is shown and is none. A file counts as changed if `write_file` or `edit_file` succeeded on it;
-what commands change is known for a conversation as a whole, and not call by call. Time is that of a clock on
-the wall while the turn went on, without what it waited for the person's answers, which is told apart.
+before it ran, is shown and is none. A file counts as changed if `write_file` or `edit_file` succeeded on it,
+or if it was another after a command than before. Time is that of a clock on the wall while the turn went on,
+without what it waited for the person's answers, which is told apart.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ from chat.plan.history import Plan
 from chat.plan.span import Span, seconds_of
 from chat.plan.story import Revision
 from chat.plan.walk import Trace, Walk
-
-CHANGING = ("write_file", "edit_file")
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,18 @@ class Evidence:
     @cached_property
     def files(self) -> list[str]:
         """The files that it changed, beneath the workspace, in the order of their first change."""
-        changing = [call for call in self.calls if call.name in CHANGING and call.status == "succeeded"]
-        return list(dict.fromkeys(path for call in changing if (path := _path_of(call))))
+        paths = (_beneath(path) for call in self.calls for path in call.files_changed)
+        return list(dict.fromkeys(filter(None, paths)))
+
+    @cached_property
+    def more_files(self) -> int:
+        """How many more files its commands changed, of which no record has the names."""
+        return sum(call.more_files_changed for call in self.calls)
+
+    @property
+    def files_counted(self) -> int:
+        """All that it changed."""
+        return len(self.files) + self.more_files
 
     @cached_property
     def totals(self) -> Totals:
@@ -129,9 +137,9 @@ def item_of(evidence: Mapping[str, Evidence], call: int | None) -> str:
     return next(found, "")
 
 
-def _path_of(call: ToolCall) -> str:
+def _beneath(path: str) -> str:
     try:
-        return relative(str(call.given.get("path", "")))
+        return relative(path)
     except WorkspaceError:
         return ""
 

@@ -6,9 +6,10 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from django.db.models import QuerySet
+from django.db.models import Case, F, JSONField, QuerySet, When
 
 from chat.models import Conversation, Message, TodoRevision, ToolCall, Turn
+from chat.models.tool_call import SHELL
 from chat.plan.difference import Item, Kind, Line, lines_of
 
 ENDED_BADLY = (Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED)
@@ -110,10 +111,12 @@ def _asked(conversation: Conversation) -> dict[int, str]:
 
 
 def _calls(turns: QuerySet[Turn], unread: Sequence[str]) -> Mapping[int, list[ToolCall]]:
-    """The calls of turns, by turn."""
+    """The calls of turns, by turn; of what they left for the person only what commands did."""
     found = defaultdict[int, list[ToolCall]](list)
-    rows = ToolCall.objects.filter(turn__in=turns.order_by())
+    left = Case(When(name=SHELL, then=F("detail")), output_field=JSONField())
+    rows = ToolCall.objects.filter(turn__in=turns.order_by()).annotate(left=left)
     for call in rows.defer("output", "detail", "extra", "shortened", *unread).order_by("pk"):
+        call.detail = call.left or {}
         found[call.turn_id].append(call)
     return found
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from chat.agent.walk import walk
 from chat.agent.workspace import Workspace
 from chat.files.changes import Change, changes
 from chat.files.start import KEPT_FILE, Start, forget_start, keep_start, place_of, start_of
-from chat.files.walk import walk
 
 Since = Callable[[], dict[str, Change]]
 

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 import pytest
 
 from chat.agent.removal import remove_folder
+from chat.agent.walk import walk
 from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.changes import Change
 from chat.files.tree import DEEPEST, MOST_ROWS, Row, Tree, tree_of
-from chat.files.walk import walk
 
 
 def seen(workspace: Workspace, path: str = ".", **changes: Change) -> Tree:

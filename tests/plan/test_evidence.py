@@ -261,8 +261,18 @@ def test_files_are_those_that_a_call_changed(work: Work) -> None:
     work.call("edit_file", "succeeded", arguments='{"path": "b.py"}')
     work.call("edit_file", "failed", arguments='{"path": "c.py"}')
     work.call("edit_file", "unknown", arguments='{"path": "c.py"}')
-    work.call("bash", "succeeded", arguments='{"command": "touch d.py"}')
-    assert found(work)["a"].files == ["b.py", "a.py"]
+    work.call("bash", "succeeded", detail={"changed": ["d.py", "a.py"], "changed_more": 3})
+    work.call("bash", "failed", detail={"changed": ["e.py"]})
+    assert found(work)["a"].files == ["b.py", "a.py", "d.py", "e.py"]
+    assert (found(work)["a"].more_files, found(work)["a"].files_counted) == (3, 7)
+
+
+@pytest.mark.parametrize("detail", [{"changed": "a.py"}, {"changed": [1, None]}, {"changed": {"a": 1}}])
+def test_what_no_command_left_names_no_files(work: Work, detail: dict[str, Any]) -> None:
+    work.write("a >")
+    work.call("bash", "succeeded", detail=detail | {"changed_more": "many"})
+    work.call("read_file", "succeeded", detail={"changed": ["a.py"]})
+    assert (found(work)["a"].files, found(work)["a"].files_counted) == ([], 0)
 
 
 def test_its_place_in_the_transcript(work: Work) -> None:

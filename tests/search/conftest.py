@@ -28,10 +28,12 @@ class Talk:
         self.turn.messages.create(step=self.step(), role="assistant", text=text, **more)
         return self
 
-    def call(self, name: str, arguments: str = "", output: str = "", status: str = "succeeded") -> ToolCall:
+    def call(
+        self, name: str, arguments: str = "", output: str = "", status: str = "succeeded", **more: Any
+    ) -> ToolCall:
         """The agent has called a tool."""
         given = {"name": name, "arguments": arguments, "output": output, "status": status}
-        return self.turn.tool_calls.create(step=self.step(), index=0, **given)
+        return self.turn.tool_calls.create(step=self.step(), index=0, **given, **more)
 
     def plan(self, *contents: str) -> Talk:
         """The agent writes a list, with ids by their order."""

@@ -97,7 +97,11 @@ def test_a_file_is_found_by_its_name(owners: Client, talk: Begin) -> None:
     one = talk("Go")
     one.call("write_file", '{"path": "./报告/summer plan.md", "content": "x"}')
     one.call("write_file", '{"path": "报告/summer plan.md", "content": "y"}')
+    one.call("bash", '{"command": "make"}', detail={"changed": ["报告/summer plan.md", "build/winter.pdf"]})
     one.end()
+    assert [(kind, text) for kind, _where, text in places(owners, "winter")] == [
+        ("file", "File build/<mark>winter</mark>.pdf")
+    ]
     found = [each for each in places(owners, "summer") if each[0] == "file"]
     where = f"/conversations/{one.conversation.pk}/files/file/?path={quote('报告/summer plan.md')}"
     assert found == [("file", where, "File 报告/<mark>summer</mark> plan.md")]

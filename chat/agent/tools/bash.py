@@ -10,6 +10,7 @@ from pydantic import Field
 from chat.agent.progress import report
 from chat.agent.sandbox import Outcome, Output, Sandbox, SandboxError
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
+from chat.agent.tools.changed import Look
 from chat.agent.workspace import Workspace, WorkspaceError
 
 _LIVE_HEAD, _LIVE_TAIL = 2 * 1024, 6 * 1024  # bytes
@@ -36,14 +37,17 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
         timed out or used too much.
         """
         try:
+            look = await asyncio.to_thread(Look, workspace)
             outcome = await sandbox.run(command, workspace, timeout, _tell)
             overfull = await asyncio.to_thread(workspace.overfull)
+            changed = await asyncio.to_thread(look.changed)
         except (SandboxError, WorkspaceError) as error:
             raise ToolError(f"Error: {error}") from error
         text = _shown(outcome, overfull)
+        detail = {"exit_code": outcome.exit_code, "seconds": round(outcome.seconds, 3)} | changed
         if not outcome.ok:
-            raise ToolError(text)
-        return ToolResult(text, {"exit_code": outcome.exit_code, "seconds": round(outcome.seconds, 3)})
+            raise ToolError(text, detail)
+        return ToolResult(text, detail)
 
     return bash
 

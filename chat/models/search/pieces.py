@@ -20,7 +20,6 @@ PART = 4000  # characters of a text that are one entry
 OVERLAP = 200  # characters of the next part that belong to it too, so that what lies across is found
 HEAD, TAIL = 8000, 2000  # characters of a call's output: an error stands at its end
 MAX_PATH = 1000
-WRITERS = ("write_file", "edit_file")
 
 
 @dataclass(frozen=True)
@@ -97,6 +96,5 @@ def of_files(paths: Iterable[str]) -> list[Piece]:
 
 
 def of_files_written(calls: Iterable[ToolCall]) -> list[Piece]:
-    """The files that the calls have made or changed."""
-    done = [call for call in calls if call.name in WRITERS and call.status == call.Status.SUCCEEDED]
-    return of_files(path for call in done if isinstance(path := call.given.get("path"), str))
+    """The files that the calls have made, changed or removed."""
+    return of_files(path for call in calls for path in call.files_changed)

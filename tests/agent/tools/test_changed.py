@@ -1,0 +1,51 @@
+"""What a command changed is in the record of its call."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from chat.agent.tool import Tool, ToolError
+from chat.agent.workspace import Workspace
+
+
+async def changed(tools: dict[str, Tool], command: str) -> Any:
+    return (await tools["bash"].call({"command": command})).detail.get("changed")
+
+
+async def test_made_changed_and_removed(tools: dict[str, Tool], workspace: Workspace) -> None:
+    for path in ("kept", "old", "gone", "same"):
+        workspace.write(path, b"text")
+    command = "mkdir -p deep/er; echo 1 > deep/er/new; echo more >> old; rm gone; cat kept; chmod +x same"
+    assert await changed(tools, command) == ["deep/er/new", "gone", "old"]
+    assert await changed(tools, "cat old") is None
+
+
+async def test_of_the_same_size_too(tools: dict[str, Tool], workspace: Workspace) -> None:
+    workspace.write("old", b"text")
+    assert await changed(tools, "printf TEXT > old") == ["old"]
+
+
+async def test_a_command_that_fails_has_changed_things_too(tools: dict[str, Tool]) -> None:
+    with pytest.raises(ToolError) as caught:
+        await tools["bash"].call({"command": "touch made; false"})
+    assert caught.value.detail["changed"] == ["made"]
+    assert caught.value.detail["exit_code"] == 1
+
+
+async def test_what_tools_make_by_the_thousand_is_left_out(tools: dict[str, Tool]) -> None:
+    command = "mkdir .git src node_modules; touch .git/index src/a.py node_modules/b.js"
+    assert await changed(tools, command) == ["src/a.py"]
+
+
+async def test_a_hundred_are_named(tools: dict[str, Tool]) -> None:
+    detail = (await tools["bash"].call({"command": "touch {100..350}"})).detail
+    assert detail["changed"] == [str(number) for number in range(100, 200)]
+    assert detail["changed_more"] == 151
+
+
+async def test_a_name_that_is_no_text_is_left_out(tools: dict[str, Tool], workspace: Workspace) -> None:
+    assert await changed(tools, r"touch $'\xff' 文件 'a b'") == ["a b", "文件"]
+    assert b"\xff" in os.listdir(os.fsencode(workspace.path))
