@@ -6,25 +6,25 @@ from collections.abc import Mapping
 from typing import Any
 
 from chat.agent.walk import Stamp, Walk, walk
-from chat.agent.workspace import Workspace
+from chat.agent.workspace import Workspace, WorkspaceError
 
 MOST = 100  # paths that are named
 
 
 class Look:
-    """The workspace as it was when this was made. Raises WorkspaceError where it cannot be looked at."""
+    """The workspace as it was when this was made, as far as it could be looked at."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self.before = walk(workspace)
+        self.before = _seen(workspace)
 
     def changed(self) -> dict[str, Any]:
         """For a call's `detail`: `changed`, paths of files that were made, changed or removed since.
 
         Beyond the first 100 they are counted, as `changed_more`. What lies in folders that tools fill by the
-        thousand is not looked at, nor is what lies beyond the bound of a walk. Raises WorkspaceError.
+        thousand is not looked at, nor is what lies beyond the bound of a walk.
         """
-        now = walk(self.workspace)
+        now = _seen(self.workspace)
         old, new = _stamps(self.before), _stamps(now)
         paths = {path for path in old.keys() & new.keys() if old[path] != new[path]}
         if self.before.whole and now.whole:
@@ -33,6 +33,14 @@ class Look:
             return {}
         named = sorted(paths)[:MOST]
         return {"changed": named} | ({"changed_more": len(paths) - MOST} if len(paths) > MOST else {})
+
+
+def _seen(workspace: Workspace) -> Walk:
+    """What is in the workspace; nothing that could be relied on where it cannot be looked at."""
+    try:
+        return walk(workspace)
+    except WorkspaceError:
+        return Walk(".", [], whole=False)
 
 
 def _stamps(found: Walk) -> Mapping[str, Stamp]:

@@ -49,3 +49,13 @@ async def test_a_hundred_are_named(tools: dict[str, Tool]) -> None:
 async def test_a_name_that_is_no_text_is_left_out(tools: dict[str, Tool], workspace: Workspace) -> None:
     assert await changed(tools, r"touch $'\xff' 文件 'a b'") == ["a b", "文件"]
     assert b"\xff" in os.listdir(os.fsencode(workspace.path))
+
+
+async def test_a_workspace_that_cannot_be_looked_at_costs_no_output(
+    tools: dict[str, Tool], workspace: Workspace
+) -> None:
+    workspace.write("a", b"text")
+    result = await tools["bash"].call({"command": "echo b > a; chmod 300 .; echo done"})
+    assert (result.text, result.detail.get("changed")) == ("done", None)
+    result = await tools["bash"].call({"command": "chmod 700 .; cat a"})
+    assert (result.text, result.detail.get("changed")) == ("b", None)
