@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime
 import json
 import logging
+import re
 import sys
 from typing import Any
 
 from django.core.exceptions import RequestAborted
+
+SECRET = re.compile(r"(?<=/shared/)[^/\s]+|(?<=/sign-in/)[^/\s]+")
 
 
 class Subject(logging.Filter):
@@ -28,6 +31,17 @@ class Left(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether the record is of anything else."""
         return not (record.exc_info and isinstance(record.exc_info[1], RequestAborted))
+
+
+class Unopened(logging.Filter):
+    """Takes the secret out of addresses that open something for whoever knows them."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Rewrite the record where it has one; lets everything pass."""
+        told = record.getMessage()
+        if SECRET.search(told):
+            record.msg, record.args = SECRET.sub("…", told), ()
+        return True
 
 
 class PlainLines(logging.Formatter):
@@ -69,15 +83,19 @@ def logging_settings(style: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "filters": {"left": {"()": Left}, "subject": {"()": Subject}},
+        "filters": {"left": {"()": Left}, "unopened": {"()": Unopened}, "subject": {"()": Subject}},
         "formatters": {style: {"()": formatter}},
         "handlers": {
             "console": {
                 "class": "logging.StreamHandler",
                 "formatter": style,
-                "filters": ["left", "subject"],
+                "filters": ["left", "unopened", "subject"],
             }
         },
         "root": {"handlers": ["console"], "level": "WARNING"},
-        "loggers": {"chat": {"level": "INFO"}, "daphne": {"level": "WARNING"}},
+        "loggers": {
+            "chat": {"level": "INFO"},
+            "daphne": {"level": "WARNING"},
+            "django": {"handlers": [], "level": "WARNING"},  # its own handler would say everything again
+        },
     }

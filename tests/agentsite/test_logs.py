@@ -114,3 +114,24 @@ def test_clients_that_left_early_are_nobodys_error(tmp_path: Path) -> None:
         timeout=60,
     )
     assert [json.loads(line)["message"] for line in ran.stderr.splitlines()] == ["broke"]
+
+
+def test_an_address_that_opens_something_is_logged_without_its_secret(tmp_path: Path) -> None:
+    code = (
+        "from django.test import Client\n"
+        "for where in ('/shared/a-secret/x/', '/sign-in/a-secret/x/', '/nowhere/'):"
+        " Client(headers={'host': 'localhost'}).get(where)"
+    )
+    ran = subprocess.run(
+        [sys.executable, "manage.py", "shell", "--no-imports", "-c", code],
+        cwd=ROOT,
+        env={"LOG_FORMAT": "json", "DATA_DIR": str(tmp_path), "DEBUG": "true"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert [json.loads(line)["message"] for line in ran.stderr.splitlines()] == [
+        "Not Found: /shared/…/x/",
+        "Not Found: /sign-in/…/x/",
+        "Not Found: /nowhere/",
+    ]
