@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,18 +41,22 @@ class Entry:
 
 @dataclass(frozen=True)
 class Walk:
-    """What was found beneath `path`, shallow before deep; `whole` is false where a bound ended it."""
+    """What was found beneath `path`, shallow before deep; `whole` is false where a bound ended it.
+
+    The folders that were `closed` to it could not be looked into.
+    """
 
     path: str
     entries: list[Entry]
     whole: bool
+    closed: Collection[str] = ()
 
 
 def walk(workspace: Workspace, path: str = ".", most: int = MOST_ENTRIES) -> Walk:
     """Everything beneath the folder `path`; crowded folders are not entered. Raises WorkspaceError."""
     path = relative(path)
     with sentences(path), workspace.as_owner() as root:
-        found, whole = list[Entry](), True
+        found, closed, whole = list[Entry](), list[str](), True
         waiting = deque([path])
         while waiting:
             folder = waiting.popleft()
@@ -61,15 +65,16 @@ def walk(workspace: Workspace, path: str = ".", most: int = MOST_ENTRIES) -> Wal
             except OSError:
                 if folder == path:
                     raise
-                continue  # gone meanwhile, or not to be entered
+                closed.append(folder)  # or it is gone meanwhile
+                continue
             found += entries
             if len(found) >= most:
-                return Walk(path, found, whole=False)
+                return Walk(path, found, whole=False, closed=closed)
             folders = [each.path for each in entries if each.kind == "folder" and each.name not in CROWDED]
             near = [each for each in folders if len(os.fsencode(each)) <= _LONGEST_PATH]
             whole = whole and near == folders
             waiting.extend(near)
-        return Walk(path, found, whole)
+        return Walk(path, found, whole, closed)
 
 
 def _entries(root: int, folder: str, most: int) -> Iterator[Entry]:

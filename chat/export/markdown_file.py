@@ -121,6 +121,9 @@ def _call(call: ToolCall) -> Iterator[str]:
     yield fenced(call.arguments or "{}", "json")
     if call.output:
         yield fenced(call.output, "text")
+    if changed := ", ".join(map(code, call.command_changed)):
+        more = call.command_changed_more
+        yield f"{_('Changed:')} {changed}{' ' + _('and %(more)s more') % {'more': more} if more else ''}"
 
 
 def _time(moment: datetime.datetime | None) -> str:

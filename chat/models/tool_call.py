@@ -19,6 +19,8 @@ from chat.models.turn import Turn
 TODO_WRITE = "TodoWrite"
 SHELL = "bash"
 WRITERS = ("write_file", "edit_file")
+MOST_CHANGED = 20  # files of one command that are named
+MAX_PATH = 1000  # characters
 MAX_REASON = 2000  # characters
 
 
@@ -202,18 +204,31 @@ class ToolCall(models.Model):
         return given if isinstance(given, dict) else {}
 
     @property
-    def files_changed(self) -> list[str]:
-        """The paths of the files that it made, changed or removed, as far as its record names them."""
-        told: Any = self.detail.get("changed") if self.name == SHELL else None
-        if self.name in WRITERS and self.status == self.Status.SUCCEEDED:
-            told = [self.given.get("path")]
-        return [path for path in told if isinstance(path, str)] if isinstance(told, list) else []
+    def file_written(self) -> str:
+        """The path of the file that it wrote, as the model gave it; empty for other tools."""
+        wrote = self.name in WRITERS and self.status == self.Status.SUCCEEDED
+        return str(self.given.get("path") or "") if wrote else ""
 
     @property
-    def more_files_changed(self) -> int:
+    def command_changed(self) -> list[str]:
+        """The paths of files that a command made, changed or removed, as far as its record names them."""
+        return self._command_told("changed")
+
+    @property
+    def command_removed(self) -> list[str]:
+        """Those of them that it removed."""
+        return self._command_told("removed")
+
+    def _command_told(self, name: str) -> list[str]:
+        told = self.detail.get(name) if self.name == SHELL else None
+        paths = told[:MOST_CHANGED] if isinstance(told, list) else []
+        return [path for path in paths if isinstance(path, str) and _is_beneath(path)]
+
+    @property
+    def command_changed_more(self) -> int:
         """How many more there were."""
-        more = self.detail.get("changed_more") if self.name == SHELL else 0
-        return more if isinstance(more, int) and 0 < more < 10**9 else 0
+        more = self.detail.get("changed_more") if self.command_changed else 0
+        return more if isinstance(more, int) and 0 < more < 10**6 else 0
 
     @property
     def subject(self) -> str:
@@ -222,3 +237,8 @@ class ToolCall(models.Model):
         named = [given[name] for name in ("command", "path", "query", "url") if name in given]
         texts = [value for value in [*named, *given.values()] if isinstance(value, str) and value.strip()]
         return " ".join(texts[0].split())[:200] if texts else ""
+
+
+def _is_beneath(path: str) -> bool:
+    """Whether a recorded path, which an imported file may have made up, is one within a workspace."""
+    return 0 < len(path) <= MAX_PATH and not path.startswith("/") and ".." not in path.split("/")

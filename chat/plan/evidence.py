@@ -62,19 +62,30 @@ class Evidence:
         return list({step.pk: step for span in self.spans for step in span.steps}.values())
 
     @cached_property
+    def files_written(self) -> list[str]:
+        """The files that its calls name and have written, beneath the workspace, each once, oldest first."""
+        return list(dict.fromkeys(path for call in self.calls if (path := _beneath(call.file_written))))
+
+    @cached_property
     def files(self) -> list[str]:
-        """The files that it changed, beneath the workspace, in the order of their first change."""
-        paths = (_beneath(path) for call in self.calls for path in call.files_changed)
-        return list(dict.fromkeys(filter(None, paths)))
+        """These and the files that its commands changed, as far as they are named."""
+        changed = [path for call in self.calls for path in call.command_changed]
+        return list(dict.fromkeys([*self.files_written, *changed]))
 
     @cached_property
     def more_files(self) -> int:
-        """How many more files its commands changed, of which no record has the names."""
-        return sum(call.more_files_changed for call in self.calls)
+        """How many more it changed at least: two commands' unnamed files may be the same."""
+        most = max((_changed_by(call) for call in self.calls), default=0)
+        return max(0, most - len(self.files))
+
+    @property
+    def files_are_more(self) -> bool:
+        """Whether a command changed more files than are named."""
+        return any(call.command_changed_more for call in self.calls)
 
     @property
     def files_counted(self) -> int:
-        """All that it changed."""
+        """How many files it changed at least."""
         return len(self.files) + self.more_files
 
     @cached_property
@@ -137,9 +148,13 @@ def item_of(evidence: Mapping[str, Evidence], call: int | None) -> str:
     return next(found, "")
 
 
+def _changed_by(call: ToolCall) -> int:
+    return len(call.command_changed) + call.command_changed_more
+
+
 def _beneath(path: str) -> str:
     try:
-        return relative(path)
+        return relative(path) if path else ""
     except WorkspaceError:
         return ""
 

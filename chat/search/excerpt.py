@@ -41,7 +41,7 @@ def _start(text: str, spans: Sequence[Span]) -> int:
     def company(span: Span) -> int:
         return sum(span[0] <= other[0] < span[0] + LENGTH - AHEAD for other in spans)
 
-    if not spans or len(text) <= LENGTH:
+    if not spans:
         return 0
     best = max(spans[:MOST], key=company)[0]
     start = max(0, best - AHEAD)

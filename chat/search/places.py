@@ -71,7 +71,8 @@ def _entries(owner: int, shelves: Mapping[int, Conversation], found: Found) -> d
 
 
 def _each_once(met: Counter[int], rows: Mapping[int, SearchEntry]) -> list[SearchEntry]:
-    best = sorted((entry for entry in met if entry in rows), key=lambda entry: (-met[entry], entry))
+    there = (entry for entry in met if entry in rows)
+    best = sorted(there, key=lambda entry: (-met[entry], rows[entry].kind == Kind.FILE, entry))
     things = {(rows[entry].kind, rows[entry].row, rows[entry].place): rows[entry] for entry in reversed(best)}
     return [thing for thing in reversed(things.values()) if thing.kind != Kind.TITLE]
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from django import template
 
-from chat.files.tree import address
+from chat.files.tree import address, shown
 from chat.models import ToolCall
 from chat.plan.evidence import Evidence
 
 register = template.Library()
 register.filter("file_address", address)
+register.filter("file_name", shown)
 
 MOST_CALLS = 50  # listed of one item; the story has all
 

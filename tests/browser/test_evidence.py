@@ -77,24 +77,24 @@ def test_without_a_script_the_card_is_near(page: Page, scripted: Site, visitors:
 def test_what_a_command_changed_is_told_in_its_card_and_under_its_item(
     scripted: Site, visitors: Visitors
 ) -> None:
-    command = {"command": "mkdir 报告; echo sum > 报告/sum.txt; echo a > a.txt"}
-    begun = todo("in_progress")
-    scripted.model.script(
-        begun, Reply(tool_calls=[("bash", command)]), todo("completed"), Reply(text="Made.")
-    )
+    command = {"command": "mkdir 报告; echo sum > 报告/sum.txt; echo a > a.txt; rm note.txt"}
+    write = Reply(tool_calls=[("write_file", {"path": "note.txt", "content": "Hello\n"})])
+    begun, ran = todo("in_progress"), Reply(tool_calls=[("bash", command)])
+    scripted.model.script(write, begun, ran, todo("completed"), Reply(text="Made."))
     page = visitors.enter(scripted)
     begin(page, "Write a report")
     at_rest(page)
     live = record(page)
-    card = page.locator("details.tool-call")
+    card = page.locator("details.tool-call[data-tool=bash]")
     card.locator("summary").click()
-    expect(card.locator(".changed-files")).to_have_text("Changed: a.txt, 报告/sum.txt")
+    expect(card.locator(".changed-files")).to_have_text("Changed: a.txt, note.txt, 报告/sum.txt")
+    expect(card.locator(".changed-files del")).to_have_text("note.txt")
     page.reload()
     at_rest(page)
     assert record(page) == live
     page.goto(page.url.split("#")[0] + "plan/")
     item = page.locator("#plan-stage .plan-line").first
-    expect(item.locator("summary")).to_contain_text("2 files")
+    expect(item.locator("summary")).to_contain_text("3 files")
     item.locator("summary").click()
     ends = "all => all.map(one => one.getBoundingClientRect().right)"
     [end] = page.locator("#plan-stage").evaluate_all(ends)

@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.files.place import folder_of
-from chat.models import Conversation, Message, ShareLink, Step, TodoRevision, Turn
+from chat.models import Conversation, Message, ShareLink, Step, TodoRevision, ToolCall, Turn
 from tests.export.rich import Rich
 
 
@@ -77,6 +77,17 @@ def test_it_tells_nothing_of_its_owner(owners: Client, visitor: Client, rich: Co
         for private in ("Olga", "olga@", "10.0.0.7", str(folder_of(rich)), "EUR", str(rich.pk)):
             assert private not in page, private
         assert not re.search(r"<(form|textarea)\b|id=\"(sidebar|composer|act)\"", page)
+
+
+def test_it_names_no_file_that_only_a_look_at_the_folder_tells(
+    owners: Client, visitor: Client, rich: Conversation
+) -> None:
+    calls = ToolCall.objects.filter(turn__conversation=rich)
+    calls.update(name="bash", detail={"changed": ["only-on-disk.txt"], "changed_more": 2})
+    path = share(owners, rich)
+    for where in (path, f"{path}replay/"):
+        assert "only-on-disk" not in body(visitor.get(where))
+    assert "only-on-disk" in body(owners.get(f"/conversations/{rich.pk}/"))
 
 
 def test_what_comes_later_is_not_in_it(owners: Client, visitor: Client, rich: Conversation) -> None:

@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from chat.export.html_file import html_pieces
 from chat.export.markdown_file import markdown_pieces
 from chat.export.markdown_text import code, fenced, inline, quoted
-from chat.models import Conversation
+from chat.models import Conversation, ToolCall
 from tests.export.rich import TEXTS, Rich
 
 PARSER = MarkdownIt("commonmark")
@@ -91,6 +91,14 @@ def test_html_has_all_of_it(rich: Conversation) -> None:
         assert str(follow_up.get_status_display()) in page
     assert "Update your todos." in page
     assert "data:image/png;base64," in page
+
+
+def test_what_a_command_changed_is_in_both(rich: Conversation) -> None:
+    calls = ToolCall.objects.filter(turn__conversation=rich)
+    calls.update(name="bash", detail={"changed": ["a `b`.txt", "c.txt"], "changed_more": 2})
+    assert "\nChanged: `` a `b`.txt ``, `c.txt` and 2 more\n" in "".join(markdown_pieces(rich))
+    page = "".join(html_pieces(rich))
+    assert "Changed: <code>a `b`.txt</code>, <code>c.txt</code> and 2 more" in page
 
 
 def test_html_asks_for_nothing(rich: Conversation) -> None:

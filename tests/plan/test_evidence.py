@@ -264,15 +264,34 @@ def test_files_are_those_that_a_call_changed(work: Work) -> None:
     work.call("bash", "succeeded", detail={"changed": ["d.py", "a.py"], "changed_more": 3})
     work.call("bash", "failed", detail={"changed": ["e.py"]})
     assert found(work)["a"].files == ["b.py", "a.py", "d.py", "e.py"]
-    assert (found(work)["a"].more_files, found(work)["a"].files_counted) == (3, 7)
+    assert found(work)["a"].files_written == ["b.py", "a.py"]
+    assert (found(work)["a"].more_files, found(work)["a"].files_counted) == (1, 5)
+    assert found(work)["a"].files_are_more
 
 
-@pytest.mark.parametrize("detail", [{"changed": "a.py"}, {"changed": [1, None]}, {"changed": {"a": 1}}])
+def test_unnamed_files_of_several_commands_are_not_added_up(work: Work) -> None:
+    work.write("a >")
+    for _command in range(3):
+        work.call("bash", "succeeded", detail={"changed": ["a.py", "b.py"], "changed_more": 50})
+    assert (found(work)["a"].more_files, found(work)["a"].files_counted) == (50, 52)
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        {},
+        {"changed": "a.py"},
+        {"changed": {"a": 1}},
+        {"changed": [1, None, "", "/etc/passwd", "../a", "a/../../b", "a" * 1001]},
+    ],
+)
 def test_what_no_command_left_names_no_files(work: Work, detail: dict[str, Any]) -> None:
     work.write("a >")
-    work.call("bash", "succeeded", detail=detail | {"changed_more": "many"})
+    work.call("bash", "succeeded", detail=detail | {"changed_more": 5})
+    work.call("bash", "succeeded", detail={"changed_more": "many"})
     work.call("read_file", "succeeded", detail={"changed": ["a.py"]})
     assert (found(work)["a"].files, found(work)["a"].files_counted) == ([], 0)
+    assert not found(work)["a"].files_are_more
 
 
 def test_its_place_in_the_transcript(work: Work) -> None:

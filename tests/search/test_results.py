@@ -107,6 +107,20 @@ def test_a_file_is_found_by_its_name(owners: Client, talk: Begin) -> None:
     assert found == [("file", where, "File 报告/<mark>summer</mark> plan.md")]
 
 
+def test_files_hide_nothing_that_was_said_of_them(owners: Client, talk: Begin) -> None:
+    one = talk("Go")
+    few = [f"src/widget_{number}.py" for number in range(10)]
+    one.call("bash", '{"command": "make few"}', detail={"changed": few})
+    many = [f"src/widget_{number}.c" for number in range(20)]
+    one.call("bash", '{"command": "make many"}', detail={"changed": many, "changed_more": 1})
+    one.end()
+    one.go_on("The widget is wrong, says Mallory").end()
+    (kind, _where, text), *_files = places(owners, "widget")
+    assert (kind, text) == ("message", "You The <mark>widget</mark> is wrong, says Mallory")
+    assert "Mallory</mark>" in page(owners, "widget mallory")
+    assert places(owners, '"widget 3 c"') == []
+
+
 def test_chinese_of_one_character_and_more(owners: Client, talk: Begin) -> None:
     talk("请帮我重构订单模块").answer("已调用read_file读取配置文件。").end()
     for typed in ("重构", "订单模块", "单模", "块", "读取配置", "ｒｅａｄ", "用read_file读", "文件"):
@@ -122,6 +136,12 @@ def test_all_words_in_one_conversation_be_it_in_different_places(owners: Client,
     assert len(titles(owners, "alpha")) == 2
     assert len(titles(owners, "beta alpha")) == 1
     assert titles(owners, "alpha gamma") == []
+
+
+def test_what_was_found_stands_near_the_beginning(owners: Client, talk: Begin) -> None:
+    talk("Go").answer("All is well so far. " * 8 + "The needle is here.").end()
+    [(_kind, _where, text)] = places(owners, "needle")
+    assert text == f"Focused …well so far. {'All is well so far. ' * 2}The <mark>needle</mark> is here."
 
 
 def test_the_place_with_most_of_the_words_comes_first(owners: Client, talk: Begin) -> None:

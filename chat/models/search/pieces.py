@@ -96,5 +96,11 @@ def of_files(paths: Iterable[str]) -> list[Piece]:
 
 
 def of_files_written(calls: Iterable[ToolCall]) -> list[Piece]:
-    """The files that the calls have made, changed or removed."""
-    return of_files(path for call in calls for path in call.files_changed)
+    """The files that the calls have written; of commands those of one that changed a few."""
+    return of_files(path for call in calls for path in _paths_of(call))
+
+
+def _paths_of(call: ToolCall) -> list[str]:
+    if call.command_changed_more:
+        return []  # made by the dozen, they would hide what is said of them
+    return [path for path in (call.file_written, *call.command_changed) if path]

@@ -19,7 +19,8 @@ async def test_made_changed_and_removed(tools: dict[str, Tool], workspace: Works
     for path in ("kept", "old", "gone", "same"):
         workspace.write(path, b"text")
     command = "mkdir -p deep/er; echo 1 > deep/er/new; echo more >> old; rm gone; cat kept; chmod +x same"
-    assert await changed(tools, command) == ["deep/er/new", "gone", "old"]
+    detail = (await tools["bash"].call({"command": command})).detail
+    assert (detail["changed"], detail["removed"]) == (["deep/er/new", "gone", "old"], ["gone"])
     assert await changed(tools, "cat old") is None
 
 
@@ -40,10 +41,28 @@ async def test_what_tools_make_by_the_thousand_is_left_out(tools: dict[str, Tool
     assert await changed(tools, command) == ["src/a.py"]
 
 
-async def test_a_hundred_are_named(tools: dict[str, Tool]) -> None:
+async def test_twenty_are_named(tools: dict[str, Tool]) -> None:
     detail = (await tools["bash"].call({"command": "touch {100..350}"})).detail
-    assert detail["changed"] == [str(number) for number in range(100, 200)]
-    assert detail["changed_more"] == 151
+    assert detail["changed"] == [str(number) for number in range(100, 120)]
+    assert detail["changed_more"] == 231
+
+
+async def test_of_very_many_files_nothing_is_told(tools: dict[str, Tool]) -> None:
+    assert await changed(tools, "mkdir d; touch d/{1000..5997}") is not None, "4,999 with their folder"
+    assert await changed(tools, "touch one-more") is None
+    assert await changed(tools, "rm one-more d/2000") is None
+    assert await changed(tools, "touch again; rm d/2001") == ["again", "d/2001"]
+
+
+async def test_what_is_closed_is_not_looked_at(tools: dict[str, Tool]) -> None:
+    await tools["bash"].call({"command": "mkdir -p d/e; touch d/a d/e/b"})
+    assert await changed(tools, "chmod 0 d; touch seen") == ["seen"]
+    assert await changed(tools, "chmod 700 d; touch d/a seen") == ["seen"]
+    assert await changed(tools, "touch d/a") == ["d/a"]
+
+
+async def test_only_files_count(tools: dict[str, Tool]) -> None:
+    assert await changed(tools, "mkdir folder; ln -s folder link; mkfifo pipe; touch file") == ["file"]
 
 
 async def test_a_name_that_is_no_text_is_left_out(tools: dict[str, Tool], workspace: Workspace) -> None:
