@@ -16,7 +16,7 @@ from chat.plan.story import Calls, Entry, Revision, TurnBegan, TurnEnded
 class Trace:
     """What was found for an item: its spans, and who ticked it last, if anybody did.
 
-    `neighbours` are the items that were ticked by the same list and have the same span.
+    `neighbours` are the other items that were ticked by the same list, and whose work its spans hold too.
     """
 
     spans: list[Span] = field(default_factory=list)
@@ -107,15 +107,16 @@ class Walk:
             trace.ticked, trace.by_person = True, persons
         agents = [] if persons else items
         if agents or self.states is None:
-            self._part([item for item in agents if item not in self.at_work], revision)
+            self._part(agents, revision)
 
-    def _part(self, items: list[str], revision: Revision) -> None:
+    def _part(self, ticked: list[str], revision: Revision) -> None:
         """Give what was done since the last tick to items that were ticked without being in progress."""
         for span in self.since_tick[-1:]:
             span.ended = revision.row.created_at
-        for item in items:
-            self.traces[item].spans += self.since_tick
-            self.traces[item].neighbours = len(items) - 1
+        for item in ticked:
+            if item not in self.at_work:
+                self.traces[item].spans += self.since_tick
+                self.traces[item].neighbours = len(ticked) - 1
         row = revision.row
         self.since_tick = [Span(self.turn, row.created_at, row.tool_call)] if self.turn else []
 
