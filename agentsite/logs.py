@@ -11,6 +11,7 @@ from typing import Any
 
 from django.core.exceptions import RequestAborted
 
+# What opens something for whoever knows the address.
 SECRET = re.compile(r"(?<=/shared/)[^/\s]+|(?<=/sign-in/)[^/\s]+")
 
 
@@ -33,17 +34,6 @@ class Left(logging.Filter):
         return not (record.exc_info and isinstance(record.exc_info[1], RequestAborted))
 
 
-class Unopened(logging.Filter):
-    """Takes the secret out of addresses that open something for whoever knows them."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrite the record where it has one; lets everything pass."""
-        told = record.getMessage()
-        if SECRET.search(told):
-            record.msg, record.args = SECRET.sub("…", told), ()
-        return True
-
-
 class PlainLines(logging.Formatter):
     """`2026-01-31 12:00:00,000 WARNING chat.live.pool: what happened [turn=7]`."""
 
@@ -53,7 +43,7 @@ class PlainLines(logging.Formatter):
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
         """The line, with the ids at its end."""
         ids = " ".join(f"{name}={value}" for name, value in _subject(record).items())
-        return super().formatMessage(record) + (f" [{ids}]" if ids else "")
+        return SECRET.sub("…", super().formatMessage(record)) + (f" [{ids}]" if ids else "")
 
 
 class JsonLines(logging.Formatter):
@@ -65,7 +55,7 @@ class JsonLines(logging.Formatter):
             "time": datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(),
             "level": record.levelname,
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": SECRET.sub("…", record.getMessage()),
             **_subject(record),
         }
         if record.exc_info:
@@ -83,13 +73,13 @@ def logging_settings(style: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "filters": {"left": {"()": Left}, "unopened": {"()": Unopened}, "subject": {"()": Subject}},
+        "filters": {"left": {"()": Left}, "subject": {"()": Subject}},
         "formatters": {style: {"()": formatter}},
         "handlers": {
             "console": {
                 "class": "logging.StreamHandler",
                 "formatter": style,
-                "filters": ["left", "unopened", "subject"],
+                "filters": ["left", "subject"],
             }
         },
         "root": {"handlers": ["console"], "level": "WARNING"},

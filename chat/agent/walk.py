@@ -106,3 +106,12 @@ def _kind(mode: int) -> Kind:
     if stat.S_ISREG(mode):
         return "file"
     return "link" if stat.S_ISLNK(mode) else "other"
+
+
+def is_utf8(name: str) -> bool:
+    """Whether the name is text, rather than bytes that only this system can make something of."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

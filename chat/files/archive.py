@@ -7,10 +7,9 @@ import time
 import zipfile
 from collections.abc import Generator
 
-from chat.agent.walk import CROWDED, Entry, walk
+from chat.agent.walk import CROWDED, Entry, is_utf8, walk
 from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.reading import PIECE, open_file
-from chat.files.tree import is_utf8
 
 MOST_BYTES = 2 * 1024**3  # of content
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # a zip file knows no earlier time

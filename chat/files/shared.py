@@ -6,10 +6,9 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from chat.agent.walk import stamp_of, walk
+from chat.agent.walk import is_utf8, stamp_of, walk
 from chat.agent.workspace import Workspace, WorkspaceError, relative
 from chat.files.reading import open_file
-from chat.files.tree import is_utf8
 
 MOST = 500  # files of one link
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from chat.agent.walk import CROWDED, Entry, Kind
+from chat.agent.walk import CROWDED, Entry, Kind, is_utf8
 from chat.files.changes import Change
 
 MOST_ROWS = 1000
@@ -131,15 +131,6 @@ def _depth(path: str, top: str) -> int:
 def address(path: str) -> str:
     """The query that asks for a path; empty for one that no address can hold."""
     return f"?path={quote(path, safe='/')}" if is_utf8(path) else ""
-
-
-def is_utf8(name: str) -> bool:
-    """Whether the name is text, rather than bytes that only this system can make something of."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def shown(name: str) -> str:

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models.allowance import Allowance
 from chat.models.program import program_of
+from chat.models.search.pieces import MAX_PATH
 from chat.models.step import Step
 from chat.models.text import clean, clean_json
 from chat.models.turn import Turn
@@ -20,7 +21,6 @@ TODO_WRITE = "TodoWrite"
 SHELL = "bash"
 WRITERS = ("write_file", "edit_file")
 MOST_CHANGED = 20  # files of one command that are named
-MAX_PATH = 1000  # characters
 MAX_REASON = 2000  # characters
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from chat.agent.walk import Stamp, Walk, walk
+from chat.agent.walk import Stamp, Walk, is_utf8, walk
 from chat.agent.workspace import Workspace, WorkspaceError
 
 MOST_LOOKED_AT = 5000  # files and folders; it takes about 7 microseconds for each, twice a command
@@ -51,9 +51,5 @@ def _seen(workspace: Workspace) -> Walk:
 
 def _stamps(found: Walk) -> Mapping[str, Stamp]:
     """When the content of each file was changed; an owner or a mode alone is no change of it."""
-    files = [entry for entry in found.entries if entry.kind == "file" and _is_text(entry.path)]
+    files = [entry for entry in found.entries if entry.kind == "file" and is_utf8(entry.path)]
     return {entry.path: (*entry.stamp[:2], 0) for entry in files}
-
-
-def _is_text(path: str) -> bool:
-    return path.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in path)
