@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 from django.db.models import Model, QuerySet
 from django.utils import timezone
 
-from chat.export.concealment import Concealment
 from chat.export.kinds import written
 from chat.export.numbers import Numbers, of_side_call
 from chat.export.pictures import Pictures, digests_of
+from chat.export.redaction import Redaction
 from chat.export.tables import (
     ATTACHMENT,
     CONVERSATION,
@@ -24,6 +24,7 @@ from chat.export.tables import (
     SUMMARY,
     TOOL_CALL,
     TURN,
+    Table,
 )
 from chat.models import Conversation, FollowUp, Message, TodoRevision, Turn
 
@@ -41,16 +42,16 @@ def json_pieces(conversation: Conversation) -> Iterator[str]:
     writer = _Writer(conversation, Numbers(keys))
     head = {"format": FORMAT, "version": VERSION, "exported_at": written(timezone.now())}
     yield "{" + _members(head)
-    yield f',\n"conversation": {writer.text(writer.numbers.row(CONVERSATION, conversation))}'
+    yield f',\n"conversation": {_dumped(writer.head())}'
     yield ',\n"turns": ['
     for number, pk in enumerate(keys):
         yield ",\n" if number else "\n"
         yield from writer.turn(pk)
     yield "]"
-    yield from _array("revisions", map(writer.text, writer.revisions()))
-    yield from _array("follow_ups", map(writer.text, writer.follow_ups()))
+    yield from _array("revisions", map(_dumped, writer.revisions()))
+    yield from _array("follow_ups", map(_dumped, writer.follow_ups()))
     rows = Pictures(conversation).rows(digests_of(conversation))
-    yield from _array("pictures", map(_dumped, rows))  # nothing to take out, and much to look through
+    yield from _array("pictures", map(_dumped, rows))
     yield "}\n"
 
 
@@ -58,28 +59,26 @@ class _Writer:
     def __init__(self, conversation: Conversation, numbers: Numbers) -> None:
         self.conversation = conversation
         self.numbers = numbers
-        self.conceal = Concealment(conversation)
+        self.redaction = Redaction.of(conversation)
 
-    def text(self, row: Row) -> str:
-        return _dumped(self.conceal.value(row))
+    def head(self) -> Row:
+        title = self.redaction.title(self.conversation.title)
+        return {**self.numbers.row(CONVERSATION, self.conversation), "title": title}
 
     def turn(self, pk: int) -> Iterator[str]:
         """One turn, its tool calls a few at a time: of these some are large."""
         turn = Turn.objects.get(pk=pk)
         side_calls = list(turn.side_calls.order_by("pk"))
-        yield self.text(self.numbers.row(TURN, turn)).removesuffix("}")
-        yield from _array(
-            "steps", [self.text(self.numbers.row(STEP, row)) for row in turn.steps.order_by("pk")]
-        )
-        yield from _array("side_calls", [self.text(self.numbers.row(SIDE_CALL, row)) for row in side_calls])
-        yield from _array("messages", map(self.text, map(self._message, _chunks(_messages(turn)))))
-        calls = _chunks(turn.tool_calls.select_related("step"))
-        yield from _array("tool_calls", (self.text(self.numbers.row(TOOL_CALL, call)) for call in calls))
+        yield _dumped(self._row(TURN, turn)).removesuffix("}")
+        yield from self._rows("steps", STEP, turn.steps.order_by("pk"))
+        yield from self._rows("side_calls", SIDE_CALL, side_calls)
+        yield from _array("messages", map(_dumped, map(self._message, _chunks(_messages(turn)))))
+        yield from self._rows("tool_calls", TOOL_CALL, _chunks(turn.tool_calls.select_related("step")))
         summaries = [
-            self.numbers.row(SUMMARY, row, {"side_call": of_side_call(row.side_call_id, side_calls)})
+            self._row(SUMMARY, row, {"side_call": of_side_call(row.side_call_id, side_calls)})
             for row in turn.summaries.order_by("pk")
         ]
-        yield from _array("summaries", map(self.text, summaries))
+        yield from _array("summaries", map(_dumped, summaries))
         yield "}"
 
     def revisions(self) -> Iterator[Row]:
@@ -87,17 +86,23 @@ class _Writer:
         rows: QuerySet[TodoRevision] = self.conversation.revisions.select_related(*beside)
         for row in _chunks(rows):
             if row.turn_id in self.numbers.turns:
-                yield self.numbers.row(REVISION, row)
+                yield self._row(REVISION, row)
 
     def follow_ups(self) -> Iterator[Row]:
         for row in _chunks(self.conversation.follow_ups.prefetch_related("attachments")):
-            yield self.numbers.row(FOLLOW_UP, row) | self._attachments(row)
+            yield self._row(FOLLOW_UP, row) | self._attachments(row)
 
     def _message(self, message: Message) -> Row:
-        return self.numbers.row(MESSAGE, message) | self._attachments(message)
+        return self._row(MESSAGE, message) | self._attachments(message)
 
     def _attachments(self, row: Message | FollowUp) -> Row:
-        return {"attachments": [self.numbers.row(ATTACHMENT, each) for each in row.attachments.all()]}
+        return {"attachments": [self._row(ATTACHMENT, each) for each in row.attachments.all()]}
+
+    def _rows(self, name: str, table: Table[Any], rows: Iterable[Model]) -> Iterator[str]:
+        return _array(name, (_dumped(self._row(table, row)) for row in rows))
+
+    def _row(self, table: Table[Any], row: Model, refs: Row | None = None) -> Row:
+        return self.numbers.row(table, self.redaction.row(row), refs)
 
 
 def _messages(turn: Turn) -> QuerySet[Message]:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from chat.export.concealment import Concealment
 from chat.export.markdown_text import code, fenced, inline, quoted
 from chat.export.record import Record, Reminder, Row, rows_of
 from chat.live.figures import lasting
@@ -23,9 +22,8 @@ BOXES = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 
 def markdown_pieces(conversation: Conversation) -> Iterator[str]:
     """The file's text, in blocks with a blank line between them."""
-    conceal = Concealment(conversation)
     for block in _blocks(Record.whole(conversation)):
-        yield f"{conceal.text(block)}\n\n"
+        yield f"{block}\n\n"
 
 
 def _blocks(record: Record) -> Iterator[str]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.db.models import QuerySet
+
+from chat.export.redaction import Redaction
 from chat.models import Conversation, FollowUp, Message, Step, Summary, TodoRevision, ToolCall, Turn
 from chat.plan.history import Plan, plans_in
 from chat.plan.story import Entry, Revision, story
@@ -22,31 +25,41 @@ Row = Message | ToolCall | Summary | Reminder
 
 @dataclass(frozen=True)
 class Record:
-    """Turns by their keys, oldest first, and the key of the last list that belongs to them (0: none)."""
+    """Turns by their keys, oldest first, and the key of the last list that belongs to them (0: none).
+
+    The title, and all rows that it gives, are redacted.
+    """
 
     conversation: Conversation
     title: str
     turns: tuple[int, ...]
     last_revision: int
+    redaction: Redaction
 
     @classmethod
     def whole(cls, conversation: Conversation) -> Record:
         """All that there is now, also what is not finished."""
-        turns = tuple(conversation.turns.order_by("pk").values_list("pk", flat=True))
-        return cls(conversation, conversation.title, turns, _last(conversation, turns))
+        return cls._of(conversation, conversation.title, conversation.turns.all())
 
     @classmethod
     def ended(cls, conversation: Conversation) -> Record:
         """The turns that have ended by now, with their lists."""
         over = conversation.turns.exclude(status__in=Turn.ACTIVE)
-        turns = tuple(over.order_by("pk").values_list("pk", flat=True))
-        return cls(conversation, conversation.title, turns, _last(conversation, turns))
+        return cls._of(conversation, conversation.title, over)
 
     @classmethod
     def until(cls, conversation: Conversation, title: str, turn: int, revision: int) -> Record:
         """What had ended with that turn, with lists up to that one."""
-        upto = conversation.turns.filter(pk__lte=turn).order_by("pk")
-        return cls(conversation, title, tuple(upto.values_list("pk", flat=True)), revision)
+        return cls._of(conversation, title, conversation.turns.filter(pk__lte=turn), revision)
+
+    @classmethod
+    def _of(
+        cls, conversation: Conversation, title: str, rows: QuerySet[Turn], revision: int | None = None
+    ) -> Record:
+        turns = tuple(rows.order_by("pk").values_list("pk", flat=True))
+        last = _last(conversation, turns) if revision is None else revision
+        redaction = Redaction.of(conversation)
+        return cls(conversation, redaction.title(title), turns, last, redaction)
 
     @property
     def last_turn(self) -> int:
@@ -56,7 +69,8 @@ class Record:
     def plans(self) -> list[Plan]:
         """Its plans, with what happened around them."""
         known = set(self.turns)
-        return plans_in(entry for entry in story(self.conversation) if self._has(entry, known))
+        entries = story(self.conversation, prepare=self.redaction.row)
+        return plans_in(entry for entry in entries if self._has(entry, known))
 
     def each_turn(self) -> Iterator[Turn]:
         """Its turns with their rows, each read when it is asked for."""
@@ -67,13 +81,16 @@ class Record:
             for call in turn.tool_calls.all():
                 if call.shortened_in_id and call.shortened_in_id > self.last_turn:
                     call.shortened = ""
+            for row in (*turn.rows(), *turn.steps.all()):
+                self.redaction.row(row)
             yield turn
             # Turn and rows name each other: apart from each other they are freed at once, and not some day.
             turn.refresh_from_db(fields=("messages", "tool_calls", "summaries", "steps", "side_calls"))
 
     def revisions_of(self, turn: Turn) -> list[TodoRevision]:
         """The lists of a turn, the person's own included."""
-        return list(turn.revisions.filter(pk__lte=self.last_revision).order_by("pk"))
+        rows = turn.revisions.filter(pk__lte=self.last_revision).order_by("pk")
+        return [self.redaction.row(row) for row in rows]
 
     def follow_ups(self) -> list[FollowUp]:
         """The messages that are held, or were taken back."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 from django.db.models import Case, F, JSONField, QuerySet, When
 
@@ -73,19 +74,29 @@ class TurnEnded:
 Entry = TurnBegan | Calls | Revision | TurnEnded
 
 
-def story(conversation: Conversation, *, latest: bool = False) -> Iterator[Entry]:
+def story(
+    conversation: Conversation,
+    *,
+    latest: bool = False,
+    prepare: Callable[[TodoRevision | ToolCall], object] = lambda row: None,
+) -> Iterator[Entry]:
     """All that happened to the conversation's lists, in order.
 
     Reads the rows in five queries, without what tools gave out. With `latest` only the turns from that on in
     which the latest plan begins, none without a list; without what tools were given and the person wrote.
+    `prepare` may change the rows in memory, before anything is told of them.
     """
     rows = list(conversation.revisions.order_by("pk"))
+    for row in rows:
+        prepare(row)
     teller = _Teller(rows)
     turns = conversation.turns.order_by("pk")
     if latest:
         turns = turns.filter(pk__gte=_latest_begins(rows)) if rows else turns.none()
     calls = _calls(turns, ["arguments"] if latest else [])
     asked = {} if latest else _asked(conversation)
+    for call in chain.from_iterable(calls.values()):
+        prepare(call)
     for turn in turns.prefetch_related("steps"):  # behind the calls, so that there is the step of each
         yield TurnBegan(turn, asked.get(turn.pk, ""))
         yield from teller.tell(turn, _with_steps(turn, calls[turn.pk]))
