@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import uuid
 
-from django.http import HttpResponseBase, StreamingHttpResponse
+from django.http import HttpResponseBase
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from chat.export.page import page_pieces
 from chat.export.reading import Reading
 from chat.export.record import Record
 from chat.pages.conversation import own_conversation
-from chat.pages.rows_stream import RowsStream
+from chat.pages.read_only import read_only_page
 from chat.pages.signed_in import SignedInRequest
 
 
@@ -25,8 +24,5 @@ def replay(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
         return reverse("picture", args=[conversation.pk, digest])
 
     back = reverse("conversation", args=[conversation.pk])
-    pieces = page_pieces(
-        Record.ended(conversation), Reading(picture, replays=True), "reading/replay.html", back=back
-    )
-    headers = {"Cache-Control": "private, no-store"}
-    return StreamingHttpResponse(RowsStream(pieces), content_type="text/html; charset=utf-8", headers=headers)
+    reading = Reading(picture, replays=True)
+    return read_only_page(Record.ended(conversation), reading, "reading/replay.html", back=back)

@@ -7,14 +7,13 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from chat.agent.pictures import HEAD, image_type
 from chat.agent.workspace import WorkspaceError
-from chat.export.page import page_pieces
 from chat.export.pictures import digests_of
 from chat.export.reading import Reading
 from chat.export.record import Record
@@ -24,7 +23,7 @@ from chat.files.place import workspace_of
 from chat.files.shared import open_shared, unchanged
 from chat.models import ShareLink
 from chat.pages.files import SANDBOXED, sent
-from chat.pages.rows_stream import RowsStream
+from chat.pages.read_only import read_only_page
 from chat.pages.stream import Stream, content
 
 # The address is a secret: no page that is linked to learns it, no cache keeps what was at it, no search
@@ -96,8 +95,7 @@ def _page(link: ShareLink, template: str, *, replays: bool = False, **more: Any)
         return reverse("shared_picture", args=[link.token, digest]) if link.with_files else ""
 
     reading = Reading(picture, is_public=True, replays=replays)
-    pieces = page_pieces(record, reading, template, link=link, **more)
-    return StreamingHttpResponse(RowsStream(pieces), content_type="text/html; charset=utf-8")
+    return read_only_page(record, reading, template, link=link, **more)
 
 
 def _nothing(request: HttpRequest) -> HttpResponse:

@@ -48,7 +48,8 @@ async def ask(application: Any, where: str, **headers: str) -> tuple[int, dict[s
 
 
 def places(script: bytes, folder: str, pattern: str) -> list[int]:
-    return [script.index(file.read_bytes().rstrip()) for file in sorted((SOURCES / folder).glob(pattern))]
+    sources = [file for file in sorted((SOURCES / folder).glob(pattern)) if file.name != "replay.js"]
+    return [script.index(file.read_bytes().rstrip()) for file in sources]
 
 
 def test_the_script_is_htmx_then_its_sockets_then_ours() -> None:
@@ -60,6 +61,13 @@ def test_the_script_is_htmx_then_its_sockets_then_ours() -> None:
     assert b"hx-ws" in script[vendored[1] :]
     assert ours == sorted(ours)
     assert max(vendored) < min(ours)
+
+
+def test_a_replay_has_a_script_of_its_own_without_htmx() -> None:
+    own = (SOURCES / "js" / "replay.js").read_bytes()
+    assert joined()["replay.js"] == own
+    assert own not in joined()["app.js"]
+    assert b"htmx" not in own
 
 
 def test_the_stylesheet_begins_with_its_layers() -> None:
@@ -76,14 +84,14 @@ def test_the_stylesheet_asks_for_nothing_elsewhere() -> None:
     assert not re.search(rb"url\(\s*['\"]?(https?:)?//", sheet)
 
 
-@pytest.mark.parametrize("name", ["app.css", "app.js", "icon.svg"])
+@pytest.mark.parametrize("name", ["app.css", "app.js", "replay.js", "icon.svg"])
 @pytest.mark.usefixtures("collected")
 def test_names_carry_the_contents_hash(name: str) -> None:
     stem, suffix = name.split(".")
     assert re.fullmatch(rf"/static/{stem}\.[0-9a-f]{{12}}\.{suffix}", static(name))
 
 
-@pytest.mark.parametrize("name", ["app.css", "app.js"])
+@pytest.mark.parametrize("name", ["app.css", "app.js", "replay.js"])
 async def test_files_are_kept_for_ever_and_sent_small(served: Any, name: str) -> None:
     status, headers, body = await ask(served, static(name), **{"accept-encoding": "gzip"})
     assert (status, headers["content-encoding"]) == (200, "gzip")

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.templatetags.static import static
 from django.test import Client
+from django.utils import timezone
 
 from agentsite.content_security_policy import POLICY
-from chat.models import Conversation, Profile
+from chat.models import Conversation, Profile, ShareLink, Turn
 
 INLINE = re.compile(
     rb"<script(?![^>]*\bsrc=)(?![^>]*\btype=\"application/json\")|<style|<[^>]+\s(style|on\w+)="
@@ -70,6 +73,24 @@ def test_every_response_brings_it_to_the_owner(owners: Client, where: str) -> No
 def test_a_conversation_brings_it(owners: Client, conversation: Conversation) -> None:
     check(owners.get(f"/conversations/{conversation.pk}/"))
     check(owners.get(f"/conversations/{conversation.owner_id}/"))
+
+
+@pytest.mark.usefixtures("collected")
+def test_pages_that_are_only_read_bring_a_stricter_one(owners: Client, conversation: Conversation) -> None:
+    Turn.objects.update(status="completed", ended_at=timezone.now())
+    link = ShareLink.make(conversation, timezone.now() + datetime.timedelta(days=1))
+    replays = (f"/shared/{link.token}/replay/", f"/conversations/{conversation.pk}/replay/")
+    for where in (f"/shared/{link.token}/", *replays):
+        response: Any = owners.get(where)
+        rules = dict(rule.split(" ", 1) for rule in response["Content-Security-Policy"].split("; "))
+        assert rules["connect-src"] == rules["form-action"] == rules["default-src"] == "'none'"
+        assert rules["base-uri"] == rules["frame-ancestors"] == "'none'"
+        assert rules["script-src"] == ("'self'" if where in replays else "'none'")
+        page = b"".join(response).decode()
+        scripts = [static("replay.js")] if where in replays else []
+        assert re.findall(r'<script src="([^"]*)"', page) == scripts
+        assert page.count("<script") == len(scripts)
+        assert not re.search(r"<(form|iframe|object|embed)\b", page)
 
 
 @pytest.mark.parametrize("where", ADMIN)

@@ -1,0 +1,35 @@
+"""Pages on which nothing can be done: a record as HTML, from which a browser sends nothing."""
+
+from __future__ import annotations
+
+from django.http import StreamingHttpResponse
+
+from chat.export.page import page_pieces
+from chat.export.reading import Reading
+from chat.export.record import Record
+from chat.pages.rows_stream import RowsStream
+
+# These pages show what others wrote to readers who may be administrators. Should any of it ever become
+# markup, it could still send no request with the reader's cookies.
+POLICY = "; ".join(
+    [
+        "default-src 'none'",
+        "script-src {scripts}",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'none'",
+        "form-action 'none'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    ]
+)
+
+
+def read_only_page(record: Record, reading: Reading, template: str, **more: object) -> StreamingHttpResponse:
+    """The record as a page of its own; only a replay may run scripts."""
+    pieces = page_pieces(record, reading, template, **more)
+    headers = {
+        "Content-Security-Policy": POLICY.format(scripts="'self'" if reading.replays else "'none'"),
+        "Cache-Control": "private, no-store",
+    }
+    return StreamingHttpResponse(RowsStream(pieces), content_type="text/html; charset=utf-8", headers=headers)

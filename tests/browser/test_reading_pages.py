@@ -1,0 +1,127 @@
+"""Pages that are only read run nothing for their reader, whatever their owner wrote and set up."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+from playwright.sync_api import APIRequestContext, Page, Request, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin
+
+PASSWORD = "correct horse battery staple"
+# Were these two cut out of the page, a link's title would become attributes that htmx obeys.
+HEADERS = 'X-One: hx-ignore\nX-Two: title="zz'
+FETCH = "hx-get={} hx-trigger=load hx-select=#user_form hx-target=this"
+POST = "hx-post={} hx-trigger=intersect hx-include=#user_form hx-vals=" + '{{"is_superuser":"on"}}'
+
+
+def link(words: str, title: str) -> str:
+    quoted = title.replace('"', '\\"')
+    return f'[{words}](https://example.org/ "zz {quoted} ")'
+
+
+@pytest.fixture
+def mallory(scripted: Site, visitors: Visitors) -> Page:
+    """The page of an ordinary user, whose endpoint has those headers."""
+    administrator = visitors.enter(scripted)
+    form = {"username": "mallory", "password1": PASSWORD, "password2": PASSWORD, "usable_password": "true"}
+    post(administrator, "/admin/auth/user/add/", **form)
+    page = visitors.enter(scripted, signed_in=False)
+    page.goto("/accounts/login/")
+    page.fill("input[name=username]", "mallory")
+    page.fill("input[name=password]", PASSWORD)
+    page.press("input[name=password]", "Enter")
+    page.wait_for_selector("#composer-text")
+    post(page, "/settings/connections/add/", base_url="https://9.9.9.9/v1", headers=HEADERS)
+    return page
+
+
+def post(page: Page, where: str, **form: str) -> None:
+    """Send a form as the page's user; it leads on, so it was accepted."""
+    request: APIRequestContext = page.context.request
+    origin = request.get("/").url
+    [token] = [each["value"] for each in page.context.cookies() if each["name"] == "csrftoken"]
+    sent = {**form, "csrfmiddlewaretoken": token}
+    response = request.post(where, form=sent, headers={"Origin": origin.rstrip("/")}, max_redirects=0)
+    assert response.status == 302, response.text()
+
+
+def user(site: Site, name: str) -> tuple[int, bool]:
+    """The user's key, and whether they are a superuser."""
+    with closing(sqlite3.connect(site.served.data / "db.sqlite3", timeout=30)) as rows:
+        found = rows.execute("SELECT id, is_superuser FROM auth_user WHERE username = ?", [name]).fetchone()
+    return int(found[0]), bool(found[1])
+
+
+def test_a_replay_does_nothing_in_its_readers_name(scripted: Site, visitors: Visitors, mallory: Page) -> None:
+    pk, _ = user(scripted, "mallory")
+    form = f"/admin/auth/user/{pk}/change/"
+    text = "\n\n".join([link("one", FETCH.format(form)), "words " * 12, link("two", POST.format(form))])
+    scripted.model.script(Reply(text=text))
+    begin(mallory, "Hello")
+    at_rest(mallory)
+    post(mallory, f"{mallory.url.removeprefix(scripted.served.address)}share/make/")
+    mallory.goto(f"{mallory.url}share/")
+    shared = mallory.get_by_role("textbox", name="Address").input_value()
+
+    administrator = visitors.enter(scripted)
+    asked: list[Request] = []
+    administrator.on("request", lambda request: asked.append(request))
+    administrator.goto(f"{shared}replay/")
+    administrator.wait_for_selector("#replay[data-ready]")
+    expect(administrator.get_by_role("link", name="two")).to_be_visible(timeout=20_000)
+    expect(administrator.locator("#replay")).not_to_have_attribute("data-playing", "", timeout=20_000)
+    administrator.wait_for_load_state("networkidle")
+    assert user(scripted, "mallory") == (pk, False)
+    paths = [f"{each.method} {each.url.removeprefix(scripted.served.address)}" for each in asked]
+    assert [path for path in paths if not path.startswith("GET /static/")] == [
+        f"GET {shared.removeprefix(scripted.served.address)}replay/"
+    ]
+
+
+# What markup or a script could do in the reader's name, were there any: each answers with what became of it.
+ATTEMPTS = {
+    "fetch": "() => fetch('/').then(() => 'sent', () => 'refused')",
+    "beacon": "() => navigator.sendBeacon('/', 'x') ? 'sent' : 'refused'",
+    "form": """() => new Promise((done) => {
+      addEventListener("securitypolicyviolation", () => done("refused"), { once: true });
+      const form = Object.assign(document.createElement("form"), { method: "post", action: "/" });
+      document.body.append(form);
+      form.submit();
+    })""",
+    "inline": """() => {
+      const script = document.createElement("script");
+      script.textContent = "window.ran = true";
+      document.body.append(script);
+      return window.ran ? "ran" : "refused";
+    }""",
+    "htmx": "() => window.htmx ? 'there' : 'refused'",
+}
+
+
+def test_a_page_that_is_only_read_can_send_nothing(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Done."))
+    page = visitors.enter(scripted)
+    conversation = begin(page, "Hello")
+    at_rest(page)
+    post(page, f"{conversation.removeprefix(scripted.served.address)}share/make/")
+    page.goto(f"{conversation}share/")
+    shared = page.get_by_role("textbox", name="Address").input_value()
+    visitors.expected += ["Content Security Policy", "Refused to", "violates the following"]
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(f"{request.method} {request.url}"))
+    for address in (shared, f"{shared}replay/", f"{conversation}replay/"):
+        page.goto(address)
+        asked.clear()
+        for name, attempt in ATTEMPTS.items():
+            if name != "beacon":
+                assert page.evaluate(attempt) == "refused", name
+            else:
+                page.evaluate(attempt)  # which is queued first, and then refused without a word
+        page.wait_for_load_state("networkidle")
+        assert page.url == address
+        assert [each for each in asked if "/static/" not in each] == []
