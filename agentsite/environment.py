@@ -2,8 +2,8 @@
 
 Every reader takes a variable's name and the value that stands when it is unset or empty. A value that is not
 allowed raises ImproperlyConfigured with a sentence that names the variable and says what is allowed. Spaces
-around a value are ignored. The sentence repeats the refused value except for an address, which may hold a
-password: it ends in a log.
+around a value are ignored. The sentence repeats the refused value except for a secret, and for an address,
+which may hold a password: it ends in a log.
 """
 
 import math
@@ -18,11 +18,22 @@ from django.core.exceptions import ImproperlyConfigured
 
 TRUE = ("1", "true", "yes", "on")
 FALSE = ("0", "false", "no", "off")
+SHORTEST_SECRET = 20  # characters
 
 
 def text(name: str, default: str = "") -> str:
     """The variable as it stands."""
     return os.environ.get(name, "").strip() or default
+
+
+def secret(name: str) -> str:
+    """A secret of at least 20 characters; empty where it is unset."""
+    value = text(name)
+    if 0 < len(value) < SHORTEST_SECRET:
+        raise ImproperlyConfigured(
+            f"{name} must be at least {SHORTEST_SECRET} characters long, or it could be guessed."
+        )
+    return value
 
 
 def flag(name: str, default: bool = False) -> bool:

@@ -15,7 +15,7 @@ from agentsite.secret_key import kept_secret_key
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = environment.path("DATA_DIR", BASE_DIR / "var")
 DEBUG = environment.flag("DEBUG")
-SECRET_KEY = environment.text("SECRET_KEY") or kept_secret_key(DATA_DIR / "secret_key")
+SECRET_KEY = environment.secret("SECRET_KEY") or kept_secret_key(DATA_DIR / "secret_key")
 
 # Where the site listens, and who may speak to it.
 BIND = environment.text("BIND", "127.0.0.1")
@@ -187,5 +187,5 @@ SILENCED_SYSTEM_CHECKS = [
     "security.W021",
 ]
 
-METRICS_TOKEN = environment.text("METRICS_TOKEN")
+METRICS_TOKEN = environment.secret("METRICS_TOKEN")
 LOGGING = logging_settings(environment.choice("LOG_FORMAT", ["plain", "json"], "plain"))

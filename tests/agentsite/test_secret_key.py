@@ -56,3 +56,13 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path: Path) -> None:
         ImproperlyConfigured, match=r"^DATA_DIR must be a folder that can be written to; .+\.$"
     ):
         kept_secret_key(tmp_path / "file" / "secret_key")
+
+
+@pytest.mark.parametrize("kept", ["", "too-short-a-secret\n"])
+def test_a_key_that_could_be_guessed_is_refused(tmp_path: Path, kept: str) -> None:
+    (tmp_path / "secret_key").write_text(kept)
+    with pytest.raises(
+        ImproperlyConfigured, match=r"^DATA_DIR must hold a secret_key of at least 20 "
+    ) as caught:
+        kept_secret_key(tmp_path / "secret_key")
+    assert "too-short" not in str(caught.value)

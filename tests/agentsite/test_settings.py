@@ -46,11 +46,13 @@ REFUSED = {
     "MAX_UPLOAD_BYTES": ["-1", "25 MiB"],
     "MAX_WORKSPACE_BYTES": ["0", "1e9"],
     "MAX_WORKSPACE_FILES": ["9", "many"],
+    "METRICS_TOKEN": ["secret@", "secret@9012345678 "],
     "MODEL_PROXY": ["proxy:3128", "socks5://proxy"],
     "OPENAI_BASE_URL": ["localhost:11434", "ftp://models"],
     "PORT": ["-1", "65536", "http"],
     "REDIS_URL": ["localhost:6379", "http://:secret@cache", "redis://cache:port"],
     "SANDBOX": ["none", "OFF"],
+    "SECRET_KEY": ["secret@", "secret@890123456789"],
     "TIME_ZONE": ["Mars/Phobos", "Europe", "../etc/passwd", "/etc/localtime"],
     "TRUSTED_ORIGINS": ["example.org", "https://example.org/", "https://a.example, b.example", "*"],
     "TRUST_PROXY": ["2"],
@@ -102,7 +104,8 @@ def test_the_defaults_need_nothing(data_dir: Path) -> None:
 
 
 def test_a_key_from_outside_makes_no_file(data_dir: Path) -> None:
-    assert settings(SECRET_KEY="given")["SECRET_KEY"] == "given"
+    given = "given-with-20-letters"[:20]
+    assert settings(SECRET_KEY=given)["SECRET_KEY"] == given
     assert not data_dir.exists()
 
 

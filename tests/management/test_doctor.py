@@ -142,7 +142,7 @@ def test_a_redis_that_answers(site: Site, redis_url: str) -> None:
 
 def test_a_data_folder_that_cannot_be_written(site: Site, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    site.settings |= {"DATA_DIR": str(tmp_path / "file" / "data"), "SECRET_KEY": "given"}
+    site.settings |= {"DATA_DIR": str(tmp_path / "file" / "data"), "SECRET_KEY": "x" * 50}
     done = site.run("doctor")
     assert done.returncode == 1
     assert "cannot be written (Not a directory)" in line(done.stdout, "data folder")
