@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from contextlib import closing
 
-import pytest
 from playwright.sync_api import APIRequestContext, Page, Request, expect
 
 from chat.demo.reply import Reply
@@ -24,15 +24,14 @@ def link(words: str, title: str) -> str:
     return f'[{words}](https://example.org/ "zz {quoted} ")'
 
 
-@pytest.fixture
-def mallory(scripted: Site, visitors: Visitors) -> Page:
+def mallory(scripted: Site, visitors: Visitors, name: str) -> Page:
     """The page of an ordinary user, whose endpoint has those headers."""
     administrator = visitors.enter(scripted)
-    form = {"username": "mallory", "password1": PASSWORD, "password2": PASSWORD, "usable_password": "true"}
+    form = {"username": name, "password1": PASSWORD, "password2": PASSWORD, "usable_password": "true"}
     post(administrator, "/admin/auth/user/add/", **form)
     page = visitors.enter(scripted, signed_in=False)
     page.goto("/accounts/login/")
-    page.fill("input[name=username]", "mallory")
+    page.fill("input[name=username]", name)
     page.fill("input[name=password]", PASSWORD)
     page.press("input[name=password]", "Enter")
     page.wait_for_selector("#composer-text")
@@ -57,16 +56,18 @@ def user(site: Site, name: str) -> tuple[int, bool]:
     return int(found[0]), bool(found[1])
 
 
-def test_a_replay_does_nothing_in_its_readers_name(scripted: Site, visitors: Visitors, mallory: Page) -> None:
-    pk, _ = user(scripted, "mallory")
+def test_a_replay_does_nothing_in_its_readers_name(scripted: Site, visitors: Visitors) -> None:
+    name = f"mallory-{secrets.token_hex(4)}"
+    page = mallory(scripted, visitors, name)
+    pk, _is_superuser = user(scripted, name)
     form = f"/admin/auth/user/{pk}/change/"
     text = "\n\n".join([link("one", FETCH.format(form)), "words " * 12, link("two", POST.format(form))])
     scripted.model.script(Reply(text=text))
-    begin(mallory, "Hello")
-    at_rest(mallory)
-    post(mallory, f"{mallory.url.removeprefix(scripted.served.address)}share/make/")
-    mallory.goto(f"{mallory.url}share/")
-    shared = mallory.get_by_role("textbox", name="Address").input_value()
+    begin(page, "Hello")
+    at_rest(page)
+    post(page, f"{page.url.removeprefix(scripted.served.address)}share/make/")
+    page.goto(f"{page.url}share/")
+    shared = page.get_by_role("textbox", name="Address").input_value()
 
     administrator = visitors.enter(scripted)
     asked: list[Request] = []
@@ -76,7 +77,7 @@ def test_a_replay_does_nothing_in_its_readers_name(scripted: Site, visitors: Vis
     expect(administrator.get_by_role("link", name="two")).to_be_visible(timeout=20_000)
     expect(administrator.locator("#replay")).not_to_have_attribute("data-playing", "", timeout=20_000)
     administrator.wait_for_load_state("networkidle")
-    assert user(scripted, "mallory") == (pk, False)
+    assert user(scripted, name) == (pk, False)
     paths = [f"{each.method} {each.url.removeprefix(scripted.served.address)}" for each in asked]
     assert [path for path in paths if not path.startswith("GET /static/")] == [
         f"GET {shared.removeprefix(scripted.served.address)}replay/"
