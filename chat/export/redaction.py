@@ -25,7 +25,7 @@ from chat.models.text import clean_json
 
 SHORTEST = 20  # characters; a shorter text may be guessed, and stands in other texts by chance
 SHORTEST_FOLDER = 8
-MOST = 100  # secrets; users may store as many headers as they like, and each costs a search
+MOST = 50  # secrets; users may store as many headers as they like, and each costs a search
 REDACTED = "[redacted]"
 
 PRINTED: Mapping[type[Model], tuple[str, ...]] = {ToolCall: ("output", "detail", "shortened")}

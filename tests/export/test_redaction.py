@@ -126,6 +126,9 @@ class Markup(HTMLParser):
         self.found.append((f"/{tag}", ()))
 
 
+FILES_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
 def drawn(record: Record) -> Iterator[str]:
     """The pages of a record, each without its stylesheet."""
     reading = Reading(lambda digest: "", is_public=True, replays=True)
@@ -158,7 +161,9 @@ def test_no_header_cuts_a_piece_out_of_the_markup(owner: User, hostile: Conversa
     for pieces in pieces_of(pages, 8):
         connection.keep_secrets(Secrets("", {f"X-{number}": piece for number, piece in enumerate(pieces)}))
         connection.save()
-        assert [Markup(page).found for page in drawn(Record.whole(hostile))] == markup
+        again = list(drawn(Record.whole(hostile)))
+        assert [Markup(page).found for page in again] == markup
+        assert f'http-equiv="Content-Security-Policy" content="{FILES_POLICY}"' in again[-1]
 
 
 def test_a_secret_that_is_removed_leaves_the_markup_alone(hostile: Conversation) -> None:
@@ -169,6 +174,7 @@ def test_a_secret_that_is_removed_leaves_the_markup_alone(hostile: Conversation)
         redaction = dataclasses.replace(record.redaction, secrets=dict.fromkeys(pieces, REDACTED))
         redacted = list(drawn(dataclasses.replace(record, redaction=redaction)))
         assert all(REDACTED in page for page in redacted)
+        assert f'http-equiv="Content-Security-Policy" content="{FILES_POLICY}"' in redacted[-1]
         assert [Markup(page).found for page in redacted] == markup
 
 
