@@ -10,7 +10,7 @@ from typing import Any
 from daphne.ws_protocol import WebSocketProtocol
 from django.utils.translation import gettext as _
 
-MAX_MESSAGE = 256 * 1024  # bytes of a message, and of a frame of one
+MAX_MESSAGE = 256 * 1024  # bytes of a message from the client, and of a frame of one
 MAX_QUEUED = 1024 * 1024  # bytes of messages since the application last had none to take
 RATE, BURST = 20.0, 40.0  # messages a second, and at once
 STALL_SECONDS = 10.0  # that a client may leave unread what was sent
@@ -53,9 +53,17 @@ class GuardedSocket(WebSocketProtocol):
         self.sendClose(code=CLOSE_FLOODED)
 
     def serverSend(self, content: str | bytes, binary: bool = False) -> None:  # noqa: N802
-        """Send for the application; it may not know yet that the socket is closing."""
-        if self.state not in (self.STATE_CLOSING, self.STATE_CLOSED):
-            super().serverSend(content, binary)
+        """Send for the application; it may not know yet that the socket is closing.
+
+        `sendMessage` would hold what is sent to the bound on what comes in (`maxMessagePayloadSize` is one
+        option for both directions); a prepared message is not checked.
+        """
+        if self.state in (self.STATE_CLOSING, self.STATE_CLOSED):
+            return
+        if self.state == self.STATE_CONNECTING:
+            self.serverAccept()
+        payload = content.encode() if isinstance(content, str) else content
+        self.sendPreparedMessage(self.factory.prepareMessage(payload, binary, doNotCompress=True))
 
     def check_timeouts(self) -> None:
         """Give up a handshake, or ask for a sign of life, in time: Daphne goes by a clock that may be set."""
