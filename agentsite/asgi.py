@@ -12,19 +12,20 @@ pages = get_asgi_application()
 from channels.auth import AuthMiddlewareStack  # noqa: E402 (Django must be set up first)
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from django.conf import settings  # noqa: E402
-from django.urls import path  # noqa: E402
+from django.urls import path, re_path  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
 from agentsite.embedded import EmbeddedWorker  # noqa: E402
 from chat.live.board_consumer import BoardConsumer  # noqa: E402
 from chat.live.chat_consumer import ChatConsumer  # noqa: E402
 from chat.live.crowd import Crowd  # noqa: E402
-from chat.live.origin import SameOrigin  # noqa: E402
+from chat.live.origin import RefusedSocket, SameOrigin  # noqa: E402
 
 sockets = URLRouter(
     [
         path("ws/conversations/<uuid:conversation_id>/", ChatConsumer.as_asgi()),
         path("ws/board/", BoardConsumer.as_asgi()),
+        re_path("", RefusedSocket.as_asgi()),  # for an address without a route Channels raises an exception
     ]
 )
 router = ProtocolTypeRouter(

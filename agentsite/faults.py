@@ -19,3 +19,8 @@ def fault(request: HttpRequest) -> HttpResponse:
     if not isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         return server_error(request)
     return HttpResponse(render_to_string("503.html"), status=503, headers={"Retry-After": str(AGAIN)})
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """The page for a request that cannot be read. Django's own view would read its form again, and fail."""
+    return HttpResponse(render_to_string("400.html"), status=400)

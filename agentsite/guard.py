@@ -31,6 +31,10 @@ ANSWER_SECONDS = 30.0  # from there to the answer's beginning
 LINGER_SECONDS = 2.0  # in which a refused client may read why
 DOWNLOAD_STALL_SECONDS = 60.0  # that a client may leave unread what was sent
 
+# Daphne obeys the first whoever sent it, and decodes both as ASCII: other bytes are a traceback in the log.
+# The site has no use for either.
+REMOVED_HEADERS = (b"daphne-root-path", b"sec-websocket-protocol")
+
 TOO_LARGE = "This is larger than %d MiB.\n"
 TOO_MANY = "Too many files are being sent at the moment. Try again in a minute.\n"
 
@@ -184,6 +188,8 @@ class GuardedRequest(WebRequest):
     def process(self) -> None:
         """The request is whole."""
         self.asked_at = time.monotonic()
+        for name in REMOVED_HEADERS:
+            self.requestHeaders.removeHeader(name)
         super().process()
 
     def check_timeouts(self) -> None:

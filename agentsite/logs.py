@@ -26,12 +26,21 @@ class Subject(logging.Filter):
         return True
 
 
-class Left(logging.Filter):
-    """Lets nothing pass of clients that left early: Django forgets the task that noticed, which complains."""
+class ClientFaults(logging.Filter):
+    """Bounds what a client can write to the log: one line at WARNING for a bad request, with no traceback.
+
+    A client that left is not logged at all: Django forgets the task that noticed, which complains.
+    """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is of anything else."""
-        return not (record.exc_info and isinstance(record.exc_info[1], RequestAborted))
+        """Whether the record is written; changes it where the client was at fault."""
+        if record.exc_info and isinstance(record.exc_info[1], RequestAborted):
+            return False
+        if 400 <= getattr(record, "status_code", 0) < 500:
+            record.exc_info = record.exc_text = None
+            if record.levelno > logging.WARNING:
+                record.levelno, record.levelname = logging.WARNING, "WARNING"
+        return True
 
 
 class PlainLines(logging.Formatter):
@@ -73,13 +82,13 @@ def logging_settings(style: str) -> dict[str, Any]:
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "filters": {"left": {"()": Left}, "subject": {"()": Subject}},
+        "filters": {"client_faults": {"()": ClientFaults}, "subject": {"()": Subject}},
         "formatters": {style: {"()": formatter}},
         "handlers": {
             "console": {
                 "class": "logging.StreamHandler",
                 "formatter": style,
-                "filters": ["left", "subject"],
+                "filters": ["client_faults", "subject"],
             }
         },
         "root": {"handlers": ["console"], "level": "WARNING"},

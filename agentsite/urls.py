@@ -9,4 +9,5 @@ urlpatterns = [
     path("admin/", admin.site.urls),
 ]
 
+handler400 = "agentsite.faults.bad_request"
 handler500 = "agentsite.faults.fault"

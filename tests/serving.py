@@ -82,6 +82,13 @@ class Served:
         self.process.kill()
         self.process.wait(PATIENCE)
 
+    def shell(self, code: str) -> str:
+        """What the code prints, run in the site's environment, where the models can be imported."""
+        command = [sys.executable, "manage.py", "shell", "--no-imports", "-c", code]
+        ran = subprocess.run(command, cwd=ROOT, env=self.environment, capture_output=True, text=True)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout.strip()
+
     def written(self) -> str:
         """What it has written since its latest start."""
         return self.log.read_text(errors="replace")

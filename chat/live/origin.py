@@ -22,7 +22,7 @@ class SameOrigin:
         self.application = application
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> Any:
-        inner = self.application if allowed(scope) else _Refusal.as_asgi()
+        inner = self.application if allowed(scope) else RefusedSocket.as_asgi()
         return await inner(scope, receive, send)
 
 
@@ -48,6 +48,8 @@ def _place(address: str) -> tuple[str, str, int] | None:
     return (parts.scheme, parts.hostname or "", port) if parts.hostname else None
 
 
-class _Refusal(AsyncWebsocketConsumer):
+class RefusedSocket(AsyncWebsocketConsumer):
+    """Closes at once, so that the handshake is answered with 403."""
+
     async def connect(self) -> None:
         await self.close(code=4403)

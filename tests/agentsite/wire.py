@@ -78,12 +78,12 @@ class Wire:
 
     def frame(self) -> tuple[int, bytes]:
         """Kind and content of the next websocket frame."""
-        kind, length = self._exactly(2)
+        kind, length = self.exactly(2)
         if length == 126:
-            length = int.from_bytes(self._exactly(2))
+            length = int.from_bytes(self.exactly(2))
         elif length == 127:
-            length = int.from_bytes(self._exactly(8))
-        return kind & 0x0F, self._exactly(length)
+            length = int.from_bytes(self.exactly(8))
+        return kind & 0x0F, self.exactly(length)
 
     def frames(self) -> Iterator[tuple[int, bytes]]:
         """Frames up to the one that closes the socket, that one included."""
@@ -93,7 +93,7 @@ class Wire:
             if kind == 8:
                 return
 
-    def _exactly(self, count: int) -> bytes:
+    def exactly(self, count: int) -> bytes:
         heard = b""
         while len(heard) < count:
             piece = self.socket.recv(count - len(heard))
@@ -138,3 +138,11 @@ def memory(served: Served, kind: str = "VmRSS") -> float:
     """MiB that the site has in memory; kind VmHWM: the most that it ever had."""
     status = Path(f"/proc/{served.process.pid}/status").read_text()
     return int(status.partition(f"{kind}:")[2].split()[0]) / 1024
+
+
+def connections(served: Served) -> int:
+    """Connections that the site holds open."""
+    own = f"0100007F:{served.port:04X}"
+    with open("/proc/net/tcp") as table:
+        rows = [line.split() for line in table]
+    return sum(row[1] == own and row[3] == "01" for row in rows)
