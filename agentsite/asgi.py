@@ -15,6 +15,7 @@ from django.conf import settings  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
+from agentsite.bodyless import BodylessResponses  # noqa: E402
 from agentsite.embedded import EmbeddedWorker  # noqa: E402
 from chat.live.board_consumer import BoardConsumer  # noqa: E402
 from chat.live.chat_consumer import ChatConsumer  # noqa: E402
@@ -30,8 +31,10 @@ sockets = URLRouter(
 )
 router = ProtocolTypeRouter(
     {
-        "http": ServeStaticASGI(
-            pages, root=settings.STATIC_ROOT, prefix=settings.STATIC_URL, allow_all_origins=False
+        "http": BodylessResponses(
+            ServeStaticASGI(
+                pages, root=settings.STATIC_ROOT, prefix=settings.STATIC_URL, allow_all_origins=False
+            )
         ),
         "websocket": SameOrigin(AuthMiddlewareStack(Crowd(sockets))),
     }

@@ -141,7 +141,8 @@ class GuardedChannel(HTTPChannel):
         """Answer so and read no more of it. Closed at once, the client would lose the answer."""
         self.refused = True
         head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(sentence)}"
-        self.transport.write(f"{head}\r\nContent-Type: text/plain\r\n\r\n{sentence}".encode())
+        body = "" if self._command == b"HEAD" else sentence
+        self.transport.write(f"{head}\r\nContent-Type: text/plain\r\n\r\n{body}".encode())
         self.transport.loseWriteConnection()
         self._arm(LINGER_SECONDS)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 
 from asgiref.sync import sync_to_async
 
@@ -25,11 +25,15 @@ class RowsStream:
             yield piece
             piece = await sync_to_async(self._next)()
 
+    def close(self) -> None:
+        """Stop reading rows. Django calls it in the thread of the request."""
+        self._pieces.close()
+
     def _next(self) -> bytes:
         return next(self._pieces, b"")
 
 
-def _gathered(texts: Iterator[str]) -> Iterator[bytes]:
+def _gathered(texts: Iterator[str]) -> Generator[bytes, None, None]:
     waiting: list[str] = []
     size = 0
     for text in texts:
