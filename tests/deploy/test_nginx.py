@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import ssl
+import threading
 import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from http.cookiejar import CookieJar
 from pathlib import Path
@@ -27,6 +29,7 @@ class Browser:
     trust: ssl.SSLContext
     opener: urllib.request.OpenerDirector
     jar: CookieJar
+    data: Path
 
     def begin(self, text: str) -> str:
         """Start a conversation with the form, as a browser does; its path."""
@@ -57,7 +60,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         opener = urllib.request.build_opener(*handlers)
         opener.open(served.link.replace(served.address, address), timeout=30).close()
         assert all(cookie.secure for cookie in jar)
-        yield Browser(address, trust, opener, jar)
+        yield Browser(address, trust, opener, jar, served.data)
 
 
 def test_an_answer_streams_through(browser: Browser) -> None:
@@ -105,6 +108,47 @@ def test_a_giant_body_ends_at_nginx(browser: Browser) -> None:
     client.say("POST /accounts/login/ HTTP/1.1", f"Content-Length: {2**25}")
     assert client.status() == 413
     client.socket.close()
+
+
+def test_no_answer_to_head_becomes_a_strangers(browser: Browser) -> None:
+    path = browser.begin("Hello")
+    forged = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged"
+    folder = browser.data / "workspaces" / path.split("/")[2]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "forged.txt").write_text(forged * 100_000)
+    done = threading.Event()
+
+    def ask_for_heads() -> set[int]:
+        statuses = set()
+        head = f"HEAD {path}files/download/?path=forged.txt HTTP/1.1"
+        while not done.is_set():
+            client = browser.wire()
+            for _request in range(5):
+                client.say(head, f"Cookie: {browser.cookie}")
+                statuses.add(client.status())
+            client.socket.close()
+        return statuses
+
+    def stranger() -> set[bytes]:
+        client = browser.wire()
+        heard = set()
+        for _request in range(100):
+            client.say("GET /healthz HTTP/1.1")
+            head = client.head().lower()
+            if "x-content-type-options" not in head:
+                return {head.encode()}  # none of the site's own
+            heard.add(client.exactly(int(head.partition("content-length: ")[2].split()[0])))
+        client.socket.close()
+        return heard
+
+    with ThreadPoolExecutor() as pool:
+        asking = [pool.submit(ask_for_heads) for _ in range(2)]
+        strangers = [pool.submit(stranger) for _ in range(2)]
+        try:
+            assert [each.result() for each in strangers] == [{b"ok\n"}] * 2
+        finally:
+            done.set()
+        assert [each.result() for each in asking] == [{200}] * 2
 
 
 def test_units_name_what_exists() -> None:
