@@ -82,6 +82,7 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "agentsite.compression.PageCompression",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "agentsite.content_security_policy.content_security_policy",
     "django.contrib.sessions.middleware.SessionMiddleware",
