@@ -22,5 +22,5 @@ ENV DATA_DIR=/data BIND=0.0.0.0 PORT=8000 PYTHONUNBUFFERED=1
 VOLUME /data
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD \
-    ["python", "-c", "import urllib.request as u; u.urlopen(u.Request('http://127.0.0.1:8000/healthz', headers={'Host': 'localhost'}), timeout=4)"]
+    ["python", "-c", "import os, urllib.request as u; u.urlopen(u.Request(f'http://127.0.0.1:{os.environ[\"PORT\"]}/healthz', headers={'Host': 'localhost'}), timeout=4)"]
 CMD ["python", "manage.py", "serve"]

@@ -11,12 +11,15 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 from zoneinfo import ZoneInfo
 
 from django.core.exceptions import ImproperlyConfigured
 
 TRUE = ("1", "true", "yes", "on")
+ENCODED = (
+    "In its user name and password percent-encode / ? # [ ] @ and %, as %2F %3F %23 %5B %5D %40 and %25."
+)
 FALSE = ("0", "false", "no", "off")
 SHORTEST_SECRET = 20  # characters
 
@@ -89,7 +92,8 @@ def url(name: str, default: str = "", schemes: Sequence[str] = ("http", "https")
     value = text(name)
     if value and not _is_address(value, schemes):
         starts = " or ".join(f"{scheme}://" for scheme in schemes)
-        raise ImproperlyConfigured(f"{name} must be a complete address that begins with {starts}.")
+        hint = f" {ENCODED}" if "@" in value and value.partition("://")[0] in schemes else ""
+        raise ImproperlyConfigured(f"{name} must be a complete address that begins with {starts}.{hint}")
     return value or default
 
 
@@ -173,7 +177,15 @@ def _is_address(value: str, schemes: Sequence[str]) -> bool:
             return False
         if parts.scheme != "sqlite" and parts.port == 0:
             return False
+        if parts.scheme not in ("http", "https") and _cuts_password(parts):
+            return False
     except ValueError:  # a port that is no number, or a broken IPv6 address
         return False
     names_a_place = bool(parts.netloc or parts.path.strip("/"))
     return parts.scheme in schemes and "://" in value and names_a_place and not re.search(r"\s", value)
+
+
+def _cuts_password(parts: SplitResult) -> bool:
+    """Whether a / ? or # in the password ended the host, so that the @ after it is where none belongs."""
+    after = parts.path + parts.fragment + ("" if parts.path else parts.query)
+    return bool(parts.netloc) and "@" not in parts.netloc and "@" in after

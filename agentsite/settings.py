@@ -127,6 +127,8 @@ def database() -> dict[str, Any]:
         "DATABASE_URL", f"sqlite:///{DATA_DIR}/db.sqlite3", ["sqlite", "postgres", "postgresql"]
     )
     parsed: dict[str, Any] = dict(dj_database_url.parse(address))
+    # A variable of its own takes any character; in an address some end the password.
+    parsed["PASSWORD"] = environment.text("DATABASE_PASSWORD") or parsed["PASSWORD"]
     is_sqlite = parsed["ENGINE"].endswith("sqlite3")
     options = {**(SQLITE_OPTIONS if is_sqlite else POSTGRES_OPTIONS), **parsed.get("OPTIONS", {})}
     # Checked, or after a restart of PostgreSQL every connection that the pool kept would cost a request.

@@ -155,6 +155,36 @@ def test_postgresql_has_a_pool() -> None:
     assert database["OPTIONS"]["pool"]["max_size"] == 16
 
 
+@pytest.mark.parametrize("password", ["pa/ss", "pa#ss", "12/ss", "12#ss", "12?ss", "pa?ss", "pa[ss", "1/@s"])
+def test_a_password_that_must_be_encoded_is_what_the_sentence_is_about(password: str) -> None:
+    for name, address in (
+        ("DATABASE_URL", f"postgres://u:{password}@db/site"),
+        ("REDIS_URL", f"redis://:{password}@db"),
+    ):
+        with pytest.raises(ImproperlyConfigured) as caught:
+            settings(**{name: address})
+        assert "percent-encode" in str(caught.value)
+        assert password not in str(caught.value)
+
+
+def test_an_at_sign_elsewhere_is_no_password() -> None:
+    for address in (
+        "postgres://db:5432/site?options=a@b",
+        "sqlite:////srv/a@b/site.sqlite3",
+        "postgres:///a@b",
+    ):
+        settings(DATABASE_URL=address)
+
+
+@pytest.mark.parametrize("password", ["pa/s#s?@[%41", "plain"])
+def test_a_password_of_its_own_is_taken_as_it_is(password: str) -> None:
+    database = settings(DATABASE_URL="postgres://u@db/site", DATABASE_PASSWORD=password)["DATABASES"][
+        "default"
+    ]
+    assert (database["USER"], database["PASSWORD"], database["HOST"]) == ("u", password, "db")
+    assert settings(DATABASE_PASSWORD=password)["DATABASES"]["default"]["ENGINE"].endswith("sqlite3")
+
+
 def test_a_postgresql_on_a_unix_socket() -> None:
     database = settings(DATABASE_URL="postgres://u@%2Fvar%2Frun%2Fpg/site")["DATABASES"]["default"]
     assert (database["HOST"], database["NAME"]) == ("/var/run/pg", "site")
