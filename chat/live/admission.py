@@ -1,9 +1,16 @@
-"""Who may be at the other end of a socket."""
+"""Who may use a socket: its session is checked against the database again and again."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY, get_user_model
+from django.contrib.sessions.models import Session
+from django.utils import timezone
+from django.utils.crypto import constant_time_compare
+
+from chat.live.doorbell import send_to_sockets_of
 from chat.models import Conversation
 
 if TYPE_CHECKING:
@@ -11,20 +18,35 @@ if TYPE_CHECKING:
 
 
 def signed_in(scope: dict[str, Any]) -> User | None:
-    """The person at the socket, if they are still signed in and active. Reads the database anew."""
-    user: User = scope["user"]
-    session = scope.get("session")
-    if not user.is_authenticated or (session is not None and not session.exists(session.session_key)):
-        return None
-    user.refresh_from_db()
-    return user if user.is_active else None
+    """The user of the socket with this scope; None if its session is no longer valid."""
+    return signed_in_users([scope])[0]
+
+
+def signed_in_users(scopes: Sequence[dict[str, Any]]) -> list[User | None]:
+    """For each scope its user; None where the session is no longer valid. Two queries for any number.
+
+    A session ends when its user signs out, changes the password, is deactivated or deleted.
+    """
+    keys = {scope["session"].session_key for scope in scopes}
+    rows = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
+    sessions = {row.session_key: row.get_decoded() for row in rows}
+    claimed = {str(session[SESSION_KEY]) for session in sessions.values() if SESSION_KEY in session}
+    active = get_user_model().objects.filter(is_active=True, pk__in=claimed)
+    users = {str(user.pk): user for user in active}
+    hashes = {key: user.get_session_auth_hash() for key, user in users.items()}
+
+    def user_of(scope: dict[str, Any]) -> User | None:
+        session = sessions.get(scope["session"].session_key, {})
+        user_id = str(scope["user"].pk)
+        claims_user = user_id in users and session.get(SESSION_KEY) == user_id
+        is_current = claims_user and constant_time_compare(session.get(HASH_SESSION_KEY, ""), hashes[user_id])
+        return users[user_id] if is_current else None
+
+    return [user_of(scope) for scope in scopes]
 
 
 def admitted(scope: dict[str, Any]) -> Conversation | None:
-    """The conversation that the socket is for, if its person is still signed in and may see it.
-
-    Reads the database anew: a session may have ended, and a right been taken, since the socket was opened.
-    """
+    """The conversation that the socket is for, if its user is still signed in and may see it."""
     user = signed_in(scope)
     if user is None:
         return None
@@ -33,3 +55,12 @@ def admitted(scope: dict[str, Any]) -> Conversation | None:
         .filter(pk=scope["url_route"]["kwargs"]["conversation_id"])
         .first()
     )
+
+
+async def close_sockets_of(user_id: int, except_session: str | None = None) -> None:
+    """Have every socket of the user check its session at once, and close if that has ended.
+
+    Call it after the change is in the database. A message that is lost costs seconds: sockets also check
+    their sessions periodically. Sockets of the session `except_session` are left to that.
+    """
+    await send_to_sockets_of(user_id, {"type": "session.ended", "except": except_session})

@@ -73,6 +73,12 @@ async def send_to_owner(owner_id: int, message: dict[str, Any]) -> None:
     await _try(get_channel_layer().group_send(owner_group(owner_id), message))
 
 
+async def send_to_sockets_of(user_id: int, message: dict[str, Any]) -> None:
+    """Send a message to every socket that the user has open, on conversations and on the board."""
+    for group in (owner_group(user_id), board_group(user_id)):
+        await _try(get_channel_layer().group_send(group, message))
+
+
 async def send_to(channel: str, frame: dict[str, Any]) -> None:
     """Send a frame to one socket."""
     await _try(get_channel_layer().send(channel, frame))

@@ -16,7 +16,7 @@ from chat.live.numbering import Numbering
 
 log = logging.getLogger(__name__)
 
-CHECK = 10.0  # seconds between looks whether the person may still be here
+CHECK = 8.0  # seconds between looks whether the person may still be here; all sockets look within 10
 
 CLOSE_NOT_FOUND = 4404
 
@@ -50,6 +50,11 @@ class PageSocket(AsyncWebsocketConsumer):
         if found is None:
             await self.close(code=CLOSE_NOT_FOUND)
         return found is not None
+
+    async def session_ended(self, message: dict[str, Any]) -> None:
+        """A session of this user may have ended: check whether it is the one of this socket."""
+        if message["except"] != self.scope["session"].session_key:
+            await self.is_let_in()
 
     async def check(self) -> None:
         """Close the socket of somebody who may be here no more."""

@@ -1,0 +1,57 @@
+"""Django's administration of users, which closes the sockets of whom it changes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django.contrib import admin
+from django.contrib.auth import admin as auth_admin
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+
+from chat.live.admission import close_sockets_of
+
+admin.site.unregister(User)
+
+
+@admin.register(User)
+class UserAdmin(auth_admin.UserAdmin):  # type: ignore[type-arg] # not subscriptable as it runs
+    """A user who is deactivated or deleted, or gets another password, is out at once."""
+
+    def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
+        """Save the user's name, rights and whether the account is active."""
+        super().save_model(request, obj, form, change)
+        _close_sockets([obj.pk])
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002 (Django's name)
+        """Give the user another password."""
+        own_session = request.session.session_key
+        response = super().user_change_password(request, id, form_url)
+        if request.method == "POST" and id.isdecimal():
+            _close_sockets([int(id)], own_session)
+        return response
+
+    def delete_model(self, request: HttpRequest, obj: User) -> None:
+        """Delete one user."""
+        user_id = obj.pk
+        super().delete_model(request, obj)
+        _close_sockets([user_id])
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
+        """Delete the users that were ticked in the list."""
+        user_ids = list(queryset.values_list("pk", flat=True))
+        super().delete_queryset(request, queryset)
+        _close_sockets(user_ids)
+
+
+def _close_sockets(user_ids: list[int], except_session: str | None = None) -> None:
+    """Close the users' sockets once the change is committed."""
+
+    def close() -> None:
+        for user_id in user_ids:
+            async_to_sync(close_sockets_of)(user_id, except_session)
+
+    transaction.on_commit(close)
