@@ -73,7 +73,7 @@ INSTALLED_APPS = [
     "daphne",
     "chat",
     "channels",
-    "django.contrib.admin",
+    "agentsite.admin.AdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -168,6 +168,15 @@ STORAGES = {
     "staticfiles": {"BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"},
 }
 
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": f"django.contrib.auth.password_validation.{name}"}
+    for name in (
+        "UserAttributeSimilarityValidator",
+        "MinimumLengthValidator",
+        "CommonPasswordValidator",
+        "NumericPasswordValidator",
+    )
+]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "new_conversation"
 LOGOUT_REDIRECT_URL = "login"

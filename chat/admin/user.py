@@ -26,7 +26,7 @@ class UserAdmin(auth_admin.UserAdmin):  # type: ignore[type-arg] # not subscript
         super().save_model(request, obj, form, change)
         _close_sockets([obj.pk])
 
-    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002 (Django's name)
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
         """Give the user another password."""
         own_session = request.session.session_key
         response = super().user_change_password(request, id, form_url)

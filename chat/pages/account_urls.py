@@ -1,9 +1,13 @@
-"""Signing in with a password, and out: Django's own views."""
+"""Signing in with a password, and out."""
 
 from django.contrib.auth import views
 from django.urls import path
 
+from chat.pages import account
+
 urlpatterns = [
     path("login/", views.LoginView.as_view(redirect_authenticated_user=True), name="login"),
-    path("logout/", views.LogoutView.as_view(), name="logout"),
+    path("logout/", account.SignOut.as_view(), name="logout"),
+    path("sign-out/", account.before_sign_out, name="before_sign_out"),
+    path("no-password-yet/", account.no_password_yet, name="no_password_yet"),
 ]

@@ -19,6 +19,7 @@ from chat.live.doorbell import ring
 from chat.models import MessageRefused, Preferences, Profile
 from chat.models.profile import answers_by_script
 from chat.pages import attachments
+from chat.pages.account import asks_for_password
 from chat.pages.settings.local_servers import first_offers
 from chat.pages.signed_in import SignedInRequest
 
@@ -84,5 +85,6 @@ def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> Htt
         "ideas": ideas() if demo else [],
         "shell_problem": Shell.problem,
         "local_servers": first_offers(request.user),
+        "asks_for_password": asks_for_password(request),
     }
     return render(request, "new_conversation.html", context, status=status)

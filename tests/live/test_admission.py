@@ -77,6 +77,15 @@ async def test_the_periodic_check_closes_sockets_whose_session_has_ended(
     assert await others.socket.receive_nothing(0.5)
 
 
+async def test_signing_out_closes_the_sockets_of_that_session_at_once(site: Site) -> None:
+    tabs = [await site.open(await site.conversation()), await site.board()]
+    other = await site.open(await site.conversation())
+    for tab in tabs:
+        await sync_to_async(browser_of(tab).post)("/accounts/logout/")
+        await closed(tab, AT_ONCE)
+    await stays(site, other)
+
+
 async def test_the_site_checks_many_sockets_in_two_queries(site: Site, stranger: User) -> None:
     tabs = [await site.board() for _n in range(4)] + [await site.board(stranger)]
 
@@ -92,6 +101,21 @@ async def test_the_site_checks_many_sockets_in_two_queries(site: Site, stranger:
         return found
 
     assert await sync_to_async(check)() == [site.user, None, None, site.user, stranger]
+
+
+async def test_changing_the_password_closes_every_other_session_at_once(site: Site) -> None:
+    own, other = await site.open(await site.conversation()), await site.board()
+    browser = browser_of(own)
+    form = {"new_password1": "correct horse battery", "new_password2": "correct horse battery"}
+    answer = await sync_to_async(browser.post)("/settings/preferences/password/", form)
+    assert answer.status_code == 302
+    await closed(other, AT_ONCE)
+    # Left to the periodic check: by then its browser has the new cookie.
+    await own.socket.send_json_to({"sidebar": 7})
+    assert await own.said("error")
+    assert (await sync_to_async(browser.get)("/")).status_code == 200
+    await own.send("Hi")
+    await closed(own, AT_ONCE)
 
 
 @pytest.mark.parametrize(

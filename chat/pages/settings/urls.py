@@ -3,6 +3,7 @@
 from django.urls import path
 from django.views.generic import RedirectView
 
+from chat.pages import account
 from chat.pages.settings import (
     choosing,
     connections,
@@ -49,4 +50,5 @@ urlpatterns = [
     path("plans/", plans.plans, name="plan_figures"),
     path("plans/plans.csv", plans.plans_file, name="plan_figures_file"),
     path("preferences/", preferences.preferences, name="preferences"),
+    path("preferences/password/", account.password, name="password"),
 ]

@@ -1,0 +1,100 @@
+"""A user's own account: signing out, and the password."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from asgiref.sync import async_to_sync
+from django import forms
+from django.contrib import messages
+from django.contrib.auth import authenticate, update_session_auth_hash
+from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.views import LogoutView
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.cache import never_cache
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from chat.live.admission import close_sockets_of
+from chat.pages.signed_in import SignedInRequest
+
+NOT_NOW = "no_password_yet"  # key in the session of a user who was asked for a password
+
+
+class SignOut(LogoutView):
+    """Django's own, which also closes the sockets that were opened in this session."""
+
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        """Sign out, from whichever tab."""
+        user_id = request.user.pk
+        response = super().post(request, *args, **kwargs)
+        async_to_sync(close_sockets_of)(user_id)
+        return response
+
+
+@never_cache
+@require_safe
+def before_sign_out(request: SignedInRequest) -> HttpResponse:
+    """Asks once more: a user without a password needs a new sign-in link to come back."""
+    return render(request, "sign_out.html")
+
+
+class ChangePasswordForm(PasswordChangeForm):  # type: ignore[type-arg] # not subscriptable as it runs
+    """Django's own, but a wrong old password counts like a failed sign-in: it can be guessed here too."""
+
+    request: HttpRequest
+
+    def clean_old_password(self) -> str:
+        """The password that the user has; raises ValidationError for any other."""
+        given: str = self.cleaned_data["old_password"]
+        if authenticate(self.request, username=self.user.get_username(), password=given) != self.user:
+            wrong = self.error_messages["password_incorrect"]
+            raise forms.ValidationError(wrong, code="password_incorrect")
+        return given
+
+
+@sensitive_post_parameters()
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def password(request: SignedInRequest) -> HttpResponse:
+    """Set the password, or change it: this session goes on, every other one of the user's ends."""
+    form = _password_form(request)
+    if request.method == "POST" and form.is_valid():
+        old_session = request.session.session_key
+        form.save()
+        update_session_auth_hash(request, request.user)
+        async_to_sync(close_sockets_of)(request.user.pk, except_session=old_session)
+        messages.success(request, _("Your password is saved. You were signed out everywhere else."))
+        return redirect("preferences")
+    context = {"section": "preferences", "form": form}
+    return render(request, "settings/password.html", context, status=400 if form.errors else 200)
+
+
+@require_POST
+def no_password_yet(request: SignedInRequest) -> HttpResponse:
+    """Do not ask for a password again in this session."""
+    request.session[NOT_NOW] = True
+    return redirect("new_conversation")
+
+
+def asks_for_password(request: SignedInRequest) -> bool:
+    """Whether to ask for a password: the user came in by a link, has none, and has not said "not now"."""
+    return not (request.user.has_usable_password() or NOT_NOW in request.session)
+
+
+def _password_form(request: SignedInRequest) -> SetPasswordForm[Any]:
+    data = request.POST if request.method == "POST" else None
+    form: SetPasswordForm[Any]
+    if request.user.has_usable_password():
+        form = ChangePasswordForm(request.user, data)
+        form.request = request
+    else:
+        form = SetPasswordForm(request.user, data)
+    form.fields["new_password1"].help_text = gettext_lazy(
+        "At least 8 characters. Not a common password, not only digits, and not like your user name."
+    )
+    form.fields["new_password2"].help_text = ""
+    return form
