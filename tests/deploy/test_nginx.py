@@ -151,6 +151,23 @@ def test_no_answer_to_head_becomes_a_strangers(browser: Browser) -> None:
         assert [each.result() for each in asking] == [{200}] * 2
 
 
+@pytest.mark.parametrize("where", ["/accounts/login/", "/admin/login/"])
+def test_trying_passwords_is_slowed_down_at_nginx(browser: Browser, where: str) -> None:
+    """The limit is one for both addresses; whatever is no attempt to sign in has none."""
+    answers = [ask(browser, f"POST {where} HTTP/1.1") for _n in range(14)]
+    assert answers[-1] == 429
+    assert set(answers) <= {403, 429}, "the site refuses what has no token, nginx what is too much"
+    assert {ask(browser, f"GET {where} HTTP/1.1") for _n in range(14)} <= {200, 302}
+
+
+def ask(browser: Browser, line: str) -> int:
+    client = browser.wire()
+    client.say(line, "Content-Length: 0", "Connection: close")
+    status = client.status()
+    client.socket.close()
+    return status
+
+
 def test_units_name_what_exists() -> None:
     root = Path(__file__).resolve().parents[2]
     for unit in root.glob("deploy/*.service"):
