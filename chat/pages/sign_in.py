@@ -1,4 +1,4 @@
-"""The link that the server prints at its start."""
+"""The link that `serve` prints at its start, and `manage.py sign-in-link` at any time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from chat.models import SignInLink
 @never_cache
 @require_GET
 def sign_in(request: HttpRequest, token: str) -> HttpResponse:
-    """Sign its user in, once, and lead to the composer; say what to do when the link is spent."""
+    """Sign its user in, once, and lead to the composer; say what to do when the link is spent.
+
+    A browser that fetches the page before its user asks for it does not spend the link.
+    """
+    if "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", "")):
+        return HttpResponse(status=503)
     user = SignInLink.redeem(token)
     if user is not None:
         login(request, user, backend="django.contrib.auth.backends.ModelBackend")

@@ -60,6 +60,16 @@ def test_a_look_ahead_does_not_spend_the_link(client: Client, link: str, method:
     assert is_in(client)
 
 
+@pytest.mark.parametrize("header", [{"Sec-Purpose": "prefetch;prerender"}, {"Purpose": "prefetch"}])
+def test_a_browser_that_fetches_ahead_does_not_spend_the_link(
+    client: Client, link: str, header: dict[str, str]
+) -> None:
+    assert client.get(link, headers=header).status_code == 503
+    assert not is_in(client)
+    client.get(link)
+    assert is_in(client)
+
+
 def test_the_link_of_who_was_deactivated_is_spent(client: Client, link: str) -> None:
     User.objects.update(is_active=False)
     assert client.get(link).status_code == 410
