@@ -28,15 +28,11 @@ def board(request: SignedInRequest) -> HttpResponse:
 def see(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Take what ended there, up to the turn that the form names, as seen."""
     conversation = own_conversation(request, conversation_id)
-    _seen(request, conversation, request.POST.get("turn", ""))
+    turn = request.POST.get("turn", "")
+    up_to = min(int(turn), MAX_KEY) if turn.isdecimal() and len(turn) < 20 else 0
+    if conversation.see(up_to):
+        async_to_sync(ring_board)(request.user.pk)
     return give_back(request, conversation)
-
-
-@require_safe
-def looked(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
-    """The same for a page whose browser runs no script: it asks for a picture, and gets none."""
-    _seen(request, own_conversation(request, conversation_id), str(turn_id))
-    return HttpResponse(status=204)
 
 
 @require_POST
@@ -45,9 +41,3 @@ def see_all(request: SignedInRequest) -> HttpResponse:
     Conversation.objects.visible_to(request.user).unseen().update(unseen_turn=None)
     async_to_sync(ring_board)(request.user.pk)
     return HttpResponse(status=204) if "HX-Request" in request.headers else redirect("board")
-
-
-def _seen(request: SignedInRequest, conversation: Conversation, turn: str) -> None:
-    up_to = min(int(turn), MAX_KEY) if turn.isdecimal() and len(turn) < 20 else 0
-    if conversation.see(up_to):
-        async_to_sync(ring_board)(request.user.pk)

@@ -61,7 +61,6 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/continue/", unfinished.go_on, name="continue"),
     path("conversations/<uuid:conversation_id>/dismiss/", unfinished.dismiss, name="dismiss"),
     path("conversations/<uuid:conversation_id>/seen/", board.see, name="see"),
-    path("conversations/<uuid:conversation_id>/seen/<int:turn_id>/", board.looked, name="looked"),
     path("conversations/<uuid:conversation_id>/todos/", todos.edit_todos, name="edit_todos"),
     path("conversations/<uuid:conversation_id>/plan/", plan.plan, name="plan"),
     path(
