@@ -6,7 +6,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin import apps
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.shortcuts import redirect
 
 
@@ -19,12 +19,10 @@ class AdminConfig(apps.AdminConfig):
 class AdminSite(admin.AdminSite):
     """Signing out and changing the password close sockets, which Django's own pages know nothing of."""
 
-    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """Lead to the site's page."""
         return redirect("before_sign_out")
 
-    def password_change(
-        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
         """Lead to the site's page."""
         return redirect("password")

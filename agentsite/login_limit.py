@@ -27,7 +27,7 @@ PER_ADDRESS = 20
 Credentials = dict[str, Any] | None
 
 
-class LoginLimit(AxesDatabaseHandler):  # type: ignore[misc] # axes is not annotated
+class LoginLimit(AxesDatabaseHandler):
     """Counts an attempt before it is made; the package counts after, so that many at once are all tried."""
 
     def is_allowed(self, request: Any, credentials: Credentials = None) -> bool:

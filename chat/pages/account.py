@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from asgiref.sync import async_to_sync
 from django import forms
@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.contrib.auth import authenticate, update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.views import LogoutView
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -27,9 +27,9 @@ NOT_NOW = "no_password_yet"  # key in the session of a user who was asked for a 
 class SignOut(LogoutView):
     """Django's own, which also closes the sockets that were opened in this session."""
 
-    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         """Sign out, from whichever tab."""
-        user_id = request.user.pk
+        user_id = cast("SignedInRequest", request).user.pk
         response = super().post(request, *args, **kwargs)
         async_to_sync(close_sockets_of)(user_id)
         return response
@@ -42,7 +42,7 @@ def before_sign_out(request: SignedInRequest) -> HttpResponse:
     return render(request, "sign_out.html")
 
 
-class ChangePasswordForm(PasswordChangeForm):  # type: ignore[type-arg] # not subscriptable as it runs
+class ChangePasswordForm(PasswordChangeForm):
     """Django's own, but a wrong old password counts like a failed sign-in: it can be guessed here too."""
 
     request: HttpRequest
