@@ -133,7 +133,7 @@ class ToolCall(models.Model):
 
     @property
     def program(self) -> str:
-        """The one program that a shell command runs; empty for other tools, and where it cannot be said."""
+        """The plain program that a shell command runs; empty for other tools, and if it may run others."""
         return program_of(str(self.given.get("command", ""))) if self.name == SHELL else ""
 
     @property
@@ -152,7 +152,7 @@ class ToolCall(models.Model):
         if decision not in (self.Decision.ONCE, self.Decision.CONVERSATION, self.Decision.DENIED):
             raise DecisionRefused(_("This is no answer: allow it, or deny it."))
         if decision == self.Decision.CONVERSATION and not self.can_be_allowed_on:
-            raise DecisionRefused(_("This command is more than one program, so it can be allowed only once."))
+            raise DecisionRefused(_("This command can run other programs, so it can be allowed only once."))
         reason = clean(reason).strip()[:MAX_REASON] if decision == self.Decision.DENIED else ""
         with transaction.atomic():
             # The turn before its rows, in the order in which workers and a stop lock them.

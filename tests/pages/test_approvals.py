@@ -25,7 +25,7 @@ def waiting(turn: Turn) -> ToolCall:
         index=0,
         wire_id="c0",
         name="bash",
-        arguments='{"command": "python3 -m unittest"}',
+        arguments='{"command": "grep -rn TODO src"}',
         status="waiting",
         asked_at=timezone.now(),
     )
@@ -42,19 +42,20 @@ def test_the_page_asks_and_says_that_it_waits(owners: Client, waiting: ToolCall)
     page = owners.get(f"/conversations/{waiting.turn.conversation_id}/").content.decode()
     assert '<main id="conversation" class="conversation" data-status="waiting"' in page
     assert "May the agent run <code>bash</code>?" in page
-    assert "Allow <code>python3</code> in this conversation" in page
+    assert "Allow <code>grep</code> in this conversation" in page
     assert "The agent waits for your answer" in page
     assert 'class="conversation-row__waits">Waiting for your answer' in page
     assert "Waiting for your answer" in owners.get("/conversations/").content.decode()
 
 
-@pytest.mark.parametrize("command", ["ls; rm x", "./run.sh", "sudo ls"])
-def test_what_is_no_single_program_can_only_be_allowed_once(
+@pytest.mark.parametrize("command", ["ls; rm x", "./run.sh", "sudo ls", "linux64 ls", "python3 x.py"])
+def test_what_is_no_plain_program_can_only_be_allowed_once(
     owners: Client, waiting: ToolCall, command: str
 ) -> None:
     ToolCall.objects.update(arguments=f'{{"command": "{command}"}}')
     page = owners.get(f"/conversations/{waiting.turn.conversation_id}/").content.decode()
     assert "Allow once" in page
+    assert "This command can run other programs, so it can be allowed only once." in page
     assert "in this conversation</button>" not in page
     assert answer(owners, waiting, decision="conversation").status_code == 400
 
