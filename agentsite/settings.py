@@ -50,6 +50,9 @@ WORKSPACE_SEED = "chat.demo.workspace.seed" if DEMO else None
 SANDBOX = environment.choice("SANDBOX", ["bwrap", "off"], "bwrap")
 DRAIN_SECONDS = environment.number("DRAIN_SECONDS", 5, 0, 3600)
 MAX_TURNS = environment.whole("MAX_TURNS", 8, 1, 1000)
+# Of these, what one user gets while the site has other users; and how many turns of one user may be queued.
+MAX_TURNS_PER_USER = environment.whole("MAX_TURNS_PER_USER", max(1, MAX_TURNS * 3 // 4), 1, 1000)
+MAX_QUEUED_PER_USER = environment.whole("MAX_QUEUED_PER_USER", 20, 1, 10_000)
 # How long a turn waits for a person to allow or deny a call.
 APPROVAL_SECONDS = environment.number("APPROVAL_SECONDS", 24 * 3600, 0.1, 366 * 24 * 3600)
 # Beside the site in its process, or nowhere but in processes of `runworker`.

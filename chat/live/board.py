@@ -53,7 +53,7 @@ class Board:
 
 
 def board_of(owner_id: int) -> Board:
-    """The board as the rows tell it, in nine queries at most however much is on it."""
+    """The board as the rows tell it, in ten queries at most however much is on it."""
     return filled(outline_of(owner_id))
 
 

@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce
 
 from chat.live.attention import Attention, active_of, attention_of
 from chat.models import Conversation, TodoRevision, Turn
+from chat.models.turn import share_is_used
 
 LISTED = 50  # conversations in each section; there is a page for the others
 
@@ -30,6 +31,7 @@ class Place(NamedTuple):
     fence: int
     sentence: str
     ahead: int = 0
+    waits_for_share: bool = False
 
 
 class Outline(NamedTuple):
@@ -43,7 +45,7 @@ class Outline(NamedTuple):
 
 
 def outline_of(owner_id: int) -> Outline:
-    """What stands on the board of a person, in six queries at most."""
+    """What stands on the board of a person, in seven queries at most."""
     conversations = Conversation.objects.filter(owner=owner_id)
     unfinished = _places(_left_alone(conversations.current().unfinished()), LISTED + 1)
     return Outline(
@@ -78,8 +80,15 @@ def _running(owner_id: int) -> tuple[Place, ...]:
         )
     )
     places = [Place(*each) for each in found[:LISTED]]
-    queue = _queue() if any(place.status == Turn.Status.QUEUED for place in places) else []
-    return tuple(place._replace(ahead=_ahead(place, queue)) for place in places)
+    if not any(place.status == Turn.Status.QUEUED for place in places):
+        return tuple(places)
+    queue, share_used = _queue(), share_is_used(owner_id)
+    return tuple(
+        place._replace(ahead=bisect_left(queue, place.turn_id), waits_for_share=share_used)
+        if place.status == Turn.Status.QUEUED
+        else place
+        for place in places
+    )
 
 
 def _places(conversations: QuerySet[Conversation], most: int) -> tuple[Place, ...]:
@@ -109,7 +118,3 @@ def _active(conversation: OuterRef) -> QuerySet[Turn]:
 def _queue() -> list[int]:
     waiting = Turn.objects.filter(status=Turn.Status.QUEUED).order_by("pk")
     return list(waiting.values_list("pk", flat=True))
-
-
-def _ahead(place: Place, queue: list[int]) -> int:
-    return bisect_left(queue, place.turn_id) if place.status == Turn.Status.QUEUED else 0

@@ -153,7 +153,8 @@ class Conversation(Organised):
         """Queue a turn that answers `text`. A repeated `client_id` gives the turn that it started before.
 
         Messages that are held go ahead of the text. `retries` is a turn that came to nothing, in whose place
-        the new one stands. Raises MessageRefused for a blank or overlong text, and while another turn works.
+        the new one stands. Raises MessageRefused for a blank or overlong text, while another turn works, and
+        when too many turns of the owner are queued.
         """
         # A retry repeats what was taken before, which several messages together may have made longer.
         text = text if retries else checked_message(text)
@@ -164,6 +165,7 @@ class Conversation(Organised):
                 return self._own(known)
             if self._works():
                 raise MessageRefused(_("The agent is still working. Send this when it is done, or stop it."))
+            self._check_queue()
             held = [] if retries else FollowUp.claim(self.pk)
             brought = [*attachments, *Attachment.taken_back(self.pk, text)]
             self.bring_back()
@@ -208,6 +210,14 @@ class Conversation(Organised):
 
     def _works(self) -> bool:
         return self.turns.filter(status__in=Turn.ACTIVE).exists()
+
+    def _check_queue(self) -> None:
+        queued = Turn.objects.filter(status=Turn.Status.QUEUED, conversation__owner=self.owner_id)
+        if queued.count() >= settings.MAX_QUEUED_PER_USER:
+            raise MessageRefused(
+                _("You have %s messages waiting for the agent already. Wait for one to start, or stop some.")
+                % settings.MAX_QUEUED_PER_USER
+            )
 
     def _hold(self, text: str, client_id: uuid.UUID, attachments: Iterable[Attachment]) -> FollowUp:
         if len(FollowUp.held_in(self.pk)) >= MAX_HELD:

@@ -6,9 +6,12 @@ import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from django.conf import settings
+from django.contrib.auth import get_user_model
 from django.db import connection, models, transaction
-from django.db.models import Count, F, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.db.models.lookups import LessThan
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -16,6 +19,8 @@ from chat.models.profile_then import at_work, differences, recorded
 from chat.models.search.index import index_turn
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
     from chat.models.message import Message
     from chat.models.profile import Profile
     from chat.models.summary import Summary
@@ -102,11 +107,12 @@ class Turn(models.Model):
     def claim(cls, by: str, pk: int | None = None) -> Turn | None:
         """Take a waiting turn, or turn `pk`, for worker `by`. Of many who try one gets it, the rest None.
 
-        Owners take their turns: whoever has fewest running comes first, then whoever waits longest.
+        The user with the fewest running turns comes first, then the turn that waits longest. On a site with
+        several users, none gets more than MAX_TURNS_PER_USER of a worker's places.
         """
         with transaction.atomic():
             waiting = cls.objects.filter(status=cls.Status.QUEUED, conversation__deleted_at__isnull=True)
-            waiting = waiting.filter(pk=pk) if pk else waiting
+            waiting = waiting.filter(pk=pk) if pk else waiting.filter(_within_share(by))
             if connection.features.has_select_for_update_skip_locked:
                 waiting = waiting.select_for_update(skip_locked=True, of=("self",))
             turn = waiting.annotate(load=_turns_held_by_owner()).order_by("load", "pk").first()
@@ -239,6 +245,11 @@ class Turn(models.Model):
         return Turn.objects.filter(status=self.Status.QUEUED, pk__lt=self.pk).count()
 
     @property
+    def waits_for_share(self) -> bool:
+        """Whether other turns of the same user take all places that one user gets."""
+        return share_is_used(self.conversation.owner_id)
+
+    @property
     def is_active(self) -> bool:
         """Whether the turn has not ended."""
         return self.status in self.ACTIVE
@@ -286,10 +297,28 @@ def _joined(rows: Any, *names: str) -> Prefetch[Any]:
     return Prefetch(rows.rel.get_accessor_name(), related.select_related(*names))
 
 
-def _turns_held_by_owner() -> Coalesce:
-    """How many turns of the same owner are being worked on."""
+def share_is_used(owner_id: int) -> bool:
+    """Whether the user has MAX_TURNS_PER_USER turns running on a worker, and is not the site's only user."""
+    running = Turn.objects.filter(status__in=Turn.HELD, conversation__owner=owner_id).order_by()
+    by_worker = running.values("worker").annotate(count=Count("pk"))
+    return by_worker.filter(count__gte=settings.MAX_TURNS_PER_USER).exists() and _others(owner_id).exists()
+
+
+def _within_share(worker: str) -> Q:
+    """Whether the queued turn's user may have one more of this worker's places."""
+    has_place = LessThan(_turns_held_by_owner(worker=worker), settings.MAX_TURNS_PER_USER)
+    return Q(has_place) | ~Q(Exists(_others(OuterRef("conversation__owner"))))
+
+
+def _others(owner: OuterRef | int) -> QuerySet[User]:
+    """The site's other users."""
+    return get_user_model()._default_manager.filter(is_active=True).exclude(pk=owner)
+
+
+def _turns_held_by_owner(**where: str) -> Coalesce:
+    """How many turns of the same owner are running."""
     owners = Turn.objects.filter(
-        status__in=Turn.HELD, conversation__owner=OuterRef("conversation__owner")
+        status__in=Turn.HELD, conversation__owner=OuterRef("conversation__owner"), **where
     ).order_by()
     counted = owners.values("conversation__owner").annotate(count=Count("pk"))
     return Coalesce(Subquery(counted.values("count")), 0)

@@ -6,9 +6,10 @@ import itertools
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
 
 from chat.demo.reply import Reply
-from chat.models import Message, Profile, Turn
+from chat.models import Conversation, Message, Profile, Turn
 from tests.live.site import Site, panel
 from tests.model_server import ScriptedModel
 
@@ -182,3 +183,29 @@ async def test_going_on_after_an_interruption_keeps_the_question(
     told = [message["content"] for message in model_server.requests[-1]["messages"][1:]]
     assert "Tell me of the sea" in told[0]
     assert "Never whole." not in "".join(told)
+
+
+async def test_a_second_user_is_answered_while_the_first_ones_turns_hang(
+    site: Site, model_server: ScriptedModel, stranger: User, settings: Any
+) -> None:
+    settings.MAX_TURNS, settings.MAX_TURNS_PER_USER, settings.MAX_QUEUED_PER_USER = 3, 2, 2
+    for _ in range(2):
+        model_server.script(Reply("I go on and on", piece=4, stall_after=3))
+    for number in range(4):
+        tab = await site.open(await site.conversation())
+        await tab.send("do it")
+        await tab.said("accepted")
+        if number < 2:
+            await tab.until(lambda frame: "I go" in frame)
+    assert await Turn.objects.filter(status="queued").acount() == 2
+    fifth = await site.open(await site.conversation())
+    await fifth.send("do it")
+    refused = await fifth.said("refused")
+    assert refused["message"].startswith("You have 2 messages waiting for the agent already.")
+    model_server.script(Reply("Hello."))
+    theirs = await sync_to_async(Conversation.objects.create)(owner=stranger, title="Theirs")
+    tab = await site.open(theirs, stranger)
+    await tab.send("hello")
+    await tab.until_idle()
+    assert (await site.turn(theirs)).status == "completed"
+    assert await Turn.objects.filter(status="queued").acount() == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser, User
@@ -236,3 +237,41 @@ def test_a_conversation_is_as_old_as_its_last_message(conversation: Conversation
 def items(done: int, total: int) -> list[dict[str, str]]:
     states = ["completed"] * done + ["pending"] * (total - done)
     return [{"id": str(n), "content": f"Item {n}", "status": state} for n, state in enumerate(states)]
+
+
+def test_so_many_turns_of_a_user_are_queued_and_no_more(owner: User, stranger: User, settings: Any) -> None:
+    settings.MAX_QUEUED_PER_USER = 3
+    sentence = "You have 3 messages waiting for the agent already. Wait for one to start, or stop some."
+    conversations = [begin(owner) for _ in range(3)]
+    for refused in (
+        lambda: begin(owner),
+        lambda: Conversation.objects.create(owner=owner).send("Hi", uuid.uuid4()),
+    ):
+        with pytest.raises(MessageRefused) as caught:
+            refused()
+        assert str(caught.value) == sentence
+    assert owner.conversations.count() == 4, "a conversation that is refused is not made"
+    begin(stranger)
+    assert conversations[0].send("And this", uuid.uuid4()).status == "held", "follow-ups have their own bound"
+    turn = conversations[0].turns.get()
+    assert conversations[0].start_turn(turn.user_text, turn.client_id) == turn, "sent again, it is known"
+    claimed = Turn.claim("worker", turn.pk)
+    assert claimed is not None
+    begin(owner)
+    following = claimed.end(Turn.Status.COMPLETED)
+    assert following is not None, "what was taken once is not refused later"
+    assert following.status == "queued"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_new_conversations_at_the_same_moment_keep_to_the_bound(owner: User, settings: Any) -> None:
+    settings.MAX_QUEUED_PER_USER = 3
+
+    def attempt(_number: int) -> bool:
+        try:
+            return bool(begin(owner))
+        except MessageRefused:
+            return False
+
+    assert sum(race(8, attempt)) == 3
+    assert Turn.objects.count() == owner.conversations.count() == 3

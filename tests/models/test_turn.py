@@ -7,10 +7,12 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.db import connection
+from django.db.models import Count
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries
@@ -187,6 +189,73 @@ def test_owners_take_their_turns(turn: Turn, stranger: User) -> None:
     claimed = [Turn.claim("worker") for _ in range(4)]
     expected = [turn, other.turns.get(), first.turns.get(), second.turns.get()]
     assert claimed == expected
+
+
+def begin(owner: User, count: int) -> None:
+    for _ in range(count):
+        Conversation.begin(owner, "hi", uuid.uuid4(), None)
+
+
+def test_one_user_never_takes_all_places_of_a_worker(owner: User, stranger: User, settings: Any) -> None:
+    settings.MAX_TURNS_PER_USER = 3
+    begin(owner, 8)
+    for by in ("first", "second"):
+        assert [Turn.claim(by) is not None for _ in range(4)] == [True, True, True, False]
+    queued = owner.conversations.filter(turns__status="queued").first()
+    assert queued is not None
+    assert queued.turns.get().waits_for_share
+    begin(stranger, 1)
+    taken = Turn.claim("first")
+    assert taken is not None
+    assert taken.conversation.owner == stranger, "its place was kept free"
+    assert Turn.claim("first") is None
+    Turn.objects.filter(conversation__owner=owner, worker="first")[0].request_stop()
+    assert Turn.claim("first") is None, "it still holds its place"
+    assert Turn.objects.filter(worker="first", status="running", stop_requested_at=None).update(
+        status="stopped"
+    )
+    next_one = Turn.claim("first")
+    assert next_one is not None
+    assert next_one.conversation.owner == owner
+
+
+def test_the_only_user_of_a_site_takes_all_places(owner: User, stranger: User, settings: Any) -> None:
+    settings.MAX_TURNS_PER_USER = 1
+    User.objects.filter(pk=stranger.pk).update(is_active=False)
+    begin(owner, 3)
+    assert all(Turn.claim("worker") for _ in range(2))
+    assert not Turn.objects.filter(status="queued").get().waits_for_share
+
+
+@pytest.mark.django_db(transaction=True)
+def test_workers_that_claim_at_once_keep_to_the_share(owner: User, stranger: User, settings: Any) -> None:
+    settings.MAX_TURNS_PER_USER = 2
+    for user in (owner, stranger):
+        begin(user, 12)
+
+    def work(number: int) -> None:
+        while Turn.claim(f"worker {number}"):
+            pass
+
+    race(4, work)
+    running = Turn.objects.filter(status="running").values("worker", "conversation__owner")
+    assert [row["count"] for row in running.order_by().annotate(count=Count("pk"))] == [2] * 8
+
+
+def test_a_look_for_work_takes_one_query(owner: User, stranger: User, settings: Any) -> None:
+    settings.MAX_TURNS_PER_USER = 1
+
+    def selects() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            Turn.claim("worker")
+        return sum("SELECT" in query["sql"] for query in captured)
+
+    assert selects() == 1
+    begin(owner, 2)
+    claiming = selects()
+    assert selects() == 1, "one turn waits for its user's share"
+    begin(stranger, 1)
+    assert selects() == claiming
 
 
 def test_queued_and_ended_turns_are_no_orphans(turn: Turn, ended: Callable[..., Turn]) -> None:

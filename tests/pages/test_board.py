@@ -243,6 +243,20 @@ def fill(owner: User, count: int) -> None:
         seen.conversation.see(seen.turn.pk)
 
 
+def test_a_turn_that_waits_for_its_users_share_says_so(
+    owners: Client, owner: User, stranger: User, settings: Any
+) -> None:
+    settings.MAX_TURNS_PER_USER = 1
+    first, second = (Conversation.begin(owner, text, uuid.uuid4(), None) for text in ("One", "Two"))
+    assert "Waiting, 1 turn ahead" in owners.get(f"/conversations/{second.pk}/").content.decode()
+    assert Turn.claim("worker", first.turns.get().pk)
+    sentence = "Waiting: your other conversations are using your share"
+    assert sentence in owners.get(f"/conversations/{second.pk}/").content.decode()
+    assert sentence in rows(shown(owners), "running")[1]
+    User.objects.filter(pk=stranger.pk).update(is_active=False)
+    assert sentence not in owners.get(f"/conversations/{second.pk}/").content.decode() + shown(owners)
+
+
 def test_a_fuller_board_takes_no_more_queries(
     owners: Client, owner: User, django_assert_num_queries: Any
 ) -> None:
