@@ -34,6 +34,12 @@ MODEL_API_KEY = environment.text("OPENAI_API_KEY") or None
 MODEL_NAME = environment.text("OPENAI_MODEL")
 # An HTTP proxy on the way to endpoints; those that a person without staff's rights set up are asked directly.
 MODEL_PROXY = environment.url("MODEL_PROXY") or None
+# Seconds for which an endpoint may send nothing: before a reply, and within it. 0: as the model is known.
+MODEL_FIRST_BYTE_SECONDS = environment.number("MODEL_FIRST_BYTE_SECONDS", 0, 1, 86400)
+LOCAL_MODEL_FIRST_BYTE_SECONDS = environment.number("LOCAL_MODEL_FIRST_BYTE_SECONDS", 0, 1, 86400)
+MODEL_SILENCE_SECONDS = environment.number("MODEL_SILENCE_SECONDS", 0, 1, 86400)
+# No further attempt to reach a model begins later than this after the first.
+MODEL_RETRY_SECONDS = environment.number("MODEL_RETRY_SECONDS", 120, 0, 86400)
 DEMO = not (MODEL_BASE_URL or MODEL_API_KEY or MODEL_NAME)
 MODEL_NAME = MODEL_NAME or ("demo" if DEMO else "gpt-5-mini")
 # Whether people without staff's rights may connect endpoints of their own, at public addresses.

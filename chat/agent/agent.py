@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 from chat.agent.events import End, EndReason, Event, Reply, ToolCall, Usage
 from chat.agent.limits import Limits, Retry, Spent
 from chat.agent.meter import Meter
-from chat.agent.model import Model, Traits
+from chat.agent.model import Model, Traits, known_traits
 from chat.agent.person import Approve, Edits, Inbox, allow, no_edits, no_notes
 from chat.agent.prompts import Language, default_name
 from chat.agent.system_prompt import build_plain_prompt, build_system_prompt
@@ -45,7 +45,9 @@ class Agent:
     `model` is the model's name at `base_url` with `api_key` (by default where the environment of the `openai`
     package points), or any object with the model protocol. Tools are `Tool`s or plain dictionaries in the
     provider's form. `context_window` is how many tokens a request and its reply may have together; 0 takes
-    what is known of the model. `temperature` and further keyword arguments are passed on with every request.
+    what is known of the model. `first_byte` and `silence` are the seconds for which the endpoint of a model
+    that is given by name may send nothing, before a reply and within it; 0 takes what is known of it.
+    `temperature` and further keyword arguments are passed on with every request.
     Raises ValueError for an unknown policy and for tool names that are doubled or that no endpoint takes.
     """
 
@@ -65,13 +67,15 @@ class Agent:
         context_window: int = 0,
         base_url: str | None = None,
         api_key: str | None = None,
+        first_byte: float = 0,
+        silence: float = 0,
         **options: Any,
     ) -> None:
         self.name = name or default_name(language)
         self.instructions = instructions
         self._made_model: ChatModel | None = None
         if isinstance(model, str):
-            model = self._made_model = _made_model(model, base_url, api_key)
+            model = self._made_model = _made_model(model, base_url, api_key, first_byte, silence)
         self.model: Model = model
         self.tools = _checked([as_tool(given) for given in tools])
         self.todo_policy = as_policy(todo_policy)
@@ -162,11 +166,15 @@ class Agent:
         raise RuntimeError("a turn ended without its End")
 
 
-def _made_model(model: str, base_url: str | None, api_key: str | None) -> ChatModel:
+def _made_model(
+    model: str, base_url: str | None, api_key: str | None, first_byte: float, silence: float
+) -> ChatModel:
     # Half a second to import, so only those who talk to an endpoint pay it.
     from chat.agent.model.chat_model import ChatModel
 
-    return ChatModel(model, base_url, api_key)
+    given = {"silence": silence, "first_byte": first_byte}
+    traits = known_traits(base_url, model).but({name: value for name, value in given.items() if value})
+    return ChatModel(model, base_url, api_key, traits=traits)
 
 
 def _checked(tools: list[Tool]) -> tuple[Tool, ...]:

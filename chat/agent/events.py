@@ -107,6 +107,15 @@ class Retrying:
 
 
 @dataclass(frozen=True)
+class ModelSilent:
+    """The model has sent nothing of its reply for `seconds`; one with `over` ends the wait."""
+
+    type: ClassVar[str] = "model_silent"
+    seconds: float
+    over: bool = False
+
+
+@dataclass(frozen=True)
 class Summarising:
     """The model is asked for a summary of what was said before, because all of it is too long to be sent."""
 
@@ -261,6 +270,7 @@ Event = (
     | TodoDraft
     | Usage
     | Retrying
+    | ModelSilent
     | Summarising
     | Compacted
     | PicturesRefused

@@ -34,15 +34,19 @@ class Spent:
 class Retry:
     """When and how often a call of the model is tried again.
 
-    `attempts` counts all tries. The wait doubles from `first_delay` seconds, with a little chance in it, and
-    never passes `max_delay`, also when the endpoint asks for more. For `loading` seconds a model that is
-    still being loaded is asked again without counting.
+    `attempts` counts all tries; none begins more than `seconds` after the first. The wait doubles from
+    `first_delay` seconds, with a little chance in it, and never passes `max_delay`, also when the endpoint
+    asks for more. A model that is still being loaded is asked again for `loading` seconds without counting;
+    by default for as long as its endpoint may send nothing (`Traits.patience`). A model that sends nothing
+    for `notice` seconds is reported by a `ModelSilent`.
     """
 
     attempts: int = 3
     first_delay: float = 0.5
     max_delay: float = 60
-    loading: float = 300
+    seconds: float = 120
+    loading: float | None = None
+    notice: float = 10
 
     def delay(self, attempt: int, asked: float | None) -> float:
         """Seconds to wait after a failed attempt (the first is 1); `asked` is what the endpoint wishes."""

@@ -53,6 +53,11 @@ class Watched(Generic[T]):
         self._next_at = time.monotonic() + EACH
         return self._showing()
 
+    async def ends_within(self, seconds: float) -> bool:
+        """Whether the work ends within so many seconds."""
+        await asyncio.wait([self._task], timeout=seconds)
+        return self._task.done()
+
     def result(self) -> T:
         """What the work came to, once it has ended."""
         return self._task.result()

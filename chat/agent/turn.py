@@ -19,6 +19,7 @@ from chat.agent.events import (
     End,
     EndReason,
     Event,
+    ModelSilent,
     NotesRead,
     PicturesRefused,
     Reasoning,
@@ -148,13 +149,15 @@ class TurnRun:
 
     async def _ask(self) -> AsyncGenerator[Event, None]:
         """Ask the model; again where that may help and nothing of a reply was shown."""
-        attempt, shortened, loaded_by = 1, False, time.monotonic() + self.agent.retry.loading
+        attempt, shortened, retry = 1, False, self.agent.retry
+        loading = self.agent.traits.patience if retry.loading is None else retry.loading
+        began = time.monotonic()
         while True:
             assembly, shown = Assembly(self.tools), False
             try:
                 async with aclosing(self._stream(assembly)) as events:
                     async for event in events:
-                        shown = True
+                        shown = shown or not isinstance(event, ModelSilent)
                         yield event
                 self._check_said(assembly)
                 break
@@ -171,13 +174,15 @@ class TurnRun:
                     self.messages = without(self.messages, refused)
                     yield PicturesRefused(refused)
                     continue
-                loading = error.kind == "loading" and time.monotonic() < loaded_by
-                if shown or not error.retryable or (attempt >= self.agent.retry.attempts and not loading):
+                delay = retry.delay(attempt, error.retry_after)
+                again_at = time.monotonic() - began + delay
+                is_loading = error.kind == "loading" and again_at < loading
+                may_retry = is_loading or (attempt < retry.attempts and again_at < retry.seconds)
+                if shown or not error.retryable or not may_retry:
                     raise
-                delay = self.agent.retry.delay(attempt, error.retry_after)
                 yield Retrying(attempt, delay, self._sentence(error))
                 await self.budget.within_time(asyncio.sleep(delay))
-                attempt += not loading
+                attempt += not is_loading
         self.reply = assembly.reply()
         self.context.heard(assembly.usage)
         yield self.meter.settle()
@@ -188,14 +193,21 @@ class TurnRun:
         self.meter.ask(messages, self.definitions, assembly)
         messages = await painted(messages, self.language)
         stream = aiter(self.agent.model.stream(messages, self.definitions, self.agent.options))
-        draft = Draft(self.todos)
+        draft, notice = Draft(self.todos), self.agent.retry.notice
         try:
-            while (delta := await self._next(stream)) is not None:
+            async with Watched(self._next(stream)) as first:
+                if not await first.ends_within(notice):
+                    yield ModelSilent(notice)
+                    await first.next_report()  # there is none: it waits for the end
+                    yield ModelSilent(notice, over=True)
+            delta = first.result()
+            while delta is not None:
                 assembly.add(delta)
                 if isinstance(delta, Text | Reasoning | TextWasReasoning):
                     yield delta
                 elif isinstance(delta, ToolCallDelta) and (items := draft.read(assembly.calls)) is not None:
                     yield TodoDraft(items)
+                delta = await self._next(stream)
         except (ModelError, LimitError):
             if draft.items is not None:
                 yield TodoDraft(None)

@@ -9,7 +9,7 @@ from channels.db import database_sync_to_async
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chat.agent import Agent, Tool
+from chat.agent import Agent, Retry, Tool
 from chat.agent.prompts import Language
 from chat.agent.sandbox import Sandbox, SandboxLimits, probe
 from chat.agent.tools import workspace_tools
@@ -62,6 +62,7 @@ def _agent_for(conversation: Conversation, profile: Profile, further: list[Tool]
         tools=[tool for tool in offered if profile.rule_for(tool.name) != Rule.NEVER],
         todo_policy=policy_of(profile),
         limits=limits_of_turn(profile),
+        retry=Retry(seconds=settings.MODEL_RETRY_SECONDS),
         language=cast(Language, profile.language),
         workspace=WORKSPACE_AS_SEEN,
         **options_of(profile),

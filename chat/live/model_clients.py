@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import DatabaseError, transaction
 
 from chat.agent import Model, ModelError
-from chat.agent.model import Delta, Traits, known_traits
+from chat.agent.model import Delta, Traits, is_local, known_traits
 from chat.live.endpoint import Endpoint, InsecureError, endpoint_of
 from chat.models import ModelSettings, Profile
 from chat.models.seal import SealBrokenError
@@ -77,13 +77,24 @@ def new_model(endpoint: Endpoint, name: str) -> ChatModel:
 
 def traits_of(endpoint: Endpoint, name: str) -> Traits:
     """What is known of the model: as shipped, then as learned, then as a person set it. Reads rows."""
-    traits = known_traits(endpoint.base_url or "", name)
+    traits = site_traits(endpoint.base_url or "", name)
     try:
         row = ModelSettings.objects.filter(connection=endpoint.connection, model=name).first()
     except DatabaseError as error:  # `doctor` asks models also where the database is what is not well
         log.warning("the settings of %s cannot be read: %s", name, error)
         return traits
     return changed(traits, row.learned, row.traits) if row else traits
+
+
+def site_traits(base_url: str, name: str) -> Traits:
+    """What is known of the model without rows: as shipped, under the site's settings."""
+    traits = known_traits(base_url, name)
+    local = is_local(base_url)
+    first = settings.LOCAL_MODEL_FIRST_BYTE_SECONDS if local else settings.MODEL_FIRST_BYTE_SECONDS
+    if not (first or settings.MODEL_SILENCE_SECONDS):
+        return traits
+    silence = settings.MODEL_SILENCE_SECONDS or traits.silence
+    return traits.but({"first_byte": first or traits.patience, "silence": silence})
 
 
 def changed(traits: Traits, *rows: Mapping[str, Any]) -> Traits:

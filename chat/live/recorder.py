@@ -7,12 +7,14 @@ from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
+from django.utils.translation import gettext_lazy
 
 from chat.agent import (
     Compacted,
     End,
     Event,
     Meter,
+    ModelSilent,
     NotesRead,
     PicturesRefused,
     Reasoning,
@@ -44,6 +46,7 @@ from chat.models.search.index import forget, index_turn
 from chat.models.text import clean, clean_json
 
 SAVE_EVERY = 1.0  # seconds of streamed text that a crash may cost
+SILENT = gettext_lazy("The model has not answered yet. Wait, or stop and choose another model.")
 MAX_OUTPUT = 64 * 1024  # characters of a call's output that are kept
 
 STATUS_OF_END = {
@@ -120,6 +123,8 @@ class Recorder:
                 return refuse(self.turn, pictures)
             case Retrying():
                 return self._notice(event.reason)
+            case ModelSilent():
+                return self._notice("" if event.over else str(SILENT))
             case Summarising():
                 return self._notice(str(SUMMARISING))
             case Compacted():

@@ -245,6 +245,12 @@ class Turn(models.Model):
         return Turn.objects.filter(status=self.Status.QUEUED, pk__lt=self.pk).count()
 
     @property
+    def silent_since(self) -> datetime.datetime | None:
+        """When its latest step began, or ended if it has; None ahead of the first."""
+        latest = max(self.steps.all(), key=lambda step: step.number, default=None)
+        return latest and (latest.ended_at or latest.started_at)
+
+    @property
     def waits_for_share(self) -> bool:
         """Whether other turns of the same user take all places that one user gets."""
         return share_is_used(self.conversation.owner_id)

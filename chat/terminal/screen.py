@@ -12,6 +12,7 @@ from chat.agent import TodoItem, TodoList
 from chat.agent.prompts import Language
 from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
 from chat.live.compaction import SUMMARISING
+from chat.live.recorder import SILENT
 from chat.live.todo_panel import TodoPanel
 from chat.models import Message, Summary, ToolCall, Turn
 from chat.terminal.paper import Paper
@@ -80,7 +81,8 @@ class TerminalScreen:
             case TurnChanged() if self.turn.is_active and self.turn.sentence:
                 self.paper.gap()
                 said = self.turn.sentence
-                self.paper.line(said if said == str(SUMMARISING) else _("Trying again: %s") % said, "quiet")
+                plain = said in (str(SUMMARISING), str(SILENT))
+                self.paper.line(said if plain else _("Trying again: %s") % said, "quiet")
 
     def _note(self, message: Message) -> None:
         """What the person sent from a browser meanwhile, and the agent has read now."""

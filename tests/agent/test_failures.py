@@ -140,7 +140,8 @@ async def test_silence_is_a_timeout(model_server: ScriptedModel) -> None:
     last = end(await told(Agent(model=client, retry=Retry(attempts=1))))
     await client.close()
     assert last.sentence == (
-        f"The model endpoint at {model_server.base_url} did not answer in time. Retry, or look at its load."
+        f"The model endpoint at {model_server.base_url} did not answer in time. "
+        "Retry, look at its load, or choose another model."
     )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+import asyncio
+import time
+from contextlib import aclosing, closing
 
 import pytest
 
-from chat.agent import Retry, Retrying, TodoDraft
+from chat.agent import ModelSilent, Retry, Retrying, TodoDraft
 from chat.demo.chunks import chunk, sse
 from chat.demo.reply import Reply
 from tests.agent.conftest import MakeAgent
@@ -165,6 +167,79 @@ async def test_but_not_for_ever(make_agent: MakeAgent, model_server: ScriptedMod
     model_server.script(*[Reply(status=503, body=loading, headers={"Retry-After": "0"})] * 9)
     assert end(await told(make_agent(retry=Retry(first_delay=0, loading=0)))).reason == "failed"
     assert len(model_server.requests) == 3
+
+
+async def test_after_a_while_no_further_attempt_begins(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    model_server.script(*[Reply(status=503, headers={"Retry-After": "0.2"})] * 9)
+    began = time.monotonic()
+    events = await told(make_agent(retry=Retry(attempts=9, seconds=0.5)))
+    assert 0.4 <= time.monotonic() - began < 2
+    assert len(model_server.requests) == 3, "at 0, 0.2 and 0.4 seconds"
+    assert end(events).reason == "failed"
+    assert "has a fault of its own (HTTP 503)" in end(events).sentence
+
+
+async def test_a_silent_model_is_reported_and_given_up_once(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    """Whether it sends headers and then nothing, or not even those."""
+    retry = Retry(first_delay=0, seconds=0.4, notice=0.1)
+    with closing(listening()) as mute:
+        for address in (model_server.base_url, f"http://127.0.0.1:{mute.getsockname()[1]}/v1"):
+            model_server.script(Reply(raw=[], stall_after=0))
+            events = await told(make_agent(base_url=address, retry=retry, first_byte=0.5))
+            assert of(ModelSilent, events) == [ModelSilent(0.1), ModelSilent(0.1, over=True)]
+            assert of(Retrying, events) == []
+            assert end(events).sentence == (
+                f"The model endpoint at {address} did not answer in time. "
+                "Retry, look at its load, or choose another model."
+            )
+    assert len(model_server.requests) == 1
+
+
+async def test_a_slow_model_is_reported_until_its_reply_begins(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    calls = [("TodoWrite", PLAN)]
+    model_server.script(Reply("", tool_calls=calls, first_delay=0.3), Reply("Quick."))
+    events = await told(make_agent(retry=Retry(notice=0.1)))
+    assert of(ModelSilent, events) == [ModelSilent(0.1), ModelSilent(0.1, over=True)]
+    kinds = [type(event) for event in events]
+    assert kinds.index(ModelSilent) < kinds.index(TodoDraft), "told before the reply, and not after it"
+    assert end(events).text == "Quick."
+
+
+async def test_a_silence_is_nothing_of_a_reply(make_agent: MakeAgent, model_server: ScriptedModel) -> None:
+    model_server.script(Reply(status=503, first_delay=0.3), Reply("there"))
+    events = await told(make_agent(retry=Retry(notice=0.1, first_delay=0)))
+    assert len(of(Retrying, events)) == 1
+    assert end(events).text == "there"
+
+
+async def test_a_reply_that_has_begun_may_be_silent_for_a_shorter_time(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply("slow to begin", first_delay=0.6), Reply("It stops here", stall_after=2))
+    agent = make_agent(first_byte=20, silence=0.3)
+    assert end(await told(agent)).text == "slow to begin"
+    began = time.monotonic()
+    assert "did not answer in time" in end(await told(agent)).sentence
+    assert time.monotonic() - began < 5
+
+
+async def test_a_turn_that_is_given_up_while_the_model_is_silent_leaves_the_endpoint(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply(raw=[], stall_after=0))
+    async with aclosing(
+        make_agent(retry=Retry(notice=0.1)).run([{"role": "user", "content": "hi"}])
+    ) as events:
+        async for event in events:
+            if isinstance(event, ModelSilent):
+                break
+    await asyncio.to_thread(model_server.wait_for_disconnects, 1)
 
 
 def test_the_wait_doubles_with_a_little_chance_in_it() -> None:

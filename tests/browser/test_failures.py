@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import threading
 
 import pytest
 from playwright.sync_api import expect
@@ -41,6 +42,28 @@ def test_it_is_told_and_retry_works(scripted: Site, visitors: Visitors, reply: R
     page.reload()
     at_rest(page)
     assert record(page) == live
+
+
+def test_a_model_that_does_not_answer_is_told_of_and_the_seconds_count(
+    scripted: Site, visitors: Visitors
+) -> None:
+    gate = threading.Event()
+    scripted.model.script(Reply(text="Here I am.", stall_after=0, gate=gate))
+    page = visitors.enter(scripted)
+    begin(page, "Do it")
+    busy = last_turn(page, "running").locator(".turn__busy")
+    expect(busy).to_contain_text("The model has not answered yet.", timeout=15_000)
+    seconds = busy.locator(".elapsed")
+    before = seconds.inner_text()
+    assert before.startswith("0:1")
+    expect(seconds).not_to_have_text(before)
+    page.reload()
+    expect(busy).to_contain_text("The model has not answered yet.")
+    before = seconds.inner_text()
+    expect(seconds).not_to_have_text(before)
+    gate.set()
+    expect(last_turn(page, "completed")).to_contain_text("Here I am.")
+    expect(page.locator(".turn .elapsed")).to_have_count(0)
 
 
 def test_a_model_that_is_down_and_comes_back(scripted: Site, visitors: Visitors) -> None:

@@ -12,7 +12,8 @@ from django.contrib.auth.models import User
 from chat.agent import Model, ModelError
 from chat.agent.model.chat_model import ChatModel
 from chat.demo.reply import Reply, Request
-from chat.live.model_clients import close_models, model_for
+from chat.live.endpoint import Endpoint
+from chat.live.model_clients import close_models, model_for, traits_of
 from chat.models import Connection, ModelSettings, Profile
 from chat.models.connection import Secrets
 from tests.model_server import ScriptedModel
@@ -123,3 +124,23 @@ async def test_staff_no_more(profile: Profile, model_server: ScriptedModel) -> N
 async def test_somebody_elses_connection(profile: Profile, stranger: User) -> None:
     await Profile.objects.aupdate(owner=stranger)
     assert await refusal(profile) == "foreign"
+
+
+@pytest.mark.parametrize("local", [True, False])
+def test_the_site_sets_how_long_models_may_be_silent(db: Any, settings: Any, local: bool) -> None:
+    endpoint = Endpoint(None, base_url="http://localhost:11434/v1" if local else "https://models.example/v1")
+
+    def patience() -> tuple[float, float]:
+        traits = traits_of(endpoint, "any")
+        return traits.patience, traits.silence
+
+    assert patience() == ((600 if local else 120), 120)
+    settings.MODEL_SILENCE_SECONDS = 30
+    assert patience() == ((600 if local else 120), 30)
+    settings.MODEL_FIRST_BYTE_SECONDS, settings.LOCAL_MODEL_FIRST_BYTE_SECONDS = 40, 50
+    assert patience() == ((50 if local else 40), 30)
+    row = ModelSettings.objects.create(model="any", traits={"silence": 900})
+    assert patience() == (900, 900), "what a user set for one model wins, and holds for its first byte"
+    row.traits = {"silence": 900, "first_byte": 5}
+    row.save()
+    assert patience() == (5, 900)

@@ -11,6 +11,7 @@ import pytest
 
 from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
 from chat.live.compaction import SUMMARISING
+from chat.live.recorder import SILENT
 from chat.live.todo_panel import TodoPanel
 from chat.models import Conversation, Message, Summary, ToolCall, Turn
 from chat.terminal.paper import Paper
@@ -129,6 +130,11 @@ async def test_what_no_longer_fits_is_told_of(shown: Shown) -> None:
     assert await shown.after(RowChanged(summary, new=True), RowChanged(message("Done."), new=True)) == (
         f"{SUMMARISING}\nEarlier turns were summarised for the model.\n\nDone."
     )
+
+
+async def test_a_model_that_has_not_answered_is_told_of(shown: Shown) -> None:
+    shown.turn.sentence = str(SILENT)
+    assert await shown.after(TurnChanged()) == f"{SILENT}\n"
 
 
 async def test_a_turn_that_was_taken_away_says_so(shown: Shown) -> None:

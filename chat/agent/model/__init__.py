@@ -1,7 +1,7 @@
 """Models: what the loop needs of one. The client for real endpoints, `chat_model`, loads when used."""
 
 from chat.agent.model.assembly import Assembly
-from chat.agent.model.known import known_traits
+from chat.agent.model.known import is_local, known_traits
 from chat.agent.model.protocol import Delta, Finish, MessageFields, Model, ModelError, ToolCallDelta
 from chat.agent.model.traits import Traits
 
@@ -14,5 +14,6 @@ __all__ = [
     "ModelError",
     "ToolCallDelta",
     "Traits",
+    "is_local",
     "known_traits",
 ]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
-from contextlib import aclosing
-from typing import Any
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, aclosing
+from typing import Any, TypeVar
 
 import httpx2
 import openai
@@ -24,6 +25,8 @@ _ASKING = ("extra_headers", "extra_query", "timeout")
 
 # Told of traits that an endpoint's errors taught: {"drop_params": ["temperature"]}.
 OnLearn = Callable[[Mapping[str, Any]], None]
+
+T = TypeVar("T")
 
 
 class ChatModel:
@@ -53,13 +56,14 @@ class ChatModel:
         self.name = name
         self.traits = traits or known_traits(base_url, name)
         self.on_learn = on_learn
+        self._timeout = timeout
         self._endpoint = Endpoint(
             base_url,
             api_key,
             headers=headers,
             transport=transport,
             timeout=timeout,
-            silence=self.traits.silence,
+            silence=max(self.traits.patience, self.traits.silence),
             proxy=proxy,
             allow=allow,
         )
@@ -129,21 +133,50 @@ class ChatModel:
         create = self._endpoint.client.chat.completions.with_streaming_response.create
         needed = {name: body[name] for name in ("model", "messages", "stream")}
         further = {name: value for name, value in body.items() if name not in needed}
-        async with (
-            create(**needed, extra_body=further, **asking) as response,
-            aclosing(read_reply(self._bytes(response))) as found,
-        ):
+        own_timeout = self._timeout or asking.get("timeout")
+        patience = (
+            Patience(None, None) if own_timeout else Patience(self.traits.patience, self.traits.silence)
+        )
+        async with AsyncExitStack() as stack:
+            request = create(**needed, extra_body=further, **asking)
+            response = await patience.within(stack.enter_async_context(request))
+            found = await stack.enter_async_context(aclosing(read_reply(self._bytes(response, patience))))
             async for delta in found:
+                patience.begun = True
                 yield delta
 
-    async def _bytes(self, response: AsyncAPIResponse[Any]) -> AsyncGenerator[bytes, None]:
+    async def _bytes(
+        self, response: AsyncAPIResponse[Any], patience: Patience
+    ) -> AsyncGenerator[bytes, None]:
+        pieces = response.iter_bytes()
         try:
-            async for piece in response.iter_bytes():
+            while (piece := await patience.within(anext(pieces, None))) is not None:
                 yield piece
         except httpx2.ReadTimeout:
             raise
         except httpx2.TransportError as error:
             raise self._failures.broken(error) from error
+
+
+class Patience:
+    """How long one reply is waited for: ahead of its first delta, and then between its bytes.
+
+    Whatever comes, comments included, shows that the endpoint is still there.
+    """
+
+    def __init__(self, first: float | None, further: float | None) -> None:
+        self.begun = False
+        self._first, self._further = first, further
+
+    async def within(self, work: Awaitable[T]) -> T:
+        """Await the work; raises ModelError "timeout" when that takes too long."""
+        try:
+            async with asyncio.timeout(self._further if self.begun else self._first) as limit:
+                return await work
+        except TimeoutError:
+            if limit.expired():
+                raise ModelError("timeout", retryable=True) from None
+            raise
 
 
 def _asking(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -46,8 +46,8 @@ _KNOWN: tuple[Known, ...] = (
     (r"\.googleapis\.com$", r"gemma", {"system_role": "user", "tools": False}),
     (r"\.openrouter\.ai$", "", {"silence": 300}),
 )
-# Models on one's own machine read a long request for minutes before they say a word.
-_OWN_MACHINE = Traits(silence=900)
+# A server on one's own machine may have to load the model first, and reads a long request for minutes.
+_OWN_MACHINE = Traits(first_byte=600)
 
 
 def known_traits(base_url: str | None, model: str) -> Traits:
@@ -55,16 +55,22 @@ def known_traits(base_url: str | None, model: str) -> Traits:
 
     Without `base_url` it is OpenAI's, or where the environment of the `openai` package points.
     """
-    host = (urlsplit(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).hostname or "").lower()
-    traits = _OWN_MACHINE if _is_inside(host) else Traits()
+    host = _host(base_url)
+    traits = _OWN_MACHINE if is_local(base_url) else Traits()
     for at, called, changes in _KNOWN:
         if re.search(at, f".{host}") and re.search(called, model.lower()):
             traits = traits.but(changes)
     return traits
 
 
-def _is_inside(host: str) -> bool:
+def is_local(base_url: str | None) -> bool:
+    """Whether the endpoint is on this machine or in its network, as far as its address tells."""
+    host = _host(base_url)
     try:
         return ip_address(host).is_private
     except ValueError:
         return "." not in host or host.endswith((".local", ".lan", ".internal", ".localhost"))
+
+
+def _host(base_url: str | None) -> str:
+    return (urlsplit(base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).hostname or "").lower()

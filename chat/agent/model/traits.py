@@ -33,7 +33,8 @@ class Traits:
     - `tools`, `images`: whether the model can call tools, and see images.
     - `simple_schemas`: tools' schemas are reduced to the plainest keywords.
     - `context_window`: tokens that request and reply may have together; 0 where that is not known.
-    - `silence`: seconds for which it may be silent before it counts as hung.
+    - `first_byte`: seconds for which it may send nothing before the reply begins; 0 takes `silence`.
+    - `silence`: seconds for which it may send nothing within a reply.
     """
 
     echo_reasoning: EchoReasoning = "never"
@@ -52,6 +53,7 @@ class Traits:
     images: bool = True
     simple_schemas: bool = False
     context_window: int = 0
+    first_byte: float = 0.0
     silence: float = 120.0
 
     @classmethod
@@ -61,9 +63,16 @@ class Traits:
         return cls().but(given)
 
     def but(self, changes: Mapping[str, Any]) -> Self:
-        """The same with changes, by the rules of `from_dict`."""
+        """The same with changes, by the rules of `from_dict`. A lone `silence` is the first byte's too."""
         known = {name: _fit(name, value) for name, value in changes.items() if name in _NAMES}
+        if "silence" in known:
+            known.setdefault("first_byte", 0.0)
         return dataclasses.replace(self, **known)
+
+    @property
+    def patience(self) -> float:
+        """Seconds for which it may send nothing before the reply begins."""
+        return self.first_byte or self.silence
 
     def as_dict(self) -> dict[str, Any]:
         """All traits, as JSON has them."""

@@ -8,8 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from chat.agent.model import known_traits
-from chat.live.model_clients import changed
+from chat.live.model_clients import changed, site_traits
 from chat.models import Connection, ModelSettings
 from chat.pages.settings.model_settings_form import ModelSettingsForm
 from chat.pages.settings.surroundings import environment
@@ -39,7 +38,7 @@ def _model_settings(request: SignedInRequest, connection: Connection | None, bas
     row = row or ModelSettings(connection=connection, model=name)
     if request.method == "POST" and "forget" in request.POST:
         return _forget(request, row)
-    known = changed(known_traits(base_url, name), row.learned)
+    known = changed(site_traits(base_url, name), row.learned)
     form = ModelSettingsForm(request.POST or None, instance=row, known=known)
     if request.method == "POST" and form.is_valid():
         form.save()

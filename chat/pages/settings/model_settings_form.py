@@ -20,9 +20,15 @@ NUMBERS: dict[str, tuple[Label, Label]] = {
         gettext_lazy("Context window"),
         gettext_lazy("Tokens that a request and its reply may have together. 0: not known."),
     ),
+    "first_byte": (
+        gettext_lazy("Seconds until it answers"),
+        gettext_lazy(
+            "The reply must begin by then. If you set only the seconds of silence, they count here too."
+        ),
+    ),
     "silence": (
         gettext_lazy("Seconds of silence"),
-        gettext_lazy("For so long it may say nothing before it counts as hung."),
+        gettext_lazy("The reply ends if nothing comes for this long."),
     ),
 }
 # How it is asked: rarely of anybody's concern, as most is learned from the endpoint's own errors.

@@ -84,9 +84,9 @@ def test_a_value_that_does_not_fit_is_refused_in_a_sentence(given: dict[str, Any
             "google/gemini-3-pro",
             {"context_window": 1_048_576, "silence": 300.0},
         ),
-        ("http://localhost:11434/v1", "qwen3:8b", {"silence": 900.0}),
-        ("http://192.168.1.5:8080/v1", "local", {"silence": 900.0}),
-        ("http://vllm:8000/v1", "local", {"silence": 900.0}),
+        ("http://localhost:11434/v1", "qwen3:8b", {"first_byte": 600.0}),
+        ("http://192.168.1.5:8080/v1", "local", {"first_byte": 600.0}),
+        ("http://vllm:8000/v1", "local", {"first_byte": 600.0}),
     ],
 )
 def test_what_is_known_by_host_and_name(base_url: str, model: str, changes: dict[str, Any]) -> None:
