@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from chat.agent.arguments import readable
 from chat.agent.budget import Budget, LimitError
+from chat.agent.called import written_call
 from chat.agent.calls import Outcome, Undecided, outcome
 from chat.agent.context import Context, as_notes, as_sent, compacted
 from chat.agent.draft import Draft
@@ -135,6 +136,8 @@ class TurnRun:
                     yield event
         elif self.reply.finish_reason in ("length", "content_filter"):
             raise LimitError(phrase(self.language, f"limit.{self.reply.finish_reason}"))
+        elif name := written_call(self.reply.text, self.tools):
+            raise ModelError("written_call", where=self.endpoint, model=self.model, name=name)
 
     async def _fit(self, overflow: ModelError | None = None) -> AsyncGenerator[Event, None]:
         """Leave out what no longer fits into the model's window."""

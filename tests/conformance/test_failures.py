@@ -123,7 +123,10 @@ SCENARIOS = [
     none("B9", "a sign-in page", raw(PAGE, headers=HTML), "Sign in & go on"),
     none("B9", "a sign-in page that claims to be an event stream", raw(PAGE), "Sign in & go on"),
     none("B9", "a page without a title", raw(b"<html>hello</html>", headers=HTML), "a web page"),
-    none("B9", "plain text", raw(b"upstream connect error\n"), "upstream connect error"),
+    none("B9", "plain text", raw(b"upstream connect error\n"), '("upstream connect error")'),
+    none("B9", "broken JSON", raw(b'{"id": "x", "choices": [{"del'), "(text that is not JSON)"),
+    none("B9", "code", raw(b"<?php $key = 'abc'; ?>"), "(a web page)"),
+    none("B9", "bytes", raw(b"\x00\x01{}%$#"), "(text that is not JSON)"),
     none("B9", "an error as JSON", raw(b'{"error": {"message": "no quota"}}', headers=JSON), "no quota"),
     none(
         "B9",
@@ -134,7 +137,7 @@ SCENARIOS = [
     none(
         "B9", "a detail as JSON", raw(b'{"detail": "Not authenticated"}', headers=JSON), "Not authenticated"
     ),
-    none("B9", "another kind of JSON", raw(b'{"status": "ok"}', headers=JSON), NO_CHAT),
+    none("B9", "another kind of JSON", raw(b'{"status": "ok"}', headers=JSON), "(JSON of another kind)"),
     none("B9", "JSON that is no object", raw(b'["a"]', headers=JSON), NO_CHAT),
     none("B9", "the answer of another API", stream({"model": "x", "message": {"content": "Hi"}}), NO_CHAT),
     none("B9", "nothing", raw(), "answered with nothing", asks=3),

@@ -11,6 +11,7 @@ from tests.conformance.scenario import FILE_TEXT, Call, Scenario, call, piece, s
 
 ONE = [Call(result="Created a.txt")]
 WHOLE = call(piece(FILE_TEXT, "write_file", index=0, id="c1"))
+WRITTEN = "wrote its call of write_file as text, so nothing was run. Switch tool calling on at http"
 NOTHING = "The model said nothing"
 
 
@@ -19,10 +20,18 @@ def hello(title: str, *payloads: dict | str, row: str = "A13") -> Scenario:
     return Scenario(row, title, [stream(chunk({"content": "Hello"}), *payloads)], text="Hello")
 
 
-def as_text(title: str, written: str, *shows: str) -> Scenario:
-    """A scenario in which a call is only written about: it is shown as it came, and nothing runs."""
+def as_text(title: str, written: str, *shows: str, sentence: str = WRITTEN) -> Scenario:
+    """A scenario in which a call is only written down: it is shown as it came, nothing runs, and the turn
+    says why."""
     return Scenario(
-        "A17", title, [said(*text(written[:11], written[11:]))], text=written, shows=shows, asks=1
+        "A17",
+        title,
+        [said(*text(written[:11], written[11:]))],
+        text=written,
+        shows=shows,
+        status="failed" if sentence else "completed",
+        sentence=sentence,
+        asks=1,
     )
 
 
@@ -148,7 +157,12 @@ SCENARIOS = [
         "&lt;function=write_file&gt;",
     ),
     as_text("unclosed", '<tool_call>{"name": "write_file", "arg', "&lt;tool_call&gt;"),
-    as_text("a Python call", "[write_file(path='a.txt', content='x')]", "write_file(path="),
+    as_text("a Python call", "[write_file(path='a.txt', content='x')]", "write_file(path=", sentence=""),
+    as_text(
+        "in a code block", 'So:\n```\n<tool_call>\n{"name": "write_file"}\n```', "tool_call", sentence=""
+    ),
+    as_text("of a tool that is not there", '<tool_call>{"name": "fly"}', "&lt;tool_call&gt;", sentence=""),
+    as_text("in a sentence", "Models write <tool_call> and write_file.", "&lt;tool_call&gt;", sentence=""),
     Scenario(
         "A15",
         "an answer that does not stream has both",

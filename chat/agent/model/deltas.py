@@ -18,9 +18,11 @@ _REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 # Read here, or said again elsewhere: all other fields of a message are the provider's own.
 _READ = {"role", "content", "tool_calls", "function_call", "refusal", "name", "token_ids", *_REASONING}
 
+MAX_HELD = 100_000  # chunks
+
 
 class ChunkReader:
-    """Reads the chunks of one reply.
+    """Reads the chunks of one reply: of choice 0, or of the only one where an endpoint numbers it otherwise.
 
     `begun` once there was anything of it, `finished` once it says so; `foreign` if there was a chunk that no
     chat completion has.
@@ -28,7 +30,8 @@ class ChunkReader:
 
     def __init__(self) -> None:
         self.begun = self.finished = self.foreign = False
-        self._choice: Any = None
+        self._has_ours = False
+        self._others: list[Mapping[str, Any]] = []  # held back until it is clear that there is no choice 0
         self._thinking = Thinking()
 
     def deltas(self, chunk: Mapping[str, Any]) -> Iterator[Delta]:
@@ -37,19 +40,26 @@ class ChunkReader:
             raise ModelError("reported", detail=fault)
         self.foreign = self.foreign or not chunk.keys() & {"choices", "usage"}
         for choice in _dicts(chunk.get("choices")):
-            if self._is_ours(choice):
+            if choice.get("index") in (None, 0):
+                self._has_ours, self._others = True, []
                 yield from self._of_choice(choice)
+            elif not self._has_ours:
+                self._hold(choice)
         yield from _usage(chunk)
 
     def rest(self) -> Iterator[Delta]:
         """What was held back, when nothing more comes."""
+        others, self._others = self._others, []
+        for choice in others:
+            yield from self._of_choice(choice)
         yield from self._thinking.rest()
 
-    def _is_ours(self, choice: Mapping[str, Any]) -> bool:
-        """Whether it belongs to the choice that came first; others were not asked for."""
-        index = choice.get("index")
-        self._choice = index if self._choice is None else self._choice
-        return index is None or index == self._choice
+    def _hold(self, choice: Mapping[str, Any]) -> None:
+        if self._others and self._others[0].get("index") != choice.get("index"):
+            return
+        self._others.append(choice)
+        if len(self._others) > MAX_HELD:
+            raise ModelError("endless", maximum=MAX_HELD)
 
     def _of_choice(self, choice: Mapping[str, Any]) -> Iterator[Delta]:
         for delta in self._of_message(self._message(choice)):

@@ -114,7 +114,8 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 def _place(location: str) -> str:
     """Where a redirect leads, without what may be secret in it."""
     parts = urlsplit(location)
-    return f"{parts.scheme}://{parts.hostname}{parts.path}" if parts.hostname else parts.path
+    place = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{place}{parts.path}" if place else parts.path
 
 
 def _wait(headers: httpx2.Headers) -> float | None:

@@ -271,14 +271,14 @@ async def test_a_redirect_is_not_followed_with_the_key(failure: Ask) -> None:
             "garbage",
             "a web page",
         ),
-        (Reply(raw=[b'"text"'], headers={"Content-Type": "application/json"}), "garbage", '"text"'),
+        (Reply(raw=[b'"text"'], headers={"Content-Type": "application/json"}), "garbage", "JSON of another kind"),
         (
             Reply(raw=[b'{"error": {"message": "no quota"}}'], headers={"Content-Type": "application/json"}),
             "reported",
             "no quota",
         ),
         (Reply(raw=sse("{broken")), "garbage", ""),
-        (Reply(raw=sse("[1, 2]")), "garbage", "[1, 2]"),
+        (Reply(raw=sse("[1, 2]")), "garbage", "JSON of another kind"),
         (Reply(raw=sse("[" * 100_000)), "garbage", ""),
     ],
 )

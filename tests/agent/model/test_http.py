@@ -96,7 +96,7 @@ async def test_a_redirect_is_told_and_not_followed(status: str) -> None:
             error = await failure(server.base_url)
         assert other.exchanges == []
     assert (error.kind, error.retryable) == ("redirected", False)
-    assert error.values["detail"] == "http://127.0.0.1/v2/chat"
+    assert error.values["detail"] == f"http://127.0.0.1:{other.port}/v2/chat"
 
 
 async def test_the_environments_proxy_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
