@@ -93,6 +93,20 @@
     keep();
   });
 
+  // The socket takes no more; a textarea's own limit would cut a paste off without a word.
+  document.addEventListener(
+    "submit",
+    (event) => {
+      if (event.target.id !== "composer" || event.submitter?.name === "text") return;
+      const { value, dataset } = field();
+      if (new Blob([value.trim()]).size <= dataset.mostBytes) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      note(dataset.tooLong);
+    },
+    true,
+  );
+
   document.addEventListener("submit", (event) => {
     if (event.target.id === "composer" && event.submitter?.name !== "text") send();
   });

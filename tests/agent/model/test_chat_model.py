@@ -271,7 +271,11 @@ async def test_a_redirect_is_not_followed_with_the_key(failure: Ask) -> None:
             "garbage",
             "a web page",
         ),
-        (Reply(raw=[b'"text"'], headers={"Content-Type": "application/json"}), "garbage", "JSON of another kind"),
+        (
+            Reply(raw=[b'"text"'], headers={"Content-Type": "application/json"}),
+            "garbage",
+            "JSON of another kind",
+        ),
         (
             Reply(raw=[b'{"error": {"message": "no quota"}}'], headers={"Content-Type": "application/json"}),
             "reported",
