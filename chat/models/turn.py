@@ -247,8 +247,8 @@ class Turn(models.Model):
     @property
     def silent_since(self) -> datetime.datetime | None:
         """When its latest step began, or ended if it has; None ahead of the first."""
-        latest = max(self.steps.all(), key=lambda step: step.number, default=None)
-        return latest and (latest.ended_at or latest.started_at)
+        steps = list(self.steps.all())
+        return (steps[-1].ended_at or steps[-1].started_at) if steps else None
 
     @property
     def waits_for_share(self) -> bool:
