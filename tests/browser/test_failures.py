@@ -55,7 +55,8 @@ def test_a_model_that_does_not_answer_is_told_of_and_the_seconds_count(
     expect(busy).to_contain_text("The model has not answered yet.", timeout=15_000)
     seconds = busy.locator(".elapsed")
     before = seconds.inner_text()
-    assert before.startswith("0:1")
+    # By the server's clock, as far as the page knows it: a page that loads slowly is a little behind.
+    assert 7 <= int(before.removeprefix("0:")) <= 30
     expect(seconds).not_to_have_text(before)
     page.reload()
     expect(busy).to_contain_text("The model has not answered yet.")
