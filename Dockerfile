@@ -5,7 +5,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends bubblewrap util-linux \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --create-home --uid 10001 agentsite \
-    && install --directory --owner agentsite --group agentsite --mode 750 /data
+    && install --directory --owner agentsite --group agentsite --mode 700 /data
 
 WORKDIR /app
 COPY requirements.txt constraints.txt ./

@@ -11,10 +11,11 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agentsite import environment
 from agentsite.logs import logging_settings
+from agentsite.private import private_file, private_folder
 from agentsite.secret_key import kept_secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-DATA_DIR = environment.path("DATA_DIR", BASE_DIR / "var")
+DATA_DIR = private_folder(environment.path("DATA_DIR", BASE_DIR / "var"))
 DEBUG = environment.flag("DEBUG")
 SECRET_KEY = environment.secret("SECRET_KEY") or kept_secret_key(DATA_DIR / "secret_key")
 
@@ -142,6 +143,8 @@ def database() -> dict[str, Any]:
     # A variable of its own takes any character; in an address some end the password.
     parsed["PASSWORD"] = environment.text("DATABASE_PASSWORD") or parsed["PASSWORD"]
     is_sqlite = parsed["ENGINE"].endswith("sqlite3")
+    if is_sqlite and Path(parsed["NAME"]).parent == DATA_DIR:
+        private_file(Path(parsed["NAME"]))
     options = {**(SQLITE_OPTIONS if is_sqlite else POSTGRES_OPTIONS), **parsed.get("OPTIONS", {})}
     # Checked, or after a restart of PostgreSQL every connection that the pool kept would cost a request.
     return {**parsed, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True, "OPTIONS": options}
