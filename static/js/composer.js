@@ -15,8 +15,27 @@
     // An Enter that confirms an input method's candidate does not send; 229 is how Safari says so.
     if (event.isComposing || event.keyCode === 229) return;
     event.preventDefault();
+    if (begun !== null && text.value !== begun) return; // what follows the first message waits for its conversation
     if (text.value.trim() || text.form.elements.files?.files.length) text.form.requestSubmit();
   });
+
+  // The first message, on its way to a page of its own. What is typed until that page is there goes along.
+  let begun = null;
+  const NEXT = "typed after the first message";
+  const keepNext = (text) => {
+    try {
+      sessionStorage.setItem(NEXT, text);
+    } catch {} // a browser that keeps nothing loses it
+  };
+  const takeNext = () => {
+    try {
+      const text = sessionStorage.getItem(NEXT) ?? "";
+      sessionStorage.removeItem(NEXT);
+      return text;
+    } catch {
+      return "";
+    }
+  };
 
   // What is typed; and where it is on its way, the id by which the server knows a repetition.
   const place = `draft ${location.pathname}`;
@@ -61,11 +80,30 @@
     }, within);
   };
 
+  let underway = { id: "", text: "" }; // what was sent last
   const send = () => {
     const text = field();
+    if (begun !== null && text.value !== begun) renew();
     if (text.value.trim()) text.dataset.sent = text.value;
+    underway = { id: composer().elements.client_id.value, text: text.value };
     keep();
-    if (composer().hasAttribute("hx-ws:send")) expectAnswer(1500);
+    if (composer().hasAttribute("hx-ws:send")) return expectAnswer(1500);
+    begun = text.value;
+    text.setSelectionRange(begun.length, begun.length);
+  };
+
+  // What was typed behind it since then stays. A change of the text would end a composition.
+  let composing = false;
+  addEventListener("compositionstart", () => (composing = true));
+  addEventListener("compositionend", () => (composing = false));
+  const takeOut = (sent) => {
+    const text = field();
+    if (composing) return addEventListener("compositionend", () => takeOut(sent), { once: true });
+    if (!text.value.startsWith(sent)) return;
+    const [start, end] = [text.selectionStart, text.selectionEnd].map((at) => Math.max(0, at - sent.length));
+    text.value = text.value.slice(sent.length);
+    text.setSelectionRange(start, end);
+    keep();
   };
 
   addEventListener("DOMContentLoaded", () => {
@@ -80,6 +118,7 @@
         client_id.value = draft.client_id;
       }
     }
+    text.value += takeNext();
     keep();
     // This page is what a conversation's first message led to.
     if (composer().hasAttribute("hx-ws:send") && kept("draft /").sent) localStorage.removeItem("draft /");
@@ -89,6 +128,7 @@
     const text = event.target;
     if (text.id !== "composer-text") return;
     note("");
+    if (begun !== null && text.value.startsWith(begun)) return keepNext(text.value.slice(begun.length));
     if (text.dataset.sent !== undefined && text.value !== text.dataset.sent) renew();
     keep();
   });
@@ -106,9 +146,14 @@
     },
     true,
   );
+  addEventListener("pageshow", (event) => {
+    if (event.persisted) begun = null;
+  });
 
   document.addEventListener("submit", (event) => {
-    if (event.target.id === "composer" && event.submitter?.name !== "text") send();
+    if (event.target.id !== "composer") return;
+    if (event.submitter?.name === "text") begun = field().value; // a suggestion; what is typed behind it goes along
+    else send();
   });
 
   // What the server says of a message that this tab sent.
@@ -119,6 +164,11 @@
     const { client_id } = composer().elements;
     const text = field();
     if (said.type === "error") note(said.message);
+    else if (said.type === "accepted" && said.client_id === underway.id && text.value !== underway.text) {
+      takeOut(underway.text);
+      underway.id = "";
+      return;
+    }
     else if (said.client_id !== client_id.value) return;
     if (said.type === "later") return note(said.message); // the socket ends now, and the next one sends it again
     if (said.type === "accepted") note("");

@@ -1,8 +1,9 @@
-// "/" goes to the search box, and so does Ctrl+K or Cmd+K. An Enter that confirms an input method's candidate
+// Ctrl+K or Cmd+K goes to the search box, and so does "/" unless a message is begun. An Enter that confirms an input method's candidate
 // searches for nothing.
 {
   const box = () => document.querySelector(".search [name='q'], .search-box [name='q']");
-  const isTyping = (place) => place.closest?.("input, textarea, select, [contenteditable]");
+  const isTyping = (place) =>
+    place.closest?.("input, textarea, select, [contenteditable]") || document.getElementById("composer-text")?.value;
   const go = () => {
     const sidebar = box().closest("#sidebar");
     if (sidebar && !box().checkVisibility()) sidebar.showPopover();

@@ -1,0 +1,60 @@
+// Keeps the keyboard at the composer: after a load, a click on Send, the end of a turn, and when a redraw takes
+// the focused control away. A printable key that nothing else would take goes there as well. The focus is not moved
+// by itself where a finger is the pointer, for it would bring up the keyboard on the screen.
+{
+  const field = () => document.getElementById("composer-text");
+  const isTouch = () => matchMedia("(pointer: coarse)").matches;
+  const isMenuOpen = () => document.querySelector("dialog[open], [popover]:popover-open:not([popover='manual'])") !== null;
+  const isNowhere = (place) => place === document.body || place.id === "content"; // where a click on empty space leads
+  const isThere = (place) => place.isConnected && place.checkVisibility();
+  const isSelecting = () => !document.getSelection().isCollapsed;
+
+  const take = () => {
+    if (!isTouch() && !isMenuOpen()) field().focus({ preventScroll: true });
+  };
+
+  // A link to a place on the page keeps the focus there.
+  const arrive = () => {
+    if (!field() || document.activeElement !== document.body || document.getElementById(location.hash.slice(1))) return;
+    field().setSelectionRange(field().value.length, field().value.length);
+    take();
+  };
+
+  document.addEventListener("keydown", (event) => {
+    if (!field() || event.defaultPrevented || event.isComposing || event.keyCode === 229) return;
+    if ([...event.key].length !== 1 || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target.closest?.("input, textarea, select, [contenteditable]") || isMenuOpen()) return;
+    if (event.key === " " && !isNowhere(event.target)) return; // scrolls the transcript, or presses a button
+    if (event.key === "/" && !field().value) return; // opens the search
+    field().focus(); // the browser then types the key there
+  });
+
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.("#send")) take();
+  });
+
+  addEventListener("DOMContentLoaded", () => {
+    arrive();
+    const conversation = document.getElementById("conversation");
+    if (!conversation || !field()) return;
+    let latest = null; // the element that had the focus last
+    let status = conversation.dataset.status;
+    let looking = 0;
+
+    const look = () => {
+      looking = 0;
+      const now = document.getElementById("conversation").dataset.status;
+      const ended = now === "idle" && status !== "idle";
+      status = now;
+      const place = document.activeElement;
+      if (place === field() || isSelecting()) return;
+      const lost = isNowhere(place) ? ended || (latest && !isThere(latest)) : !isThere(place);
+      if (lost) take();
+    };
+    document.addEventListener("focusin", (event) => (latest = event.target));
+    // Behind all other scripts that put the focus back where it was.
+    const later = () => (looking ||= setTimeout(look));
+    new MutationObserver(later).observe(conversation.parentElement, { subtree: true, childList: true, attributeFilter: ["data-status"] });
+  });
+  addEventListener("pageshow", (event) => event.persisted && arrive());
+}
