@@ -15,9 +15,9 @@
 
   // A link to a place on the page keeps the focus there.
   const arrive = () => {
-    if (!field() || document.activeElement !== document.body || document.getElementById(location.hash.slice(1))) return;
-    field().setSelectionRange(field().value.length, field().value.length);
-    take();
+    if (!field() || document.getElementById(location.hash.slice(1))) return;
+    if (!field().selectionEnd) field().setSelectionRange(field().value.length, field().value.length);
+    if (isNowhere(document.activeElement)) take();
   };
 
   document.addEventListener("keydown", (event) => {

@@ -30,6 +30,12 @@
     place.hidden = !text;
   };
 
+  // A field that is focused by a script would have the caret ahead of its text.
+  const atEnd = (place) => {
+    place?.focus();
+    if (place?.matches("input")) place.setSelectionRange(place.value.length, place.value.length);
+  };
+
   const line = (item) => row(item)?.querySelector(".todo__line");
   const start = (item) => {
     const { words } = row(item).dataset;
@@ -40,7 +46,7 @@
   const close = (item) => {
     open.delete(item);
     if (!row(item)) return;
-    const inside = document.activeElement === field(item);
+    const inside = field(item).parentElement.contains(document.activeElement);
     delete row(item).dataset.editing;
     if (inside) line(item).focus();
   };
@@ -55,7 +61,7 @@
       return "lost";
     }
     document.getElementById("todo-refused").outerHTML = await answer.text();
-    document.querySelector("#todo-refused :is(label input, button, a)")?.focus();
+    atEnd(document.querySelector("#todo-refused :is(label input, button, a)"));
     return "refused";
   };
 
@@ -133,14 +139,14 @@
     else if (event.target.matches("[name='text-new'][form='todo-edit']")) adding = event.target.value;
   });
 
-  // A click on the words changes them; one more leaves them, if nothing was typed.
+  // A click on the words puts a field in their place.
   document.addEventListener("click", (event) => {
-    const words = event.target.closest?.("button.todo__line");
-    const item = words && itemOf(words);
+    const button = event.target.closest?.(".todo button[type='button']");
+    const item = button && itemOf(button);
     if (!item) return;
-    if (open.has(item) && open.get(item).text === open.get(item).words) return close(item);
+    if (button.matches(".todo__cancel")) return close(item);
     start(item);
-    field(item).focus();
+    atEnd(field(item));
   });
 
   // After a redraw: editors stand open again, with what was typed; the words of one whose item is gone go into

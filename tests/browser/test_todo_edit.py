@@ -72,6 +72,40 @@ def test_every_control_and_a_fresh_page_shows_the_same(scripted: Site, visitors:
     assert panel(page).get_attribute("data-done") == "1"
 
 
+def test_the_field_takes_the_place_of_the_text_with_the_caret_at_its_end(
+    scripted: Site, visitors: Visitors
+) -> None:
+    """With keys, with the pointer, and where a change was refused; the icons of an item are all different."""
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+    editor(page, 1)
+    expect(items(page).nth(1).locator("button.todo__line")).to_be_hidden()
+    page.keyboard.type(" and more")
+    page.keyboard.press("Enter")
+    reads(page, "Doing 1", "Item 2 and more", "Item 3")
+    page.keyboard.press("Enter")  # on the text, which has the focus again
+    page.keyboard.type("!")
+    items(page).nth(1).get_by_role("button", name="Save").click()
+    reads(page, "Doing 1", "Item 2 and more!", "Item 3")
+    line = items(page).nth(1).locator("button.todo__line")
+    expect(line).to_be_focused()
+    box = editor(page, 1)
+    page.keyboard.type("?")
+    items(page).nth(1).get_by_role("button", name="Cancel").click()
+    expect(box).to_be_hidden()
+    expect(line).to_be_focused()
+    reads(page, "Doing 1", "Item 2 and more!", "Item 3")
+
+    gate.set()
+    at_rest(page)
+    panel(page).locator("summary").click()
+    drawn = items(page).nth(0).locator("svg").evaluate_all("all => all.map(each => each.innerHTML)")
+    assert len(drawn) == 3
+    assert len(set(drawn)) == 3
+    begun = items(page).nth(0).get_by_role("link", name="Go to where this started: Item 1")
+    expect(begun).to_have_attribute("title", "Go to where this started")
+
+
 def test_what_is_being_typed_outlives_redraws(scripted: Site, visitors: Visitors) -> None:
     """The other tab changes the list, the agent writes it anew, and the turn ends."""
     page, other = visitors.enter(scripted), visitors.enter(scripted)
@@ -110,10 +144,11 @@ def test_the_later_of_two_tabs_sees_the_conflict(scripted: Site, visitors: Visit
     box.press("Enter")
     refused = page.locator("#todo-refused")
     expect(refused).to_contain_text("This item was changed meanwhile. It reads now: Theirs")
-    expect(refused.get_by_label("Yours:")).to_have_value("Mine")
+    page.keyboard.type("!")
+    expect(refused.get_by_label("Yours:")).to_have_value("Mine!")
     refused.get_by_role("button", name="Save mine").click()
-    reads(page, "Doing 1", "Mine", "Item 3")
-    reads(other, "Doing 1", "Mine", "Item 3")
+    reads(page, "Doing 1", "Mine!", "Item 3")
+    reads(other, "Doing 1", "Mine!", "Item 3")
     expect(refused).to_be_empty()
     gate.set()
     at_rest(page)
