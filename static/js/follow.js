@@ -1,5 +1,5 @@
-// Keeps the end of the transcript in view, but only for a person who is there, and not for one who was sent
-// to a place in it.
+// Keeps the end of the transcript in view, or the question that waits there, but only for a person who is there, and
+// not for one who was sent to a place in it.
 addEventListener("DOMContentLoaded", () => {
   const view = document.getElementById("scroll");
   const button = document.getElementById("to-end");
@@ -12,7 +12,13 @@ addEventListener("DOMContentLoaded", () => {
     button.hidden = following || away() < 200;
   };
   const keep = () => {
-    if (following) view.scrollTop = view.scrollHeight;
+    if (following) {
+      view.scrollTop = view.scrollHeight;
+      const question = view.querySelector(".approval");
+      const hidden = question && view.getBoundingClientRect().top + 8 - question.getBoundingClientRect().top;
+      if (hidden > 0) view.scrollTop -= hidden;
+      last = view.scrollTop;
+    }
     show();
   };
   const toEnd = () => {

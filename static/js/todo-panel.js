@@ -1,7 +1,10 @@
-// A person's own fold of the todo panel is kept for its turn and phase, also over a reload; in a list that is
-// longer than the panel, the item that is worked on stays in view.
+// The user's own fold of the todo panel is kept for its turn and phase, also over a reload. While a question waits,
+// which is a phase of its own, the panel is folded to leave it room. In a list that is longer than the panel, the
+// item in progress stays in view.
 {
-  const key = (panel) => `todo-panel ${panel.dataset.turn} ${panel.dataset.phase}`;
+  const isWaiting = () => document.getElementById("conversation")?.dataset.status === "waiting";
+  const phase = (panel) => (isWaiting() ? "waiting" : panel.dataset.phase);
+  const key = (panel) => `todo-panel ${panel.dataset.turn} ${phase(panel)}`;
   const panelIn = (root) => root.querySelector?.("#todo-panel");
 
   // `toggle` does not tell who folded; a click on the line or a key on it is always the person.
@@ -11,8 +14,9 @@
   });
 
   const restore = (panel) => {
-    const kept = panel && sessionStorage.getItem(key(panel));
-    if (kept) panel.open = kept === "unfolded";
+    if (!panel) return;
+    const kept = sessionStorage.getItem(key(panel));
+    panel.open = kept ? kept === "unfolded" : phase(panel) === "working";
   };
 
   const reveal = (slot) => {
@@ -28,6 +32,12 @@
     const slot = document.getElementById("todo-slot");
     if (!slot) return;
     restore(panelIn(slot));
+    let waited = isWaiting();
+    const status = () => {
+      if (waited !== isWaiting()) restore(panelIn(slot));
+      waited = isWaiting();
+    };
+    new MutationObserver(status).observe(document.getElementById("conversation"), { attributeFilter: ["data-status"] });
     new MutationObserver(() => restore(panelIn(slot))).observe(slot, { childList: true });
     const looked = { subtree: true, childList: true, attributeFilter: ["data-status"] };
     new MutationObserver(() => reveal(slot)).observe(slot, looked);

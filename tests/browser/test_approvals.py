@@ -9,9 +9,21 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Call, Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, last_turn, record, until
+from tests.browser.talk import LIVE, at_rest, is_folded, is_open, last_turn, record, todo, until
 
 ASKS = "Asks first"
+# Which of the question's parts are not wholly in view, or covered.
+UNSEEN = """() => {
+    const frame = document.getElementById("scroll").getBoundingClientRect();
+    const parts = [...document.querySelectorAll(".approval__question, .approval button, .approval textarea")];
+    const isSeen = (part) => {
+        const { top, bottom, left, right } = part.getBoundingClientRect();
+        if (top < frame.top || bottom > frame.bottom || left < 0 || right > innerWidth) return false;
+        return part.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2));
+    };
+    if (parts.length < 5) return ["a part is missing"];
+    return parts.filter((part) => !isSeen(part)).map((part) => part.outerHTML);
+}"""
 
 
 def bash(command: str) -> Call:
@@ -138,6 +150,50 @@ def test_a_reload_asks_again(scripted: Site, visitors: Visitors) -> None:
     page.get_by_role("button", name="Allow once").click()
     at_rest(page)
     expect(page.locator(".tool-call[data-status=succeeded]")).to_have_count(1)
+
+
+def test_a_question_is_in_view_on_a_small_screen(scripted: Site, visitors: Visitors) -> None:
+    """At 200 % of 1280 x 720 and on a narrow phone; with a long plan, held messages, a long draft, or all."""
+    answer = threading.Event()
+    plan = todo("in_progress", *["pending"] * 19, text="First the plan.")
+    scripted.model.script(plan, Reply(tool_calls=[bash("pwd")]), Reply("Done.", stall_after=1, gate=answer))
+    page = visitors.enter(scripted, viewport={"width": 640, "height": 360})
+    address = begin(page)
+
+    def in_view() -> None:
+        until(page, lambda: not page.evaluate(UNSEEN))
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+    question(page)
+    for width, height in ((640, 360), (320, 640)):
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(address)
+        page.wait_for_selector(LIVE)
+        is_folded(page)
+        in_view()
+    for text in ("Look at the other folder too", "and do not forget the changelog"):
+        page.fill("#composer-text", text)
+        page.press("#composer-text", "Enter")
+        expect(page.locator(".follow-up", has_text=text)).to_have_count(1)
+    page.fill("#composer-text", "A long draft of what is to be done next.\n" * 30)
+    in_view()
+    expect(page.locator("#send")).to_be_in_viewport(ratio=1)
+    page.locator("#todo-panel > summary").click()
+    is_open(page)
+    in_view()
+    page.set_viewport_size({"width": 640, "height": 360})
+    page.reload()
+    page.wait_for_selector(LIVE)
+    is_open(page)  # as the user left it
+    in_view()
+    page.get_by_role("button", name="Allow once").click()
+    expect(page.locator("#conversation")).to_have_attribute("data-status", "running")
+    is_open(page)
+    box = page.locator("#scroll").bounding_box()
+    assert box is not None
+    assert box["height"] > 120, "with the plan open there is still something to read"
+    answer.set()
+    at_rest(page)
 
 
 def test_stop_works_while_it_waits(scripted: Site, visitors: Visitors) -> None:
