@@ -75,6 +75,8 @@
     const { connection } = event.detail;
     if (connection && event.target.id !== "composer") setTimeout(ask, 1000, connection);
   });
+  // The network is back: the socket's extension connects at once when it hears that the page is in view.
+  addEventListener("online", () => document.dispatchEvent(new Event("visibilitychange")));
   addEventListener("submit", (event) => (leaving = !event.defaultPrevented));
   addEventListener("pageshow", () => (leaving = false));
   document.addEventListener("htmx:ws:close", (event) => {

@@ -1,0 +1,68 @@
+"""How soon a page is live again when its line is back."""
+
+from __future__ import annotations
+
+import threading
+
+from playwright.sync_api import Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, until
+from tests.faults.proxy import Proxy
+
+# When each connection was tried, and when the network came back, by the page's own clock.
+WATCH = """
+    window.tried = [];
+    window.back = [];
+    window.WebSocket = new Proxy(WebSocket, {
+        construct: (made, given) => (tried.push(performance.now()), Reflect.construct(made, given)) });
+    addEventListener("online", () => back.push(performance.now()), true);
+"""
+REFUSED = ["net::ERR", "htmx:ws:error"]  # what the console says of a connection that cannot be made
+
+
+def tries(page: Page) -> list[float]:
+    """When the page tried to connect, in seconds."""
+    return [at / 1000 for at in page.evaluate("window.tried")]
+
+
+def test_the_text_is_back_two_seconds_after_the_line(scripted: Site, visitors: Visitors) -> None:
+    """The line is cut for so long that delays which go on doubling would be near five seconds."""
+    visitors.expected += REFUSED
+    gate = threading.Event()
+    scripted.model.script(Reply(text="The answer is here.", stall_after=2, gate=gate))
+    with Proxy(scripted.served.port) as line:
+        page = visitors.enter(scripted, address=line.address)
+        page.add_init_script(WATCH)
+        begin(page, "hello")
+        page.wait_for_selector("#conversation[data-status='running']")
+        line.cut()
+        gate.set()
+        until(page, lambda: len(tries(page)) >= 7)
+        line.flow()
+        expect(page.locator("[data-role='assistant']")).to_contain_text("The answer is here.")
+        at_rest(page)
+        times = tries(page)
+    waits = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+    assert max(waits) < 2.3, waits  # two seconds, and what a busy machine adds
+
+
+def test_the_network_that_is_back_is_used_at_once(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected += REFUSED
+    scripted.model.script(Reply(text="Yes?"))
+    with Proxy(scripted.served.port) as line:
+        page = visitors.enter(scripted, address=line.address)
+        page.add_init_script(WATCH)
+        begin(page, "hello")
+        at_rest(page)
+        page.context.set_offline(True)
+        line.cut()
+        until(page, lambda: len(tries(page)) >= 6)
+        line.flow()
+        page.context.set_offline(False)
+        at_rest(page)
+        [back] = page.evaluate("window.back")
+        until(page, lambda: tries(page)[-1] > back / 1000)
+        first = next(at for at in tries(page) if at > back / 1000)
+    assert first - back / 1000 < 0.3
