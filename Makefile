@@ -27,10 +27,10 @@ servers: set-up-dev ## try the agent on servers of others; ARGS="litellm" choose
 
 bench: set-up-dev ## what the sandbox, the page of usage, searching and the rest cost; tables, and var/bench/*.json
 	@scripts/system-packages
-	@$(PYTHON_IN_VENV) -m tests.bench.sandbox --json var/bench/sandbox.json $(ARGS)
-	@$(PYTHON_IN_VENV) -m tests.bench.usage --json var/bench/usage.json
-	@$(PYTHON_IN_VENV) -m tests.bench.search --json var/bench/search.json
-	@$(PYTHON_IN_VENV) -m tests.bench.plans --json var/bench/plans.json
+	@$(PYTHON_IN_VENV) -m bench.sandbox --json var/bench/sandbox.json $(ARGS)
+	@$(PYTHON_IN_VENV) -m bench.usage --json var/bench/usage.json
+	@$(PYTHON_IN_VENV) -m bench.search --json var/bench/search.json
+	@$(PYTHON_IN_VENV) -m bench.plans --json var/bench/plans.json
 
 check: set-up-dev ## linter, formatter, types, deployment, migrations, translations
 	@scripts/system-packages gettext

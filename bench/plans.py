@@ -1,4 +1,4 @@
-"""What the page of plans' figures costs: `python -m tests.bench.plans [--conversations N] [--json FILE]`.
+"""What the page of plans' figures costs: `python -m bench.plans [--conversations N] [--json FILE]`.
 
 Makes a database of its own with so many conversations of one reader's, each with ten revisions of its list,
 and as many of nineteen others; asks for the pages as a browser does, and counts one of them again. Prints
@@ -19,7 +19,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.bench.usage import Figures, _set_up, _timed
+from bench.usage import Figures, _set_up, _timed
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

@@ -1,4 +1,4 @@
-"""What the page of usage costs after many calls: `python -m tests.bench.usage [--steps N] [--json FILE]`.
+"""What the page of usage costs after many calls: `python -m bench.usage [--steps N] [--json FILE]`.
 
 Makes a database of its own with so many steps by twenty people in ninety days, half of them the reader's, and
 asks for the pages as a browser does. Prints milliseconds, the median of several tries.

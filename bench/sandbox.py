@@ -1,4 +1,4 @@
-"""What the sandbox costs: `python -m tests.bench.sandbox [--commands N] [--json FILE]`.
+"""What the sandbox costs: `python -m bench.sandbox [--commands N] [--json FILE]`.
 
 Run as root it measures root with the user dropped; run as somebody else, that user. Prints a table and writes
 the figures as JSON. Commands in the sandbox and bare ones take turns, so that both see the same machine.

@@ -1,4 +1,4 @@
-"""What searching and listing cost among many conversations: `python -m tests.bench.search [--json FILE]`.
+"""What searching and listing cost among many conversations: `python -m bench.search [--json FILE]`.
 
 Makes 10,000 conversations of 20 messages in a database of its own (SQLite, or the empty one that --database
 names), indexes them as a start does that finds them there, and asks for pages as a browser does. Prints

@@ -1,0 +1,110 @@
+"""Child processes of the benchmark, and what their trees use: CPU time, memory."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+PAGE = os.sysconf("SC_PAGE_SIZE")
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Child:
+    """A process in a session of its own. A context manager, which ends it."""
+
+    def __init__(self, command: list[str], cwd: Path, log: Path, environment: Mapping[str, str]) -> None:
+        self.log = log
+        self.written = log.open("wb")
+        self.process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=self.written,
+            start_new_session=True,
+        )
+        self.lines: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.lines.put(line.decode(errors="replace").rstrip("\n"))
+
+    def line(self, start: str, seconds: float = 120.0) -> str:
+        """The rest of the next line that begins so; raises RuntimeError if none comes."""
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            try:
+                line = self.lines.get(timeout=0.1)
+            except queue.Empty:
+                if self.process.poll() is not None:
+                    break
+                continue
+            if line.startswith(start):
+                return line.removeprefix(start)
+        raise RuntimeError(f"{self.process.args!r} did not write {start!r}:\n{self.log.read_text()[-4000:]}")
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.written.close()
+
+    @property
+    def cpu(self) -> float:
+        """Seconds of CPU, user and system, that the process and its descendants have used."""
+        return sum(_cpu(pid) for pid in _tree(self.process.pid))
+
+    @property
+    def rss(self) -> int:
+        """Bytes of memory that the process and its descendants hold."""
+        return sum(_rss(pid) for pid in _tree(self.process.pid))
+
+
+def _tree(root: int) -> list[int]:
+    parents = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        if fields := _stat(int(folder.name)):
+            parents[int(folder.name)] = int(fields[1])
+    found = [root]
+    for pid in found:
+        found += [child for child, parent in parents.items() if parent == pid]
+    return found
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat after the name; none if the process is gone."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
+def _cpu(pid: int) -> float:
+    """Of a process by its own clock, which counts nanoseconds, and of its children that have ended."""
+    fields = _stat(pid)
+    if not fields:
+        return 0.0
+    try:
+        own = time.clock_gettime((~pid << 3) | 2)
+    except OSError:
+        return 0.0
+    return own + (int(fields[13]) + int(fields[14])) / TICK
+
+
+def _rss(pid: int) -> int:
+    fields = _stat(pid)
+    return int(fields[21]) * PAGE if fields else 0

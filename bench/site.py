@@ -1,0 +1,158 @@
+"""The site under measurement: `manage.py serve` of a checkout, with users, and counts of its statements."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bench.processes import Child
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+
+PREPARE = """
+from django.core.management import call_command
+from agentsite.collecting import collect
+call_command("migrate", verbosity=0, interactive=False)
+collect()
+"""
+ENROL = """
+import json, sys
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.test import Client
+from chat.models import Conversation
+told = []
+for name in NAMES:
+    user, client = User.objects.create_user(name), Client()
+    client.force_login(user)
+    talk = Conversation.objects.create(owner=user, title="Bench")
+    told.append([client.cookies[settings.SESSION_COOKIE_NAME].value, str(talk.pk)])
+print("enrolled " + json.dumps(told))
+"""
+
+
+@dataclass
+class Counts:
+    """Database statements (transactions' own among them) and connections opened, since a moment."""
+
+    statements: int = 0
+    transactions: int = 0
+    connections: int = 0
+    texts: Counter[str] = field(default_factory=Counter)
+
+    def __sub__(self, before: Counts) -> Counts:
+        return Counts(
+            self.statements - before.statements,
+            self.transactions - before.transactions,
+            self.connections - before.connections,
+            self.texts - before.texts,
+        )
+
+
+@dataclass
+class Person:
+    """A signed-in user: the session's key, and an empty conversation."""
+
+    session: str
+    conversation: str
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What this user's browser sends with every request, forms included."""
+        secret = "b" * 32
+        return {"Cookie": f"sessionid={self.session}; csrftoken={secret}", "X-CSRFToken": secret}
+
+
+class Site:
+    """A served checkout with a data folder of its own. A context manager."""
+
+    def __init__(self, checkout: Path, folder: Path, model: str, *, where: bool = False, **more: str) -> None:
+        self.checkout = checkout
+        self.folder = folder
+        self.counting = folder / "counts"
+        self.data = folder / "data"
+        own = checkout / ".venv" / "bin" / "python"
+        self.python = str(own) if own.exists() else sys.executable
+        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        self.environment = kept | {
+            "DATA_DIR": str(self.data),
+            "OPENAI_BASE_URL": model,
+            "OPENAI_MODEL": "bench",
+            "OPENAI_API_KEY": "sk-bench-0123456789",
+            "PYTHONUNBUFFERED": "1",
+            **more,
+        }
+        self.counted = {
+            "PYTHONPATH": str(HERE / "served"),
+            "DJANGO_SETTINGS_MODULE": "counting_settings",
+            "BENCH_COUNTS": str(self.counting),
+            "BENCH_WHERE": str(int(where)),
+        }
+        self.people = 0
+
+    def __enter__(self) -> Site:
+        self.counting.mkdir(parents=True)
+        self.data.mkdir()
+        self.shell(PREPARE)
+        command = [self.python, "manage.py", "serve", "--bind", "127.0.0.1:0"]
+        self.began = time.monotonic()
+        self.child = Child(command, self.checkout, self.folder / "site.log", self.environment | self.counted)
+        try:
+            self.address = self.child.line("Sign in: ").partition("/sign-in/")[0]
+        except BaseException:
+            self.child.__exit__()
+            raise
+        self.started_in = time.monotonic() - self.began
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.child.__exit__()
+
+    def shell(self, code: str) -> str:
+        """What the code writes, run by the checkout's Django; raises RuntimeError when it fails."""
+        command = [self.python, "manage.py", "shell", "--no-imports", "-c", code]
+        done = subprocess.run(
+            command, cwd=self.checkout, env=self.environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return done.stdout
+
+    def enrol(self, count: int) -> list[Person]:
+        """So many new users, signed in."""
+        names = [f"person-{self.people + number}" for number in range(count)]
+        self.people += count
+        told = self.shell(f"NAMES = {names!r}\n{ENROL}").partition("enrolled ")[2].splitlines()[0]
+        return [Person(session, conversation) for session, conversation in json.loads(told)]
+
+    def socket_of(self, person: Person) -> str:
+        """The address of the socket on a user's conversation."""
+        return f"{self.address}/ws/conversations/{person.conversation}/"
+
+    def counts(self) -> Counts:
+        """What its processes have asked of the database since they began."""
+        total = Counts()
+        for path in self.counting.glob("*.sock"):
+            told = _told(path)
+            total.texts.update(told.pop("texts"))  # type: ignore[arg-type]
+            for name, value in told.items():
+                setattr(total, name, getattr(total, name) + value)
+        return total
+
+
+def _told(path: Path) -> dict[str, object]:
+    pieces = []
+    with socket.socket(socket.AF_UNIX) as asking:
+        asking.connect(str(path))
+        while piece := asking.recv(2**16):
+            pieces.append(piece)
+    told: dict[str, object] = json.loads(b"".join(pieces))
+    return told
