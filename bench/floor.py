@@ -60,7 +60,7 @@ class Relay:
 
         source = {"openai": _by_openai, "aiohttp": _by_aiohttp}[kind](model)
 
-        class Consumer(AsyncWebsocketConsumer):
+        class Consumer(AsyncWebsocketConsumer):  # type: ignore[misc] # Channels has no types
             async def receive(self, text_data: str = "", bytes_data: bytes = b"") -> None:
                 said = json.loads(text_data)
                 if "text" not in said:
@@ -137,7 +137,7 @@ def main() -> None:
     """Serve until interrupted; the first line of output is the address."""
     from twisted.internet import asyncioreactor
 
-    asyncioreactor.install()
+    asyncioreactor.install()  # type: ignore[no-untyped-call]
     import django
     from django.conf import settings
 

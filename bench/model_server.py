@@ -5,7 +5,7 @@ It answers at once, over raw HTTP with precomputed chunks. The last user message
     bench text 500 50       500 tokens at 50 tokens/s, one paragraph
     bench para 500 50       the same, a paragraph every 25 tokens
     bench fast 20000        20,000 tokens, in paragraphs, as fast as they are read
-    bench agent 10 400 50   a list, ten rounds of `read_file` (every second one writes the list too), 400 tokens
+    bench agent 10 400 50   a list, ten rounds of `read_file`, every second with the list, 400 tokens
     bench note              writes the file that `bench agent` reads, then three tokens
 
 A token is 12 characters long, `t123456.789 `: the milliseconds of CLOCK_MONOTONIC, without the millions, at
@@ -63,7 +63,7 @@ BEFORE_BREAK, _, AFTER_BREAK = _piece(FRAME % (r'{"content":"@@@@@@@@@@@\n\n"}',
 
 
 class Script:
-    """What one request is answered with: calls of tools, or tokens at a pace (0: as fast as they are read)."""
+    """What one request is answered with: calls of tools, or tokens at a pace (0: as they are read)."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []

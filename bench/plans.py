@@ -171,7 +171,7 @@ def _count_up(revisions: list[TodoRevision], chance: random.Random) -> None:
         PlanFigures(
             conversation=each.conversation,
             owner=each.conversation.owner,
-            day=each.turn.started_at.date(),
+            day=(each.turn.started_at or each.turn.created_at).date(),
             profile=each.turn.profile_then["title"],
             policy=each.policy,
             seconds=[chance.expovariate(0.02) for _ in range(ITEMS)],

@@ -25,6 +25,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
+    from chat.models import Message, Step
+
 Figures = dict[str, float]
 TRIES = 20
 MESSAGES = 20  # a conversation
@@ -115,6 +117,10 @@ def _measure(conversations: int) -> Figures:
     reader = _filled(conversations)
     browser = Client(headers={"host": "localhost"})
     browser.force_login(reader)
+
+    def page(query: str) -> Callable[[], object]:
+        return lambda: browser.get(f"/conversations/{query}")
+
     figures = {"conversations": float(conversations), "bytes of the database, MB": _size()}
     began = time.perf_counter()
     while catch_up(10):
@@ -124,9 +130,9 @@ def _measure(conversations: int) -> Figures:
         cursor.execute("ANALYZE")
     figures["bytes of the database when indexed, MB"] = _size()
     for name, query in SEARCHES.items():
-        figures |= _timed(f"search: {name}", lambda query=query: browser.get(f"/conversations/?q={query}"))
+        figures |= _timed(f"search: {name}", page(f"?q={query}"))
     for name, query in LISTS.items():
-        figures |= _timed(name, lambda query=query: browser.get(f"/conversations/{query}"))
+        figures |= _timed(name, page(query))
     figures["the list, KB"] = len(browser.get("/conversations/").content) / 1024
     figures["a page of results, KB"] = len(browser.get("/conversations/?q=common").content) / 1024
     return {**figures, **_cost_of_writing(reader)}
@@ -243,7 +249,7 @@ def _converse(reader: User, numbers: range, words: _Words) -> None:
         )
 
 
-def _messages(steps: list[object], numbers: range, words: _Words) -> Iterator[object]:
+def _messages(steps: list[Step], numbers: range, words: _Words) -> Iterator[Message]:
     from chat.models import Message
 
     for place, step in enumerate(steps):

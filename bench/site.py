@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from bench.processes import Child
 
@@ -142,17 +143,18 @@ class Site:
         total = Counts()
         for path in self.counting.glob("*.sock"):
             told = _told(path)
-            total.texts.update(told.pop("texts"))  # type: ignore[arg-type]
-            for name, value in told.items():
-                setattr(total, name, getattr(total, name) + value)
+            total.statements += told["statements"]
+            total.transactions += told["transactions"]
+            total.connections += told["connections"]
+            total.texts.update(told["texts"])
         return total
 
 
-def _told(path: Path) -> dict[str, object]:
+def _told(path: Path) -> dict[str, Any]:
     pieces = []
     with socket.socket(socket.AF_UNIX) as asking:
         asking.connect(str(path))
         while piece := asking.recv(2**16):
             pieces.append(piece)
-    told: dict[str, object] = json.loads(b"".join(pieces))
+    told: dict[str, Any] = json.loads(b"".join(pieces))
     return told

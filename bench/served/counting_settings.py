@@ -13,6 +13,7 @@ import sys
 import threading
 from collections import Counter
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from django.db.backends.signals import connection_created
@@ -42,7 +43,8 @@ def note(sql: str) -> None:
 
 def origin() -> str:
     """The innermost line of the project's own code that is being run, and the two that called it."""
-    frame, found = sys._getframe(2), []
+    found: list[str] = []
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None and len(found) < 3:
         name = frame.f_code.co_filename
         if "/chat/" in name or "/agentsite/" in name:
