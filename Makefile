@@ -6,7 +6,7 @@ ARGS ?=
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak servers bench check format messages lock screenshots set-up set-up-dev
+.PHONY: help run test soak servers bench bench-compare check format messages lock screenshots set-up set-up-dev
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' Makefile
@@ -25,12 +25,17 @@ soak: set-up-dev ## the fault tests at full length, an hour or two; SEED=1 repea
 servers: set-up-dev ## try the agent on servers of others; ARGS="litellm" chooses some, and each says what it needs
 	@$(PYTHON_IN_VENV) -m tests.servers $(ARGS)
 
-bench: set-up-dev ## what the sandbox, the page of usage, searching and the rest cost; tables, and var/bench/*.json
+bench: set-up-dev ## what conversations, searching, the sandbox and the rest cost; ARGS="--only para --short" chooses
 	@scripts/system-packages
-	@$(PYTHON_IN_VENV) -m bench.sandbox --json var/bench/sandbox.json $(ARGS)
-	@$(PYTHON_IN_VENV) -m bench.usage --json var/bench/usage.json
-	@$(PYTHON_IN_VENV) -m bench.search --json var/bench/search.json
-	@$(PYTHON_IN_VENV) -m bench.plans --json var/bench/plans.json
+	@$(PYTHON_IN_VENV) -m bench.live $(ARGS)
+
+bench-compare: set-up-dev ## make bench-compare OLD.json [NEW.json]: two runs side by side
+	@$(PYTHON_IN_VENV) -m bench.compare $(filter %.json,$(MAKECMDGOALS))
+
+ifneq ($(filter bench-compare,$(MAKECMDGOALS)),)
+.PHONY: $(filter %.json,$(MAKECMDGOALS))
+$(filter %.json,$(MAKECMDGOALS)): ; @:
+endif
 
 check: set-up-dev ## linter, formatter, types, deployment, migrations, translations
 	@scripts/system-packages gettext

@@ -1,4 +1,4 @@
-"""What live conversations cost: `python -m bench.live [--only NAMES] [--short] [--checkout DIR]`.
+"""The benchmark: `python -m bench.live [--only PARTS] [--short] [--checkout DIR]`; see bench/README.md.
 
 Serves the site in its default set-up with a scripted model, and lets users send messages over sockets as
 their pages do. Prints a table, writes JSON, and measures the floor (bench.floor) in the same run.
@@ -19,37 +19,23 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Protocol
 
 import aiohttp
 
 from bench.budgets import TARGETS
+from bench.chromium import browse
 from bench.floor import FLOORS, Floor
 from bench.processes import Child
-from bench.site import ROOT, Counts, Person, Site
+from bench.site import HERE, ROOT, Counts, Person, Place, Site
 from bench.tab import Sending, Tab
 from bench.table import table
 
 Figures = dict[str, float]
 
+OTHERS = ("sandbox", "usage", "search", "plans")  # benchmarks of their own, modules beside this one
+STREAMS = ("text", "para", "agent", "fast")  # parts that the floor has too
 LINGER = 1.0  # seconds after a turn's end in which what belongs to it may still be done
-SETTLE = 3.0  # seconds for titles, indexing and the like after the first turns
-
-
-class Place(Protocol):
-    """Something that serves conversations over sockets."""
-
-    address: str
-    child: Child
-
-    def socket_of(self, person: Person) -> str:
-        """The address of the socket on a user's conversation."""
-
-    def enrol(self, count: int) -> list[Person]:
-        """So many new users."""
-
-    def counts(self) -> Counts:
-        """What the database was asked so far."""
+SETTLE = 1.5, 3.0  # seconds for titles, indexing and the like after the first turns; the first if short
 
 
 @contextlib.contextmanager
@@ -93,8 +79,17 @@ class Crowd:
         await asyncio.gather(*(sending.finish(seconds) for sending in sendings))
         return sendings
 
-    async def warm_up(self, seconds: float) -> None:
-        """A first turn for each, a few at a time, which writes the file that is read later."""
+    async def stop(self, tabs: list[Tab]) -> None:
+        """Stop the turns of these tabs, so that they do not disturb what is measured next."""
+        for tab in tabs:
+            person = self.people[self.tabs.index(tab)]
+            address = f"{self.place.address}/conversations/{person.conversation}/stop/"
+            headers = person.headers | {"Origin": self.place.address}
+            async with self.session.post(address, headers=headers) as answer:
+                answer.raise_for_status()
+
+    async def warm_up(self, seconds: float, settle: float) -> None:
+        """A first turn for each, a few at a time, which writes the file that is read later; then a rest."""
         room = asyncio.Semaphore(4)
 
         async def one(tab: Tab) -> None:
@@ -103,7 +98,7 @@ class Crowd:
                     raise RuntimeError("a first turn did not end")
 
         await asyncio.gather(*map(one, self.tabs))
-        await asyncio.sleep(SETTLE)
+        await asyncio.sleep(settle)
 
 
 class Bench:
@@ -113,22 +108,37 @@ class Bench:
         self.model = model
         self.short = short
         self.patience = 60.0 if short else 120.0
+        self.settle = SETTLE[0 if short else 1]
         self.tokens = 150 if short else 500
         self.texts: dict[str, Counts] = {}
 
     async def turns(self, place: Place, name: str, text: str, count: int) -> Figures:
         """Turns that so many users start together, measured."""
         async with Crowd(place, count) as crowd:
-            await crowd.warm_up(self.patience)
-            counts, cpu = place.counts(), place.child.cpu
-            sendings = await crowd.say(text, self.patience)
-            await asyncio.sleep(LINGER)
-            spent, asked = place.child.cpu - cpu, place.counts() - counts
+            await crowd.warm_up(self.patience, self.settle)
+            return await self.measured(crowd, name, text)
+
+    async def measured(self, crowd: Crowd, name: str, text: str) -> Figures:
+        """A turn of everybody's in a crowd that is warmed up, measured."""
+        place, count = crowd.place, len(crowd.tabs)
+        counts, cpu = place.counts(), place.child.cpu
+        sendings = await crowd.say(text, self.patience)
+        await asyncio.sleep(LINGER)
+        spent, asked = place.child.cpu - cpu, place.counts() - counts
+        await crowd.stop([sending.tab for sending in sendings if sending.end is None])
         figures = _of_turns(sendings, spent)
         if asked.statements:
             self.texts[name] = asked
             figures |= {f"{kind} per turn": value / count for kind, value in _kinds(asked)}
         return {f"{name}: {kind}": value for kind, value in figures.items()}
+
+    async def counted(self, place: Place) -> Figures:
+        """What does not depend on the machine: of a text turn, an agent's turn, and idle tabs."""
+        async with Crowd(place, 1) as crowd:
+            await crowd.warm_up(self.patience, self.settle)
+            figures = await self.measured(crowd, "text 1", f"bench text {self.tokens} 50")
+            figures |= await self.measured(crowd, "agent 1", "bench agent 10 50 50")
+        return figures | await self.idle_tabs(place, 5, 4.0)
 
     async def text(self, place: Place) -> Figures:
         return await self.turns(place, "text 1", f"bench text {self.tokens} 50", 1)
@@ -154,7 +164,7 @@ class Bench:
         """Short turns one after the other, on a machine that does nothing else."""
         accepted, shown = [], []
         async with Crowd(place, 1) as crowd:
-            await crowd.warm_up(self.patience)
+            await crowd.warm_up(self.patience, self.settle)
             for _try in range(5 if self.short else 15):
                 [sending] = await crowd.say("bench para 5 50", self.patience)
                 accepted.append(sending.accepted_ms)
@@ -168,7 +178,7 @@ class Bench:
     async def begin(self, place: Place) -> Figures:
         """A conversation begun as a browser does it: form, page, socket, five tokens."""
         async with Crowd(place, 2) as crowd:
-            await crowd.warm_up(self.patience)
+            await crowd.warm_up(self.patience, self.settle)
             before = place.counts()
             at = time.monotonic()
             tab = await _begin(crowd, "bench text 5 50")
@@ -184,14 +194,18 @@ class Bench:
         """What the site does while nothing is asked of it: with no tab, with one, and with many."""
         seconds = 5.0 if self.short else 30.0
         async with Crowd(place, 1) as crowd:
-            await crowd.warm_up(self.patience)
-        await asyncio.sleep(SETTLE)
+            await crowd.warm_up(self.patience, self.settle)
+        await asyncio.sleep(self.settle)
         figures = await self._rest(place, "idle site", seconds)
         for count in (1, 20 if self.short else 50):
-            async with Crowd(place, count):
-                await asyncio.sleep(SETTLE)
-                figures |= await self._rest(place, f"idle tabs {count}", seconds)
+            figures |= await self.idle_tabs(place, count, seconds)
         return figures
+
+    async def idle_tabs(self, place: Place, count: int, seconds: float) -> Figures:
+        """What the site does for so many open tabs on which nothing happens."""
+        async with Crowd(place, count):
+            await asyncio.sleep(self.settle)
+            return await self._rest(place, f"idle tabs {count}", seconds)
 
     async def _rest(self, place: Place, name: str, seconds: float) -> Figures:
         counts, cpu = place.counts(), place.child.cpu
@@ -202,16 +216,20 @@ class Bench:
         figures |= {f"{kind} per s": value / seconds for kind, value in _kinds(asked)}
         return {f"{name}: {kind}": value for kind, value in figures.items()}
 
+    async def browser(self, place: Place) -> Figures:
+        """What a browser makes of it."""
+        return await browse(place, short=self.short)
+
     async def memory(self, place: Place) -> Figures:
         """Memory after the start, of idle tabs, and of conversations that have ended. Wants a new site."""
-        await asyncio.sleep(SETTLE)
+        await asyncio.sleep(self.settle)
         start = place.child.rss
         tabs, talks = (20, 20) if self.short else (100, 100)
         async with Crowd(place, 10):
-            await asyncio.sleep(SETTLE)
+            await asyncio.sleep(self.settle)
         warm = place.child.rss
         async with Crowd(place, tabs):
-            await asyncio.sleep(SETTLE)
+            await asyncio.sleep(self.settle)
             idle = (place.child.rss - warm) / tabs
         await self._converse(place, 20)
         before = place.child.rss
@@ -227,7 +245,7 @@ class Bench:
         for _five in range(0, count, 5):
             async with Crowd(place, 5) as crowd:
                 await crowd.say("bench fast 100", self.patience)
-        await asyncio.sleep(SETTLE)
+        await asyncio.sleep(self.settle)
 
 
 def _kinds(counts: Counts) -> list[tuple[str, float]]:
@@ -248,8 +266,9 @@ def _of_turns(sendings: list[Sending], cpu: float) -> Figures:
         return figures
     late = sorted(late for shown in arrivals for late, _at in shown)
     lasted = [sending.messages[-1][0] - sending.at for sending in ended]
-    streamed = [shown[-1][1] - shown[0][1] for shown in arrivals if len(shown) > 1]
+    speeds = [len(shown) / (shown[-1][1] - shown[0][1] + shown[0][0] / 1000) for shown in arrivals if shown]
     return figures | {
+        "tokens": tokens / len(sendings),
         "CPU s per 1,000 tokens": 1000 * cpu / tokens,
         "CPU s per turn": cpu / len(sendings),
         "token to socket, ms p50": _quantile(late, 0.5),
@@ -259,9 +278,10 @@ def _of_turns(sendings: list[Sending], cpu: float) -> Figures:
         "send to first text, ms p50": statistics.median(map(_first_text_ms, ended)),
         "send to first text, ms max": max(map(_first_text_ms, ended)),
         "a turn lasts, s": statistics.mean(lasted),
-        "tokens per s": tokens / sum(streamed) * len(streamed) / len(sendings) if sum(streamed) else 0.0,
+        "tokens per s": statistics.mean(speeds),
         "bytes per token": sum(sending.bytes for sending in sendings) / tokens,
         "bytes per token if deflated": sum(sending.deflated for sending in sendings) / tokens,
+        "KB per turn": sum(sending.bytes for sending in sendings) / len(sendings) / 1000,
         "messages per turn": sum(len(sending.messages) for sending in sendings) / len(sendings),
     }
 
@@ -290,78 +310,116 @@ async def _begin(crowd: Crowd, text: str) -> Tab:
 def main() -> None:
     """Measure, print and write."""
     given = _arguments()
-    with tempfile.TemporaryDirectory(prefix="bench-") as name:
-        folder = Path(name)
-        with serving_model(folder) as model:
-            bench = Bench(model, short=given.short)
-            figures, floors = asyncio.run(_measure(bench, given, folder))
-    sys.stdout.write(table(figures, floors, TARGETS))
-    for scenario in bench.texts if given.top else ():
-        _print_statements(scenario, bench.texts[scenario], given.top)
-    told = {"about": _about(given), "figures": figures, "floors": floors}
+    with tempfile.TemporaryDirectory(prefix="bench-") as name, serving_model(Path(name)) as model:
+        run = Run(given, Path(name), model)
+        asyncio.run(run.measure())
+    sys.stdout.write(table(run.figures, run.floors, TARGETS))
+    for scenario in run.bench.texts if given.top else ():
+        _print_statements(scenario, run.bench.texts[scenario], given.top)
+    told = {"about": _about(given), "figures": run.figures, "floors": run.floors}
     given.json.parent.mkdir(parents=True, exist_ok=True)
     given.json.write_text(json.dumps(told, indent=2) + "\n")
+    for other in OTHERS if given.checkout == ROOT else ():
+        if run.is_chosen(other):
+            sys.stdout.write(f"\n{other}\n")
+            sys.stdout.flush()
+            told_to = str(given.json.with_name(f"{other}.json"))
+            subprocess.run([sys.executable, "-m", f"bench.{other}", "--json", told_to], cwd=ROOT, check=True)
+    sys.exit(f"Failed: {', '.join(run.failed)}" if run.failed else 0)
 
 
 def _arguments() -> argparse.Namespace:
     reader = argparse.ArgumentParser(description=__doc__)
-    reader.add_argument("--only", default="", help="parts, by the beginning of their names: para,agent,idle")
-    reader.add_argument("--short", action="store_true", help="shorter turns, fewer tabs")
+    reader.add_argument(
+        "--only", default="", help="parts; a name without number means all numbers: para,agent1"
+    )
+    reader.add_argument("--short", action="store_true", help="shorter turns, fewer tabs and conversations")
     reader.add_argument("--no-floor", action="store_true", help="leave the floor out")
     reader.add_argument("--checkout", type=Path, default=ROOT, help="another checkout of the site to serve")
     reader.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="for the site")
     reader.add_argument("--top", type=int, default=0, help="print so many statements of each part, by number")
     reader.add_argument("--where", action="store_true", help="with --top: where they came from (costs CPU)")
     reader.add_argument("--json", type=Path, default=ROOT / "var" / "bench" / "live.json")
-    return reader.parse_args()
+    given = reader.parse_args()
+    given.checkout = given.checkout.resolve()
+    return given
 
 
-async def _measure(
-    bench: Bench, given: argparse.Namespace, folder: Path
-) -> tuple[Figures, dict[str, Figures]]:
-    figures: Figures = {}
-    floors: dict[str, Figures] = {}
-    parts = _parts(bench)
-    chosen = [name for name in [*parts, "memory"] if _is_chosen(name, given.only)]
-    surroundings = dict(each.split("=", 1) for each in given.env)
-    if "memory" in chosen:
-        with Site(given.checkout, folder / "fresh", bench.model, **surroundings) as site:
-            figures |= await bench.memory(site)
-    with Site(given.checkout, folder / "site", bench.model, where=given.where, **surroundings) as site:
-        for name in (name for name in chosen if name in parts):
-            _say(name)
-            figures |= await parts[name](site)
-    for kind in () if given.no_floor else FLOORS:
-        with Floor(kind, folder, bench.model) as floor:
-            floors[kind] = {}
-            for name in (name for name in chosen if name.startswith(("text", "para", "agent", "fast"))):
-                _say(f"{name}, {kind}")
-                floors[kind] |= await parts[name](floor)
-            if "memory" in chosen:
-                floors[kind] |= await bench.memory(floor)
-    return figures, floors
+class Run:
+    """The chosen parts, on the site and then on the floors. A part that fails is reported and left out."""
+
+    def __init__(self, given: argparse.Namespace, folder: Path, model: str) -> None:
+        self.given = given
+        self.folder = folder
+        self.bench = Bench(model, short=given.short)
+        self.parts = _parts(self.bench)
+        self.figures: Figures = {}
+        self.floors: dict[str, Figures] = {}
+        self.failed: list[str] = []
+
+    def is_chosen(self, name: str) -> bool:
+        """Whether a part is to be measured."""
+        only = self.given.only
+        chosen = [wanted.strip() for wanted in only.split(",")]
+        return not only or name in chosen or name.rstrip("0123456789") in chosen
+
+    async def measure(self) -> None:
+        """Measure the chosen parts. Memory wants a process that has done nothing before."""
+        if self.is_chosen("memory"):
+            with self._site("fresh") as site:
+                self.figures |= await self._part("memory", self.bench.memory(site))
+        if any(map(self.is_chosen, self.parts)):
+            with self._site("site") as site:
+                for name in filter(self.is_chosen, self.parts):
+                    self.figures |= await self._part(name, self.parts[name](site))
+        if self.is_chosen("history"):
+            self.figures |= await self._part("history", asyncio.to_thread(self._history))
+        for kind in () if self.given.no_floor else FLOORS:
+            self.floors[kind] = await self._of_floor(kind)
+
+    def _site(self, name: str) -> Site:
+        more = dict(each.split("=", 1) for each in self.given.env)
+        where = self.given.where
+        return Site(self.given.checkout, self.folder / name, self.bench.model, where=where, **more)
+
+    async def _part(self, name: str, measuring: Awaitable[Figures]) -> Figures:
+        sys.stderr.write(f"{name}\n")
+        try:
+            return await measuring
+        except Exception as error:  # the other parts are worth having
+            sys.stderr.write(f"{name} failed: {error!r}\n")
+            self.failed.append(name)
+            return {}
+
+    async def _of_floor(self, kind: str) -> Figures:
+        """The same parts, as far as a relay has them."""
+        figures: Figures = {}
+        if self.is_chosen("memory"):
+            with Floor(kind, self.folder, self.bench.model) as floor:
+                figures |= await self._part(f"memory, {kind}", self.bench.memory(floor))
+        with Floor(kind, self.folder, self.bench.model) as floor:
+            for name in filter(self.is_chosen, self.parts):
+                if name.startswith(STREAMS):
+                    figures |= await self._part(f"{name}, {kind}", self.parts[name](floor))
+        return figures
+
+    def _history(self) -> Figures:
+        """Listing and searching 10,000 conversations, with the site's code: a part of bench.search."""
+        told = self.folder / "history.json"
+        site = self._site("history")
+        words = ["--conversations", "1000" if self.bench.short else "10000", "--pages", "--json", str(told)]
+        environment = site.environment | {"PYTHONPATH": str(site.checkout)}
+        command = [site.python, str(HERE / "search.py"), *words]
+        subprocess.run(command, cwd=site.checkout, env=environment, stdout=subprocess.DEVNULL, check=True)
+        found = json.loads(told.read_text())
+        return {f"history: {name}": value for name, value in found.items() if "p50" in name or "KB" in name}
 
 
 def _parts(bench: Bench) -> dict[str, Callable[[Place], Awaitable[Figures]]]:
     streams = {f"para{count}": bench.para(count) for count in (1, 10, 25, 50)}
     agents = {f"agent{count}": bench.agent(count) for count in (1, 10)}
-    return {
-        "idle": bench.idle,
-        "first": bench.first,
-        "begin": bench.begin,
-        "text1": bench.text,
-        **agents,
-        "fast": bench.fast,
-        **streams,
-    }
-
-
-def _is_chosen(name: str, only: str) -> bool:
-    return not only or any(name.startswith(wanted.strip()) for wanted in only.split(","))
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"{text}\n")
+    calm = {"idle": bench.idle, "first": bench.first, "begin": bench.begin, "text1": bench.text}
+    return {**calm, "browser": bench.browser, **agents, "fast": bench.fast, **streams}
 
 
 def _print_statements(name: str, counts: Counts, most: int) -> None:

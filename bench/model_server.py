@@ -42,9 +42,18 @@ USAGE = (
 )
 
 
-def token() -> str:
-    """A token that says when it was made."""
-    return f"t{time.monotonic() * 1000 % CYCLE:010.3f} "
+class Clock:
+    """Gives each token a time of its own, in microseconds, though some are made in the same one."""
+
+    latest = 0
+
+    def token(self) -> str:
+        """A token that says when it was made."""
+        self.latest = max(self.latest + 1, time.monotonic_ns() // 1000)
+        return f"t{self.latest / 1000 % CYCLE:010.3f} "
+
+
+clock = Clock()
 
 
 def _piece(text: str) -> bytes:
@@ -200,7 +209,7 @@ class Connection(asyncio.Protocol):
 
 
 def _token(script: Script, number: int) -> bytes:
-    made = token().encode()
+    made = clock.token().encode()
     if (number + 1) % script.paragraph:
         return BEFORE + made + AFTER
     return BEFORE_BREAK + made[:-1] + AFTER_BREAK

@@ -11,12 +11,13 @@ import time
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from bench.processes import Child
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
+BATCH = 20  # users that are enrolled at once, at least
 
 PREPARE = """
 from django.core.management import call_command
@@ -72,10 +73,40 @@ class Person:
         return {"Cookie": f"sessionid={self.session}; csrftoken={secret}", "X-CSRFToken": secret}
 
 
-class Site:
-    """A served checkout with a data folder of its own. A context manager."""
+class Place(Protocol):
+    """What serves conversations over sockets: the site, or a floor."""
 
-    def __init__(self, checkout: Path, folder: Path, model: str, *, where: bool = False, **more: str) -> None:
+    address: str
+    child: Child
+
+    def socket_of(self, person: Person) -> str:
+        """The address of the socket on a user's conversation."""
+
+    def enrol(self, count: int) -> list[Person]:
+        """So many new users."""
+
+    def counts(self) -> Counts:
+        """What the database was asked so far."""
+
+
+class Site:
+    """A served checkout with a data folder of its own. A context manager.
+
+    Tables and static files are made ahead of the start; if it is not `prepared`, the start makes them. With
+    `where`, statements are noted with their origin. `more` goes into the site's environment.
+    """
+
+    def __init__(
+        self,
+        checkout: Path,
+        folder: Path,
+        model: str,
+        *,
+        prepared: bool = True,
+        where: bool = False,
+        **more: str,
+    ) -> None:
+        self.prepared = prepared
         self.checkout = checkout
         self.folder = folder
         self.counting = folder / "counts"
@@ -97,12 +128,14 @@ class Site:
             "BENCH_COUNTS": str(self.counting),
             "BENCH_WHERE": str(int(where)),
         }
-        self.people = 0
+        self.enrolled = 0
+        self.stock: list[Person] = []
 
     def __enter__(self) -> Site:
         self.counting.mkdir(parents=True)
         self.data.mkdir()
-        self.shell(PREPARE)
+        if self.prepared:
+            self.shell(PREPARE)
         command = [self.python, "manage.py", "serve", "--bind", "127.0.0.1:0"]
         self.began = time.monotonic()
         self.child = Child(command, self.checkout, self.folder / "site.log", self.environment | self.counted)
@@ -129,10 +162,16 @@ class Site:
 
     def enrol(self, count: int) -> list[Person]:
         """So many new users, signed in."""
-        names = [f"person-{self.people + number}" for number in range(count)]
-        self.people += count
+        if len(self.stock) < count:
+            self._enrol_more(max(count, BATCH))
+        given, self.stock = self.stock[:count], self.stock[count:]
+        return given
+
+    def _enrol_more(self, count: int) -> None:
+        names = [f"person-{self.enrolled + number}" for number in range(count)]
+        self.enrolled += count
         told = self.shell(f"NAMES = {names!r}\n{ENROL}").partition("enrolled ")[2].splitlines()[0]
-        return [Person(session, conversation) for session, conversation in json.loads(told)]
+        self.stock += [Person(session, conversation) for session, conversation in json.loads(told)]
 
     def socket_of(self, person: Person) -> str:
         """The address of the socket on a user's conversation."""

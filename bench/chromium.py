@@ -1,0 +1,133 @@
+"""What live conversations cost in a browser: from a token's writing until it is shown, and CPU."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from typing import Any
+
+from playwright.async_api import CDPSession, Page, async_playwright
+
+from bench.model_server import CYCLE
+from bench.site import Person, Place
+
+QUIET = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
+QUIET += ["--disable-sync", "--no-first-run", "--disable-quic"]
+
+# Notes at each frame that follows a change which tokens are on the page.
+WATCH = """() => {
+  window.benchShown = {};
+  let due = false;
+  const look = () => {
+    due = false;
+    const now = performance.timeOrigin + performance.now();
+    const text = [...document.querySelectorAll(".message[data-role='assistant'] .message__body")].at(-1);
+    for (const [, token] of (text?.textContent ?? "").slice(-8000).matchAll(/t(\\d{6}\\.\\d{3})/g)) {
+      benchShown[token] ??= now;
+    }
+  };
+  new MutationObserver(() => {
+    if (!due) requestAnimationFrame(look);
+    due = true;
+  }).observe(document.getElementById("transcript"), { childList: true, subtree: true, characterData: true });
+}"""
+IDLE = "#conversation[data-status='idle']"
+LOADED = """() => {
+  const all = [performance.getEntriesByType("navigation")[0], ...performance.getEntriesByType("resource")];
+  return { requests: all.length, bytes: all.reduce((sum, each) => sum + each.transferSize, 0) };
+}"""
+
+
+async def browse(site: Place, *, short: bool) -> dict[str, float]:
+    """Turns of 500 tokens at 50/s, and 3,000 at 100/s, as a browser shows them; and the first page's load."""
+    person, *more = site.enrol(4)
+    named = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    figures: dict[str, float] = {}
+    async with async_playwright() as playwright:
+        chromium = await playwright.chromium.launch(executable_path=named, args=QUIET)
+        figures |= await _first_load(await _page(chromium, site, person))
+        tokens = 150 if short else 500
+        turns = {"text": f"bench text {tokens} 50", "para": f"bench para {tokens} 50"}
+        if not short:
+            turns["3,000 tokens at 100/s"] = "bench para 3000 100"
+        for (name, text), somebody in zip(turns.items(), more, strict=False):
+            page = await _page(chromium, site, somebody)
+            await page.goto(f"/conversations/{somebody.conversation}/")
+            figures |= {
+                f"browser, {name}: {kind}": value for kind, value in (await _turn(page, text)).items()
+            }
+            await page.context.close()
+        await chromium.close()
+    return figures
+
+
+async def _page(chromium: Any, site: Place, person: Person) -> Page:
+    context = await chromium.new_context(base_url=site.address)
+    cookie = {"name": "sessionid", "value": person.session, "url": site.address}
+    await context.add_cookies([cookie])
+    page: Page = await context.new_page()
+    page.set_default_timeout(120_000)
+    return page
+
+
+async def _first_load(page: Page) -> dict[str, float]:
+    began = time.monotonic()
+    await page.goto("/")
+    await page.locator("#composer textarea").fill("a")
+    usable = time.monotonic() - began
+    await page.wait_for_load_state("networkidle")
+    loaded = await page.evaluate(LOADED)
+    metrics = await _metrics(await page.context.new_cdp_session(page))
+    await page.context.close()
+    return {
+        "first load: KB": loaded["bytes"] / 1000,
+        "first load: requests": loaded["requests"],
+        "first load: composer usable, ms": 1000 * usable,
+        "first load: JS heap, MB": metrics["JSHeapUsedSize"] / 1e6,
+    }
+
+
+async def _turn(page: Page, text: str) -> dict[str, float]:
+    """One turn, after a short one that has everything warm."""
+    await _send(page, "bench para 10 50")
+    await page.evaluate(WATCH)
+    session = await page.context.new_cdp_session(page)
+    before, began = await _metrics(session), time.monotonic()
+    await _send(page, text)
+    lasted = time.monotonic() - began
+    after = await _metrics(session)
+    shown: dict[str, float] = await page.evaluate("() => benchShown")
+    ahead = 1000 * (time.time() - time.monotonic())  # of the page's clock before that of the tokens
+    times = [(at - ahead, (at - ahead - float(token)) % CYCLE) for token, at in shown.items()]
+    late = sorted(late for at, late in times if at - late >= 1000 * began)  # others are of the turn before
+    if not late:
+        return {"tokens shown": 0}
+    spent = {name: 1000 * (after[name] - before[name]) / len(late) for name in before}
+    return {
+        "tokens shown": len(late),
+        "token to shown, ms p50": late[len(late) // 2],
+        "token to shown, ms p95": late[int(0.95 * len(late))],
+        "main thread, s per 1,000 tokens": spent["TaskDuration"],
+        "of it scripts": spent["ScriptDuration"],
+        "of it styles and layout": spent["LayoutDuration"] + spent["RecalcStyleDuration"],
+        "a turn lasts, s": lasted,
+    }
+
+
+async def _send(page: Page, text: str) -> None:
+    """Send a message as a user does, and return when its turn has ended."""
+    ended = await page.locator("article.turn").count()
+    await page.locator("#composer textarea").fill(text)
+    await page.locator("#send").click()
+    turn = page.locator("article.turn").nth(ended)
+    await turn.and_(page.locator("[data-status='completed']")).wait_for(state="attached")
+    await page.locator(IDLE).wait_for(state="attached")
+
+
+async def _metrics(session: CDPSession) -> dict[str, float]:
+    # Seconds in which the thread ran, whatever else the machine had to do.
+    await session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    found = await session.send("Performance.getMetrics")
+    names = ("TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDuration", "JSHeapUsedSize")
+    return {each["name"]: each["value"] for each in found["metrics"] if each["name"] in names}
