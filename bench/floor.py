@@ -17,6 +17,7 @@ from bench.processes import Child
 from bench.site import ROOT, Counts, Person
 
 FLOORS = ("openai", "aiohttp")
+IDLE = '<main id="conversation" data-status="idle"></main>'
 
 
 class Floor:
@@ -26,7 +27,6 @@ class Floor:
         self.kind = kind
         self.log = folder / f"floor-{kind}.log"
         self.model = model
-        self.people = 0
 
     def __enter__(self) -> Floor:
         command = [sys.executable, "-m", "bench.floor", self.kind, self.model]
@@ -37,14 +37,9 @@ class Floor:
     def __exit__(self, *_: object) -> None:
         self.child.__exit__()
 
-    def socket_of(self, person: Person) -> str:
-        """The address of the socket on a user's conversation."""
-        return f"{self.address}/ws/conversations/{person.conversation}/"
-
     def enrol(self, count: int) -> list[Person]:
         """So many users, who need no account."""
-        self.people += count
-        return [Person("", str(self.people - number)) for number in range(count)]
+        return [Person("")] * count
 
     def counts(self) -> Counts:
         """It has no database."""
@@ -70,7 +65,7 @@ class Relay:
                 messages = [{"role": "user", "content": said["text"]}]
                 while await self._step(messages):
                     pass
-                await self.send(text_data='<main id="conversation" data-status="idle"></main>')
+                await self.send(text_data=IDLE)
 
             async def _step(self, messages: list[dict[str, Any]]) -> bool:
                 """Relay one reply; True if it called tools, whose results are made up."""
@@ -151,8 +146,11 @@ def main() -> None:
         if scope["type"] == "websocket":
             await relay(scope, receive, send)
             return
-        await send({"type": "http.response.start", "status": 200, "headers": []})
-        await send({"type": "http.response.body", "body": b"<main></main>"})
+        start = {"type": "http.response.start", "status": 200, "headers": []}
+        if scope["method"] == "POST":
+            start |= {"status": 302, "headers": [(b"Location", b"/conversations/1/")]}
+        await send(start)
+        await send({"type": "http.response.body", "body": IDLE.encode()})
 
     def ready() -> None:
         sys.stdout.write(f"http://127.0.0.1:{server.listening_addresses[0][1]}\n")

@@ -27,7 +27,7 @@ from bench.chromium import browse
 from bench.floor import FLOORS, Floor
 from bench.processes import Child
 from bench.site import HERE, ROOT, Counts, Person, Place, Site
-from bench.tab import Sending, Tab
+from bench.tab import Page, Sending, Tab, is_idle
 from bench.table import table
 
 Figures = dict[str, float]
@@ -47,58 +47,87 @@ def serving_model(folder: Path) -> Iterator[str]:
 
 
 class Crowd:
-    """Users of a place, each with an open tab. An asynchronous context manager."""
+    """Users of a place, each with a tab on a conversation that has had a first turn, or none if not `opened`.
 
-    def __init__(self, place: Place, count: int) -> None:
+    An asynchronous context manager. `settle` seconds are left after the first turns for what follows them.
+    """
+
+    def __init__(
+        self, place: Place, count: int, patience: float, settle: float, *, opened: bool = True
+    ) -> None:
+        self.opened = opened
         self.place = place
         self.people = place.enrol(count)
+        self.patience = patience
+        self.settle = settle
         self.tabs: list[Tab] = []
 
     async def __aenter__(self) -> Crowd:
         self.session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
-        for person in self.people:
-            self.tabs.append(await self.enter(person))
+        room = asyncio.Semaphore(4)
+
+        async def begin(person: Person) -> Tab:
+            async with room:
+                tab = await self.begin(person, "bench note")
+                if not self.opened:
+                    await tab.close()
+                return tab
+
+        try:
+            self.tabs = await asyncio.gather(*map(begin, self.people))
+        except BaseException:
+            await self.session.close()
+            raise
+        await asyncio.sleep(self.settle)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await asyncio.gather(*(tab.close() for tab in self.tabs))
         await self.session.close()
 
-    async def enter(self, person: Person) -> Tab:
-        """Load the page of a user's conversation, then open its socket."""
+    async def begin(self, person: Person, text: str) -> Tab:
+        """Begin a conversation as a browser does, with the form; the tab on it, when its turn has ended."""
+        form = {"text": text, "client_id": str(uuid.uuid4())}
         headers = person.headers | {"Origin": self.place.address}
-        page = f"{self.place.address}/conversations/{person.conversation}/"
-        async with self.session.get(page, headers=headers) as answer:
-            answer.raise_for_status()
-            await answer.read()
-        return await Tab.open(self.session, self.place.socket_of(person), headers)
+        address = f"{self.place.address}/"
+        async with self.session.post(address, data=form, headers=headers, allow_redirects=False) as answer:
+            if answer.status != 302:
+                raise RuntimeError(f"the form was answered with {answer.status}:\n{await answer.text()}")
+            conversation = answer.headers["Location"].strip("/").rpartition("/")[2]
+        tab = await self.enter(person, conversation)
+        if not is_idle(tab.page.html):
+            await tab.until(is_idle, 0, self.patience)
+        return tab
 
-    async def say(self, text: str, seconds: float) -> list[Sending]:
+    async def enter(self, person: Person, conversation: str) -> Tab:
+        """Load a conversation's page, then open its socket."""
+        headers = person.headers | {"Origin": self.place.address}
+        address = f"{self.place.address}/conversations/{conversation}/"
+        async with self.session.get(address, headers=headers) as answer:
+            answer.raise_for_status()
+            page = Page(conversation, await answer.text())
+        return await Tab.open(self.session, f"{self.place.address}{page.socket}", headers, page)
+
+    async def say(self, text: str) -> list[Sending]:
         """Everybody sends the text at once; what they sent, when all turns have ended or time is up."""
         sendings = await asyncio.gather(*(tab.send(text) for tab in self.tabs))
-        await asyncio.gather(*(sending.finish(seconds) for sending in sendings))
+        await asyncio.gather(*(sending.finish(self.patience) for sending in sendings))
         return sendings
 
-    async def stop(self, tabs: list[Tab]) -> None:
-        """Stop the turns of these tabs, so that they do not disturb what is measured next."""
-        for tab in tabs:
-            person = self.people[self.tabs.index(tab)]
-            address = f"{self.place.address}/conversations/{person.conversation}/stop/"
-            headers = person.headers | {"Origin": self.place.address}
-            async with self.session.post(address, headers=headers) as answer:
-                answer.raise_for_status()
+    async def stop(self, sendings: list[Sending]) -> None:
+        """Stop the turns that have not ended, so that they do not disturb what is measured next."""
+        for person, sending in zip(self.people, sendings, strict=True):
+            if sending.end is None:
+                address = f"{self.place.address}/conversations/{sending.tab.page.conversation}/stop/"
+                headers = person.headers | {"Origin": self.place.address}
+                async with self.session.post(address, headers=headers) as answer:
+                    answer.raise_for_status()
 
-    async def warm_up(self, seconds: float, settle: float) -> None:
-        """A first turn for each, a few at a time, which writes the file that is read later; then a rest."""
-        room = asyncio.Semaphore(4)
-
-        async def one(tab: Tab) -> None:
-            async with room:
-                if not await (await tab.send("bench note")).finish(seconds):
-                    raise RuntimeError("a first turn did not end")
-
-        await asyncio.gather(*map(one, self.tabs))
-        await asyncio.sleep(settle)
+    async def open(self) -> None:
+        """Open one more tab on each conversation."""
+        for person, tab in zip(self.people, list(self.tabs), strict=False):
+            self.tabs.append(await self.enter(person, tab.page.conversation))
+        await asyncio.sleep(self.settle)
 
 
 class Bench:
@@ -112,20 +141,22 @@ class Bench:
         self.tokens = 150 if short else 500
         self.texts: dict[str, Counts] = {}
 
+    def _crowd(self, place: Place, count: int) -> Crowd:
+        return Crowd(place, count, self.patience, self.settle)
+
     async def turns(self, place: Place, name: str, text: str, count: int) -> Figures:
         """Turns that so many users start together, measured."""
-        async with Crowd(place, count) as crowd:
-            await crowd.warm_up(self.patience, self.settle)
+        async with self._crowd(place, count) as crowd:
             return await self.measured(crowd, name, text)
 
     async def measured(self, crowd: Crowd, name: str, text: str) -> Figures:
         """A turn of everybody's in a crowd that is warmed up, measured."""
         place, count = crowd.place, len(crowd.tabs)
         counts, cpu = place.counts(), place.child.cpu
-        sendings = await crowd.say(text, self.patience)
+        sendings = await crowd.say(text)
         await asyncio.sleep(LINGER)
         spent, asked = place.child.cpu - cpu, place.counts() - counts
-        await crowd.stop([sending.tab for sending in sendings if sending.end is None])
+        await crowd.stop(sendings)
         figures = _of_turns(sendings, spent)
         if asked.statements:
             self.texts[name] = asked
@@ -134,8 +165,7 @@ class Bench:
 
     async def counted(self, place: Place) -> Figures:
         """What does not depend on the machine: of a text turn, an agent's turn, and idle tabs."""
-        async with Crowd(place, 1) as crowd:
-            await crowd.warm_up(self.patience, self.settle)
+        async with self._crowd(place, 1) as crowd:
             figures = await self.measured(crowd, "text 1", f"bench text {self.tokens} 50")
             figures |= await self.measured(crowd, "agent 1", "bench agent 10 50 50")
         return figures | await self.idle_tabs(place, 5, 4.0)
@@ -163,10 +193,9 @@ class Bench:
     async def first(self, place: Place) -> Figures:
         """Short turns one after the other, on a machine that does nothing else."""
         accepted, shown = [], []
-        async with Crowd(place, 1) as crowd:
-            await crowd.warm_up(self.patience, self.settle)
+        async with self._crowd(place, 1) as crowd:
             for _try in range(5 if self.short else 15):
-                [sending] = await crowd.say("bench para 5 50", self.patience)
+                [sending] = await crowd.say("bench para 5 50")
                 accepted.append(sending.accepted_ms)
                 shown.append(_first_text_ms(sending))
                 await asyncio.sleep(0.7)
@@ -177,14 +206,12 @@ class Bench:
 
     async def begin(self, place: Place) -> Figures:
         """A conversation begun as a browser does it: form, page, socket, five tokens."""
-        async with Crowd(place, 2) as crowd:
-            await crowd.warm_up(self.patience, self.settle)
-            before = place.counts()
-            at = time.monotonic()
-            tab = await _begin(crowd, "bench text 5 50")
-            await tab.until(lambda data: 'data-status="idle"' in data, 0, self.patience)
+        async with self._crowd(place, 1) as crowd:
+            counts, at = place.counts(), time.monotonic()
+            tab = await crowd.begin(crowd.people[0], "bench text 5 50")
             took = time.monotonic() - at
-            asked = place.counts() - before
+            await asyncio.sleep(LINGER)
+            asked = place.counts() - counts
             await tab.close()
         self.texts["begin"] = asked
         figures = {"form to the end of the turn, ms": 1000 * took, **dict(_kinds(asked))}
@@ -193,8 +220,8 @@ class Bench:
     async def idle(self, place: Place) -> Figures:
         """What the site does while nothing is asked of it: with no tab, with one, and with many."""
         seconds = 5.0 if self.short else 30.0
-        async with Crowd(place, 1) as crowd:
-            await crowd.warm_up(self.patience, self.settle)
+        async with self._crowd(place, 1):
+            pass
         await asyncio.sleep(self.settle)
         figures = await self._rest(place, "idle site", seconds)
         for count in (1, 20 if self.short else 50):
@@ -203,8 +230,7 @@ class Bench:
 
     async def idle_tabs(self, place: Place, count: int, seconds: float) -> Figures:
         """What the site does for so many open tabs on which nothing happens."""
-        async with Crowd(place, count):
-            await asyncio.sleep(self.settle)
+        async with self._crowd(place, count):
             return await self._rest(place, f"idle tabs {count}", seconds)
 
     async def _rest(self, place: Place, name: str, seconds: float) -> Figures:
@@ -221,31 +247,23 @@ class Bench:
         return await browse(place, short=self.short)
 
     async def memory(self, place: Place) -> Figures:
-        """Memory after the start, of idle tabs, and of conversations that have ended. Wants a new site."""
+        """Memory after the start, of conversations that have ended, and of idle tabs. Wants a new site."""
         await asyncio.sleep(self.settle)
         start = place.child.rss
-        tabs, talks = (20, 20) if self.short else (100, 100)
-        async with Crowd(place, 10):
-            await asyncio.sleep(self.settle)
-        warm = place.child.rss
-        async with Crowd(place, tabs):
-            await asyncio.sleep(self.settle)
-            idle = (place.child.rss - warm) / tabs
-        await self._converse(place, 20)
-        before = place.child.rss
-        await self._converse(place, talks)
-        kept = (place.child.rss - before) / talks
+        async with Crowd(place, 20, self.patience, self.settle, opened=False):
+            before, count = place.child.rss, 20 if self.short else 100
+        async with Crowd(place, count, self.patience, self.settle, opened=False) as crowd:
+            closed = place.child.rss
+            await crowd.open()  # these take what memory is free
+            opened = place.child.rss
+            for _time in range(2):
+                await crowd.open()
+            more = place.child.rss
         return {
             "memory: RSS after the start, MB": start / 1e6,
-            "memory: KB per idle tab": idle / 1e3,
-            "memory: KB kept per finished conversation": kept / 1e3,
+            "memory: KB per idle tab": (more - opened) / (2 * count) / 1e3,
+            "memory: KB kept per finished conversation": (closed - before) / count / 1e3,
         }
-
-    async def _converse(self, place: Place, count: int) -> None:
-        for _five in range(0, count, 5):
-            async with Crowd(place, 5) as crowd:
-                await crowd.say("bench fast 100", self.patience)
-        await asyncio.sleep(self.settle)
 
 
 def _kinds(counts: Counts) -> list[tuple[str, float]]:
@@ -293,18 +311,6 @@ def _quantile(ordered: list[float], share: float) -> float:
 def _first_text_ms(sending: Sending) -> float:
     shown = sending.arrivals()
     return 1000 * (shown[0][1] - sending.at) if shown else float("inf")
-
-
-async def _begin(crowd: Crowd, text: str) -> Tab:
-    person = crowd.people[0]
-    headers = person.headers | {"Origin": crowd.place.address}
-    form = {"text": text, "client_id": str(uuid.uuid4())}
-    address = f"{crowd.place.address}/"
-    async with crowd.session.post(address, data=form, headers=headers, allow_redirects=False) as answer:
-        if answer.status != 302:
-            raise RuntimeError(f"the form was answered with {answer.status}:\n{await answer.text()}")
-        talk = answer.headers["Location"].rstrip("/").rpartition("/")[2]
-    return await crowd.enter(Person(person.session, talk))
 
 
 def main() -> None:

@@ -30,13 +30,11 @@ import json, sys
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
-from chat.models import Conversation
 told = []
 for name in NAMES:
     user, client = User.objects.create_user(name), Client()
     client.force_login(user)
-    talk = Conversation.objects.create(owner=user, title="Bench")
-    told.append([client.cookies[settings.SESSION_COOKIE_NAME].value, str(talk.pk)])
+    told.append(client.cookies[settings.SESSION_COOKIE_NAME].value)
 print("enrolled " + json.dumps(told))
 """
 
@@ -61,10 +59,9 @@ class Counts:
 
 @dataclass
 class Person:
-    """A signed-in user: the session's key, and an empty conversation."""
+    """A signed-in user."""
 
     session: str
-    conversation: str
 
     @property
     def headers(self) -> dict[str, str]:
@@ -78,9 +75,6 @@ class Place(Protocol):
 
     address: str
     child: Child
-
-    def socket_of(self, person: Person) -> str:
-        """The address of the socket on a user's conversation."""
 
     def enrol(self, count: int) -> list[Person]:
         """So many new users."""
@@ -171,11 +165,7 @@ class Site:
         names = [f"person-{self.enrolled + number}" for number in range(count)]
         self.enrolled += count
         told = self.shell(f"NAMES = {names!r}\n{ENROL}").partition("enrolled ")[2].splitlines()[0]
-        self.stock += [Person(session, conversation) for session, conversation in json.loads(told)]
-
-    def socket_of(self, person: Person) -> str:
-        """The address of the socket on a user's conversation."""
-        return f"{self.address}/ws/conversations/{person.conversation}/"
+        self.stock += map(Person, json.loads(told))
 
     def counts(self) -> Counts:
         """What its processes have asked of the database since they began."""

@@ -22,7 +22,7 @@ def number(value: float | None) -> str:
     """A figure in about three digits; empty for none."""
     if value is None:
         return ""
-    if value == int(value) or abs(value) >= 100:
+    if abs(value) >= 100 or value == int(value):
         return f"{value:,.0f}"
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3f}"
 
