@@ -9,15 +9,11 @@ from django.utils.html import escape
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
-from pygments import highlight as colour
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import get_lexer_by_name
-from pygments.util import ClassNotFound
+
+from chat.files.colour import coloured_fence
 
 MAX_BLOCK = 32 * 1024  # characters; a parser's bad cases grow with the square
-MAX_HIGHLIGHT = 20 * 1024
 _SAFE_LINKS = ("http://", "https://", "mailto:")
-_FORMATTER = HtmlFormatter(nowrap=True, classprefix="hl-")
 
 
 def render(text: str) -> str:
@@ -64,13 +60,7 @@ def _settled_length(text: str) -> int:
 
 
 def _highlight(code: str, language: str, _attributes: str) -> str:
-    if not language or len(code) > MAX_HIGHLIGHT:
-        return ""
-    try:
-        lexer = get_lexer_by_name(language, stripnl=False)
-    except ClassNotFound:
-        return ""
-    return str(colour(code, lexer, _FORMATTER))
+    return coloured_fence(code, language)
 
 
 def _image(_self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:

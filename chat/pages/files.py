@@ -16,7 +16,7 @@ from chat.agent.walk import walk
 from chat.agent.workspace import WorkspaceError
 from chat.files.archive import archive
 from chat.files.changes import changes
-from chat.files.colour import coloured
+from chat.files.colour import coloured_file
 from chat.files.look import MOST_PAINTED, Look, look_at
 from chat.files.names import safe_name
 from chat.files.pictures import Album
@@ -54,7 +54,7 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
         return _draw(request, conversation, "_file", {"problem": str(error)}, status=404)
     compared = seen.kind == "other" or request.GET.get("as") == "change"
     diff = _diff(seen) if compared and seen.can_be_compared else None
-    html = coloured(seen.text, seen.name) if seen.kind == "text" and not diff else ""
+    html = coloured_file(seen.text, seen.name) if seen.kind == "text" and not diff else ""
     lines = range(1, seen.text.count("\n") + (not seen.text.endswith("\n")) + 1) if html else range(0)
     context = {"file": seen, "diff": diff, "html": html, "numbers": "\n".join(map(str, lines))}
     return _draw(request, conversation, "_file", context)
