@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Any
 
@@ -25,15 +25,34 @@ class FileRefused(ValueError):  # noqa: N818 (a refusal, told to the person who 
 
 def read(data: bytes) -> dict[str, Any]:
     """The conversation that the file holds, as its schema wants it; raises FileRefused."""
+    file = parsed(data)
+    for _turn in checked_turns(file):
+        pass
+    return file
+
+
+def parsed(data: bytes) -> dict[str, Any]:
+    """The file's JSON, of which everything but the turns is as the schema wants it; raises FileRefused."""
     found = _parsed(data)
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise FileRefused(_("The file is JSON, but no conversation: its “format” is not “%s”.") % FORMAT)
     if found.get("version") != VERSION or isinstance(found["version"], bool):
         said = _("The file is of version %(theirs)s; this site reads version %(ours)s.")
         raise FileRefused(said % {"theirs": str(found.get("version"))[:20], "ours": VERSION})
-    for error in _validator().iter_errors(found):
+    turns = found.get("turns")
+    without_turns = {**found, "turns": []} if isinstance(turns, list) else found
+    for error in _validator().iter_errors(without_turns):
         raise FileRefused(_sentence(error))
     return found
+
+
+def checked_turns(file: dict[str, Any]) -> Iterator[int]:
+    """Check the turns one by one, for checking them all takes a while; gives how many are checked."""
+    turn_schema = _validator().schema["properties"]["turns"]["items"]  # type: ignore[index, call-overload]
+    for place, turn in enumerate(file["turns"]):
+        for error in _validator().descend(turn, turn_schema):
+            raise FileRefused(_sentence(error, ("turns", place)))
+        yield place + 1
 
 
 def place_of(path: Iterable[str | int]) -> str:
@@ -55,11 +74,11 @@ def _parsed(data: bytes) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _value in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise FileRefused(_("In the file, an object has “%s” twice.") % twice[:LONGEST])
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise FileRefused(_("In the file, an object has “%s” twice.") % name[:LONGEST])
+        found[name] = value
     return found
 
 
@@ -86,11 +105,11 @@ def _validator() -> Draft202012Validator:
     return Draft202012Validator(schema())
 
 
-def _sentence(error: ValidationError) -> str:
-    """What is wrong and where, for the person who brought the file."""
+def _sentence(error: ValidationError, within: tuple[str | int, ...] = ()) -> str:
+    """What is wrong and where, for the user who brought the file."""
     instance: Any = error.instance
     wanted: Any = error.validator_value
-    named = {"place": place_of(error.absolute_path), "value": str(instance)[:LONGEST]}
+    named = {"place": place_of((*within, *error.absolute_path)), "value": str(instance)[:LONGEST]}
     if error.validator == "required":
         missing = next(name for name in wanted if name not in instance)
         return _("In the file, %(place)s lacks “%(name)s”.") % {**named, "name": missing}

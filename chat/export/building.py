@@ -1,4 +1,4 @@
-"""The rows of a file, built in memory in the order in which they are to be saved."""
+"""The rows of a file, built in memory."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from chat.export.tables import (
     SIDE_CALL,
     STEP,
     SUMMARY,
+    TABLES,
     TOOL_CALL,
     TURN,
     Table,
@@ -36,16 +37,20 @@ M = TypeVar("M", bound=Model)
 
 
 class Building:
-    """`rows` are the rows, each with the others that it leads to and that are saved ahead of it."""
+    """`rows` are the rows beneath the conversation, by model, each with the others that it leads to.
 
-    def __init__(self, file: Row, owner: User) -> None:
-        """`file` is as its schema wants it, and its parts fit each other."""
+    These have keys by the time that it is saved if the models are saved in the order of TABLES; turns alone
+    lead to others of their kind, which `linked` tells.
+    """
+
+    def __init__(self, file: Row, owner: User, key: uuid.UUID) -> None:
+        """`file` is as its schema wants it, and its parts fit each other. `key` is the conversation's."""
         self.file = file
-        self.rows: list[tuple[Model, Related]] = []
+        self.rows: dict[type[Model], list[tuple[Model, Related]]] = {table.model: [] for table in TABLES}
         self.steps: dict[tuple[int, int], Model] = {}
         self.calls: dict[tuple[int, int, int], Model] = {}
         at: Path = ("conversation",)
-        self.conversation: Conversation = self._row(CONVERSATION, file["conversation"], at, {"owner": owner})
+        self.conversation: Conversation = self._row(CONVERSATION, file["conversation"], at, {}, pk=key, owner=owner)
         self.turns: list[Turn] = []
         for place, row in enumerate(file["turns"]):
             self.turns.append(self._turn(row, place))
@@ -54,12 +59,14 @@ class Building:
         self._revisions()
         self._follow_ups()
 
-    def settle(self) -> list[Turn]:
-        """Once turns have keys: let each say since which it has its profile; gives those to be saved."""
-        told = [turn for turn in self.turns if turn.profile_then]
-        for turn in told:
-            turn.profile_then["since"] = self.turns[turn.profile_then["since"] - 1].pk
-        return told
+    def linked(self) -> list[Turn]:
+        """The turns that lead to turns, once these have keys: to the one before, and to where a profile began."""
+        for turn, related in self.rows[Turn]:
+            assert isinstance(turn, Turn)
+            turn.follows = related.get("follows")  # type: ignore[assignment]
+            if turn.profile_then:
+                turn.profile_then["since"] = self.turns[turn.profile_then["since"] - 1].pk
+        return [turn for turn in self.turns if turn.follows or turn.profile_then]
 
     def _turn(self, row: Row, place: int) -> Turn:
         path: Path = ("turns", place)
@@ -138,7 +145,7 @@ class Building:
             except ValueError:
                 raise refused((*path, name), _("is no time that can be")) from None
         row = table.model(**values, **more)
-        self.rows.append((row, related))
+        self.rows[table.model].append((row, related))
         return row
 
 

@@ -8,7 +8,10 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from chat.export.arrival import FileRefused, place_of
+from chat.export.tables import PARTS
 from chat.models import SideCall
+
+MOST_ROWS = 50_000  # of one conversation
 
 Row = dict[str, Any]
 Path = tuple[str | int, ...]
@@ -16,6 +19,9 @@ Path = tuple[str | int, ...]
 
 def check(file: Row) -> None:
     """Raise FileRefused where a part contradicts another; `file` is as its schema wants it."""
+    if _rows_of(file) > MOST_ROWS:
+        said = _("The file has more than %d messages, calls and other parts, so it cannot be imported.")
+        raise FileRefused(said % MOST_ROWS)
     if not file["conversation"]["title"].strip():
         raise refused(("conversation", "title"), _("is empty"))
     turns = file["turns"]
@@ -33,6 +39,14 @@ def check(file: Row) -> None:
 def refused(path: Path, what: str) -> FileRefused:
     """A refusal that says what is wrong with the place."""
     return FileRefused(_("In the file, %(place)s %(wrong)s.") % {"place": place_of(path), "wrong": what})
+
+
+def _rows_of(file: Row) -> int:
+    """How many rows the file becomes."""
+    turns = file["turns"]
+    parts = [turn[name] for turn in turns for name in PARTS] + [file["revisions"], file["follow_ups"]]
+    written = [row for turn in turns for row in turn["messages"]] + file["follow_ups"]
+    return len(turns) + sum(map(len, parts)) + sum(len(row.get("attachments", [])) for row in written)
 
 
 class _Turn:
@@ -89,10 +103,18 @@ class _Turn:
 
 def _check_revisions(file: Row, turns: list[Row]) -> None:
     rows = file["revisions"]
+    steps = {(number, each["number"]) for number, turn in enumerate(turns, 1) for each in turn["steps"]}
+    known = {
+        (number, each["step"], each["index"])
+        for number, turn in enumerate(turns, 1)
+        for each in turn["tool_calls"]
+    }
     for place, row in enumerate(rows):
         _check_turn(row["turn"], len(turns), ("revisions", place, "turn"))
         _once((item["id"] for item in row.get("items", [])), "revisions", place, "items")
-        _check_refs(row, turns, ("revisions", place))
+        if told := row.get("told_in"):
+            _check_turn(told["turn"], len(turns), ("revisions", place, "told_in"))
+        _check_refs(row, steps, known, ("revisions", place))
     calls = [(row["turn"], *row["tool_call"].values()) for row in rows if row.get("tool_call")]
     _once(calls, "revisions")
     items = rows[-1].get("items", []) if rows else []
@@ -102,22 +124,17 @@ def _check_revisions(file: Row, turns: list[Row]) -> None:
         raise refused(("conversation", "todos_left"), wrong)
 
 
-def _check_refs(row: Row, turns: list[Row], path: Path) -> None:
+def _check_refs(row: Row, steps: set[Any], calls: set[Any], path: Path) -> None:
     """That a revision names calls of its turn, and a step that is there."""
     for name in ("tool_call", "after"):
         call = row.get(name)
-        if call and not any(_same(call, each) for each in turns[row["turn"] - 1]["tool_calls"]):
+        if call and (row["turn"], call["step"], call["index"]) not in calls:
             raise refused((*path, name), _("names a call that the turn does not have"))
     if row.get("tool_call") and row.get("author") == "person":
         raise refused((*path, "tool_call"), _("names a call, though the person wrote the list"))
-    if told := row.get("told_in"):
-        _check_turn(told["turn"], len(turns), (*path, "told_in"))
-        if not any(step["number"] == told["step"] for step in turns[told["turn"] - 1]["steps"]):
-            raise refused((*path, "told_in"), _("names a step that the turn does not have"))
-
-
-def _same(named: Row, call: Row) -> bool:
-    return (named["step"], named["index"]) == (call["step"], call["index"])
+    told = row.get("told_in")
+    if told and (told["turn"], told["step"]) not in steps:
+        raise refused((*path, "told_in"), _("names a step that the turn does not have"))
 
 
 def _check_turn(number: int | None, most: int, path: Path) -> None:

@@ -10,7 +10,7 @@ from django.db.models import Model, QuerySet
 from django.utils import timezone
 
 from chat.export.kinds import written
-from chat.export.numbers import Numbers, of_side_call
+from chat.export.numbers import Numbers
 from chat.export.pictures import Pictures, digests_of
 from chat.export.redaction import Redaction
 from chat.export.tables import (
@@ -74,8 +74,9 @@ class _Writer:
         yield from self._rows("side_calls", SIDE_CALL, side_calls)
         yield from _array("messages", map(_dumped, map(self._message, _chunks(_messages(turn)))))
         yield from self._rows("tool_calls", TOOL_CALL, _chunks(turn.tool_calls.select_related("step")))
+        places = {call.pk: place for place, call in enumerate(side_calls, 1)}
         summaries = [
-            self._row(SUMMARY, row, {"side_call": of_side_call(row.side_call_id, side_calls)})
+            self._row(SUMMARY, row, {"side_call": places.get(row.side_call_id or 0)})
             for row in turn.summaries.order_by("pk")
         ]
         yield from _array("summaries", map(_dumped, summaries))

@@ -9,7 +9,7 @@ from django.db.models import Model
 
 from chat.export.kinds import written
 from chat.export.tables import Table
-from chat.models import SideCall, Step, ToolCall
+from chat.models import Step, ToolCall
 from chat.models.profile_then import bare_address
 
 
@@ -57,8 +57,3 @@ class Numbers:
 def of_call(call: ToolCall | None) -> dict[str, int] | None:
     """How a file names a tool call of a turn that is named beside it."""
     return {"step": call.step.number, "index": call.index} if call else None
-
-
-def of_side_call(pk: int | None, calls: list[SideCall]) -> int | None:
-    """How a file names a side call: by its place among those of its turn."""
-    return next((place for place, call in enumerate(calls, 1) if call.pk == pk), None)

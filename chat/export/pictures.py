@@ -32,16 +32,19 @@ class Pictures:
 
     def __init__(self, conversation: Conversation) -> None:
         self._album = Album(conversation.pk)
-        self._taken: dict[str, int] = {}
+        self._taken: set[str] = set()
+        self._size = 0
 
     def data(self, digest: str) -> bytes | None:
         """The bytes of the picture; None where none is kept, or there is no room."""
         data = self._album.read(digest)
         if data is None or not image_type(data[:HEAD]):
             return None
-        if sum({**self._taken, digest: len(data)}.values()) > MOST_BYTES:
-            return None
-        self._taken[digest] = len(data)
+        if digest not in self._taken:
+            if self._size + len(data) > MOST_BYTES:
+                return None
+            self._taken.add(digest)
+            self._size += len(data)
         return data
 
     def address(self, digest: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -104,11 +105,11 @@ class Record:
 
 def rows_of(turn: Turn) -> Iterator[Row]:
     """A turn's rows in order, and ahead of each step what the model was told beside them."""
-    steps = {step.number: step for step in turn.steps.all()}
+    steps = deque(sorted(turn.steps.all(), key=lambda step: step.number))
     for row in turn.rows():
         number = row.number if isinstance(row, Summary) else row.step.number if row.step else 0
-        for earlier in sorted(each for each in steps if each <= number):
-            step = steps.pop(earlier)
+        while steps and steps[0].number <= number:
+            step = steps.popleft()
             if step.reminder or step.told:
                 yield Reminder(step)
         yield row

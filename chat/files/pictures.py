@@ -33,6 +33,7 @@ class Album:
 
     def __init__(self, conversation_id: uuid.UUID) -> None:
         self.folder = Path(settings.WORKSPACES).with_name("pictures") / str(conversation_id)
+        self._size: int | None = None  # of what is kept, looked up once: an import brings thousands
 
     def keep(self, name: str, data: bytes) -> Picture:
         """Keep a picture that is found at `name` now. One that cannot be kept has a fault that says why."""
@@ -78,7 +79,9 @@ class Album:
     def _write(self, digest: str, data: bytes) -> bool:
         """Write the picture down, whole or not at all; False where too many are kept already."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if sum(each.stat().st_size for each in self.folder.iterdir()) + len(data) > MOST_KEPT:
+        if self._size is None:
+            self._size = sum(each.stat().st_size for each in self.folder.iterdir())
+        if self._size + len(data) > MOST_KEPT:
             return False
         temporary = self._path(secrets.token_hex(8))
         try:
@@ -86,6 +89,7 @@ class Album:
             with open(opened, "wb") as file:
                 file.write(data)
             temporary.replace(self._path(digest))
+            self._size += len(data)
         finally:
             temporary.unlink(missing_ok=True)
         return True

@@ -15,15 +15,18 @@ class RowsStream:
     Rows are read in the thread of the request, as nowhere else its connection is given back in the end.
     """
 
-    def __init__(self, texts: Iterator[str]) -> None:
-        self._pieces = _gathered(texts)
+    def __init__(self, texts: Iterator[str], gather: int = PIECE) -> None:
+        self._pieces = _gathered(texts, gather)
         self._first = next(self._pieces, b"")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         piece = self._first
-        while piece:
-            yield piece
-            piece = await sync_to_async(self._next)()
+        try:
+            while piece:
+                yield piece
+                piece = await sync_to_async(self._next)()
+        finally:  # here too if the client has left
+            await sync_to_async(self._pieces.close)()
 
     def close(self) -> None:
         """Stop reading rows. Django calls it in the thread of the request."""
@@ -33,14 +36,18 @@ class RowsStream:
         return next(self._pieces, b"")
 
 
-def _gathered(texts: Iterator[str]) -> Generator[bytes, None, None]:
+def _gathered(texts: Iterator[str], gather: int) -> Generator[bytes, None, None]:
     waiting: list[str] = []
     size = 0
-    for text in texts:
-        waiting.append(text)
-        size += len(text)
-        if size >= PIECE:
-            yield "".join(waiting).encode()
-            waiting, size = [], 0
+    try:
+        for text in texts:
+            waiting.append(text)
+            size += len(text)
+            if size >= gather:
+                yield "".join(waiting).encode()
+                waiting, size = [], 0
+    finally:
+        if isinstance(texts, Generator):
+            texts.close()
     if waiting:
         yield "".join(waiting).encode()
