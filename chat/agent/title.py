@@ -12,6 +12,7 @@ from chat.agent.prompts import Language, text
 
 EXCERPT = 2000  # characters of the question, and of the answer, that the model is shown
 LONGEST = 80  # characters of a title
+MOST_READ = 64 * 1024  # characters of the reply
 TOKENS = 2000  # of the reply: a title is a dozen, but some models think ahead of it
 
 _LABEL = re.compile(r"(title|标题|题目)\s*[:：]\s*", re.IGNORECASE)
@@ -43,7 +44,8 @@ async def ask_title(model: Model, question: str, answer: str, language: Language
 
 def as_title(said: str) -> str:
     """What a model said, as one plain line: no markup, quotes or label, and not too long; perhaps empty."""
-    line = next((line for line in said.splitlines() if _MARKUP.sub("", line).strip()), "")
+    lines = (line[:EXCERPT] for line in said[:MOST_READ].splitlines())
+    line = next((line for line in lines if _MARKUP.sub("", line).strip()), "")
     visible = "".join(each for each in line if unicodedata.category(each) not in ("Cc", "Cf", "Cs"))
     plain = _LABEL.sub("", _MARKUP.sub("", visible).strip(), count=1)
     bare = " ".join(plain.split()).strip(_QUOTES).rstrip(_ENDS).strip(_QUOTES)

@@ -8,11 +8,13 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, get_type_hints, overload
 
-import jsonschema
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from chat.agent.arguments import fitted
 from chat.agent.pictures import Picture
+from chat.agent.schema_check import BoundedValidator, TooMuchWorkError, faults_in
+
+MOST_OF_FAULT = 2000  # characters; some repeat all of the arguments
 
 
 class ToolError(Exception):
@@ -114,11 +116,18 @@ async def _no_code(**_arguments: Any) -> str:
 
 
 def schema_check(schema: Mapping[str, Any]) -> Arguments:
-    """A check of arguments against a JSON schema (with the jsonschema package)."""
-    validator = jsonschema.Draft202012Validator(schema)
+    """A check of arguments against a JSON schema, which may be somebody else's: within a bound of work."""
+    validator = BoundedValidator(schema)
 
     def check(given: Mapping[str, Any]) -> dict[str, Any]:
-        faults = [_fault(fault.path, fault.message) for fault in validator.iter_errors(given)]
+        try:
+            faults = [
+                _fault(fault.path, fault.message[:MOST_OF_FAULT]) for fault in faults_in(given, validator)
+            ]
+        except TooMuchWorkError:
+            raise ToolError(
+                "Error: these arguments take too long to check. Send fewer or simpler ones."
+            ) from None
         if faults:
             raise ToolError("Error: " + "; ".join(faults))
         return dict(given)

@@ -17,7 +17,7 @@ T = TypeVar("T")
 # the turn's first step for every request, and so must depend on nothing but the messages.
 Script = Generator[Reply, Sequence[Result], T]
 
-_NAME = re.compile(r"^\W*([^\s/|]+\.[A-Za-z]\w{0,5})\s*(?:[|(\t].*)?$", re.MULTILINE)
+_NAME = re.compile(r"^[^\w\n]*([^\s/|]+\.[A-Za-z]\w{0,5})\s*(?:[|(\t].*)?$", re.MULTILINE)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,9 @@ from chat.demo.told import parted
 
 TODO_WRITE = "TodoWrite"
 
+# Characters of a message, and of a result, that the demo reads: its patterns are not made for more.
+READ = 4000
+
 _REFUSED = re.compile(r"\A\s*(error|错误|❌|traceback)", re.IGNORECASE)
 _KILLED = re.compile(r"^\[(?:timed out|killed)\b", re.MULTILINE)
 _STOPPED = re.compile(r"turn ended|\bstopped\b|本轮已结束|已停止", re.IGNORECASE)
@@ -70,7 +73,7 @@ class History:
         before = messages[last - 1] if last > 0 else {}
         joined = before.get("role") == "tool" and not _STOPPED.search(_text(before))
         past = [result for step in _steps(messages[: max(last, 0)]) for result in step]
-        return cls(text.strip(), list(_steps(messages[last + 1 :])), past, joined, notes.changed)
+        return cls(text.strip()[:READ], list(_steps(messages[last + 1 :])), past, joined, notes.changed)
 
     def last_list(self) -> Mapping[str, Any] | None:
         """The arguments of the last accepted list from before this turn, or what the person made of it."""
@@ -102,7 +105,11 @@ def _results(calls: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, An
         changed = notes.changed or changed
         at_last = changed if call is calls[-1] else None
         name, arguments = str(function.get("name")), _arguments(function.get("arguments"))
-        yield Result(name, arguments, text, notes.reminded, at_last)
+        yield Result(name, arguments, _both_ends(text), notes.reminded, at_last)
+
+
+def _both_ends(text: str) -> str:
+    return text if len(text) <= 2 * READ else f"{text[:READ]}\n{text[-READ:]}"
 
 
 def _arguments(text: Any) -> Mapping[str, Any]:

@@ -46,11 +46,15 @@ class Building:
     def __init__(self, file: Row, owner: User, key: uuid.UUID) -> None:
         """`file` is as its schema wants it, and its parts fit each other. `key` is the conversation's."""
         self.file = file
-        self.rows: dict[type[Model], list[tuple[Model, Related]]] = {table.model: [] for table in TABLES}
+        self.rows: dict[type[Model], list[tuple[Model, Related]]]
+        self.rows = {table.model: [] for table in TABLES}
+        self._follows: list[int | None] = [row.get("follows") for row in file["turns"]]
         self.steps: dict[tuple[int, int], Model] = {}
         self.calls: dict[tuple[int, int, int], Model] = {}
         at: Path = ("conversation",)
-        self.conversation: Conversation = self._row(CONVERSATION, file["conversation"], at, {}, pk=key, owner=owner)
+        self.conversation: Conversation = self._row(
+            CONVERSATION, file["conversation"], at, {}, pk=key, owner=owner
+        )
         self.turns: list[Turn] = []
         for place, row in enumerate(file["turns"]):
             self.turns.append(self._turn(row, place))
@@ -60,10 +64,9 @@ class Building:
         self._follow_ups()
 
     def linked(self) -> list[Turn]:
-        """The turns that lead to turns, once these have keys: to the one before, and to where a profile began."""
-        for turn, related in self.rows[Turn]:
-            assert isinstance(turn, Turn)
-            turn.follows = related.get("follows")  # type: ignore[assignment]
+        """The turns that lead to turns, linked: to the one that they follow, and where a profile began."""
+        for turn, follows in zip(self.turns, self._follows, strict=True):
+            turn.follows = self.turns[follows - 1] if follows else None
             if turn.profile_then:
                 turn.profile_then["since"] = self.turns[turn.profile_then["since"] - 1].pk
         return [turn for turn in self.turns if turn.follows or turn.profile_then]
@@ -73,7 +76,7 @@ class Building:
         changes = self._ended(row) if row.get("status", "queued") in Turn.ACTIVE else {}
         then = {"profile_then": _profile(row.get("profile_then", {}))}
         given = {name: row[name] for name in row if name not in PARTS} | changes | then
-        related: Related = {"conversation": self.conversation, **self._turns_of(TURN, row)}
+        related: Related = {"conversation": self.conversation}
         return self._row(TURN, given, path, related, client_id=uuid.uuid4())
 
     def _ended(self, row: Row) -> Row:

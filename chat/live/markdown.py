@@ -20,12 +20,11 @@ def render(text: str) -> str:
     """A whole text as HTML that holds no markup of the text's own."""
     if len(text) <= MAX_BLOCK:
         return str(_MARKDOWN.render(text))
-    growing, html, tail = Settling(), "", ""
+    growing, html = Settling(), []
     for start in range(0, len(text), MAX_BLOCK // 4):
         growing.text = text[: start + MAX_BLOCK // 4]
-        settled, tail = growing.advance()
-        html += settled
-    return html + tail
+        html.append(growing.settle())
+    return "".join([*html, growing.open_end()])
 
 
 def render_open(text: str) -> tuple[str, str]:
@@ -42,19 +41,27 @@ class Settling:
 
     def advance(self) -> tuple[str, str]:
         """The HTML of the blocks settled since the last call, and that of the open end."""
+        return self.settle(), self.open_end()
+
+    def settle(self) -> str:
+        """The HTML of the blocks settled since the last call."""
+        open_text = self.text[self.settled :]
+        end = _settled_length(open_text) if len(open_text) <= MAX_BLOCK else 0
+        self.settled += end
+        return str(_MARKDOWN.render(open_text[:end])) if end else ""
+
+    def open_end(self) -> str:
+        """The HTML of what is not settled."""
         open_text = self.text[self.settled :]
         if len(open_text) > MAX_BLOCK:
-            return "", f"<pre>{escape(open_text)}</pre>"
-        end = _settled_length(open_text)
-        self.settled += end
-        settled_html = str(_MARKDOWN.render(open_text[:end])) if end else ""
-        return settled_html, str(_MARKDOWN.render(open_text[end:]))
+            return f"<pre>{escape(open_text)}</pre>"
+        return str(_MARKDOWN.render(open_text))
 
 
 def _settled_length(text: str) -> int:
     """How much of the text stands before its last block whose first line is complete."""
     lines = text.splitlines(keepends=True)
-    starts = [token.map[0] for token in _MARKDOWN.parse(text) if token.map and token.level == 0]
+    starts = [token.map[0] for token in _BLOCKS.parse(text) if token.map and token.level == 0]
     begun = [start for start in starts if start < len(lines) and lines[start].endswith("\n")]
     return sum(map(len, lines[: begun[-1]])) if begun else 0
 
@@ -84,3 +91,5 @@ def _parser() -> MarkdownIt:
 
 
 _MARKDOWN = _parser()
+_BLOCKS = _parser()  # finds where blocks begin, without a look at what is in them
+_BLOCKS.core.ruler.enableOnly(["normalize", "block"])

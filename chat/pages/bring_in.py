@@ -33,8 +33,8 @@ Steps = Generator[int, None, Conversation]
 def bring_in(request: SignedInRequest) -> HttpResponseBase:
     """The form, and what becomes of its file: a conversation of the user's own, or a sentence why not.
 
-    An import that takes longer is told of while it is under way, in a page that comes piece by piece and leads to
-    the conversation. A client that leaves ends it.
+    An import that takes longer is answered with a page that comes piece by piece: it tells how far it is,
+    and leads to the conversation. A client that leaves ends it.
     """
     if request.method != "POST":
         return _page(request)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from chat.models.search.term import Term
-from chat.models.search.words import Word, folded, words_of
+from chat.models.search.words import READ, Word, folded, words_of
 
 LENGTH = 200  # characters that are shown
 AHEAD = 60  # of them ahead of what was found
@@ -92,7 +92,7 @@ def _met(term: Term, words: Sequence[Word]) -> list[int]:
 def _end(text: str, term: Term, word: Word) -> int:
     """Where what was searched for ends in a word that may go on."""
     wanted = len(term.words[-1])
-    for end in range(word.start + 1, word.end):
+    for end in range(word.start + 1, min(word.end, word.start + READ)):
         if len(folded(text[word.start : end])) >= wanted:
             return end
     return word.end

@@ -145,7 +145,7 @@ def _retry_after(header: str) -> float | None:
 
 def _duration(text: str) -> float | None:
     """Seconds of a duration such as 1m2.5s, 20ms or 7."""
-    if not re.fullmatch(r"(\d+(\.\d+)?(h|ms|m|s)?)+", text):
+    if not re.fullmatch(r"(?:\d++(?:\.\d++)?(?:h|ms|m|s)?)++", text):
         return None
     size = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "": 1.0}
     return sum(float(number) * size[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(h|ms|m|s|)", text))

@@ -16,6 +16,7 @@ _PLAINLY = ("message", "detail", "msg", "errors", "error_message")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", re.IGNORECASE | re.DOTALL)
 _MARKUP = re.compile(r"\s*<[!?A-Za-z]")
 _DEEPEST = 8
+_BEGINNING = 8 * 1024  # characters of a page in which its title stands
 
 
 def reported(chunk: Mapping[str, Any]) -> str | None:
@@ -45,7 +46,7 @@ def is_page(text: str) -> bool:
 
 def page_title(page: str) -> str:
     """The title of a web page that came where none was expected; empty for one without."""
-    found = _TITLE.search(page)
+    found = _TITLE.search(page[:_BEGINNING])
     return _line(html.unescape(re.sub(r"<[^>]*>", " ", found[1] or found[2] or ""))) if found else ""
 
 

@@ -16,6 +16,7 @@ TAGS = {
     "[THINK]": "[/THINK]",
 }
 END = TAGS["<think>"]
+MOST_HELD = 256  # characters; a blank line that is longer is the answer's own
 
 
 class Thinking:
@@ -29,7 +30,10 @@ class Thinking:
         self._read = self._start
         self._held = ""  # may become a tag
         self._end = ""  # closes the thought that is open
-        self._told: list[str] = []
+        # Of the text that was told: its last line as far as it goes, and what its whole lines had.
+        self._line: list[str] = []
+        self._fences = 0
+        self._opened = False
 
     def read(self, text: str) -> Iterator[Piece]:
         """What the piece, with what was held back before it, turns out to be."""
@@ -53,7 +57,7 @@ class Thinking:
                 self._end, self._read = end, self._before_thought
                 yield from self._before_thought(start[len(tag) :])
                 return
-        if any(tag.startswith(start) for tag in TAGS):
+        if any(tag.startswith(start) for tag in TAGS) and len(text) <= MOST_HELD:
             self._held = text
         else:
             self._read = self._until_lone_end
@@ -83,25 +87,31 @@ class Thinking:
         yield from _piece(Text, text)
 
     def _until_lone_end(self, text: str) -> Iterator[Piece]:
-        fresh = not self._told or self._told[-1].endswith("\n")
+        fresh = not self._line
         *lines, last = text.split("\n")
         for place, line in enumerate(lines):
-            if line.strip() == END and (place or fresh) and self._closes(lines[:place]):
+            if line.strip() == END and (place or fresh) and self._closes():
                 yield TextWasReasoning()
                 yield from _piece(Reasoning, "".join(f"{each}\n" for each in lines[:place]))
                 self._read = self._after_thought
                 yield from self._after_thought("\n".join([*lines[place + 1 :], last]))
                 return
-        if (lines or fresh) and last and END.startswith(last.strip()):
+            self._end_line(line)
+        if (lines or fresh) and last and len(last) <= MOST_HELD and END.startswith(last.strip()):
             self._held = last
-        told = text.removesuffix(self._held)
-        self._told += [told] if told else []
-        yield from _piece(Text, told)
+        elif last:
+            self._line.append(last)
+        yield from _piece(Text, text.removesuffix(self._held))
 
-    def _closes(self, lines: list[str] | None = None) -> bool:
+    def _end_line(self, end: str) -> None:
+        line = "".join([*self._line, end])
+        self._line = []
+        self._fences += line.count("```")
+        self._opened = self._opened or "<think>" in line
+
+    def _closes(self) -> bool:
         """Whether the end of a thought is meant by it: not inside of code, and nothing there opened one."""
-        before = "".join(self._told) + "\n".join(lines or [])
-        return before.count("```") % 2 == 0 and "<think>" not in before
+        return self._fences % 2 == 0 and not self._opened
 
 
 def _piece(kind: type[Text] | type[Reasoning], text: str) -> Iterator[Piece]:

@@ -23,6 +23,7 @@ BY_READER = (
 )
 BY_CALL = ("not_json", "not_an_object", "cut", "not_run")
 _FILLED = ("argument", "index", "field", "status", "states", "maximum", "id", "reason")
+_END = 2000  # characters looked at of each end: what fills a gap may be long, and says nothing
 _GAP = "\x00"  # stands for what a phrase is filled with; no text that is stored has one
 
 
@@ -32,8 +33,10 @@ def reason_of(told: str) -> str:
     One of BY_READER, or of BY_CALL as "call.cut"; "required" with the field that was missing, as in
     "required.activeForm"; OTHER for a text that is none of them.
     """
+    told = told.strip()
+    told = told if len(told) <= 2 * _END else told[:_END] + told[-_END:]
     for reason, pattern in _patterns():
-        if found := pattern.fullmatch(told.strip()):
+        if found := pattern.fullmatch(told):
             return f"{reason}.{found['gap2']}" if reason == "required" else reason
     return OTHER
 

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 LONGEST = 64  # characters of a word; what is beyond says nothing about who wrote it or why
+READ = 2 * LONGEST  # of which a word is made, for accents and the like count as none
 
 # Thai and Lao, Myanmar, Hangul, Khmer, radicals and kana, Chinese, half-width kana.
 _UNSPACED = (
@@ -94,7 +95,7 @@ def _pairs(text: str, start: int, end: int) -> Iterator[Word]:
 def _inner_words(text: str, start: int, end: int) -> Iterator[Word]:
     """From each inner beginning to the word's end, so that what goes on past the next one is found too."""
     for inner in _INNER.finditer(text, start, end):
-        if inner.start() > start and (word := _bare(text[inner.start() : end])):
+        if inner.start() > start and (word := _bare(text[inner.start() : min(end, inner.start() + READ)])):
             yield Word(word, inner.start(), end, inner=True)
 
 

@@ -1,0 +1,328 @@
+"""Everything that reads foreign text, fed with 64 KiB of the worst for it: none takes a second.
+
+`re` holds the interpreter's lock while it matches: a reader that takes quadratic time stops the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from typing import Any
+
+import httpx2
+import pytest
+from django.template.defaultfilters import truncatechars
+
+from chat.agent import arguments
+from chat.agent.called import called
+from chat.agent.draft import Draft
+from chat.agent.model.assembly import Assembly, OpenCall
+from chat.agent.model.complaint import Complaint
+from chat.agent.model.failure import _wait
+from chat.agent.model.faults import error_text, page_title
+from chat.agent.model.lesson import lesson
+from chat.agent.model.protocol import ToolCallDelta
+from chat.agent.model.sse import sse_data
+from chat.agent.model.thinking import Thinking
+from chat.agent.model.traits import Traits
+from chat.agent.title import as_title
+from chat.agent.todo import POLICIES, TODO_WRITE, TodoList
+from chat.agent.todo.refusals import reason_of
+from chat.agent.tokens import text_tokens
+from chat.agent.tool import ToolError, schema_check
+from chat.demo.desk import files_listed
+from chat.demo.history import History
+from chat.demo.steps import listed, numbered
+from chat.demo.told import parted
+from chat.export.arrival import read
+from chat.export.markdown_text import code, fenced, inline, quoted
+from chat.files.names import safe_name
+from chat.live import markdown
+from chat.live.diff import diff_of
+from chat.models.attachment import named_in
+from chat.models.message_text import MessageRefused, checked_message, title_of
+from chat.models.program import program_of
+from chat.models.search.pieces import parts_of
+from chat.models.search.term import Term
+from chat.models.search.words import prepared, words_of
+from chat.models.tag import checked
+from chat.models.web_address import origin_of
+from chat.search.excerpt import excerpt
+from chat.search.query import query_of
+from chat.templatetags.rendering import plainly
+
+SIZE = 64 * 1024
+MOST_SECONDS = 1.0  # of the processor's time
+
+BLANKS = (" ", "\t", "\n", "\r\n", " \n", "\u3000")
+LETTERS = ("a", "aA", "a1", "1", "a ", "a\u0301", "\u0301", "中", "ｱ", "é_", "ab.")
+MARKUP = ("<", "<a ", "</think>\n", "<think>\n</think>\n", "<title>", "<h1", "&#", "&amp;")
+MARKS = (
+    '"',
+    "'",
+    "`",
+    "```\n",
+    "\\",
+    "**",
+    "*a ",
+    "_",
+    "a_",
+    "___a",
+    "(",
+    "![",
+    "[a](",
+    "[a]: b\n",
+    "> ",
+    "- a\n",
+)
+MARKS += ("1) a\n", "|a|b\n|-|-\n", "~~", "a\n===\n", "    ", "`a`", ",", ", ", ":", "$(", "a/", "../")
+REFUSALS = (ValueError, RecursionError, ToolError, MessageRefused)
+ANY = (*BLANKS, *LETTERS, *MARKUP, *MARKS)
+
+
+def full(piece: str, ahead: str = "", behind: str = "") -> str:
+    """A text of full length of that piece."""
+    return ahead + (piece * SIZE)[: SIZE - len(ahead) - len(behind)] + behind
+
+
+def seconds(reader: Callable[[Any], object], text: Any) -> float:
+    began = time.thread_time()
+    with suppress(*REFUSALS):
+        reader(text)
+    return time.thread_time() - began
+
+
+def every_word(text: str) -> None:
+    list(words_of(prepared(text)))
+
+
+def every_part(text: str) -> None:
+    for part in parts_of(text):
+        list(words_of(part))
+        excerpt(part, [Term(("a",), open=True), Term(("a" * 60,), open=True)])
+
+
+def as_it_grows(text: str) -> None:
+    growing = markdown.Settling()
+    for end in range(SIZE // 8, SIZE + 1, SIZE // 8):
+        growing.text = text[:end]
+        growing.settle()
+    growing.open_end()
+
+
+def as_events(text: str) -> None:
+    async def chunks() -> AsyncIterator[bytes]:
+        data = text.encode()
+        for start in range(0, len(data), 100):
+            yield data[start : start + 100]
+
+    async def take() -> None:
+        async for _data in sse_data(chunks()):
+            pass
+
+    asyncio.run(take())
+
+
+def letter_by_letter(text: str) -> None:
+    reader = Thinking()
+    for letter in text:
+        list(reader.read(letter))
+    list(reader.rest())
+
+
+def at_once(text: str) -> None:
+    reader = Thinking()
+    list(reader.read(text))
+    list(reader.rest())
+
+
+def complaints(text: str) -> None:
+    for body in (text, {"error": {"message": text}}, {"error": json.dumps({"error": text})}):
+        lesson(Complaint.of(400, body), {}, Traits())
+    error_text(text)
+    page_title(text)
+    _wait(httpx2.Headers({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": text.strip()}))
+
+
+def demo(text: str) -> None:
+    history = History.read([{"role": "user", "content": text}])
+    listed(history.text)
+    numbered(history.text)
+    parted(text)
+    files_listed(history.text)
+
+
+def names(text: str) -> None:
+    for read_one in (
+        safe_name,
+        program_of,
+        origin_of,
+        checked,
+        query_of,
+        named_in,
+        title_of,
+        checked_message,
+    ):
+        seconds(read_one, text)
+    called(text, ["bash", "read_file"])
+
+
+def as_markdown_file(text: str) -> None:
+    for write in (quoted, fenced, inline, code):
+        write(text)
+
+
+def shown(text: str) -> None:
+    plainly(text)
+    truncatechars(text, 200)
+    text_tokens(text)
+    as_title(text)
+    for ahead in ("Error: Item 0: invalid status '", "Error: the arguments"):
+        reason_of(ahead + text)
+
+
+def compared(text: str) -> None:
+    middle = len(text) // 2
+    for other in (text[::-1], text[1:], text[:middle] + "x\n" + text[middle:], "\n".join(text[:20_000])):
+        diff_of(text, other)
+
+
+READERS: list[Callable[[str], None]] = [
+    *(
+        lambda text: markdown.render(text),
+        as_it_grows,
+        every_word,
+        every_part,
+        as_events,
+        letter_by_letter,
+        at_once,
+    ),
+    *(complaints, demo, names, as_markdown_file, shown, compared),
+]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_text_of_the_worst_pieces(reader: Callable[[str], None]) -> None:
+    eighth = {piece: seconds(reader, full(piece)[: SIZE // 8]) for piece in ANY}
+    for piece in sorted(eighth, key=eighth.__getitem__)[
+        -3:
+    ]:  # what is quadratic is among the slowest of these
+        taken = seconds(reader, full(piece))
+        assert taken < MOST_SECONDS, (piece, taken)
+
+
+def test_texts_that_were_known_to_be_slow() -> None:
+    known: list[tuple[Callable[[str], object], str]] = [
+        (every_word, full("a1")),
+        (every_part, full("\u0301", "a")),
+        (letter_by_letter, full(" ")),
+        (letter_by_letter, full(" ", "a\n")),
+        (at_once, full("</think>\n", "<think> a\n<think>\n")),
+        (letter_by_letter, full("</think>\n", "a ``` b\n")),
+        (complaints, full("1", behind="x")),
+        (complaints, full("<title>", "<html>")),
+        (demo, full(" ", "Write a list, then run it", "x")),
+        (demo, full("`a`", "Write ")),
+        (as_title, full("_", "a", "a")),
+        (lambda text: markdown.render(text), full("![")),
+    ]
+    for reader, text in known:
+        assert seconds(reader, text) < MOST_SECONDS, text[:40]
+
+
+def test_arguments_of_calls() -> None:
+    texts = [full(piece, '{"a": ') for piece in ("[", '{"a":', "[1,", '"', "1", "-", "1e", " ", "null,")]
+    texts += [
+        full(piece, '{"a": "', '"}') for piece in ("\\\\", "\\n", "\\u00e9", "\\ud800", "{", "[", "\n", "a")
+    ]
+    texts += [
+        '{"a": [' + ",".join(["1"] * (SIZE // 2)) + "]}",
+        json.dumps({"a": json.dumps({"b": ["[1]"] * 9000})}),
+    ]
+    texts += [
+        "{" + ",".join(f'"{number}":1' for number in range(7000)) + "}",
+        full("9"),
+        full("[") + full("]"),
+    ]
+    for text in texts:
+        for reader in (arguments.decoded, arguments.readable, arguments.as_object, read_import):
+            assert seconds(reader, text) < MOST_SECONDS, text[:20]
+
+
+def read_import(text: str) -> None:
+    read(text.encode())
+
+
+def test_arguments_that_come_in_pieces() -> None:
+    for piece in ("a", '"', "{", "[", '{"id":"a","content":"b"},'):
+        text = full(piece, '{"items": [{"content": "')
+        for step in (1, 64):
+            assert seconds(in_pieces(step), text) < MOST_SECONDS * 4, (piece, step)
+
+
+def in_pieces(step: int) -> Callable[[str], None]:
+    def read_on(text: str) -> None:
+        call, assembly = OpenCall("1", TODO_WRITE), Assembly([TODO_WRITE])
+        draft = Draft(TodoList(POLICIES["focused"]))
+        for start in range(0, len(text), step):
+            delta = ToolCallDelta(0, "", TODO_WRITE, text[start : start + step], {})
+            call.add(delta)
+            assembly.add(delta)
+            draft.read([call])
+
+    return read_on
+
+
+def deep_schema(levels: int) -> dict[str, Any]:
+    """One that asks for two checks of the next level on each level."""
+    level = {f"l{n}": {"allOf": [{"$ref": f"#/$defs/l{n + 1}"}] * 2} for n in range(levels)}
+    return {"$defs": {**level, f"l{levels}": {}}, "properties": {"a": {"$ref": "#/$defs/l0"}}}
+
+
+def test_schemas_of_tool_servers() -> None:
+    pattern = {"pattern": "^(a+)+$"}
+    schemas: list[tuple[dict[str, Any], Any]] = [
+        ({"properties": {"a": pattern}}, full("a", behind="!")),
+        ({"properties": {"a": {"pattern": "(.*,){20}x"}}}, full(",")),
+        ({"patternProperties": {"^(a+)+$": {}}, "additionalProperties": False}, "x"),
+        ({"propertyNames": pattern}, "x"),
+        ({"properties": {"a": {"uniqueItems": True}}}, [{"a": number} for number in range(8000)]),
+        ({"properties": {"a": {"items": {"enum": list(range(8000))}}}}, ["x"] * 8000),
+        ({"properties": {"a": {"items": {"type": "integer"}}}}, ["x"] * 16_000),
+        ({"$ref": "#"}, "x"),
+        (deep_schema(40), "x"),
+    ]
+    for schema, value in schemas:
+        given = {"a": value, full("a", behind="!"): 1}
+        assert seconds(schema_check(schema), given) < MOST_SECONDS, str(schema)[:60]
+
+
+def test_a_pattern_is_still_checked() -> None:
+    check = schema_check(
+        {
+            "properties": {
+                "a": {"pattern": "^[a-z]+$"},
+                "b": {"pattern": "^(?!x)"},
+                "c": {"uniqueItems": True},
+            },
+            "patternProperties": {"^n_": {"type": "integer"}},
+            "additionalProperties": False,
+        }
+    )
+    assert check({"a": "abc", "b": "xyz", "n_1": 1, "c": [1, 2]}) == {
+        "a": "abc",
+        "b": "xyz",
+        "n_1": 1,
+        "c": [1, 2],
+    }
+    for wrong, said in (
+        ({"a": "1"}, "'1' does not match"),
+        ({"n_1": "x"}, "n_1: 'x' is not of type"),
+        ({"z": 1}, "'z' was unexpected"),
+        ({"c": [1, 1]}, "c: a list has non-unique elements"),
+    ):
+        with pytest.raises(ToolError, match=said):
+            check(wrong)
