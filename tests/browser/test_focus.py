@@ -60,6 +60,8 @@ def test_the_composer_has_the_focus_after_all_that_is_done(scripted: Site, visit
     page.get_by_role("button", name="Dismiss").click()
     expect(page.locator("#unfinished")).to_be_empty()
     takes_keys(page)
+    gate.set()
+    again.set()
     page.fill("#composer-text", "Now end it")
     page.click("#send")
     takes_keys(page)
