@@ -17,7 +17,7 @@ READ = 4000
 
 _REFUSED = re.compile(r"\A\s*(error|错误|❌|traceback)", re.IGNORECASE)
 _KILLED = re.compile(r"^\[(?:timed out|killed)\b", re.MULTILINE)
-_STOPPED = re.compile(r"turn ended|\bstopped\b|本轮已结束|已停止", re.IGNORECASE)
+_STOPPED = re.compile(r"turn ended|\bstopped\b|was not run|was cut off|本轮已结束|已停止", re.IGNORECASE)
 _EXIT = re.compile(
     r"(?:exit(?:ed)?(?: with)?(?: code| status)?|退出码|退出状态)\W{0,3}([1-9]\d*)", re.IGNORECASE
 )
@@ -55,7 +55,8 @@ class History:
     """`text` is the person's last message, `steps` the calls answered since, `past` the calls before it.
 
     `joined` says that the message came while work was going on, and not after an answer; `changed` is the
-    list as the person had changed it ahead of the message.
+    list as the person had changed it ahead of the message. `talk` holds role and text of the messages before
+    the last one of the person.
     """
 
     text: str
@@ -63,6 +64,7 @@ class History:
     past: Sequence[Result]
     joined: bool
     changed: Mapping[str, Any] | None = None
+    talk: Sequence[tuple[str, str]] = ()
 
     @classmethod
     def read(cls, messages: Sequence[Mapping[str, Any]]) -> History:
@@ -73,7 +75,17 @@ class History:
         before = messages[last - 1] if last > 0 else {}
         joined = before.get("role") == "tool" and not _STOPPED.search(_text(before))
         past = [result for step in _steps(messages[: max(last, 0)]) for result in step]
-        return cls(text.strip()[:READ], list(_steps(messages[last + 1 :])), past, joined, notes.changed)
+        talk = [(str(each.get("role")), parted(_text(each))[1]) for each in messages[: max(last, 0)]]
+        steps = list(_steps(messages[last + 1 :]))
+        return cls(text.strip()[:READ], steps, past, joined, notes.changed, talk)
+
+    def answers_to(self, question: str) -> list[str] | None:
+        """What the user said since the assistant asked this, latest first; None if it never did."""
+        asked = [at for at, (role, text) in enumerate(self.talk) if role == "assistant" and question in text]
+        if not asked:
+            return None
+        later = [text for role, text in self.talk[asked[-1] :] if role == "user"]
+        return [self.text, *reversed(later)]
 
     def last_list(self) -> Mapping[str, Any] | None:
         """The arguments of the last accepted list from before this turn, or what the person made of it."""

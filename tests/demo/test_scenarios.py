@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import compileall
+import itertools
 import json
 import re
+import shutil
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from chat.demo.workspace import seed
 from tests.demo.conftest import Talk
 from tests.demo.turns import Conversation
 
@@ -221,3 +226,75 @@ async def test_the_answer_is_the_same_whoever_is_asked(talk: Talk) -> None:
     await first.say("1. look around\n2. read README.md")
     second.messages = [dict(message) for message in first.messages[:-1]]
     assert (await second.go_on(), second.calls) == (first.messages[-1]["content"], [])
+
+
+GO_ON = "Go on with the todo list: finish the items that are still open."
+
+
+async def stopped(talk: Talk, workspace: Path, asked: str) -> AsyncIterator[tuple[str, Conversation]]:
+    """The conversation stopped at each call of its turn, before and after that did its work.
+
+    Only where a list is left; the workspace is made again for each.
+    """
+    whole = talk()
+    await whole.say(asked)
+    for call, had_effect in itertools.product(range(len(whole.calls)), (False, True)):
+        shutil.rmtree(workspace)
+        seed(workspace)
+        conversation = talk()
+        conversation.stop_at, conversation.had_effect = call, had_effect
+        await conversation.say(asked)
+        if conversation.todos.items and not conversation.todos.complete:
+            yield (
+                f"stopped at {whole.names[call]}, call {call}, which had done its work: {had_effect}",
+                conversation,
+            )
+
+
+async def test_a_refactoring_that_is_stopped_anywhere_ends_well(talk: Talk, workspace: Path) -> None:
+    """Continue leads to the question, its answer to five of five, and no more call fails."""
+    seen = 0
+    async for at, conversation in stopped(talk, workspace, "Refactor these five files"):
+        question = await conversation.say(GO_ON)
+        assert "stock.py" in question, at
+        assert not [call.text for call in conversation.calls if call.text.startswith("Error")], at
+        closing = await conversation.say("keep the old version")
+        assert conversation.todos.complete, (at, closing)
+        assert "limit=" not in (workspace / "practice" / "stock.py").read_text(), at
+        seen += 1
+    assert seen > 20
+
+
+async def test_an_answer_to_the_question_outlives_a_stop(talk: Talk, workspace: Path) -> None:
+    whole = talk()
+    await whole.say("Refactor these five files")
+    await whole.say("keep the old version")
+    for call, had_effect in itertools.product(range(len(whole.calls) - 1), (False, True)):
+        shutil.rmtree(workspace)
+        seed(workspace)
+        conversation = talk()
+        await conversation.say("Refactor these five files")
+        conversation.stop_at, conversation.had_effect = call, had_effect
+        await conversation.say("keep the old version")
+        closing = await conversation.say(GO_ON)
+        assert conversation.todos.complete, (call, had_effect, closing)
+        assert "limit=" not in (workspace / "practice" / "stock.py").read_text()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "First make a plan, then look around, read the files and write a summary",
+        "Show me a forgotten list",
+        "Show me a wrong status",
+        "写一个带测试的 Python 小程序并运行测试",
+    ],
+)
+async def test_every_suggestion_that_is_stopped_anywhere_ends_well(
+    talk: Talk, workspace: Path, asked: str
+) -> None:
+    async for at, conversation in stopped(talk, workspace, asked):
+        closing = await conversation.say(GO_ON)
+        assert conversation.todos.complete, (at, closing)
+        assert "✗" not in closing, (at, closing)
+        assert compileall.compile_dir(workspace, quiet=1, force=True), at

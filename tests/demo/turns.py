@@ -21,6 +21,9 @@ from chat.agent.workspace import Workspace
 from tests.demo.clients import listen
 
 _MOST_STEPS = 100
+# What the engine tells of calls that the user stopped, and of those behind them in the same reply.
+_STOPPED = "Error: the person stopped this call before it had a result."
+_NOT_RUN = "Error: this call was not run."
 
 Change = Callable[[list[TodoItem]], list[TodoItem]]
 
@@ -52,6 +55,8 @@ class Conversation:
     messages: list[dict[str, Any]] = field(default_factory=list)
     calls: list[Called] = field(default_factory=list)
     changes: dict[int, Change] = field(default_factory=dict)  # of the person's, behind so many calls
+    stop_at: int | None = None  # the call at which the next turn is stopped
+    had_effect: bool = False  # whether that call had done its work by then
 
     def __post_init__(self) -> None:
         self.todos = TodoList(self.policy)
@@ -84,6 +89,8 @@ class Conversation:
             self.messages.append(heard.message())
             if not heard.calls:
                 return heard.text
+            if self.stop_at is not None and self.stop_at < len(self.calls) + len(heard.calls):
+                return await self._stop(heard.calls, self.stop_at - len(self.calls))
             round_ = [await self._answer(call) for call in heard.calls]
             self._remind(round_)
             self._change(len(self.calls), round_)
@@ -95,13 +102,32 @@ class Conversation:
         return [tool.definition() for tool in self.tools.values()]
 
     async def _answer(self, call: dict[str, str]) -> Called:
+        called = await self._run(call)
+        self._tell(call, called.text)
+        return called
+
+    async def _run(self, call: dict[str, str]) -> Called:
         called = Called(call["name"], json.loads(call["arguments"]))
         try:
             called.text = (await self.tools[call["name"]].call(called.arguments)).text
         except ToolError as error:
             called.text = str(error)
-        self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": called.text})
         return called
+
+    def _tell(self, call: dict[str, str], text: str) -> None:
+        self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+
+    async def _stop(self, calls: list[dict[str, str]], place: int) -> str:
+        """Answer the calls of a reply ahead of that place, and stop there."""
+        for call in calls[:place]:
+            await self._answer(call)
+        if self.had_effect and calls[place]["name"] != "TodoWrite":
+            await self._run(calls[place])
+        self._tell(calls[place], _STOPPED)
+        for call in calls[place + 1 :]:
+            self._tell(call, _NOT_RUN)
+        self.stop_at = None
+        return ""
 
     def _remind(self, round_: list[Called]) -> None:
         """After so many rounds without a list, a reminder ahead of the first result, as in the engine."""

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from chat.demo.desk import Desk, Script, free_name
+from chat.demo.errands import Errands
 from chat.demo.plan import Item
+from chat.demo.words import files_in
 from chat.demo.work import Outcome, Work, quoted
 
 _MAKE = r"\b(?:write|make|create|build|develop)\b"
@@ -16,6 +19,8 @@ _ASKED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
+_MODULE_NAME, _TESTS_NAME = "wordcount.py", "test_wordcount.py"
+_RUN_THEM = ("Run the tests", "运行测试")
 _MODULE = '''"""Counts the words of a text."""
 
 import re
@@ -62,25 +67,46 @@ def script(desk: Desk) -> Script[str]:
     say = desk.say
     listing = yield from desk.look(say("I look for a free place first.", "我先找一个空位置。"))
     folder = free_name("wordcount", listing)
-    module, tests = f"{folder}/wordcount.py", f"{folder}/test_wordcount.py"
-    command = f"cd {folder} && python3 -B -m unittest -v"
-    texts = {
-        module: say(f"Write {module}", f"编写 {module}"),
-        tests: say(f"Write the tests in {tests}", f"在 {tests} 里写测试"),
-    }
-    if desk.has("bash"):
-        texts[command] = say("Run the tests", "运行测试")
-    work = Work.planned(desk, list(texts.values()))
+    texts = [
+        say(f"Write {folder}/{_MODULE_NAME}", f"编写 {folder}/{_MODULE_NAME}"),
+        say(f"Write the tests in {folder}/{_TESTS_NAME}", f"在 {folder}/{_TESTS_NAME} 里写测试"),
+        *[say(*_RUN_THEM)] * desk.has("bash"),
+    ]
+    work = Work.planned(desk, texts)
     yield from work.start(say("A word counter is small enough.", "做一个统计单词的小程序。"))
+    return (yield from _rest(desk, work, folder))
+
+
+def is_ours(items: Sequence[Item]) -> bool:
+    """Whether the list is the one that this scenario wrote, or what the user has made of it."""
+    return {_MODULE_NAME, _TESTS_NAME} <= {path.rpartition("/")[2] for path in _paths(items)}
+
+
+def resumed(desk: Desk, work: Work, opening: str) -> Script[str]:
+    """The list again, and the rest of it done in the folder that it names."""
+    yield from work.restart(opening)
+    path = next(path for path in _paths(work.items) if path.endswith(_MODULE_NAME))
+    return (yield from _rest(desk, work, path.rpartition("/")[0]))
+
+
+def _paths(items: Sequence[Item]) -> list[str]:
+    return [path for item in items for path in files_in(item.text)]
+
+
+def _rest(desk: Desk, work: Work, folder: str) -> Script[str]:
+    command = f"cd {folder or '.'} && python3 -B -m unittest -v"
 
     def do(item: Item) -> Script[Outcome]:
-        if item.text == texts.get(command):
+        if item.text in _RUN_THEM and desk.has("bash"):
             return (yield from _run(desk, command))
-        path, content = (module, _MODULE) if item.text == texts[module] else (tests, _TESTS)
+        path = (files_in(item.text) or [""])[0]
+        content = {_MODULE_NAME: _MODULE, _TESTS_NAME: _TESTS}.get(path.rpartition("/")[2])
+        if content is None:
+            return (yield from Errands(desk).do(item))
         return (yield from _written(desk, path, content))
 
     closing = yield from work.through(do)
-    unrun = say(
+    unrun = desk.say(
         f"There is no shell here. To run the tests: `{command}`", f"这里没有命令行。运行测试：`{command}`"
     )
     return closing if desk.has("bash") else f"{unrun}\n\n{closing}"

@@ -17,6 +17,7 @@ _ASKED = re.compile(
     r"refactor\w*\b.*\b(?:files|modules|five|5)\b|重构.*(?:文件|模块|五|5)|(?:文件|模块).*重构", re.I | re.S
 )
 _OLD = re.compile(r"\bold\b|\bfirst\b|旧|第一", re.IGNORECASE)
+_NEW = re.compile(r"\bnew\b|\bsecond\b|新|第二", re.IGNORECASE)
 
 
 def fits(desk: Desk) -> bool:
@@ -44,7 +45,7 @@ def script(desk: Desk) -> Script[str]:
     if any(result.failed for result in written):
         failed = next(result.text for result in written if result.failed)
         return say("The practice files could not be written:", "练习文件无法写入：") + f"\n\n{quoted(failed)}"
-    return (yield from _rest(desk, work, answered=False))
+    return (yield from _rest(desk, work, choice=""))
 
 
 def is_ours(items: Sequence[Item]) -> bool:
@@ -54,20 +55,59 @@ def is_ours(items: Sequence[Item]) -> bool:
 
 
 def resumed(desk: Desk, work: Work, opening: str) -> Script[str]:
-    """The list again, the question answered, and the rest done."""
+    """The list again, files that are missing, and the rest done; the question is asked if it was not yet."""
     yield from work.restart(opening)
-    return (yield from _rest(desk, work, answered=True))
+    yield from _complete(desk, work)
+    return (yield from _rest(desk, work, _choice(desk)))
 
 
-def _rest(desk: Desk, work: Work, answered: bool) -> Script[str]:
+def _choice(desk: Desk) -> str:
+    """Which version stays, "old" or "new"; empty if that is still to be asked."""
+    answers = desk.history.answers_to(OLD_RESTOCK.rstrip())
+    for text in answers or [desk.text]:
+        if _OLD.search(text) or _NEW.search(text):
+            return "old" if _OLD.search(text) else "new"
+    return "" if answers is None else "new"
+
+
+def _complete(desk: Desk, work: Work) -> Script[None]:
+    """Write the practice files that an earlier turn was stopped before writing."""
+    opened = [path for item in work.items if item.state != "done" for path in files_in(item.text)]
+    known = {call.arguments.get("path") for call in desk.history.past if not call.failed}
+    unsure = {path: module for path in opened if path not in known and (module := _module(path))}
+    if not unsure or not desk.has("write_file"):
+        return
+    there = set(re.split(r"[\s/|]+", (yield from desk.look())))
+    folders = {path.rpartition("/")[0] for path in unsure}
+    for folder in sorted(folders & there):
+        (listing,) = yield from desk.read_files(folder)
+        there |= {f"{folder}/{name}" for name in re.split(r"[\s/|]+", listing.text)}
+    writes = [
+        Call("write_file", {"path": path, "content": module.source})
+        for path, module in unsure.items()
+        if path not in there
+    ]
+    if writes:
+        told = desk.say(
+            "The work was stopped before all practice files were there, so I write the rest of them first.",
+            "上次停止时练习文件还没有写完，我先把缺少的文件补上。",
+        )
+        yield from ask(*writes, text=told)
+
+
+def _module(path: str) -> Module | None:
+    return next((each for each in MODULES if path.endswith(each.name)), None)
+
+
+def _rest(desk: Desk, work: Work, choice: str) -> Script[str]:
     def do(item: Item) -> Script[Outcome]:
         path = (files_in(item.text) or [""])[0]
-        module = next((each for each in MODULES if path.endswith(each.name)), None)
+        module = _module(path)
         if module is None:
             return (yield from Errands(desk).do(item))
         if module.after:
             return (yield from _replaced(desk, path, module))
-        return (yield from (_decided(desk, path) if answered else _questioned(desk, path)))
+        return (yield from (_decided(desk, path, choice) if choice else _questioned(desk, path, work)))
 
     return (yield from work.through(do))
 
@@ -76,33 +116,42 @@ def _replaced(desk: Desk, path: str, module: Module) -> Script[Outcome]:
     (read,) = yield from desk.read_files(path)
     if read.failed:
         return Outcome(read.text, ok=False)
+    if (
+        module.before.strip() not in read.text and module.after.strip() in read.text
+    ):  # by a turn that was stopped
+        return Outcome(desk.say(module.english, module.chinese))
     edited = yield from desk.edit_file(path, module.before, module.after)
     return Outcome(
         edited.text if edited.failed else desk.say(module.english, module.chinese), ok=not edited.failed
     )
 
 
-def _questioned(desk: Desk, path: str) -> Script[Outcome]:
+def _questioned(desk: Desk, path: str, work: Work) -> Script[Outcome]:
     (read,) = yield from desk.read_files(path)
     if read.failed:
         return Outcome(read.text, ok=False)
     both = quoted(f"{OLD_RESTOCK.rstrip()}\n\n{NEW_RESTOCK}", "python")
+    done, total = sum(item.state == "done" for item in work.items), len(work.items)
     question = desk.say(
-        f"Two of five are done. In `{path}` I have met a problem: **`restock` is there twice**, and the two "
-        f"do not do the same.\n\n{both}\n\nWhich one should stay? Say **keep the new version** or "
+        f"{done} of {total} are done. In `{path}` I have met a problem: **`restock` is there twice**, and "
+        f"the two do not do the same.\n\n{both}\n\nWhich one should stay? Say **keep the new version** or "
         "**keep the old version**, and I go on.",
-        f"五项中已完成两项。在 `{path}` 里遇到一个问题：**`restock` 有两个版本**，而且行为不同。\n\n"
-        f"{both}\n\n应该保留哪一个？请回答 **保留新版本** 或 **保留旧版本**，我就继续。",
+        f"{total} 项中已完成 {done} 项。在 `{path}` 里遇到一个问题：**`restock` 有两个版本**，而且行为不同。"
+        f"\n\n{both}\n\n应该保留哪一个？请回答 **保留新版本** 或 **保留旧版本**，我就继续。",
     )
     return Outcome("", ok=False, question=question)
 
 
-def _decided(desk: Desk, path: str) -> Script[Outcome]:
-    old = bool(_OLD.search(desk.text))
+def _decided(desk: Desk, path: str, choice: str) -> Script[Outcome]:
+    old = choice == "old"
     goes, stays = (NEW_RESTOCK, OLD_RESTOCK.rstrip() + "\n") if old else (OLD_RESTOCK, NEW_RESTOCK)
     edited = yield from desk.edit_file(path, OLD_RESTOCK + NEW_RESTOCK, stays)
     told = desk.say(
         f"the {'old' if old else 'new'} `restock` stays", f"保留{'旧' if old else '新'}的 `restock`"
     )
     diff = "\n".join(f"- {line}".rstrip() for line in goes.strip().splitlines())
-    return Outcome(edited.text if edited.failed else told, ok=not edited.failed, quote=quoted(diff, "diff"))
+    done = not edited.failed
+    if not done:  # it may be that the work was stopped before the item was ticked
+        (read,) = yield from desk.read_files(path)
+        done = stays.strip() in read.text and goes.strip() not in read.text
+    return Outcome(told if done else edited.text, ok=done, quote=quoted(diff, "diff"))

@@ -8,7 +8,7 @@ from chat.demo import steps
 from chat.demo.desk import Desk, Script
 from chat.demo.errands import Errands
 from chat.demo.plan import Dialect, Item
-from chat.demo.scenarios import refactor
+from chat.demo.scenarios import program, refactor
 from chat.demo.words import doing, is_question, one_line
 from chat.demo.work import Work
 
@@ -45,6 +45,8 @@ def script(desk: Desk) -> Script[str]:
     work = Work(desk, items)
     if refactor.is_ours(items) and desk.has("read_file", "edit_file"):
         return (yield from refactor.resumed(desk, work, opening))
+    if program.is_ours(items) and desk.has("write_file"):
+        return (yield from program.resumed(desk, work, opening))
     yield from work.start(opening) if desk.history.joined else work.restart(opening)
     return (yield from work.through(Errands(desk).do))
 
