@@ -7,7 +7,7 @@ draws a Diff's lines and `{% diff_count change %}` its counts. Time and size are
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from chat.live.edit_script import Edit, edit_script
@@ -18,6 +18,8 @@ CONTEXT = 3  # unchanged lines shown around a change
 MOST_LINES = 400
 MOST_CHARACTERS = 32 * 1024  # shown altogether
 LONGEST_LINE = 1000  # characters shown of one line
+BEGINNING = (8, 2 * LONGEST_LINE)  # lines and characters of a diff that is drawn folded
+TAGS = 170  # characters of HTML around a line
 
 _SIGNS: dict[Kind, str] = {"same": " ", "removed": "-", "added": "+"}
 # What would move, hide or turn round the text beside it is shown as what it is; a reviewer must see it.
@@ -84,6 +86,17 @@ class Diff:
     def same(self) -> bool:
         return not (self.added or self.removed or self.binary)
 
+    @property
+    def size(self) -> int:
+        """About how many characters of HTML draw it."""
+        return sum(TAGS + len(line.text) for hunk in self.hunks for line in hunk.lines)
+
+    @property
+    def beginning(self) -> Diff:
+        """The same change with only its first lines on show."""
+        hunks = tuple(_shown(self.hunks, *BEGINNING))
+        return replace(self, hunks=hunks, unshown=self.added + self.removed - _changes(hunks))
+
 
 def diff_of(before: str | bytes | None, after: str | bytes | None, *, cut: bool = False) -> Diff:
     """What changed from `before` to `after`; None stands for a file that is not there.
@@ -96,9 +109,8 @@ def diff_of(before: str | bytes | None, after: str | bytes | None, *, cut: bool 
     edits = edit_script(_lines(old), _lines(new))
     added = sum(len(edit.new) for edit in edits if edit.changes)
     removed = sum(len(edit.old) for edit in edits if edit.changes)
-    hunks = tuple(_shown(_hunks(edits)))
-    seen = sum(line.kind != "same" for hunk in hunks for line in hunk.lines)
-    return Diff(added, removed, hunks, added + removed - seen, cut=cut)
+    hunks = tuple(_shown(_hunks(edits), MOST_LINES, MOST_CHARACTERS))
+    return Diff(added, removed, hunks, added + removed - _changes(hunks), cut=cut)
 
 
 def _text(side: str | bytes | None) -> str | None:
@@ -172,9 +184,12 @@ def _visible(text: str) -> str:
     return text.translate(_PICTURES)
 
 
-def _shown(hunks: Iterable[Hunk]) -> Iterator[Hunk]:
+def _changes(hunks: Iterable[Hunk]) -> int:
+    return sum(line.kind != "same" for hunk in hunks for line in hunk.lines)
+
+
+def _shown(hunks: Iterable[Hunk], lines_left: int, room: int) -> Iterator[Hunk]:
     """As many of the hunks' lines as there is room for."""
-    lines_left, room = MOST_LINES, MOST_CHARACTERS
     for hunk in hunks:
         kept = []
         for line in hunk.lines:

@@ -20,6 +20,7 @@ from chat.pages import (
     sign_in,
     tags,
     todos,
+    tool_calls,
     unfinished,
 )
 
@@ -65,6 +66,16 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/plan/", plan.plan, name="plan"),
     path(
         "conversations/<uuid:conversation_id>/plan/calls/<int:tool_call_id>/", plan.call, name="call_in_plan"
+    ),
+    path(
+        "conversations/<uuid:conversation_id>/calls/<int:tool_call_id>/output/",
+        tool_calls.output,
+        name="call_output",
+    ),
+    path(
+        "conversations/<uuid:conversation_id>/calls/<int:tool_call_id>/arguments/",
+        tool_calls.arguments,
+        name="call_arguments",
     ),
     path("conversations/<uuid:conversation_id>/", include("chat.pages.leaving_urls")),
     path("conversations/<uuid:conversation_id>/files/", files.folder, name="files"),

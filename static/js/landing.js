@@ -35,9 +35,18 @@ addEventListener("load", () => setTimeout(() => {
     }
   };
 
-  const range = find();
-  if (!range) return;
-  for (let fold = range.startContainer.parentElement.closest("details"); fold; fold = fold.parentElement?.closest("details")) fold.open = true;
-  reveal(range);
-  globalThis.CSS?.highlights?.set("found", new Highlight(range));
+  const land = () => {
+    const range = find();
+    if (!range) return false;
+    for (let fold = range.startContainer.parentElement.closest("details"); fold; fold = fold.parentElement?.closest("details")) fold.open = true;
+    reveal(range);
+    globalThis.CSS?.highlights?.set("found", new Highlight(range));
+    return true;
+  };
+  if (land()) return;
+  // Perhaps they are in an output that is fetched now that its card is open.
+  const again = () => {
+    if (land()) place.removeEventListener("htmx:after:swap", again);
+  };
+  place.addEventListener("htmx:after:swap", again);
 }));
