@@ -5,16 +5,18 @@ from __future__ import annotations
 import asyncio
 from typing import cast
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chat.agent import Agent, Retry, Tool
+from chat.agent import Agent, Model, Retry, Tool
 from chat.agent.prompts import Language
 from chat.agent.sandbox import Sandbox, SandboxLimits, probe
 from chat.agent.tools import workspace_tools
+from chat.agent.tools.seen import Seen
+from chat.agent.workspace import Workspace
 from chat.files.pictures import Album
 from chat.files.place import open_workspace, quota_of
+from chat.live.database import in_database
 from chat.live.mcp_servers import mcp_servers
 from chat.live.model_clients import model_for
 from chat.live.seen import seen_in
@@ -47,18 +49,15 @@ class Shell:
 async def agent_for(turn: Turn) -> Agent:
     """The agent of the turn's conversation, with its tools on its workspace and those of MCP servers."""
     await Shell.find_out()
-    profile = await database_sync_to_async(lambda: turn.profile)()
+    profile, model, seen = await in_database(_read, turn)
     further = await mcp_servers().tools(profile)
-    agent: Agent = await database_sync_to_async(_agent_for)(turn.conversation, profile, further)
-    return agent
-
-
-def _agent_for(conversation: Conversation, profile: Profile, further: list[Tool]) -> Agent:
-    offered = [*tools_for(conversation), *further]
+    # A workspace may be large: its state at the start is taken on no database thread.
+    workspace = await asyncio.to_thread(open_workspace, turn.conversation)
+    offered = [*_tools_for(turn.conversation, workspace, seen), *further]
     return Agent(
         name=profile.name,
         instructions=profile.instructions,
-        model=model_for(profile),
+        model=model,
         tools=[tool for tool in offered if profile.rule_for(tool.name) != Rule.NEVER],
         todo_policy=policy_of(profile),
         limits=limits_of_turn(profile),
@@ -69,11 +68,15 @@ def _agent_for(conversation: Conversation, profile: Profile, further: list[Tool]
     )
 
 
-def tools_for(conversation: Conversation) -> list[Tool]:
-    """The tools on the conversation's workspace, which is made if it does not exist yet."""
+def _read(turn: Turn) -> tuple[Profile, Model, Seen]:
+    """What rows say of the agent; that of the conversation's profile is read along."""
+    _chosen = turn.conversation.profile
+    return turn.profile, model_for(turn.profile), seen_in(turn.conversation)
+
+
+def _tools_for(conversation: Conversation, workspace: Workspace, seen: Seen) -> list[Tool]:
     sandbox = None if Shell.problem else Sandbox(limits_of(conversation))
-    keep = Album(conversation.pk).keep
-    return workspace_tools(open_workspace(conversation), sandbox, seen_in(conversation), keep)
+    return workspace_tools(workspace, sandbox, seen, Album(conversation.pk).keep)
 
 
 def limits_of(conversation: Conversation) -> SandboxLimits:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Awaitable, Callable
 
-from channels.db import database_sync_to_async
 from django.utils import timezone
 
 from chat.agent import Agent, Tool, ToolError, Undecided
 from chat.agent import ToolCall as CallRequest
 from chat.agent.arguments import decoded
 from chat.agent.todo import TODO_WRITE
+from chat.live.database import in_database
 from chat.live.recorder import Recorder
 from chat.models import Rule, ToolCall
 from chat.models.text import clean_json
@@ -21,22 +22,25 @@ log = logging.getLogger(__name__)
 class Approvals:
     """Decides on the calls of one turn, with the rules as they were when its work began."""
 
-    def __init__(self, agent: Agent, recorder: Recorder) -> None:
+    def __init__(self, agent: Agent, recorder: Recorder, write: Callable[[], Awaitable[None]]) -> None:
         self.tools = {tool.name: tool for tool in agent.tools}
         self.recorder = recorder
+        self.write = write  # what the recorder has taken in, so that the call has a row
         self.profile = recorder.turn.profile
 
     async def decide(self, request: CallRequest) -> str | None:
         """None for a call that may run, the person's reason for one that they denied; raises Undecided."""
-        call = self.recorder.calls[request.id]
-        if call.decision:
+        call = self.recorder.row_of(request)
+        if call and call.decision:
             return call.reason if call.decision == ToolCall.Decision.DENIED else None
         tool = self.tools.get(request.name)
         asks = request.name != TODO_WRITE and self.profile.rule_for(request.name) != Rule.RUN
         # What no tool takes is not asked about: it is answered with an error, whatever the person would say.
         if not asks or tool is None or not _takes(tool, request):
             return None
-        if await database_sync_to_async(_cover)(call):
+        await self.write()
+        call = self.recorder.calls[request.id]
+        if await in_database(_cover, call):
             return None
         call.detail = {"foreseen": clean_json(await _foreseen(tool, request))}
         raise Undecided

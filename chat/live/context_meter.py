@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chat.live.accounts import connection_of
-from chat.live.endpoint import Endpoint
-from chat.live.model_clients import traits_of
-from chat.models import Conversation, Step
+from chat.agent.model import known_traits
+from chat.live.accounts import settings_of
+from chat.live.model_clients import changed
+from chat.models import Conversation, ModelSettings, Step
 from chat.models.totals import Totals
 
 HIGH, FULL = 70, 90  # per cent of the window
@@ -42,16 +42,19 @@ def context_meter_of(conversation: Conversation) -> ContextMeter | None:
     step = steps.select_related("turn").order_by("-pk").first()
     if step is None:
         return None
+    totals = Totals.of_conversation(conversation.pk)
+    return meter_after(step, settings_of(step.turn, step.model), totals)
+
+
+def meter_after(step: Step, settings: ModelSettings | None, totals: Totals) -> ContextMeter:
+    """The meter after the reply of a step, with the settings of its model and what the conversation took."""
+    traits = known_traits(step.endpoint, step.model)
+    if settings:
+        traits = changed(traits, settings.learned, settings.traits)
     return ContextMeter(
         used=step.input_tokens + step.output_tokens,
-        window=window_of(step),
+        window=traits.context_window,
         estimated=step.estimated,
         model=step.model,
-        totals=Totals.of_conversation(conversation.pk),
+        totals=totals,
     )
-
-
-def window_of(step: Step) -> int:
-    """The window of the model that the step asked, in tokens; 0 if it is not known."""
-    endpoint = Endpoint(connection_of(step.turn), base_url=step.endpoint)
-    return traits_of(endpoint, step.model).context_window

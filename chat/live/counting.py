@@ -7,10 +7,8 @@ import logging
 import time
 import uuid
 
-from asgiref.sync import ThreadSensitiveContext
-from channels.db import database_sync_to_async
-
 from chat.live.about import about
+from chat.live.database import in_database
 from chat.models import Conversation, PlanCount, Turn
 from chat.plan.figures import count
 
@@ -25,12 +23,11 @@ async def count_turn(turn: Turn) -> None:
 
 async def count_missed() -> None:
     """Count what was never counted, or in another way: after a crash, an import, an upgrade."""
-    async with ThreadSensitiveContext():
-        try:
-            behind = await database_sync_to_async(_behind)()
-        except Exception as error:  # a database that is away comes back
-            log.warning("whether plans are counted is not known: %r", error)
-            return
+    try:
+        behind = await in_database(_behind)
+    except Exception as error:  # a database that is away comes back
+        log.warning("whether plans are counted is not known: %r", error)
+        return
     for conversation_id in behind:
         began = time.monotonic()
         await _count(conversation_id)
@@ -38,11 +35,10 @@ async def count_missed() -> None:
 
 
 async def _count(conversation_id: uuid.UUID) -> None:
-    async with ThreadSensitiveContext():
-        try:
-            await database_sync_to_async(count)(conversation_id)
-        except Exception as error:  # nothing but a page of figures depends on it
-            log.warning("the plans of conversation %s are not counted: %r", conversation_id, error)
+    try:
+        await in_database(count, conversation_id)
+    except Exception as error:  # nothing but a page of figures depends on it
+        log.warning("the plans of conversation %s are not counted: %r", conversation_id, error)
 
 
 def _behind() -> list[uuid.UUID]:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
+import time
 import uuid
 
-from asgiref.sync import ThreadSensitiveContext
-from channels.db import database_sync_to_async
 from django.db import transaction
 from django.utils import timezone
 
 from chat.files.place import remove_workspace
+from chat.live.database import in_database
 from chat.models import BulkAct, Conversation, Tag, Turn
 from chat.models.bulk_act import UNDO_TIME
 
 log = logging.getLogger(__name__)
+
+AT_ONCE = 20  # turns removed in one transaction
 
 
 def stop_deleted() -> list[int]:
@@ -34,13 +36,12 @@ def overdue() -> list[uuid.UUID]:
 
 async def remove_deleted(keys: list[uuid.UUID]) -> None:
     """Remove these with all that belongs to them. What fails is tried again at the next round."""
-    async with ThreadSensitiveContext():  # a thread of its own: a large folder holds nobody up
-        for key in keys:
-            try:
-                await database_sync_to_async(remove)(key)
-            except Exception:
-                log.exception("deleted conversation %s is not removed yet", key)
-        await database_sync_to_async(BulkAct.forget_old)()
+    for key in keys:
+        try:
+            await in_database(remove, key)
+        except Exception:
+            log.exception("deleted conversation %s is not removed yet", key)
+    await in_database(BulkAct.forget_old)
 
 
 def remove(key: uuid.UUID) -> None:
@@ -49,8 +50,18 @@ def remove(key: uuid.UUID) -> None:
     remove_workspace(key)
     conversation = Conversation.with_deleted.filter(pk=key).first()
     if conversation:
+        _remove_turns(conversation)
         with transaction.atomic():
             Tag.keep_still(conversation.owner_id)
             conversation.delete()
             Tag.sweep(conversation.owner_id)
     remove_workspace(key)  # what was still being written when its turn lost its row
+
+
+def _remove_turns(conversation: Conversation) -> None:
+    """Remove the turns a few at a time, the latest first: SQLite lets nobody else write meanwhile."""
+    while keys := list(conversation.turns.order_by("-pk").values_list("pk", flat=True)[:AT_ONCE]):
+        began = time.monotonic()
+        with transaction.atomic():
+            Turn.objects.filter(pk__in=keys).delete()
+        time.sleep(min(time.monotonic() - began, 1.0))

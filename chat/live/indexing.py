@@ -6,9 +6,7 @@ import asyncio
 import logging
 import time
 
-from asgiref.sync import ThreadSensitiveContext
-from channels.db import database_sync_to_async
-
+from chat.live.database import in_database
 from chat.models.search.catch_up import catch_up
 
 log = logging.getLogger(__name__)
@@ -28,9 +26,8 @@ async def keep_indexed() -> None:
 async def _catch_up() -> bool:
     """Index for a moment; True if there is more to do. A database in trouble is asked again later."""
     try:
-        async with ThreadSensitiveContext():
-            is_more: bool = await database_sync_to_async(catch_up)(AT_A_TIME)
-            return is_more
+        is_more: bool = await in_database(catch_up, AT_A_TIME)
+        return is_more
     except Exception as error:  # nothing but search depends on it
         log.warning("conversations wait to be indexed: %r", error)
         return False

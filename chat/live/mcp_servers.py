@@ -8,12 +8,12 @@ import logging
 from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING
 
-from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
 from chat.agent import Tool
 from chat.agent.mcp import ServerError, UnfitError, server_tool
 from chat.live import measures
+from chat.live.database import in_database
 from chat.live.mcp_listing import definition_of, server_of, write_down
 from chat.models import McpServer, McpTool, Profile
 
@@ -50,7 +50,7 @@ class McpServers:
 
     async def tools(self, profile: Profile) -> list[Tool]:
         """The accepted tools of the servers that the profile may use; whether they answer shows in a call."""
-        accepted = await database_sync_to_async(_accepted)(profile)
+        accepted = await in_database(_accepted, profile)
         if not accepted:
             return []
         self.open()
@@ -61,7 +61,7 @@ class McpServers:
     async def settle(self) -> None:
         """Have a connection for every enabled row as it is now, and none else."""
         async with self._settling:
-            rows = {row.pk: row for row in await database_sync_to_async(_enabled)()}
+            rows = {row.pk: row for row in await in_database(_enabled)}
             for pk, (row, connection) in list(self._connections.items()):
                 if pk not in rows or rows[pk].version != row.version:
                     self._connections.pop(pk)
@@ -86,7 +86,7 @@ class McpServers:
         except ServerError as error:
             if self._noted.get(row.pk) != (row.version, str(error)):
                 self._noted[row.pk] = (row.version, str(error))
-                await database_sync_to_async(row.note)(str(error))
+                await in_database(row.note, str(error))
             return
         make = await _connection_class()
         self._connections[row.pk] = (row, make(server, self._news.set))
@@ -118,7 +118,7 @@ class McpServers:
         found = (connection.fault, connection.tools)
         if found == (None, None) or self._noted.get(pk) == found:
             return
-        await database_sync_to_async(write_down)(row, connection)
+        await in_database(write_down, row, connection)
         self._noted[pk] = found
         if fault := connection.fault:
             log.warning("MCP server %s: %s %s", row.name, fault.sentence, fault.detail)
@@ -133,12 +133,12 @@ async def _look(row: McpServer) -> None:
     try:
         server = server_of(row)
     except ServerError as error:
-        await database_sync_to_async(row.note)(str(error))
+        await in_database(row.note, str(error))
         return
     connection = (await _connection_class())(server)
     try:
         await connection.tried()
-        await database_sync_to_async(write_down)(row, connection)
+        await in_database(write_down, row, connection)
     finally:
         await connection.close()
 

@@ -9,12 +9,12 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import DatabaseError, transaction
 
 from chat.agent import Model, ModelError
 from chat.agent.model import Delta, Traits, is_local, known_traits
+from chat.live.database import in_database
 from chat.live.endpoint import Endpoint, InsecureError, endpoint_of
 from chat.models import ModelSettings, Profile
 from chat.models.seal import SealBrokenError
@@ -138,7 +138,7 @@ def _made(endpoint: Endpoint, name: str, traits: Traits) -> ChatModel:
 
 def _on_learn(endpoint: Endpoint, name: str) -> Callable[[Mapping[str, Any]], None]:
     def learned(changes: Mapping[str, Any]) -> None:
-        writing = database_sync_to_async(remember)(endpoint.connection, name, changes)
+        writing = in_database(remember, endpoint.connection, name, changes)
         task = asyncio.get_running_loop().create_task(writing)
         _learning.add(task)
         task.add_done_callback(_learning.discard)

@@ -7,9 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from channels.db import database_sync_to_async
 from django.db import DatabaseError
 
+from chat.live.database import in_database
 from chat.live.endpoint import Endpoint
 from chat.live.windows import keep_windows
 
@@ -53,5 +53,5 @@ async def list_models(endpoint: Endpoint, *, with_key: bool = True) -> list[List
     models = await models_at(**endpoint.client)
     _lists[endpoint.connection] = _Kept(endpoint, time.monotonic(), models)
     with suppress(DatabaseError):  # kept the next time
-        await database_sync_to_async(keep_windows)(endpoint, models)
+        await in_database(keep_windows, endpoint, models)
     return models

@@ -7,10 +7,9 @@ import logging
 from dataclasses import dataclass
 from typing import cast
 
-from asgiref.sync import ThreadSensitiveContext
-from channels.db import database_sync_to_async
 from django.conf import settings
 from django.db import transaction
+from django.db.models import Exists
 from django.utils import timezone
 
 from chat.agent import Model, Usage
@@ -19,7 +18,8 @@ from chat.agent.prompts import Language
 from chat.agent.title import ask_title
 from chat.live.about import about
 from chat.live.accounts import charge
-from chat.live.announcing import announce_heading
+from chat.live.announcing import publish_heading
+from chat.live.database import in_database
 from chat.live.model_clients import model_for
 from chat.models import Conversation, Message, Preferences, Profile, SideCall, Turn
 from chat.models.message_text import title_of
@@ -48,13 +48,12 @@ async def name_conversation(turn: Turn) -> None:
     Whatever fails leaves the first line, and so does whoever has renamed the conversation meanwhile.
     """
     about(turn)
-    async with ThreadSensitiveContext():
-        try:
-            naming = await database_sync_to_async(_begin)(turn)
-            if naming:
-                await _name(naming)
-        except Exception as error:  # nobody waits for a title, and nothing depends on one
-            log.warning("the conversation of %s has no title of its own: %r", turn, error)
+    try:
+        naming = await in_database(_begin, turn)
+        if naming:
+            await _name(naming)
+    except Exception as error:  # nobody waits for a title, and nothing depends on one
+        log.warning("the conversation of %s has no title of its own: %r", turn, error)
 
 
 async def _name(naming: Naming) -> None:
@@ -65,13 +64,15 @@ async def _name(naming: Naming) -> None:
             title = await ask_title(naming.model, naming.question, naming.answer, language, meter)
     finally:
         usage = meter.settle()
-        named = await database_sync_to_async(_end)(naming, title, usage)
+        named = await in_database(_end, naming, title, usage)
     if named or usage != Usage():
-        await announce_heading(naming.conversation)
+        await publish_heading(naming.conversation)
 
 
 def _begin(turn: Turn) -> Naming | None:
     """Decide on the call and write down that it is made; None where there is to be none."""
+    if _is_tried(turn):
+        return None
     with transaction.atomic():
         found = Conversation.objects.select_for_update(of=("self",)).select_related("profile")
         conversation = found.filter(pk=turn.conversation_id).first()
@@ -88,6 +89,14 @@ def _begin(turn: Turn) -> Naming | None:
     question = turn.messages.get(role=Message.Role.USER, step=None).text
     last = turn.messages.filter(role=Message.Role.ASSISTANT).order_by("pk").last()
     return Naming(conversation, profile, model, question, last.text if last else "", call)
+
+
+def _is_tried(turn: Turn) -> bool:
+    """Whether this was seen to before, as after all turns but the first: known without a lock."""
+    tried = SideCall.objects.filter(turn__conversation=turn.conversation_id, purpose="title")
+    completed = Turn.objects.filter(conversation=turn.conversation_id, status=Turn.Status.COMPLETED)
+    earlier = completed.exclude(pk=turn.pk)
+    return Turn.objects.filter(Exists(tried) | Exists(earlier), pk=turn.pk).exists()
 
 
 def _is_nameless(conversation: Conversation, turn: Turn) -> bool:

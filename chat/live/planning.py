@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from django.db.models import Q
+from django.db.models import Exists, Q, Subquery
 
 from chat.agent import TodoItem
 from chat.agent.todo import merged
 from chat.live.changes import PanelChanged
 from chat.live.todo_panel import drafted, panel, panel_of
 from chat.live.transcript import line_of
-from chat.models import Step, TodoRevision, ToolCall, Turn
+from chat.models import FollowUp, Step, TodoRevision, ToolCall, Turn
 from chat.models.text import clean
 from chat.models.todo_revision import Items
 
@@ -29,26 +29,50 @@ class Planning:
         self.listed: Items = []
         self.known: Sequence[TodoItem] = ()
         self.known_pk = self.told_from = self.shown_pk = self.edited = 0
+        self.latest_pk = 0  # as far as that was looked up
+        self.has_news = False  # whether a step may have to be noted as the one that told the model of a list
 
     def begin(self) -> Sequence[TodoItem]:
         """The list as the model knows it when the turn is taken up: what it wrote, or was told of.
 
         A step whose reply never came is asked for anew, so what rode on its request counts as not told.
         """
+        latest = self.turn.conversation.revision()
+        self.latest_pk = latest.pk if latest else 0
+        if latest is None:
+            return self.known
+        self.has_news = True
         told = Q(told_in__turn__in=line_of(self.turn))
         unanswered = Q(told_in__turn=self.turn, told_in__ended_at=None)
         revisions = self.turn.conversation.revisions.filter(Q(author=TodoRevision.Author.AGENT) | told)
-        revision = revisions.exclude(unanswered).order_by("pk").last()
+        known = revisions.exclude(unanswered).order_by("pk")
+        revision = known.last() if latest.is_the_persons else latest
         if revision:
             self.known_pk = self.told_from = self.shown_pk = revision.pk
             self.known = items_of(revision.items)
         return self.known
 
-    def look(self) -> Sequence[TodoItem] | None:
-        """The list as the person has changed it since the model had it in view; None where they did not."""
+    def look(self) -> bool:
+        """Look at what the user did since: whether messages are held, and which list is the latest."""
+        conversation = self.turn.conversation_id
+        held = FollowUp.objects.filter(conversation=conversation, status=FollowUp.Status.HELD)
+        latest = TodoRevision.objects.filter(conversation=conversation).order_by("-pk").values("pk")[:1]
+        seen = Turn.objects.filter(pk=self.turn.pk).values_list(Exists(held), Subquery(latest))
+        is_held, latest_pk = seen.get()
+        self.latest_pk = latest_pk or 0
+        return bool(is_held)
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the latest list is not the one that the model has in view."""
+        return self.latest_pk != self.known_pk
+
+    def changed(self) -> Sequence[TodoItem] | None:
+        """The list as the user has changed it since the model had it in view; None where they did not."""
         revision = self.turn.conversation.revision()
         if revision is None or revision.pk == self.known_pk:
             return None
+        self.latest_pk, self.has_news = revision.pk, True
         self.told_from, self.known_pk = self.known_pk, revision.pk
         self.known = items_of(revision.items)
         self._shows(revision)
@@ -59,7 +83,7 @@ class Planning:
         theirs = self.turn.conversation.revisions.filter(author=TodoRevision.Author.PERSON)
         news = Q(pk__gt=self.told_from) | Q(told_in=None)
         theirs.filter(news, pk__lte=self.known_pk).update(told_in=step)
-        self.told_from = self.known_pk
+        self.told_from, self.has_news = self.known_pk, False
 
     def draft(self, items: Sequence[TodoItem] | None) -> PanelChanged:
         """Show the list that a call, still streaming, has so far; None puts the last accepted one back."""
@@ -83,6 +107,7 @@ class Planning:
         written = TodoRevision.write(self.turn, call, self.turn.profile.todo_policy, stored(items))
         shown = written
         if before and before.pk != self.known_pk:
+            self.has_news = True
             self._shows(before)
             shown = self._keep(merged(items, items_of(before.items), self.known), written)
         self._shows(shown)

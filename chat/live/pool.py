@@ -5,26 +5,30 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import time
 from collections.abc import Coroutine
+from typing import Any
 from weakref import WeakSet
 
-from channels.db import database_sync_to_async
 from django.conf import settings
+from django.db.models import F
 
 from chat.live import measures
+from chat.live.announcing import announce
 from chat.live.counting import count_missed, count_turn
+from chat.live.database import in_database
 from chat.live.deleted import overdue, remove_deleted, stop_deleted
-from chat.live.doorbell import send_key_frame
-from chat.live.frames import key_frame
 from chat.live.naming import name_conversation
 from chat.live.run_turn import RunningTurn
-from chat.live.screen import Screen
-from chat.models import LeaseLost, Turn, end_unanswered, take_back_orphans, worker
+from chat.live.stream import TurnStream
+from chat.models import Turn, end_unanswered, worker
 from chat.models.lookout import Lookout
+from chat.models.orphan import orphans, take_back_all
 
 log = logging.getLogger(__name__)
 
 ROUND = 2.0  # seconds between looks at the database
+TIDY_EVERY = 30.0
 GRACE = 2.0  # seconds for writing down that a turn is handed over
 
 
@@ -34,7 +38,7 @@ class Pool:
     def __init__(self) -> None:
         self.worker = worker.new_name()
         self.lookout = Lookout()
-        self.running: dict[int, tuple[RunningTurn[Screen], asyncio.Task[None]]] = {}
+        self.running: dict[int, tuple[RunningTurn[TurnStream], asyncio.Task[None]]] = {}
         self.naming: set[asyncio.Task[None]] = set()
         self.counting: set[asyncio.Task[None]] = set()
         self._cancelled: WeakSet[asyncio.Task[None]] = WeakSet()
@@ -42,6 +46,8 @@ class Pool:
         self._claiming = asyncio.Lock()
         self._rounds: asyncio.Task[None] | None = None
         self._removing: asyncio.Task[None] | None = None
+        self._tidy_at = 0.0
+        self._is_full = False  # whether turns may wait for want of room here
 
     def open(self) -> None:
         """Begin to look for work, and go on looking."""
@@ -53,20 +59,17 @@ class Pool:
     async def kick(self) -> None:
         """Claim what is waiting, as far as there is room."""
         async with self._claiming:
+            self._is_full = False
             while not self.closing and len(self.running) < settings.MAX_TURNS:
-                turn = await database_sync_to_async(Turn.claim)(self.worker)
+                turn = await in_database(Turn.claim, self.worker)
                 if turn is None:
                     return
                 self._start(turn)
+            self._is_full = True
 
     def stop(self, turn_id: int) -> None:
         """Stop the turn at once if it runs here, because the person wants it so."""
         self._cancel(turn_id, Turn.Status.STOPPED)
-
-    async def send_snapshot(self, turn_id: int, reply: str) -> None:
-        """Send a key frame of the turn to one socket, if it runs here."""
-        if turn_id in self.running:
-            await self.running[turn_id][0].screen.answer(reply)
 
     async def drain(self) -> None:
         """Claim nothing more, let what runs finish for a while, then hand the rest over."""
@@ -97,7 +100,7 @@ class Pool:
         if turn.fence == 1 and turn.started_at:
             waited = turn.started_at - turn.created_at  # by two machines' clocks, perhaps
             measures.queue_wait.observe(max(0.0, waited.total_seconds()))
-        running = RunningTurn(turn, Screen(turn))
+        running = RunningTurn(turn, TurnStream(turn))
         # A fresh context: nothing of the request or consumer that rang belongs to the turn.
         task = asyncio.create_task(running.run(), context=contextvars.Context())
         self.running[turn.pk] = (running, task)
@@ -106,7 +109,8 @@ class Pool:
     def _ended(self, turn: Turn) -> None:
         self.running.pop(turn.pk, None)
         if not self.closing:
-            self._follow_up = asyncio.create_task(self.kick())
+            if self._is_full:
+                self._follow_up = asyncio.create_task(self.kick())
             _beside(count_turn(turn), self.counting)
             if turn.status == Turn.Status.COMPLETED:
                 _beside(name_conversation(turn), self.naming)
@@ -120,37 +124,56 @@ class Pool:
             await asyncio.sleep(ROUND)
 
     async def _round(self) -> None:
-        for running, _task in list(self.running.values()):
-            try:
-                await database_sync_to_async(running.turn.hold)()
-            except LeaseLost:
-                if running.turn.is_held:  # else it ended or began to wait just now, here
-                    self._cancel(running.turn.pk, Turn.Status.QUEUED)
-        await database_sync_to_async(stop_deleted)()
-        for turn_id in await database_sync_to_async(self._stop_requests)():
-            self.stop(turn_id)
-        for turn in await database_sync_to_async(take_back_orphans)(self.lookout):
-            log.warning("%s was left by its worker", turn)
-            await self._show(turn)
-        for turn in await database_sync_to_async(end_unanswered)(settings.APPROVAL_SECONDS):
-            await self._show(turn)
+        """Renew leases, and see to what has come up: one statement where no turn runs here and none waits."""
+        own = dict(self.running)
+        silent = [running.turn for running, _task in own.values() if self._is_silent(running.turn)]
+        active = {turn.pk: turn for turn in await in_database(_renew_and_look, silent)}
+        for turn_id, (running, _task) in own.items():
+            self._heed(running.turn, active.get(turn_id))
+        if any(turn.deleted and not turn.stop_requested_at for turn in active.values()):
+            for turn_id in await in_database(stop_deleted):
+                self.stop(turn_id)
+        held = [turn for turn in active.values() if turn.is_held]
+        if left := orphans(self.lookout, held):
+            for turn in await in_database(take_back_all, left):
+                log.warning("%s was left by its worker", turn)
+                await self._show(turn)
+        if any(turn.status == Turn.Status.WAITING for turn in active.values()):
+            for turn in await in_database(end_unanswered, settings.APPROVAL_SECONDS):
+                await self._show(turn)
+        if left or any(turn.status == Turn.Status.QUEUED for turn in active.values()):
+            await self.kick()
         await self._tidy()
-        await self.kick()
+
+    def _is_silent(self, turn: Turn) -> bool:
+        """Whether nothing of the turn was written lately, which would have renewed its lease."""
+        return turn.is_held and time.monotonic() - turn.renewed_at > ROUND / 2
+
+    def _heed(self, turn: Turn, now: Turn | None) -> None:
+        """Cancel a turn that was taken away or is to stop; `now` is its row, unless that has ended."""
+        if now is None or not now.is_held or now.fence != turn.fence:
+            if turn.is_held:  # else it ended or began to wait just now, here
+                self._cancel(turn.pk, Turn.Status.QUEUED)
+        elif now.stop_requested_at:
+            self.stop(turn.pk)
 
     async def _tidy(self) -> None:
-        """Begin to remove what was deleted a while ago, if nothing of that is under way."""
-        if self._removing and not self._removing.done():
+        """Begin to remove what was deleted a while ago, now and then, if nothing of that is under way."""
+        if time.monotonic() < self._tidy_at or (self._removing and not self._removing.done()):
             return
-        if keys := await database_sync_to_async(overdue)():
+        self._tidy_at = time.monotonic() + TIDY_EVERY
+        if keys := await in_database(overdue):
             self._removing = asyncio.create_task(remove_deleted(keys), context=contextvars.Context())
 
     async def _show(self, turn: Turn) -> None:
-        frame = await database_sync_to_async(key_frame)(turn, 0)
-        await send_key_frame(turn.conversation_id, frame)
+        await announce(turn)
 
-    def _stop_requests(self) -> list[int]:
-        wanted = Turn.objects.filter(pk__in=list(self.running), stop_requested_at__isnull=False)
-        return list(wanted.values_list("pk", flat=True))
+
+def _renew_and_look(silent: list[Turn]) -> list[Any]:
+    """The turns that have not ended, after the leases of the silent ones were renewed."""
+    Turn.hold_all(silent)
+    active = Turn.objects.filter(status__in=Turn.ACTIVE).annotate(deleted=F("conversation__deleted_at"))
+    return list(active.defer("profile_then", "sentence"))
 
 
 def _beside(work: Coroutine[None, None, None], tasks: set[asyncio.Task[None]]) -> None:

@@ -9,57 +9,77 @@ from chat.live.recorder import Recorder
 from chat.models import Message, Step, ToolCall, Turn
 
 
-def is_answered(turn: Turn) -> bool:
-    """Whether the model has said its last word already, so that only the end is missing."""
-    last = _finished_steps(turn)[-1:]
-    return bool(last) and not last[0].tool_calls.all()
+class Past:
+    """The steps of a turn, read once, oldest first. One that no worker has held before has none."""
+
+    def __init__(self, turn: Turn) -> None:
+        self.turn = turn
+        taken_before = turn.fence > 1
+        self.steps = list(turn.steps.prefetch_related("tool_calls")) if taken_before else []
+        self.finished = [step for step in self.steps if step.ended_at]  # whose reply came to its end
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the model has said its last word already, so that only the end is missing."""
+        return bool(self.finished) and not self.finished[-1].tool_calls.all()
+
+    @property
+    def latest_step(self) -> Step | None:
+        """The step whose results the next request ends with; None ahead of the first."""
+        return self.finished[-1] if self.finished else None
+
+    @property
+    def spent(self) -> Spent:
+        """What the turn has used of its limits so far; nothing for a new one."""
+        rounds = reminders = 0
+        for step in self.finished:
+            calls = list(step.tool_calls.all())
+            if step.reminder:
+                rounds, reminders = 0, reminders + 1
+            if any(call.status == ToolCall.Status.PENDING for call in calls):
+                break  # the step is gone on with, and counted then
+            rounds = 0 if TODO_WRITE in [call.name for call in calls] else rounds + 1
+        return Spent(
+            steps=len(self.finished),
+            tool_calls=sum(call.ran for step in self.steps for call in step.tool_calls.all()),
+            seconds=sum(map(_seconds_of, self.finished)),
+            rounds=rounds,
+            reminders=reminders,
+        )
+
+    def take_up(self, recorder: Recorder) -> Reply | None:
+        """The reply whose calls were not all run as the turn was left, to go on with; None for none.
+
+        The recorder stands in that step again, and knows the steps that were left without a reply.
+        """
+        left = [step for step in self.steps if not step.ended_at]
+        recorder.unanswered = {step.number: step for step in left}
+        if left:
+            begun = Message.objects.filter(step__in=left, role=Message.Role.ASSISTANT)
+            recorder.cut_offs = {message.step_id: message for message in begun if message.step_id}
+        for step in left:
+            step.turn = self.turn  # rows are drawn where no database is asked
+        for message in recorder.cut_offs.values():
+            message.turn = self.turn
+        pending = (step for step in self.finished if any(map(_is_pending, step.tool_calls.all())))
+        unfinished = next(pending, None)
+        return _unfinished(unfinished, recorder) if unfinished else None
 
 
-def latest_step(turn: Turn) -> Step | None:
-    """The step whose results the next request ends with; None ahead of the first."""
-    return next(reversed(_finished_steps(turn)), None)
-
-
-def spent_by(turn: Turn) -> Spent:
-    """What the turn has used of its limits so far; nothing for a new one."""
-    steps = _finished_steps(turn)
-    if not steps:
-        return Spent()
-    rounds = reminders = 0
-    for step in steps:
-        calls = list(step.tool_calls.all())
-        names = [call.name for call in calls]
-        if step.reminder:
-            rounds, reminders = 0, reminders + 1
-        if any(call.status == ToolCall.Status.PENDING for call in calls):
-            break  # the step is gone on with, and counted then
-        rounds = 0 if TODO_WRITE in names else rounds + 1
-    return Spent(
-        steps=len(steps),
-        tool_calls=turn.tool_calls.filter(started_at__isnull=False).count(),
-        seconds=sum(map(_seconds_of, steps)),
-        rounds=rounds,
-        reminders=reminders,
-    )
-
-
-def take_up(recorder: Recorder) -> Reply | None:
-    """The reply whose calls were not all run as the turn was left, to go on with; None for none.
-
-    The recorder stands in that step again.
-    """
-    turn = recorder.turn
-    pending = turn.tool_calls.filter(status=ToolCall.Status.PENDING).select_related("step").first()
-    if pending is None:
-        return None
-    step = recorder.step = pending.step
-    rows = list(step.tool_calls.order_by("index"))
+def _unfinished(step: Step, recorder: Recorder) -> Reply:
+    step.turn = recorder.turn
+    recorder.step = step
+    rows = sorted(step.tool_calls.all(), key=lambda call: call.index)
     for row in rows:
-        row.turn = turn
+        row.turn, row.step = recorder.turn, step
     recorder.calls = {row.wire_id: row for row in rows}
     said = step.messages.filter(role=Message.Role.ASSISTANT).first()
     requests = [CallRequest(row.wire_id, row.name, row.arguments, row.extra) for row in rows]
     return Reply(said.text if said else "", "", tuple(requests), step.finish_reason)
+
+
+def _is_pending(call: ToolCall) -> bool:
+    return call.status == ToolCall.Status.PENDING
 
 
 def _seconds_of(step: Step) -> float:
@@ -71,8 +91,3 @@ def _seconds_of(step: Step) -> float:
     ends = [step.ended_at, *(call.ended_at for call in ended)]
     took = max(0.0, *((end - step.started_at).total_seconds() for end in ends if end))
     return max(0.0, took - sum(call.waited for call in ended))
-
-
-def _finished_steps(turn: Turn) -> list[Step]:
-    """The steps whose reply came to its end, oldest first."""
-    return list(turn.steps.filter(ended_at__isnull=False).prefetch_related("tool_calls"))

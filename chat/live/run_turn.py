@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import aclosing
 from typing import Any, Generic, Protocol, TypeVar
 
-from asgiref.sync import ThreadSensitiveContext
-from channels.db import database_sync_to_async
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
@@ -21,15 +19,17 @@ from chat.live.agents import agent_for
 from chat.live.announcing import announce
 from chat.live.approvals import Approvals
 from chat.live.changes import Change, TurnChanged
+from chat.live.database import in_database
 from chat.live.pictures import sees
 from chat.live.recorder import SAVE_EVERY, Recorder
-from chat.live.resumption import is_answered, latest_step, spent_by, take_up
+from chat.live.resumption import Past
 from chat.live.transcript import transcript
-from chat.models import LeaseLost, Turn
+from chat.models import LeaseLost, Step, Turn
 from chat.models.turn import LEASE
 
 log = logging.getLogger(__name__)
 
+MOMENT = 0.03  # seconds that an event may wait for the next, to be written in one transaction with it
 PAUSE = 0.5  # seconds before a database that is away is asked again
 
 
@@ -57,6 +57,9 @@ class RunningTurn(Generic[D]):
         self.recorder = Recorder(turn)
         self.watch = measures.Stopwatch()
         self.screen = screen
+        self._writing = asyncio.Lock()  # the recorder is no two threads' at a time
+        self._soon: asyncio.Task[None] | None = None
+        self._failure: Exception | None = None  # of a write for which no event waited
         # What becomes of the turn if its task is cancelled: ended by the person's wish, or handed over.
         self.cancelled_as = Turn.Status.QUEUED
         self.farewell = ""
@@ -64,87 +67,111 @@ class RunningTurn(Generic[D]):
     async def run(self) -> None:
         """Work until the turn has ended, one way or another; never raises but for cancellation of the end."""
         about(self.turn)
-        # The ORM runs on a thread of this turn's own, or all turns of the process would share one.
-        async with ThreadSensitiveContext():
-            try:
-                await self._work()
-            except asyncio.CancelledError:
-                await self._leave()
-            except LeaseLost as lost:
-                measures.lease_losses.inc()
-                log.warning("%s", lost)
-                await self.screen.close()
-            except Exception:
-                log.exception("turn %s failed", self.turn.pk)
-                sentence = _("Something went wrong in the server; its log says what. Retry, or send it anew.")
-                await self._write_down(self.recorder.end, Turn.Status.FAILED, sentence)
+        try:
+            await self._work()
+        except asyncio.CancelledError:
+            await self._leave()
+        except LeaseLost as lost:
+            measures.lease_losses.inc()
+            log.warning("%s", lost)
+            await self.screen.close()
+        except Exception:
+            log.exception("turn %s failed", self.turn.pk)
+            sentence = _("Something went wrong in the server; its log says what. Retry, or send it anew.")
+            await self._write_down(self.recorder.end, Turn.Status.FAILED, sentence)
 
     async def _work(self) -> None:
         await self.screen.show([TurnChanged()])
-        if await database_sync_to_async(is_answered)(self.turn):
+        past = await in_database(Past, self.turn)
+        if past.is_answered:
             await self._write_down(self.recorder.end, Turn.Status.COMPLETED)
             return
-        unfinished = await database_sync_to_async(take_up)(self.recorder)
-        if unfinished is None:
-            await self._read_what_is_held()
+        unfinished = await in_database(past.take_up, self.recorder)
+        if unfinished is None and past.latest_step:
+            await self._read_what_is_held(past.latest_step)
         agent = await agent_for(self.turn)
-        messages = await database_sync_to_async(transcript)(self.turn)
-        todos = await database_sync_to_async(self.recorder.planning.begin)()
-        spent = await database_sync_to_async(spent_by)(self.turn)
-        decide = Approvals(agent, self.recorder).decide
+        messages, todos = await in_database(self._read)
+        decide = Approvals(agent, self.recorder, self._write).decide
         meter = self.recorder.meter
         saving = asyncio.create_task(self._save_texts())
-        await self._know_blindness(agent)
+        self._know_blindness(agent)
         try:
             async with aclosing(
-                agent.run(messages, todos, spent, self._inbox, decide, unfinished, meter, self._edits)
+                agent.run(messages, todos, past.spent, self._inbox, decide, unfinished, meter, self._edits)
             ) as events:
                 async for event in events:
                     if isinstance(event, Reply):
-                        await self._know_blindness(agent)
-                    await self.screen.show(await self._record(event))
+                        self._know_blindness(agent)
+                    await self._take(event)
         finally:
             saving.cancel()
+            if self._soon:
+                self._soon.cancel()
         await self._finish()
 
-    async def _read_what_is_held(self) -> None:
-        """What a turn goes on with follows results: a safe point like any other."""
-        step = await database_sync_to_async(latest_step)(self.turn)
-        if step:
-            self.recorder.step = step
-            if await self._inbox():
-                await self.screen.show([TurnChanged()])
+    def _read(self) -> tuple[list[dict[str, Any]], Sequence[TodoItem]]:
+        return transcript(self.turn), self.recorder.planning.begin()
 
-    async def _know_blindness(self, agent: Agent) -> None:
-        """Write down that the model cannot see: that is known ahead, or learned from an endpoint's error."""
+    async def _read_what_is_held(self, latest: Step) -> None:
+        """What a turn goes on with follows results: a safe point like any other."""
+        latest.turn = self.turn
+        self.recorder.step = latest
+        if await self._inbox():
+            await self.screen.show([TurnChanged()])
+
+    def _know_blindness(self, agent: Agent) -> None:
+        """Note that the model cannot see: that is known ahead, or learned from an endpoint's error."""
         if not self.turn.blind and not sees(agent.model):
-            await database_sync_to_async(self.turn.hold)(blind=True)
+            self.recorder.change_turn(blind=True)
+
+    async def _take(self, event: Event) -> None:
+        """Take an event in. What must be on record before the engine goes on is written when this returns."""
+        self.watch.see(event)
+        if self._failure:
+            raise self._failure
+        if self.recorder.absorbs(event):
+            await self.screen.show(self.recorder.take(event))
+            return
+        self.recorder.keep(event)
+        if not self.recorder.may_wait(event):
+            await self._write()
+        elif self.recorder.has_news and (self._soon is None or self._soon.done()):
+            self._soon = asyncio.create_task(self._write_soon())
+
+    async def _write(self) -> None:
+        async with self._writing:
+            await self.screen.show(await in_database(self.recorder.write))
+
+    async def _write_soon(self) -> None:
+        """Write what waits for the next event, in case that does not come at once."""
+        await asyncio.sleep(MOMENT)
+        try:
+            if self.recorder.has_news:
+                await self._write()
+        except Exception as error:  # the next event ends the turn with it
+            self._failure = error
 
     async def _save_texts(self) -> None:
-        """Save streamed text also where the model falls silent in the middle of it."""
+        """Save text and output that have grown, about once a second."""
         while True:
             await asyncio.sleep(SAVE_EVERY)
             try:
-                await database_sync_to_async(self.recorder.flush)()
+                if self.recorder.has_grown:
+                    await self._write()
             except (LeaseLost, DatabaseError) as error:  # the next event meets it too, and deals with it
                 log.warning("text of turn %s is not saved: %s", self.turn.pk, error)
 
     async def _inbox(self) -> list[dict[str, Any]]:
-        """What the person sent meanwhile, asked for ahead of every request but the first."""
-        notes: list[dict[str, Any]] = await database_sync_to_async(self.recorder.deliver)()
+        """What the user sent since, asked for ahead of every request but the first."""
+        async with self._writing:
+            notes, changes = await in_database(self.recorder.deliver)
+            await self.screen.show(changes)
         return notes
 
     async def _edits(self) -> Sequence[TodoItem] | None:
-        """What the person has made of the list, asked for ahead of every request."""
-        items: Sequence[TodoItem] | None = await database_sync_to_async(self.recorder.planning.look)()
-        return items
-
-    async def _record(self, event: Event) -> list[Change]:
-        self.watch.see(event)
-        if self.recorder.absorbs(event):
-            return self.recorder.take(event)
-        changes: list[Change] = await database_sync_to_async(self.recorder.record)(event)
-        return changes
+        """What the user has made of the list, asked for ahead of every request."""
+        planning = self.recorder.planning
+        return await in_database(planning.changed) if planning.is_changed else None
 
     async def _leave(self) -> None:
         if not self.turn.is_held:  # it had ended or waits, and only the last frame was still on its way
@@ -168,8 +195,8 @@ class RunningTurn(Generic[D]):
         give_up_at = time.monotonic() + LEASE.total_seconds()
         while True:
             try:
-                changes: list[Change] = await database_sync_to_async(write)(*what)
-                return changes
+                async with self._writing:
+                    return await in_database(write, *what)
             except (OperationalError, InterfaceError) as error:
                 if time.monotonic() > give_up_at:
                     raise

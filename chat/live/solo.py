@@ -6,10 +6,10 @@ import asyncio
 import logging
 from typing import Any
 
-from channels.db import database_sync_to_async
 from django.db import DatabaseError
 from django.utils.translation import gettext as _
 
+from chat.live.database import in_database
 from chat.live.pool import ROUND
 from chat.live.run_turn import RunningTurn
 from chat.models import LeaseLost, Turn
@@ -57,7 +57,7 @@ class SoloTurn:
         while True:
             await asyncio.sleep(ROUND)
             try:
-                if await database_sync_to_async(self._hold)():
+                if await in_database(self._hold):
                     self.stop()
                     return
             except LeaseLost:

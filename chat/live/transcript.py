@@ -6,6 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from django.db.models import Prefetch
+
 from chat.agent import Reply
 from chat.agent import ToolCall as CallRequest
 from chat.agent.context import as_one
@@ -40,13 +42,20 @@ def told(turn: Turn) -> list[Told]:
     summary = Summary.of(keys)
     if summary:
         keys = keys[keys.index(summary.until_id) + (summary.until_step is None) :]
-    turns = Turn.with_rows().in_bulk(keys)
+    turns = Turn.objects.prefetch_related(
+        Prefetch("messages", Message.objects.select_related("step")),
+        "messages__attachments",
+        Prefetch("tool_calls", ToolCall.objects.select_related("step")),
+        "steps",
+    ).in_bulk(keys)
     messages = [each for pk in keys for each in _turn_messages(turns[pk])]
     return _after(summary, messages) if summary else messages
 
 
 def line_of(turn: Turn) -> list[int]:
     """The keys of the turns that led here, oldest first."""
+    if turn.follows_id is None:
+        return [turn.pk]
     turns = Turn.objects.filter(conversation=turn.conversation_id)
     follows = dict(turns.values_list("pk", "follows"))
     line = [turn.pk]
@@ -76,9 +85,9 @@ def _turn_messages(turn: Turn) -> Iterator[Told]:
     question = next(message for message in turn.messages.all() if message.step_id is None)
     latest: list[Told] = [(question.as_note() | pictures_of(question), question)]
     rows = defaultdict[int | None, list[Message | ToolCall]](list)
-    for row in turn.rows():
-        if isinstance(row, Message | ToolCall):
-            rows[row.step_id].append(row)
+    said_and_done: list[Message | ToolCall] = [*turn.messages.all(), *turn.tool_calls.all()]
+    for row in sorted(said_and_done, key=lambda row: row.place):
+        rows[row.step_id].append(row)
     for step in turn.steps.all():
         if latest and step.told and (step.ended_at or not turn.is_active):
             latest[0][0]["told"] = step.told

@@ -6,10 +6,9 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from channels.db import database_sync_to_async
-
 from chat.agent import Model
 from chat.agent.model.trial import Candidate
+from chat.live.database import in_database
 from chat.live.endpoint import Endpoint
 from chat.live.model_clients import new_model
 from chat.live.model_lists import list_models
@@ -27,7 +26,7 @@ async def candidate(endpoint: Endpoint) -> AsyncIterator[Candidate]:
         return [model.name for model in await list_models(endpoint, with_key=with_key)]
 
     async def model(name: str) -> Model:
-        client: ChatModel = await database_sync_to_async(new_model)(endpoint, name)
+        client: ChatModel = await in_database(new_model, endpoint, name)
         made.append(client)
         return client
 

@@ -34,6 +34,10 @@ class Message(models.Model):
     cut_off = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
+    # In the memory of the worker that writes it: whether it draws it, and how much of the text the row has.
+    live = False
+    saved_text = saved_reasoning = 0
+
     class Meta:
         verbose_name = _("message")
         verbose_name_plural = _("messages")

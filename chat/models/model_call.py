@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.db import models
+from django.utils import timezone
 
 
 class ModelCall(models.Model):
@@ -20,7 +21,7 @@ class ModelCall(models.Model):
     estimated = models.BooleanField(default=False)
     cost = models.DecimalField(max_digits=16, decimal_places=8, null=True)
     currency = models.CharField(max_length=3, blank=True)
-    started_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(default=timezone.now)
     ended_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -20,9 +20,18 @@ def take_back_orphans(lookout: Lookout) -> list[Turn]:
 
     `lookout` is the caller's own, kept from one call to the next.
     """
-    held = list(Turn.objects.filter(status__in=Turn.HELD))
+    return take_back_all(orphans(lookout, list(Turn.objects.filter(status__in=Turn.HELD))))
+
+
+def orphans(lookout: Lookout, held: list[Turn]) -> list[Turn]:
+    """Those whose workers died, of all turns that are held just now."""
     overdue = lookout.overdue(held)
-    return [turn for turn in held if (turn in overdue or _was_left(turn)) and take_back(turn)]
+    return [turn for turn in held if turn in overdue or _was_left(turn)]
+
+
+def take_back_all(left: list[Turn]) -> list[Turn]:
+    """Queue or end these; says which nobody else took first."""
+    return [turn for turn in left if take_back(turn)]
 
 
 def take_back(turn: Turn) -> bool:

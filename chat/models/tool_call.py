@@ -51,6 +51,8 @@ class ToolCall(models.Model):
         STOPPED = "stopped", _("Stopped")
         UNKNOWN = "unknown", _("Outcome unknown")
 
+    FINAL = (Status.SUCCEEDED, Status.FAILED, Status.DENIED, Status.STOPPED, Status.UNKNOWN)
+
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="tool_calls")
     step = models.ForeignKey(Step, on_delete=models.CASCADE, related_name="tool_calls")
     index = models.PositiveIntegerField()

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import functools
+import operator
+import time
+from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.db import connection, models, transaction
-from django.db.models import Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery
+from django.db import models, transaction
+from django.db.models import Case, Count, Exists, F, OuterRef, Prefetch, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import LessThan
 from django.utils import timezone
@@ -66,12 +70,17 @@ class Turn(models.Model):
     stop_requested_at = models.DateTimeField(null=True)
     worker = models.CharField(max_length=100, blank=True)
     fence = models.PositiveIntegerField(default=0)
+    # How many frames its worker had sent when it last wrote here: a page with fewer has missed some.
+    frame = models.PositiveIntegerField(default=0)
     # By the clock of the worker, which others cannot rely on: they only look whether it changes.
     lease_until = models.DateTimeField(null=True)
     deaths = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     started_at = models.DateTimeField(_("started"), null=True)
     ended_at = models.DateTimeField(_("ended"), null=True)
+
+    renewed_at = 0.0  # by this process's monotonic clock: when it last renewed the lease
+    earlier_profile: dict[str, Any] | None = None  # of the turn before, where it was read
 
     class Meta:
         verbose_name = _("turn")
@@ -110,42 +119,41 @@ class Turn(models.Model):
         The user with the fewest running turns comes first, then the turn that waits longest. On a site with
         several users, none gets more than MAX_TURNS_PER_USER of a worker's places.
         """
-        with transaction.atomic():
-            waiting = cls.objects.filter(status=cls.Status.QUEUED, conversation__deleted_at__isnull=True)
-            waiting = waiting.filter(pk=pk) if pk else waiting.filter(_within_share(by))
-            if connection.features.has_select_for_update_skip_locked:
-                waiting = waiting.select_for_update(skip_locked=True, of=("self",))
-            turn = waiting.annotate(load=_turns_held_by_owner()).order_by("load", "pk").first()
-            if turn is None:
-                return None
-            now = timezone.now()
-            claimed = cls.objects.filter(pk=turn.pk, status=cls.Status.QUEUED).update(
-                status=cls.Status.RUNNING,
-                worker=by,
-                fence=F("fence") + 1,
-                lease_until=now + LEASE,
-                started_at=Coalesce("started_at", now),
-            )
-            return cls._taken(turn.pk) if claimed else None
+        waiting = cls.objects.filter(status=cls.Status.QUEUED, conversation__deleted_at__isnull=True)
+        waiting = waiting.filter(pk=pk) if pk else waiting.filter(_within_share(by))
+        waiting = waiting.select_related("conversation__profile__connection", "conversation__owner")
+        told = waiting.annotate(load=_turns_held_by_owner(), earlier_profile=_earlier_profile())
+        while (turn := told.order_by("load", "pk").first()) is not None:
+            if turn._take(by):
+                return turn
+        return None
 
-    @classmethod
-    def _taken(cls, pk: int) -> Turn:
-        """The turn, read before the transaction ends: after it the turn may be deleted."""
-        turn = cls.objects.select_related("conversation__profile__connection").get(pk=pk)
-        if not turn.profile_then:
-            turn._keep_profile()
-        return turn
+    def _take(self, by: str) -> bool:
+        """Claim the turn as it was read, and note its profile; False if another worker was faster."""
+        now = timezone.now()
+        changes = {
+            "status": self.Status.RUNNING,
+            "worker": by,
+            "fence": self.fence + 1,
+            "frame": 0,
+            "lease_until": now + LEASE,
+            "started_at": self.started_at or now,
+            "profile_then": self.profile_then or self._profile_now(),
+        }
+        queued = Turn.objects.filter(pk=self.pk, fence=self.fence, status=self.Status.QUEUED)
+        if not queued.update(**changes):
+            return False
+        self.renewed_at = time.monotonic()
+        for name, value in changes.items():
+            setattr(self, name, value)
+        return True
 
-    def _keep_profile(self) -> None:
-        """Write down with which profile the turn begins, and whether the turn before had another."""
-        then = recorded(self.conversation.profile_in_use())
-        earlier = (
-            self.conversation.turns.filter(pk__lt=self.pk).exclude(profile_then={}).order_by("pk").last()
-        )
-        changed = differences(earlier.profile_then, then) if earlier else []
-        since = earlier.profile_then["since"] if earlier and not changed else self.pk
-        self.profile_then = {**then, "since": since, "changed": changed}
-        self.save(update_fields=["profile_then"])
+    def _profile_now(self) -> dict[str, Any]:
+        """With which profile the turn begins, since which turn, and what the turn before had otherwise."""
+        then, earlier = recorded(self.conversation.profile_in_use()), self.earlier_profile
+        changed = differences(earlier, then) if earlier else []
+        since = earlier["since"] if earlier and not changed else self.pk
+        return {**then, "since": since, "changed": changed}
 
     @cached_property
     def profile(self) -> Profile:
@@ -155,10 +163,23 @@ class Turn(models.Model):
     def hold(self, **changes: Any) -> None:
         """Renew the lease, with further changes of the row; raises LeaseLost when it is not ours any more."""
         held = Turn.objects.filter(pk=self.pk, fence=self.fence, status__in=self.HELD)
-        if not held.update(lease_until=timezone.now() + LEASE, **changes):
+        if not held.update(lease_until=timezone.now() + LEASE, frame=self.frame, **changes):
             raise LeaseLost(f"{self} was taken from {self.worker}")
+        self.renewed_at = time.monotonic()
         for name, value in changes.items():
             setattr(self, name, value)
+
+    @classmethod
+    def hold_all(cls, turns: Iterable[Turn]) -> None:
+        """Renew the leases of several turns in one statement, except of those that were taken away."""
+        turns = list(turns)
+        own = [Q(pk=turn.pk, fence=turn.fence) for turn in turns]
+        if own:
+            held = cls.objects.filter(functools.reduce(operator.or_, own), status__in=cls.HELD)
+            number = models.PositiveIntegerField()
+            known = (When(pk=turn.pk, then=Value(turn.frame, number)) for turn in turns)
+            frames = Case(*known, default=F("frame"), output_field=number)
+            held.update(lease_until=timezone.now() + LEASE, frame=frames)
 
     def end(self, status: Status, sentence: str = "") -> Turn | None:
         """Claim the terminal state, once; raises LeaseLost when it is claimed already or not ours.
@@ -285,6 +306,16 @@ class Turn(models.Model):
         return sorted(rows, key=lambda row: row.place)
 
     @classmethod
+    def with_question(cls) -> QuerySet[Turn]:
+        """The same for turns that have nothing yet but the user's message, in three queries."""
+        empty = ("tool_calls", "summaries", "steps", "side_calls")
+        nothing = [
+            Prefetch(name, getattr(cls, name).rel.related_model._default_manager.none()) for name in empty
+        ]
+        messages = (_joined(cls.messages, "step"), "messages__attachments")
+        return cls.objects.select_related("conversation").prefetch_related(*messages, *nothing)
+
+    @classmethod
     def with_rows(cls) -> QuerySet[Turn]:
         """Turns with everything that drawing them needs, in a fixed number of queries."""
         return cls.objects.select_related("conversation").prefetch_related(
@@ -301,6 +332,12 @@ def _joined(rows: Any, *names: str) -> Prefetch[Any]:
     """Rows of turns with what they point to: SQLite takes no more than a thousand of these by their keys."""
     related = rows.rel.related_model._default_manager
     return Prefetch(rows.rel.get_accessor_name(), related.select_related(*names))
+
+
+def _earlier_profile() -> Subquery:
+    """The profile that the turn before one began with."""
+    before = Turn.objects.filter(conversation=OuterRef("conversation"), pk__lt=OuterRef("pk"))
+    return Subquery(before.exclude(profile_then={}).order_by("-pk").values("profile_then")[:1])
 
 
 def share_is_used(owner_id: int) -> bool:
