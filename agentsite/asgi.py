@@ -9,8 +9,8 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentsite.settings")
 pages = get_asgi_application()
 
-from channels.auth import AuthMiddlewareStack  # noqa: E402 (Django must be set up first)
-from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402 (Django must be set up first)
+from channels.sessions import CookieMiddleware, SessionMiddleware  # noqa: E402
 from django.conf import settings  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
@@ -19,7 +19,6 @@ from agentsite.bodyless import BodylessResponses  # noqa: E402
 from agentsite.embedded import EmbeddedWorker  # noqa: E402
 from chat.live.board_consumer import BoardConsumer  # noqa: E402
 from chat.live.chat_consumer import ChatConsumer  # noqa: E402
-from chat.live.crowd import Crowd  # noqa: E402
 from chat.live.origin import RefusedSocket, SameOrigin  # noqa: E402
 
 sockets = URLRouter(
@@ -36,7 +35,7 @@ router = ProtocolTypeRouter(
                 pages, root=settings.STATIC_ROOT, prefix=settings.STATIC_URL, allow_all_origins=False
             )
         ),
-        "websocket": SameOrigin(AuthMiddlewareStack(Crowd(sockets))),
+        "websocket": SameOrigin(CookieMiddleware(SessionMiddleware(sockets))),
     }
 )
 application = EmbeddedWorker(router)

@@ -17,5 +17,5 @@ class PageCompression(GZipMiddleware):
         """The response, compressed if the browser takes that and it is worth it."""
         if response.streaming or not response.get("Content-Type", "").startswith("text/"):
             return response
-        compressed: HttpResponseBase = super().process_response(request, response)  # type: ignore[arg-type]
+        compressed: HttpResponseBase = super().process_response(request, response)
         return compressed

@@ -322,9 +322,6 @@ def main() -> None:
     sys.stdout.write(table(run.figures, run.floors, TARGETS))
     for scenario in run.bench.texts if given.top else ():
         _print_statements(scenario, run.bench.texts[scenario], given.top)
-    told = {"about": _about(given), "figures": run.figures, "floors": run.floors}
-    given.json.parent.mkdir(parents=True, exist_ok=True)
-    given.json.write_text(json.dumps(told, indent=2) + "\n")
     for other in OTHERS if given.checkout == ROOT else ():
         if run.is_chosen(other):
             sys.stdout.write(f"\n{other}\n")
@@ -373,41 +370,46 @@ class Run:
         """Measure the chosen parts. Memory wants a process that has done nothing before."""
         if self.is_chosen("memory"):
             with self._site("fresh") as site:
-                self.figures |= await self._part("memory", self.bench.memory(site))
+                await self._part("memory", self.bench.memory(site), self.figures)
         if any(map(self.is_chosen, self.parts)):
             with self._site("site") as site:
                 for name in filter(self.is_chosen, self.parts):
-                    self.figures |= await self._part(name, self.parts[name](site))
+                    await self._part(name, self.parts[name](site), self.figures)
         if self.is_chosen("history"):
-            self.figures |= await self._part("history", asyncio.to_thread(self._history))
+            await self._part("history", asyncio.to_thread(self._history), self.figures)
         for kind in () if self.given.no_floor else FLOORS:
-            self.floors[kind] = await self._of_floor(kind)
+            await self._of_floor(kind)
 
     def _site(self, name: str) -> Site:
         more = dict(each.split("=", 1) for each in self.given.env)
         where = self.given.where
         return Site(self.given.checkout, self.folder / name, self.bench.model, where=where, **more)
 
-    async def _part(self, name: str, measuring: Awaitable[Figures]) -> Figures:
+    async def _part(self, name: str, measuring: Awaitable[Figures], figures: Figures) -> None:
         sys.stderr.write(f"{name}\n")
         try:
-            return await measuring
+            figures |= await measuring
         except Exception as error:  # the other parts are worth having
             sys.stderr.write(f"{name} failed: {error!r}\n")
             self.failed.append(name)
-            return {}
+        self._write()
 
-    async def _of_floor(self, kind: str) -> Figures:
+    def _write(self) -> None:
+        """Write what there is so far: a run is long, and may be interrupted."""
+        told = {"about": _about(self.given), "figures": self.figures, "floors": self.floors}
+        self.given.json.parent.mkdir(parents=True, exist_ok=True)
+        self.given.json.write_text(json.dumps(told, indent=2) + "\n")
+
+    async def _of_floor(self, kind: str) -> None:
         """The same parts, as far as a relay has them."""
-        figures: Figures = {}
+        figures = self.floors[kind] = {}
         if self.is_chosen("memory"):
             with Floor(kind, self.folder, self.bench.model) as floor:
-                figures |= await self._part(f"memory, {kind}", self.bench.memory(floor))
+                await self._part(f"memory, {kind}", self.bench.memory(floor), figures)
         with Floor(kind, self.folder, self.bench.model) as floor:
             for name in filter(self.is_chosen, self.parts):
                 if name.startswith(STREAMS):
-                    figures |= await self._part(f"{name}, {kind}", self.parts[name](floor))
-        return figures
+                    await self._part(f"{name}, {kind}", self.parts[name](floor), figures)
 
     def _history(self) -> Figures:
         """Listing and searching 10,000 conversations, with the site's code: a part of bench.search."""
@@ -444,7 +446,7 @@ def _about(given: argparse.Namespace) -> dict[str, object]:
         "commit": git("rev-parse", "--short", "HEAD") + ("+" if git("status", "--porcelain") else ""),
         "python": sys.version.split()[0],
         "cores": os.cpu_count(),
-        "load at the end": os.getloadavg()[0],
+        "load of the machine": os.getloadavg()[0],
         "short": given.short,
         "settings": given.env,
     }

@@ -107,10 +107,9 @@ def every_part(text: str) -> None:
 
 def as_it_grows(text: str) -> None:
     growing = markdown.Settling()
-    for end in range(SIZE // 8, SIZE + 1, SIZE // 8):
+    for end in range(SIZE // 4, SIZE + 1, SIZE // 4):
         growing.text = text[:end]
-        growing.settle()
-    growing.open_end()
+        growing.advance()
 
 
 def as_events(text: str) -> None:

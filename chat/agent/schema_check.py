@@ -105,6 +105,5 @@ _CHECKS: dict[str, Check] = {
 for _name in ("unevaluatedProperties", "unevaluatedItems"):  # they search with `re`
     _CHECKS[_name] = lambda *_: None
 
-BoundedValidator: Any = extend(
-    Draft202012Validator, {name: partial(_counted, check) for name, check in _CHECKS.items()}
-)
+_COUNTED = {name: partial(_counted, check) for name, check in _CHECKS.items()}
+BoundedValidator: Any = extend(Draft202012Validator, _COUNTED)  # type: ignore[no-untyped-call]

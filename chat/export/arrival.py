@@ -48,7 +48,7 @@ def parsed(data: bytes) -> dict[str, Any]:
 
 def checked_turns(file: dict[str, Any]) -> Iterator[int]:
     """Check the turns one by one, for checking them all takes a while; gives how many are checked."""
-    turn_schema = _validator().schema["properties"]["turns"]["items"]  # type: ignore[index, call-overload]
+    turn_schema = _validator().schema["properties"]["turns"]["items"]  # type: ignore[index]
     for place, turn in enumerate(file["turns"]):
         for error in _validator().descend(turn, turn_schema):
             raise FileRefused(_sentence(error, ("turns", place)))

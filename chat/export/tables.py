@@ -98,6 +98,7 @@ TURN = Table(
         "client_id": REQUEST,
         "worker": CLAIM,
         "fence": CLAIM,
+        "frame": CLAIM,
         "lease_until": CLAIM,
     },
 )

@@ -93,7 +93,7 @@ _C_WORDS = """auto break case char const continue default do double else enum ex
 int long register restrict return short signed sizeof static struct switch typedef union unsigned void
 volatile while bool true false NULL nullptr size_t int8_t int16_t int32_t int64_t uint8_t uint16_t
 uint32_t uint64_t"""
-_CSS_RULES = (
+_CSS_RULES: tuple[Rule, ...] = (
     _block("/*", "*/"),
     _DOUBLE,
     _SINGLE,

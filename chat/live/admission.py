@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 def signed_in(scope: dict[str, Any]) -> User | None:
     """The user of the socket with this scope; None if its session is no longer valid."""
-    return signed_in_users([scope])[0]
+    user = signed_in_users([scope])[0]
+    if user is not None:
+        scope["user"] = user
+    return user
 
 
 def signed_in_users(scopes: Sequence[dict[str, Any]]) -> list[User | None]:
@@ -37,8 +40,9 @@ def signed_in_users(scopes: Sequence[dict[str, Any]]) -> list[User | None]:
 
     def user_of(scope: dict[str, Any]) -> User | None:
         session = sessions.get(scope["session"].session_key, {})
-        user_id = str(scope["user"].pk)
-        claims_user = user_id in users and session.get(SESSION_KEY) == user_id
+        user_id = str(session.get(SESSION_KEY))
+        known = scope.get("user")  # once it was let in; a session may be somebody else's by now
+        claims_user = user_id in users and (known is None or str(known.pk) == user_id)
         is_current = claims_user and constant_time_compare(session.get(HASH_SESSION_KEY, ""), hashes[user_id])
         return users[user_id] if is_current else None
 

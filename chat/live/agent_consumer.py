@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from channels.consumer import AsyncConsumer
@@ -52,15 +51,6 @@ class AgentConsumer(AsyncConsumer):
         """A turn is to stop."""
         pool().stop(message["turn"])
 
-    async def turn_snapshot(self, message: Message) -> None:
-        """A tab lacks something of a turn."""
-        showing = asyncio.create_task(pool().send_snapshot(message["turn"], message["reply"]))
-        _showing.add(showing)
-        showing.add_done_callback(_showing.discard)
-
     async def _listen(self) -> None:
         pool().open()
         await self.channel_layer.group_add(AGENTS_GROUP, self.channel_name)
-
-
-_showing: set[asyncio.Task[None]] = set()

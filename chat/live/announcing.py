@@ -1,46 +1,83 @@
-"""Telling open tabs and workers what others than a turn's worker have changed."""
+"""Tells open tabs and workers what others than a turn's worker have changed."""
 
 from __future__ import annotations
 
 import uuid
-from typing import Any
 
 from asgiref.sync import async_to_sync
-from channels.db import database_sync_to_async
 
-from chat.live.doorbell import ring, ring_board, send_frame, send_key_frame, send_to_owner
-from chat.live.frames import key_frame
+from chat.live.database import in_database
+from chat.live.doorbell import board_group, conversation_group, owner_group, publish, ring
+from chat.live.fragments import draw_turn, partial
+from chat.live.frames import Position, key_frame, message, position_of
+from chat.live.regions import ConversationState, states_of
+from chat.live.resync import drawn_regions
 from chat.models import Conversation, Turn
+
+OF_OWNER = ("board_link", "sidebar")
+OF_TURN = ("approval", "unfinished", "follow_ups", "status")  # the regions that a turn's status decides
+OF_END = ("panel", "meter")  # and those that its end does
 
 
 async def announce(turn: Turn) -> None:
     """Show a turn that waits or has ended in every tab, and tell the workers."""
-    await _send(turn.conversation_id, await database_sync_to_async(key_frame)(turn, 0))
+    await _send(turn.conversation_id, *await in_database(whole_turn, turn))
 
 
 def announce_sync(turn: Turn) -> None:
-    """The same from a page, on whose own connection the rows are read."""
-    async_to_sync(_send)(turn.conversation_id, key_frame(turn, 0))
+    """The same from a view, on whose own connection the rows are read."""
+    async_to_sync(_send)(turn.conversation_id, *whole_turn(turn))
 
 
-async def announce_beside(conversation_id: uuid.UUID) -> None:
-    """Let every tab look what stands beside the turns: what is sent along might overtake something newer."""
-    await send_frame(conversation_id, {"type": "chat.beside"})
+async def publish_regions(conversation_id: uuid.UUID, *names: str) -> None:
+    """Have every tab on the conversation draw these regions again."""
+    await publish(conversation_group(conversation_id), {"type": "regions.changed", "regions": list(names)})
 
 
-async def announce_heading(conversation: Conversation) -> None:
-    """Let every tab of the owner's look how this conversation is called, and its own who answers there."""
-    hint = {"type": "chat.heading", "conversation": str(conversation.pk)}
-    await send_to_owner(conversation.owner_id, hint)
-    await ring_board(conversation.owner_id)
+async def publish_sidebar(owner_id: int, *more: str) -> None:
+    """Have every tab of the user draw its sidebar again, and `more` regions; and have the board look."""
+    await publish(owner_group(owner_id), {"type": "regions.changed", "regions": [*OF_OWNER, *more]})
+    await publish_board(owner_id)
 
 
-async def announce_organised(owner_id: int) -> None:
-    """Let every tab of the person's look which conversations there are, in which order, and as what."""
-    await send_to_owner(owner_id, {"type": "chat.organised"})
-    await ring_board(owner_id)
+async def publish_board(owner_id: int) -> None:
+    """Have the user's open boards look what changed."""
+    await publish(board_group(owner_id), {"type": "resync"})
 
 
-async def _send(conversation_id: uuid.UUID, frame: dict[str, Any]) -> None:
-    await send_key_frame(conversation_id, frame)
+async def publish_heading(conversation: Conversation) -> None:
+    """A conversation has another title, whose price is on the meter, or another profile."""
+    await publish_regions(conversation.pk, "title", "meter", "profile")
+    await publish_sidebar(conversation.owner_id)
+
+
+def whole_turn(turn: Turn) -> tuple[int | None, str]:
+    """Whose turn it is, and the frame that draws it as its rows have it. Reads the database.
+
+    None and nothing if the turn was deleted.
+    """
+    rows = Turn.with_question() if turn.fence == 0 and turn.is_active else Turn.with_rows()
+    read = rows.filter(pk=turn.pk).first()
+    state = states_of([turn.conversation_id]).get(turn.conversation_id)
+    if read is None or state is None:
+        return None, ""
+    return state.owner.owner_id, whole_frame(read, position_of(read), state)
+
+
+def whole_frame(turn: Turn, position: Position, state: ConversationState) -> str:
+    """The frame that draws a turn, which was read with its rows, and the regions that depend on it."""
+    drawn = partial(f"#turn-{turn.pk}", "outerMorph", draw_turn(turn))
+    if state.row.turn_pk == turn.pk:
+        state.row.turn_status = turn.status  # or the page might rest while its turn is drawn as running
+        regions = drawn_regions(state, OF_TURN if turn.is_active else OF_TURN + OF_END)
+        return key_frame(position, state.row.turn_previous or 0, drawn + regions)
+    # Another turn has begun since: its frame brings the regions.
+    earlier = Turn.objects.filter(conversation=turn.conversation_id, pk__lt=turn.pk).order_by("-pk")
+    return key_frame(position, next(iter(earlier.values_list("pk", flat=True)[:1]), 0), drawn)
+
+
+async def _send(conversation_id: uuid.UUID, owner_id: int | None, frame: str) -> None:
+    if owner_id is not None:
+        await publish(conversation_group(conversation_id), message(frame))
+        await publish_sidebar(owner_id)
     await ring()

@@ -26,6 +26,11 @@ class Attention:
     which: int = 0
 
     @property
+    def version(self) -> str:
+        """Differs where any of the counts does."""
+        return f"{self.at_work}.{self.waiting}.{self.unseen}.{self.which}"
+
+    @property
     def wanted(self) -> int:
         """How many conversations want the person to come."""
         return self.waiting + self.unseen

@@ -44,33 +44,10 @@ async def ring_stop(turn_id: int) -> None:
     await _try(get_channel_layer().group_send(AGENTS_GROUP, {"type": "turn.stop", "turn": turn_id}))
 
 
-async def ask_snapshot(turn_id: int, reply: str) -> None:
-    """Ask the turn's worker for a key frame, to be sent to the channel `reply`."""
-    measures.resyncs.inc()
-    message = {"type": "turn.snapshot", "turn": turn_id, "reply": reply}
-    await _try(get_channel_layer().group_send(AGENTS_GROUP, message))
-
-
-async def send_frame(conversation_id: uuid.UUID, frame: dict[str, Any]) -> None:
-    """Send a frame to every socket that is open on the conversation."""
+async def publish(group: str, message: dict[str, Any]) -> None:
+    """Send a message to every socket of a group. One that is lost costs seconds: pages ask what they lack."""
     measures.frames.inc()
-    await _try(get_channel_layer().group_send(conversation_group(conversation_id), frame))
-
-
-async def send_key_frame(conversation_id: uuid.UUID, frame: dict[str, Any]) -> None:
-    """Send a key frame to every socket that is open on the conversation, and have its owner's board look."""
-    await send_frame(conversation_id, frame)
-    await ring_board(frame["owner"])
-
-
-async def ring_board(owner_id: int) -> None:
-    """Tell the person's board, where one is open, that something on it may have changed."""
-    await _try(get_channel_layer().group_send(board_group(owner_id), {"type": "board.changed"}))
-
-
-async def send_to_owner(owner_id: int, message: dict[str, Any]) -> None:
-    """Send a message to every socket that the person has open."""
-    await _try(get_channel_layer().group_send(owner_group(owner_id), message))
+    await _try(get_channel_layer().group_send(group, message))
 
 
 async def send_to_sockets_of(user_id: int, message: dict[str, Any]) -> None:

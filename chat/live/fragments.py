@@ -7,14 +7,12 @@ must find the result of an earlier change therefore goes into a message of its o
 from __future__ import annotations
 
 from django.template.loader import render_to_string
-from django.utils.html import escape, format_html
+from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
 from chat.live.context_meter import ContextMeter
-from chat.live.profile_choice import profile_choice
 from chat.live.todo_panel import TodoPanel
-from chat.live.unfinished import unfinished_of
-from chat.models import Conversation, FollowUp, Message, Summary, ToolCall, Turn
+from chat.models import Message, Summary, ToolCall, Turn
 
 Row = Message | Summary | ToolCall
 
@@ -35,14 +33,14 @@ def draw_turn(turn: Turn) -> SafeString:
     return render_to_string("partials/_turn.html", {"turn": turn})
 
 
-def turn_messages(turn: Turn) -> list[str]:
-    """Put the turn on the page as it stands, whether the page has it or not. Reads the database.
+def turn_message(turn: Turn) -> str:
+    """The message that draws a turn as it stands, on a page that has its element. Reads the database.
 
     With it come the notes on outputs of earlier turns that were shortened in this one.
     """
-    shell, whole = _placed("#transcript", "article", "turn", f"turn-{turn.pk}", draw_turn(turn))
     earlier = turn.shortened_calls.exclude(turn=turn).only("pk", "shortened")
-    return [shell, whole + "".join(map(shortened_message, earlier))]
+    whole = partial(f"#turn-{turn.pk}", "outerMorph", draw_turn(turn))
+    return whole + "".join(map(shortened_message, earlier))
 
 
 def row_messages(row: Row, *, new: bool) -> list[str]:
@@ -73,18 +71,23 @@ def shortened_message(call: ToolCall) -> str:
     return partial(f"#{call.note_id}", "outerMorph", html)
 
 
-def thought_message(message: Message, piece: str) -> str:
-    """Add a piece to the reasoning of a message that is being written. Until it is drawn whole, in a span:
-    blanks at its ends stay."""
-    added = format_html("<span>{}</span>", piece)
-    return partial(f"#{message.dom_id} .reasoning__text", "beforeend", added) if piece else ""
+def tail_of(message: Message, settled: int, html: str, *, live: bool) -> SafeString:
+    """The open end of a message that is being written, with the length of the text before it.
+
+    Only one that the worker has drawn is `live`: what grows is added there. Another was drawn from the
+    rows, which may be up to a second behind.
+    """
+    mark = mark_safe(" data-live") if live else ""
+    inside = mark_safe(html)  # noqa: S308 (from markdown)
+    return format_html('<div id="{}-tail" data-from="{}"{}>{}</div>', message.dom_id, settled, mark, inside)
 
 
-def text_message(message: Message, settled: str, tail: str) -> str:
-    """Add settled blocks to a message that is being written, and redraw its open end."""
-    end = f"#{message.dom_id}-tail"
-    blocks = partial(end, "beforebegin", mark_safe(settled)) if settled else ""  # noqa: S308 (from markdown)
-    return blocks + partial(end, "innerMorph", mark_safe(tail))  # noqa: S308
+def thought_of(message: Message, start: int, piece: str, *, live: bool) -> SafeString:
+    """The reasoning of a message that is being written, from character `start` on, in an element that
+    grows.
+    """
+    mark = mark_safe(" data-live") if live else ""
+    return format_html('<span id="{}-thought" data-from="{}"{}>{}</span>', message.dom_id, start, mark, piece)
 
 
 def panel_message(panel: TodoPanel | None) -> str:
@@ -101,68 +104,10 @@ def draw_panel(panel: TodoPanel | None) -> SafeString:
     return render_to_string("partials/_todo_panel.html", {"panel": panel}) if panel else SafeString()
 
 
-def context_message(meter: ContextMeter | None) -> str:
-    """Show how full the model's window is, and what the conversation took so far."""
-    html = render_to_string("partials/_context_meter.html", {"meter": meter})
+def context_message(meter: ContextMeter | None, turn: Turn) -> str:
+    """Show how full the model's window is, and what the conversation took so far, up to that turn."""
+    html = render_to_string("partials/_context_meter.html", {"meter": meter, "v": turn.pk})
     return partial("#context-meter", "outerMorph", html)
-
-
-def approval_message(conversation: Conversation) -> str:
-    """Say beside the composer which call waits for the person, or that none does. Reads the database."""
-    waiting = conversation.waiting_call() if conversation.waits else None
-    html = render_to_string("partials/_approval_note.html", {"waiting": waiting})
-    return partial("#approval-note", "outerMorph", html)
-
-
-def unfinished_message(conversation: Conversation) -> str:
-    """Say beside the composer how much of the list is left, where nothing works on it. Reads the database."""
-    html = render_to_string("partials/_unfinished.html", {"unfinished": unfinished_of(conversation)})
-    return partial("#unfinished", "outerMorph", html)
-
-
-def follow_ups_message(conversation: Conversation, held: list[FollowUp]) -> str:
-    """Show which messages are held."""
-    context = {"follow_ups": held, "conversation": conversation}
-    return partial("#follow-ups", "outerMorph", render_to_string("partials/_follow_ups.html", context))
-
-
-def listing_message(row: Conversation, page: Conversation | None = None) -> str:
-    """Redraw a conversation's row, with the counts of its `plan`, beside its own page or another's."""
-    context = {"row": row, "conversation": page or row}
-    html = render_to_string("partials/_conversation_row.html", context)
-    return partial(f'#sidebar [data-conversation="{row.pk}"]', "outerMorph", html)
-
-
-def organised_message(conversation: Conversation) -> str:
-    """Say in its menu and above the composer whether it is pinned or archived, and its tags."""
-    context = {"conversation": conversation}
-    menu = render_to_string("partials/_organised.html", context)
-    note = render_to_string("partials/_archived.html", context)
-    return partial("#organised", "outerMorph", menu) + partial("#archived", "outerMorph", note)
-
-
-def title_message(conversation: Conversation) -> str:
-    """Say above the transcript, and in the tab, how the conversation is called."""
-    context = {"conversation": conversation}
-    return "".join(
-        [
-            partial("#title", "outerMorph", render_to_string("partials/_title.html", context)),
-            partial("#rename-title", "outerMorph", render_to_string("partials/_rename_title.html", context)),
-            partial("head > title", "innerHTML", escape(conversation.title)),
-        ]
-    )
-
-
-def profile_message(conversation: Conversation) -> str:
-    """Say at the composer which profile answers next. Reads the database."""
-    html = render_to_string("partials/_profile_choice.html", profile_choice(conversation))
-    return partial("#profile-choice", "outerMorph", html)
-
-
-def state_message(conversation: Conversation, status: str) -> str:
-    """Tell the page whether the conversation works; only the attributes of its main element change."""
-    html = render_to_string("partials/_main_tag.html", {"conversation": conversation, "status": status})
-    return partial("#conversation", "outerMorph", SafeString(f"{html}</main>"))
 
 
 def partial(target: str, swap: str, html: str) -> str:

@@ -1,139 +1,70 @@
-"""Frames: what travels to the sockets, numbered so that a gap shows."""
+"""Frames: HTML for open tabs, numbered by the worker so that a page sees a gap.
+
+A frame begins with a comment that holds its position, `<!--turn.fence.n-->`. The page applies the frame that
+follows the one it has, drops older ones, and asks for what it lacks on anything else
+(static/js/connection.js). Four more forms exist:
+
+- `<!--turn.fence.n after previous-->` draws the turn whole, so the page needs none of its earlier frames,
+only
+  the end of the `previous` turn;
+- `<!--=turn.fence.n-->` answers a page that asked;
+- `<!--turn.fence.n text SELECTOR-->` appends plain text to the element that the selector names;
+- `<!--turn.fence.n panel REVISION-->` draws the todo panel, unless the page shows a later revision, which the
+  user made.
+"""
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Mapping
-from dataclasses import astuple
-from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
-from chat.live.beside import Beside, look_beside
-from chat.live.context_meter import context_meter_of
-from chat.live.fragments import (
-    approval_message,
-    context_message,
-    follow_ups_message,
-    listing_message,
-    organised_message,
-    panel_message,
-    profile_message,
-    state_message,
-    title_message,
-    turn_messages,
-    unfinished_message,
-)
-from chat.live.todo_panel import TodoPanel, panel_of
-from chat.models import Conversation, Turn
+from chat.models import Turn
 
-# A position in the story of a conversation: turn, then fence, then the worker's count.
-Position = tuple[int, int, int]
-
-END = 2**31  # the count of a turn that has ended: nothing of it comes later
+END = 2**31  # the number of a turn's last frame: nothing of it comes later
 
 
-def frame(position: Position, messages: list[str], *, key: bool = False) -> dict[str, Any]:
-    """A frame of socket messages. A key frame stands for itself: it needs none of those of its turn."""
-    return {"type": "chat.frame", "position": list(position), "messages": messages, "key": key}
+class Position(NamedTuple):
+    """How far a page is: the turn, the claim under which it runs, and the worker's count of frames."""
+
+    turn: int = 0
+    fence: int = 0
+    number: int = END
+
+    def __str__(self) -> str:
+        return ".".join(map(str, self))
 
 
-def key_frame(
-    turn: Turn,
-    count: int,
-    texts: Mapping[int, str] = MappingProxyType({}),
-    thoughts: Mapping[int, str] = MappingProxyType({}),
-) -> dict[str, Any]:
-    """The turn as its rows tell it, whole, with panel and state. Reads the database.
-
-    `texts` and `thoughts` are those of messages that are being written, by primary key, where they are ahead
-    of their rows.
-    The frame says which turn stands before it, what it shows beside the turns, and whose conversation it is.
-    """
-    turn = Turn.with_rows().get(pk=turn.pk)
-    earlier = Turn.objects.filter(conversation=turn.conversation_id, pk__lt=turn.pk)
-    previous = earlier.order_by("pk").values_list("pk", flat=True).last() or 0
-    for message in turn.messages.all():
-        if not message.complete:
-            message.text = texts.get(message.pk, message.text)
-            message.reasoning = thoughts.get(message.pk, message.reasoning)
-    position = (turn.pk, turn.fence, count if turn.is_active else END)
-    shell, whole = turn_messages(turn)
-    around, beside = surroundings(turn.conversation, turn)
-    told = {"previous": previous, "beside": astuple(beside), "owner": turn.conversation.owner_id}
-    return frame(position, [shell, whole + around], key=True) | told
+def position_of(turn: Turn | None) -> Position:
+    """The position of a page that was drawn from the rows of a conversation's latest turn."""
+    if turn is None:
+        return Position()
+    return Position(turn.pk, turn.fence, turn.frame if turn.is_active else END)
 
 
-def panel_frame(panel: TodoPanel | None, edited: int) -> dict[str, Any]:
-    """What a frame says of the panel, and what it has of the person's changes.
-
-    A tab that shows later ones lets it be: it was drawn before the worker knew of them.
-    """
-    return {"panel": panel_message(panel), "edited": edited}
+def frame(position: Position, html: str) -> str:
+    """A frame that follows the one before it."""
+    return f"<!--{position}-->{html}"
 
 
-def resting_place(turn: Turn | None) -> Position:
-    """The position of whoever knows of a conversation's latest turn only what its rows tell."""
-    return (turn.pk, turn.fence, 0 if turn.is_active else END) if turn else (0, 0, END)
+def key_frame(position: Position, previous: int, html: str) -> str:
+    """A frame that draws its turn whole, for pages on which turn `previous` (0 for none) has ended."""
+    return f"<!--{position} after {previous}-->{html}"
 
 
-def lacking(conversation: Conversation, after: int) -> tuple[Turn | None, list[int]]:
-    """The latest turn, and the keys of those that a page lacks that knows the turns up to `after`."""
-    last = conversation.turns.order_by("pk").last()
-    return last, list(conversation.turns.filter(pk__gt=after).values_list("pk", flat=True))
+def resync_frame(position: Position, html: str) -> str:
+    """The turn as its rows have it, for a page that asked."""
+    return f"<!--={position}-->{html}"
 
 
-def drawn(turn_id: int) -> tuple[Turn | None, list[str]]:
-    """A turn as its rows tell it, and the socket messages that put it on the page; none if it was deleted."""
-    turn = Turn.with_rows().filter(pk=turn_id).first()
-    return turn, turn_messages(turn) if turn else []
+def text_frame(position: Position, selector: str, text: str) -> str:
+    """Plain text to append to an element. The selector holds no `-->`."""
+    return f"<!--{position} text {selector}-->{text}"
 
 
-def end_of_page(
-    conversation: Conversation, turn_id: int, *, lacking: bool
-) -> tuple[Turn | None, list[str], Beside]:
-    """The turn, the socket messages that bring the page's end up to date, and what they show there.
-
-    The turn is drawn where the page is `lacking` it, then everything beside the turns. Reads the database.
-    """
-    turn, messages = drawn(turn_id) if lacking else (Turn.objects.filter(pk=turn_id).first(), [])
-    around, beside = surroundings(conversation, turn)
-    return turn, [*messages[:-1], "".join([*messages[-1:], around])], beside
+def panel_frame(position: Position, revision: int, html: str) -> str:
+    """The todo panel, drawn over that revision of the list."""
+    return f"<!--{position} panel {revision}-->{html}"
 
 
-def status_of(conversation: Conversation) -> str:
-    """What the conversation is doing: its active turn's status, or idle."""
-    active = conversation.turns.filter(status__in=Turn.ACTIVE).values_list("status", flat=True).first()
-    return active or "idle"
-
-
-def row_beside(page: Conversation, conversation_id: uuid.UUID) -> list[str]:
-    """What shows beside the page how another conversation is called; nothing if it is gone, or another's."""
-    owned = Conversation.objects.filter(pk=conversation_id, owner=page.owner_id)
-    return [listing_message(row, page) for row in owned.listed(0, 1)]
-
-
-def surroundings(conversation: Conversation, last: Turn | None) -> tuple[str, Beside]:
-    """The socket message that brings everything beside the turns up to date, and what it shows there.
-
-    The page works for as long as the `last` turn does that is drawn along with it, though it may have ended
-    by now: what tells so comes next.
-    """
-    beside, held = look_beside(conversation)
-    conversation.plan = conversation.revision()
-    status = last.status if last and last.is_active else status_of(conversation)
-    conversation.waits = status == Turn.Status.WAITING
-    messages = "".join(
-        [
-            approval_message(conversation),
-            context_message(context_meter_of(conversation)),
-            panel_message(panel_of(conversation)),
-            unfinished_message(conversation),
-            follow_ups_message(conversation, held),
-            listing_message(conversation),
-            organised_message(conversation),
-            title_message(conversation),
-            profile_message(conversation),
-            state_message(conversation, status),
-        ]
-    )
-    return messages, beside
+def message(text: str) -> dict[str, Any]:
+    """The channel layer's message that carries a frame."""
+    return {"type": "chat.frame", "text": text}

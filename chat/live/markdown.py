@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.html import escape
 from markdown_it import MarkdownIt
@@ -13,6 +14,9 @@ from markdown_it.token import Token
 from chat.files.colour import coloured_fence
 
 MAX_BLOCK = 32 * 1024  # characters; a parser's bad cases grow with the square
+_NEWLINE = re.compile(r"\r\n|\r|\n")  # what the parser takes for the end of a line
+_FENCE = re.compile(r"(?:[ \t]*\r?\n)* {0,3}(`{3,}|~{3,})")
+_BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _SAFE_LINKS = ("http://", "https://", "mailto:")
 
 
@@ -20,50 +24,81 @@ def render(text: str) -> str:
     """A whole text as HTML that holds no markup of the text's own."""
     if len(text) <= MAX_BLOCK:
         return str(_MARKDOWN.render(text))
-    growing, html = Settling(), []
-    for start in range(0, len(text), MAX_BLOCK // 4):
-        growing.text = text[: start + MAX_BLOCK // 4]
-        html.append(growing.settle())
-    return "".join([*html, growing.open_end()])
+    blocks, tail = Settling(text).advance()
+    return "".join(block.html for block in blocks) + tail
 
 
-def render_open(text: str) -> tuple[str, str]:
-    """A text that is still being written: the HTML of its settled blocks, and that of its open end."""
-    return Settling(text).advance()
+class Block(NamedTuple):
+    """A block of a text at the top level: its place in the text, and its HTML."""
+
+    start: int
+    html: str
 
 
 class Settling:
-    """A text that grows. Blocks that can change no more are given once; the open end each time."""
+    """A text that grows. Blocks that can change no more are returned once; the open end each time.
+
+    `settled` is the length of the settled blocks' text.
+    """
 
     def __init__(self, text: str = "") -> None:
         self.text = text
         self.settled = 0
+        self._searched = 0  # how far a block above MAX_BLOCK has been searched for its end
 
-    def advance(self) -> tuple[str, str]:
-        """The HTML of the blocks settled since the last call, and that of the open end."""
-        return self.settle(), self.open_end()
+    def advance(self) -> tuple[list[Block], str]:
+        """The blocks settled since the last call, and the HTML of the open end. One parse of the open text.
 
-    def settle(self) -> str:
-        """The HTML of the blocks settled since the last call."""
-        open_text = self.text[self.settled :]
-        end = _settled_length(open_text) if len(open_text) <= MAX_BLOCK else 0
-        self.settled += end
-        return str(_MARKDOWN.render(open_text[:end])) if end else ""
+        A block above MAX_BLOCK is shown as it is written: code up to its closing fence, others up to a
+        blank line.
+        """
+        found: list[Block] = []
+        while True:
+            if self._searched:
+                end = self._end_of_large_block()
+                large = f"<pre>{escape(self.text[self.settled : end])}</pre>"
+                if end is None:
+                    return found, large
+                found.append(Block(self.settled, large))
+                self.settled, self._searched = end, 0
+            open_text = self.text[self.settled : self.settled + MAX_BLOCK]
+            blocks = _blocks(open_text)
+            last = blocks.pop() if blocks else Block(0, "")
+            found += [Block(self.settled + start, html) for start, html in blocks]
+            rest = len(self.text) - self.settled - len(open_text)
+            self.settled += last.start
+            if not rest:
+                return found, last.html
+            if not last.start:
+                self._searched = self.settled + MAX_BLOCK
 
-    def open_end(self) -> str:
-        """The HTML of what is not settled."""
-        open_text = self.text[self.settled :]
-        if len(open_text) > MAX_BLOCK:
-            return f"<pre>{escape(open_text)}</pre>"
-        return str(_MARKDOWN.render(open_text))
+    def _end_of_large_block(self) -> int | None:
+        fence = _FENCE.match(self.text, self.settled)
+        closing = re.compile(rf"(?m)^ {{0,3}}{fence[1]}+[ \t]*\r?\n") if fence else _BLANK_LINE
+        latest_line = self.text.rfind("\n", self.settled, self._searched)
+        end = closing.search(self.text, max(latest_line, self.settled))
+        self._searched = len(self.text)
+        return end.end() if end else None
 
 
-def _settled_length(text: str) -> int:
-    """How much of the text stands before its last block whose first line is complete."""
-    lines = text.splitlines(keepends=True)
-    starts = [token.map[0] for token in _BLOCKS.parse(text) if token.map and token.level == 0]
-    begun = [start for start in starts if start < len(lines) and lines[start].endswith("\n")]
-    return sum(map(len, lines[: begun[-1]])) if begun else 0
+def _blocks(text: str) -> list[Block]:
+    """The blocks of a text; what follows the last block whose first line is complete belongs to that one."""
+    env: dict[str, Any] = {}
+    tokens = _MARKDOWN.parse(text, env)
+    lines = [0, *(match.end() for match in _NEWLINE.finditer(text))]
+    places = [
+        (index, lines[token.map[0]])
+        for index, token in enumerate(tokens)
+        if token.level == 0 and token.nesting >= 0 and token.map and token.map[0] + 1 < len(lines)
+    ]
+    begins = [0, *(index for index, _start in places[1:])]
+    ends = [*begins[1:], len(tokens)]
+    starts = [0, *(start for _index, start in places[1:])]
+    render = _MARKDOWN.renderer.render
+    return [
+        Block(start, str(render(tokens[begin:end], _MARKDOWN.options, env)))
+        for start, begin, end in zip(starts, begins, ends, strict=True)
+    ]
 
 
 def _highlight(code: str, language: str, _attributes: str) -> str:
@@ -91,5 +126,3 @@ def _parser() -> MarkdownIt:
 
 
 _MARKDOWN = _parser()
-_BLOCKS = _parser()  # finds where blocks begin, without a look at what is in them
-_BLOCKS.core.ruler.enableOnly(["normalize", "block"])

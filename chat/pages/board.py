@@ -9,8 +9,8 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from chat.live.board import board_of
-from chat.live.doorbell import ring_board
+from chat.live.announcing import publish_sidebar
+from chat.live.board_regions import board_states_of
 from chat.models import Conversation
 from chat.pages.conversation import give_back, own_conversation
 from chat.pages.signed_in import SignedInRequest
@@ -21,7 +21,8 @@ MAX_KEY = 10**18
 @require_safe
 def board(request: SignedInRequest) -> HttpResponse:
     """What works or waits, what has ended unseen, what was left unfinished; the live page and the record."""
-    return render(request, "board.html", {"board": board_of(request.user.pk)})
+    state = board_states_of([request.user.pk])[request.user.pk]
+    return render(request, "board.html", {"state": state, "board": state.board})
 
 
 @require_POST
@@ -31,7 +32,7 @@ def see(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     turn = request.POST.get("turn", "")
     up_to = min(int(turn), MAX_KEY) if turn.isdecimal() and len(turn) < 20 else 0
     if conversation.see(up_to):
-        async_to_sync(ring_board)(request.user.pk)
+        async_to_sync(publish_sidebar)(request.user.pk)
     return give_back(request, conversation)
 
 
@@ -39,5 +40,5 @@ def see(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 def see_all(request: SignedInRequest) -> HttpResponse:
     """Take everything that has ended as seen."""
     Conversation.objects.visible_to(request.user).unseen().update(unseen_turn=None)
-    async_to_sync(ring_board)(request.user.pk)
+    async_to_sync(publish_sidebar)(request.user.pk)
     return HttpResponse(status=204) if "HX-Request" in request.headers else redirect("board")

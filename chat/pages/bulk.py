@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from chat.live.announcing import announce_organised
+from chat.live.announcing import publish_sidebar
 from chat.live.deleted import stop_deleted
 from chat.live.doorbell import ring_stop
 from chat.models import BulkAct, TagRefused
@@ -49,7 +49,7 @@ def undo(request: SignedInRequest, bulk_act_id: uuid.UUID) -> HttpResponse:
     except TagRefused as refusal:
         messages.error(request, str(refusal))
         return back_to_list(request)
-    async_to_sync(announce_organised)(request.user.pk)
+    async_to_sync(publish_sidebar)(request.user.pk, "organised")
     messages.info(request, sentence_of_undoing(undone))
     return back_to_list(request)
 
@@ -65,7 +65,7 @@ def act_on(request: SignedInRequest, kind: str, keys: Iterable[uuid.UUID], word:
     if kind == BulkAct.Kind.DELETE:
         for turn_id in stop_deleted():
             async_to_sync(ring_stop)(turn_id)
-    async_to_sync(announce_organised)(request.user.pk)
+    async_to_sync(publish_sidebar)(request.user.pk, "organised")
     return done
 
 

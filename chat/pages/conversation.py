@@ -16,11 +16,9 @@ from django.views.decorators.http import require_POST, require_safe
 from chat.agent.workspace import WorkspaceError
 from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.agents import Shell
-from chat.live.announcing import announce_beside, announce_heading, announce_organised, announce_sync
-from chat.live.context_meter import context_meter_of
+from chat.live.announcing import announce_sync, publish_heading, publish_regions, publish_sidebar
 from chat.live.doorbell import ring_stop
-from chat.live.todo_panel import panel_of
-from chat.live.unfinished import unfinished_of
+from chat.live.regions import state_of
 from chat.models import BulkAct, Conversation, FollowUp, MessageRefused, Turn
 from chat.models.profile import answers_by_script
 from chat.pages.attachments import message_of
@@ -47,9 +45,9 @@ def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     except (MessageRefused, UploadRefused, WorkspaceError) as refusal:
         return _refused(request, conversation, str(refusal))
     if archived:
-        async_to_sync(announce_organised)(conversation.owner_id)
+        async_to_sync(publish_sidebar)(conversation.owner_id, "organised")
     if isinstance(taken, FollowUp):
-        async_to_sync(announce_beside)(conversation.pk)
+        async_to_sync(publish_regions)(conversation.pk, "follow_ups")
     else:
         announce_sync(taken)
     return give_back(request, conversation)
@@ -67,7 +65,7 @@ def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     elif then_send and (following := conversation.send_held()):
         announce_sync(following)
     elif text:
-        async_to_sync(announce_beside)(conversation.pk)
+        async_to_sync(publish_regions)(conversation.pk, "follow_ups")
     return give_back(request, conversation, text)
 
 
@@ -93,7 +91,7 @@ def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
     """Give it another title."""
     conversation = own_conversation(request, conversation_id)
     conversation.rename(request.POST.get("title", ""))
-    async_to_sync(announce_heading)(conversation)
+    async_to_sync(publish_heading)(conversation)
     return redirect("conversation", conversation.pk)
 
 
@@ -121,7 +119,7 @@ def _refused(request: SignedInRequest, conversation: Conversation, sentence: str
 def _announce_stopped(turn: Turn) -> None:
     """Show what is no longer held, and a turn that had not begun, with the one that starts instead."""
     turn.refresh_from_db()
-    async_to_sync(announce_beside)(turn.conversation_id)
+    async_to_sync(publish_regions)(turn.conversation_id, "follow_ups")
     if not turn.is_active:
         announce_sync(turn)
         for following in turn.followed_by.filter(status=Turn.Status.QUEUED):
@@ -167,19 +165,14 @@ def page(
     request: SignedInRequest, conversation: Conversation, refusal: str = "", text: str = "", **more: Any
 ) -> HttpResponse:
     """The conversation, with a text for its composer, why something was refused, and `more` to show."""
+    state = state_of(conversation)  # before the rows, so that they are as new as the page says at least
     turns = list(Turn.with_rows().filter(conversation=conversation))
     ended = [turn.pk for turn in turns if not turn.is_active]
-    status = next((turn.status for turn in turns if turn.is_active), "idle")
     context = {
         "conversation": conversation,
+        "state": state,
         "turns": turns,
         "after": max(ended, default=0),
-        "status": status,
-        "waiting": conversation.waiting_call() if status == Turn.Status.WAITING else None,
-        "panel": panel_of(conversation),
-        "meter": context_meter_of(conversation),
-        "unfinished": unfinished_of(conversation),
-        "follow_ups": FollowUp.held_in(conversation.pk),
         "shell_problem": Shell.problem,
         "demo": answers_by_script(conversation.profile),
         "client_id": uuid.uuid4(),

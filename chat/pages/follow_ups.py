@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404
 from django.views.decorators.http import require_POST, require_safe
 
-from chat.live.announcing import announce_beside, announce_sync
+from chat.live.announcing import announce_sync, publish_regions
 from chat.models import FollowUp
 from chat.pages.conversation import act_of, give_back, own_conversation
 from chat.pages.signed_in import SignedInRequest
@@ -22,7 +22,7 @@ def take_back(request: SignedInRequest, conversation_id: uuid.UUID, follow_up_id
     follow_up = get_object_or_404(conversation.follow_ups, pk=follow_up_id)
     # Asked twice, it is given twice: the first answer may have been lost, and the text with it.
     text = follow_up.text if follow_up.take_back(act_of(request)) else ""
-    async_to_sync(announce_beside)(conversation.pk)
+    async_to_sync(publish_regions)(conversation.pk, "follow_ups")
     return give_back(request, conversation, text)
 
 

@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from chat.live.announcing import announce_heading
+from chat.live.announcing import publish_heading
 from chat.pages.conversation import give_back, own_conversation, refuse
 from chat.pages.new_conversation import chosen_profile
 from chat.pages.signed_in import SignedInRequest
@@ -23,5 +23,5 @@ def choose(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
     if profile is None:
         return refuse(request, conversation, _("This profile is not there any more. Choose another one."))
     conversation.choose(profile)
-    async_to_sync(announce_heading)(conversation)
+    async_to_sync(publish_heading)(conversation)
     return give_back(request, conversation)

@@ -7,18 +7,14 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.functional import SimpleLazyObject
 
-from chat.live.attention import Attention, attention_of
-from chat.live.sidebar_list import SidebarList, sidebar_list_of
+from chat.live.regions import owner_state_of
 
 
 def sidebar(request: HttpRequest) -> dict[str, Any]:
     """The person's pinned and newest conversations, and what wants attention; looked up where shown."""
 
-    def recent() -> SidebarList:
-        return sidebar_list_of(request.user.pk) if request.user.pk else SidebarList()
-
-    def attention() -> Attention:
-        person = request.user.pk
-        return attention_of([person])[person] if person else Attention()
-
-    return {"sidebar": SimpleLazyObject(recent), "attention": SimpleLazyObject(attention)}
+    state = SimpleLazyObject(lambda: owner_state_of(request.user.pk or 0))
+    return {
+        "sidebar": SimpleLazyObject(lambda: state.rows),
+        "attention": SimpleLazyObject(lambda: state.attention),
+    }

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from chat.live.announcing import announce_organised
+from chat.live.announcing import publish_sidebar
 from chat.models import BulkAct, Tag, TagRefused
 from chat.pages.bulk import act_on
 from chat.pages.signed_in import SignedInRequest
@@ -38,7 +38,7 @@ def rename(request: SignedInRequest, tag_id: int) -> HttpResponse:
         messages.success(
             request, _("“%(word)s” and “%(other)s” are one tag now.") % {"word": tag.word, "other": now.word}
         )
-    async_to_sync(announce_organised)(request.user.pk)
+    async_to_sync(publish_sidebar)(request.user.pk, "organised")
     return redirect("tags")
 
 

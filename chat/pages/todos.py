@@ -13,8 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from chat.agent.todo import ITEM_ACTIONS, Action, Edit
-from chat.live.announcing import announce_beside
-from chat.live.doorbell import ring_board
+from chat.live.announcing import publish_regions, publish_sidebar
 from chat.live.editing import Edited, edit
 from chat.models import Conversation
 from chat.models.text import clean
@@ -34,8 +33,8 @@ def edit_todos(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResp
     conversation = own_conversation(request, conversation_id)
     edits = list(dict.fromkeys([*_asked(request), *_words(request, conversation)]))
     edited = edit(conversation, _number(request.POST.get("revision", "")), edits)
-    async_to_sync(announce_beside)(conversation.pk)
-    async_to_sync(ring_board)(request.user.pk)
+    async_to_sync(publish_regions)(conversation.pk, "panel", "unfinished")
+    async_to_sync(publish_sidebar)(request.user.pk)
     if edited.refusals:
         return _refused(request, conversation, edited)
     if "HX-Request" in request.headers:

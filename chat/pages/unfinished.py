@@ -9,8 +9,7 @@ from django.http import HttpResponse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from chat.live.announcing import announce_beside, announce_sync
-from chat.live.doorbell import ring_board
+from chat.live.announcing import announce_sync, publish_regions, publish_sidebar
 from chat.live.unfinished import unfinished_of
 from chat.models import MessageRefused
 from chat.pages.conversation import give_back, own_conversation, refuse
@@ -38,6 +37,6 @@ def dismiss(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRespons
     """Leave the list as it is: it counts as unfinished no more, until it is written again."""
     conversation = own_conversation(request, conversation_id)
     conversation.dismiss()
-    async_to_sync(announce_beside)(conversation.pk)
-    async_to_sync(ring_board)(request.user.pk)
+    async_to_sync(publish_regions)(conversation.pk, "unfinished")
+    async_to_sync(publish_sidebar)(request.user.pk)
     return give_back(request, conversation)

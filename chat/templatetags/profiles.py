@@ -6,17 +6,9 @@ from typing import Any
 
 from django import template
 
-from chat.live import profile_choice as choice
 from chat.live.profile_facts import Fact, changes_of, facts_of
-from chat.models import Conversation
 
 register = template.Library()
-
-
-@register.inclusion_tag("partials/_profile_choice.html")
-def profile_choice(conversation: Conversation) -> dict[str, Any]:
-    """The choice beside the composer: `{% profile_choice conversation %}`."""
-    return choice.profile_choice(conversation)
 
 
 @register.filter

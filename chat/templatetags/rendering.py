@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from django import template
 from django.template import Context
-from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from chat.live import fragments, markdown
+from chat.live import folding, fragments, markdown
+from chat.live.board_regions import BOARD_REGIONS, BoardState
 from chat.live.diff import Diff, diff_of
+from chat.live.regions import REGIONS, ConversationState
 from chat.models import Attachment, FollowUp, Message, ToolCall, Turn
 from chat.models.attachment import without_names
 
@@ -53,12 +54,27 @@ def picture_in(reading: Reading, digest: str) -> str:
 
 @register.simple_tag
 def message_body(message: Message) -> SafeString:
-    """The agent's markdown as HTML; while it is being written, its open end has a place of its own."""
+    """The agent's markdown as HTML; while it is being written, its open end has an element of its own."""
     if message.complete:
         return mark_safe(markdown.render(message.text))  # noqa: S308 (the renderer escapes)
-    settled, tail = markdown.render_open(message.text)
-    end = mark_safe(tail)  # noqa: S308
-    return format_html('{}<div id="{}-tail">{}</div>', mark_safe(settled), message.dom_id, end)  # noqa: S308
+    growing = markdown.Settling(message.text)
+    blocks, tail = growing.advance()
+    settled = mark_safe("".join(block.html for block in blocks))  # noqa: S308
+    return settled + fragments.tail_of(message, growing.settled, tail, live=message.live)
+
+
+@register.simple_tag
+def thought_end(message: Message) -> SafeString:
+    """Where the reasoning of a message grows while it is being written."""
+    if message.complete:
+        return SafeString()
+    return fragments.thought_of(message, len(message.reasoning), "", live=message.live)
+
+
+@register.simple_tag
+def region(state: ConversationState, name: str) -> SafeString:
+    """A region of the page: `{% region state "title" %}`."""
+    return REGIONS[name].html(state)
 
 
 @register.simple_tag(name="markdown")
@@ -79,6 +95,30 @@ def changed_by(call: ToolCall) -> Diff | None:
         return None
     before = b"\0" if detail.get("binary") else detail.get("before")
     return diff_of(before, detail["after"], cut=bool(detail.get("cut")))
+
+
+@register.simple_tag(takes_context=True)
+def is_folded(context: Context, call: ToolCall, part: str | Diff) -> bool:
+    """Whether a part of a call is drawn folded: `{% is_folded call call.output as folded %}`."""
+    return not context.get("reading") and folding.is_folded(call, part)
+
+
+@register.filter
+def folded(text: str) -> folding.Fold:
+    """The beginning and the end of a large text."""
+    return folding.folded(text)
+
+
+@register.filter
+def folded_arguments(call: ToolCall) -> list[tuple[str, folding.Fold]]:
+    """The same of what a call was given, by name."""
+    return folding.folded_arguments(call)
+
+
+@register.simple_tag
+def board_section(state: BoardState, name: str) -> SafeString:
+    """A section of the board: `{% board_section state "running" %}`."""
+    return BOARD_REGIONS[name].html(state)
 
 
 @register.filter

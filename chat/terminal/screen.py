@@ -44,6 +44,7 @@ class TerminalScreen:
 
     async def show(self, changes: Iterable[Change]) -> None:
         """Write what changed."""
+        self.turn.frame += 1  # a page that is open on the conversation sees that it lacks something
         for change in changes:
             self._show(change)
 

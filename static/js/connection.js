@@ -1,79 +1,131 @@
-// Says whether the page is live, and sees to it that it has all that was drawn for it. Drawings are numbered:
-// only the next one, or one that begins anew, is taken in, and where one is missing the page asks for it.
-// A socket counts as live once its first snapshot is on the page.
+// Keeps the page up to date. Frames are numbered: only the one after the latest is taken in; on anything else the page
+// says what it has, and is sent what it lacks. It asks too when it connects, when a swap failed, when the server says
+// that something changed, and says what it has every few seconds.
 {
-  const AGAIN = 300; // milliseconds after which a question is repeated
+  const END = 2 ** 31; // the number of a turn's last frame
+  const AGAIN = 2000; // milliseconds after which a question is repeated
+  const BEAT = 8000; // milliseconds between heartbeats, which all pages send at the same time
 
-  let at = 0; // the number of the latest drawing that is on the page
+  let at; // [turn, fence, number] of the latest frame on the page
+  let seen = [0, 0, 0]; // of the latest that came
+  let connection;
   let asking = 0; // the timer of a question that is not answered yet
-  let leaving = false; // whether a form takes the person elsewhere
+  let again = false; // whether to ask once more after that
+  let leaving = false; // whether a form takes the user elsewhere
 
+  const place = () => document.getElementById("connection");
   const show = (state) => {
-    const place = document.getElementById("connection");
-    if (place) place.dataset.state = state;
+    if (place()) place().dataset.state = state;
   };
-  const tell = (connection, said) => {
-    if (connection.socket?.readyState === WebSocket.OPEN) connection.socket.send(JSON.stringify(said));
+  const tell = (said) => {
+    if (connection?.socket?.readyState !== WebSocket.OPEN) return;
+    connection.socket.send(JSON.stringify(said));
   };
+  const have = () => {
+    const regions = {};
+    for (const { dataset } of document.querySelectorAll("[data-region]")) regions[dataset.region] = dataset.v;
+    return { at, regions };
+  };
+  const compare = (one, other) => one.map((number, i) => number - other[i]).find((difference) => difference) ?? 0;
+  const sameClaim = (one, other) => one[0] === other[0] && one[1] === other[1];
 
-  // A turn that has ended was drawn whole, and every turn before it. One that is only a place yet has no status.
-  const active = "[data-status='queued'], [data-status='running'], [data-status='waiting']";
-  const ended = `article.turn[data-status]:not(${active})`;
-  const ask = (connection) => {
-    if (asking) return;
+  const ask = () => {
+    again = asking !== 0;
+    if (again) return;
     asking = setTimeout(() => {
       asking = 0;
-      ask(connection);
+      ask();
     }, AGAIN);
-    show("reconnecting");
-    const last = [...document.querySelectorAll(ended)].at(-1);
-    tell(connection, { at, after: Number(last?.id.slice("turn-".length) ?? 0) });
+    tell({ type: "have", ...have() });
   };
   const answered = () => {
     clearTimeout(asking);
     asking = 0;
+    show("live");
+    if (again) ask();
   };
 
-  const label = (data) => {
-    if (data.startsWith("{")) {
-      const said = JSON.parse(data);
-      return { number: said.type === "mark" ? said.number : undefined, mark: true };
+  // Whether a frame can be taken in: it is the next one, or needs only the end of the turn before.
+  const follows = (position, previous) => {
+    if (sameClaim(position, at) && position[2] === at[2] + 1) return true;
+    if (previous === undefined) return false;
+    return position[0] === at[0] || (at[0] === previous && (at[2] === END || !previous));
+  };
+  const takeIn = (position, { answer, previous }) => {
+    if (compare(position, seen) > 0) seen = position;
+    if (compare(position, at) <= 0) return false;
+    if (!answer && !follows(position, previous)) {
+      show("reconnecting");
+      ask();
+      return false;
     }
-    const [, number, anew] = data.match(/^<!--(\d+)( anew)?-->/) ?? [];
-    return { number: number && Number(number), anew };
+    // Frames that came while the rows were read are in them.
+    at = answer && sameClaim(position, seen) ? seen : position;
+    return true;
   };
 
+  const grow = (selector, text) => {
+    const end = document.querySelector(selector);
+    if (end?.lastChild?.nodeType === Node.TEXT_NODE) end.lastChild.appendData(text);
+    else end?.append(text);
+  };
+  const isStale = (revision) => Number(document.getElementById("todo-panel")?.dataset.revision ?? 0) > revision;
+  const makeRoom = (turn) => {
+    if (document.getElementById(`turn-${turn}`)) return;
+    const article = document.createElement("article");
+    article.className = "turn";
+    article.id = `turn-${turn}`;
+    document.getElementById("transcript").append(article);
+  };
+
+  const FRAME = /^<!--(=?)(\d+)\.(\d+)\.(\d+)(?: after (\d+)| panel (\d+)| text ([^]*?))?-->/;
+  const hear = (event) => {
+    const { data } = event.detail.message;
+    const stop = () => {
+      event.preventDefault();
+      event.stopPropagation();
+    };
+    if (data.startsWith("{")) return hearWord(JSON.parse(data));
+    const [head, answer, turn, fence, number, previous, revision, selector] = data.match(FRAME) ?? [];
+    if (head === undefined) return;
+    const position = [turn, fence, number].map(Number);
+    const whole = { answer: answer === "=", previous: previous === undefined ? undefined : Number(previous) };
+    if (!takeIn(position, whole)) return stop();
+    if (selector) grow(selector, data.slice(head.length));
+    if (selector || (revision !== undefined && isStale(Number(revision)))) return stop();
+    makeRoom(turn);
+  };
+  const hearWord = ({ type, worker }) => {
+    if (type === "resynced") answered();
+    if (type === "changed") ask();
+    if (type === "alive" && place()) place().toggleAttribute("data-no-worker", !worker);
+  };
   // Ahead of all others who listen, who see only what is taken in.
-  const check = (event) => {
-    const { connection, message } = event.detail;
-    const { number, anew, mark } = label(message.data);
-    if (number === undefined) return;
-    if (!mark && (number === at + 1 || (anew && number > at))) {
-      at = number;
-      answered();
-      return;
-    }
-    event.preventDefault();
-    event.stopPropagation();
-    if (number > at) ask(connection);
-    else if (mark) tell(connection, { at });
-  };
-  addEventListener("htmx:ws:before:message:incoming", check, true);
+  addEventListener("htmx:ws:before:message:incoming", hear, true);
 
-  document.addEventListener("htmx:ws:after:message:incoming", () => show(asking ? "reconnecting" : "live"));
+  addEventListener("DOMContentLoaded", () => {
+    at = (document.getElementById("conversation")?.dataset.at ?? "0.0.0").split(".").map(Number);
+  });
   document.addEventListener("htmx:ws:after:connection", (event) => {
-    const { connection } = event.detail;
-    // Behind what the last socket left to be drawn: the new one counts from the beginning.
+    connection = event.detail.connection;
+    // Behind what the last socket left to be drawn.
     connection.receiving = connection.receiving.then(() => {
-      at = 0;
-      answered();
+      clearTimeout(asking);
+      asking = 0;
+      // The rows do not say whether a frame came before this socket listened, so a turn that runs is asked for whole.
+      if (at[2] !== END) at = [at[0], 0, 0];
+      ask();
     });
-    tell(connection, { at: 0 });
   });
   // What could not be drawn is missing as if it had not come.
   document.addEventListener("htmx:ws:error", (event) => {
-    const { connection } = event.detail;
-    if (connection && event.target.id !== "composer") setTimeout(ask, 1000, connection);
+    if (!connection || event.target.id === "composer") return;
+    at = [at[0], 0, 0];
+    for (const region of document.querySelectorAll("[data-region]")) region.dataset.v = "";
+    setTimeout(ask, 1000);
+  });
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden) ask();
   });
   // The network is back: the socket's extension connects at once when it hears that the page is in view.
   addEventListener("online", () => document.dispatchEvent(new Event("visibilitychange")));
@@ -84,6 +136,11 @@
     // Who deletes it here is on the way to another page already.
     if (event.detail.code !== 4404) show("reconnecting");
     else if (!leaving) location.reload();
-    answered(); // by the snapshot of the next socket
   });
+
+  const beat = () => {
+    tell({ type: "heartbeat", ...have() });
+    setTimeout(beat, BEAT - (Date.now() % BEAT) + Math.random() * 500);
+  };
+  setTimeout(beat, BEAT - (Date.now() % BEAT));
 }

@@ -1,5 +1,4 @@
-// Tells the server what the person sees: that they look at a turn which has ended, and which list the sidebar
-// shows, for it may be an old one. A tab in the background looks at nothing.
+// Tells the server that the user looks at a turn which has ended. A tab in the background looks at nothing.
 {
   let connection; // the latest socket
   let told = 0; // the turn that it was told of
@@ -15,13 +14,12 @@
     const turn = document.querySelector("#transcript > article.turn:last-of-type");
     if (!turn?.dataset.status || active.includes(turn.dataset.status)) return;
     const seen = Number(turn.id.slice("turn-".length));
-    if (seen !== told && tell({ seen })) told = seen;
+    if (seen !== told && tell({ type: "seen", turn: seen })) told = seen;
   };
 
   document.addEventListener("htmx:ws:after:connection", (event) => {
     connection = event.detail.connection;
     told = 0;
-    tell({ sidebar: document.getElementById("sidebar-list")?.dataset.digest ?? "" });
   });
   document.addEventListener("htmx:ws:after:message:incoming", look);
   document.addEventListener("visibilitychange", look);

@@ -16,7 +16,8 @@
   const restore = (panel) => {
     if (!panel) return;
     const kept = sessionStorage.getItem(key(panel));
-    panel.open = kept ? kept === "unfolded" : phase(panel) === "working";
+    const isEdited = panel.querySelector("[data-editing]") !== null;
+    panel.open = isEdited || (kept ? kept === "unfolded" : phase(panel) === "working");
   };
 
   const reveal = (slot) => {

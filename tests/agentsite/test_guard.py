@@ -175,7 +175,8 @@ def test_who_never_reads_is_cut_off(served: Served, cookie: str, socket_path: st
 
 def test_who_reads_gets_a_long_conversation_whole(served: Served, cookie: str, socket_path: str) -> None:
     with wire(served) as client:
-        assert client.upgrade(f"{socket_path}?after=0", cookie) == 101
+        assert client.upgrade(socket_path, cookie) == 101
+        client.pour(text_frame('{"type": "have"}'), 1)
         read = 0
         for kind, content in client.frames():
             assert kind == 1

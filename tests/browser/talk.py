@@ -12,7 +12,9 @@ from chat.demo.reply import Reply
 
 LIVE = "#conversation #connection[data-state='live']"
 BETWEEN = re.compile(r">\s+<")
-CHANGING = re.compile(r' (?:data-htmx-powered(?:="[^"]*")?|open(?:="")?)(?=[ >])')
+CHANGING = re.compile(
+    r' (?:data-htmx-powered(?:="[^"]*")?|open(?:="")?|data-live(?:="")?|data-(?:from|at|v)="[^"]*")(?=[ >])'
+)
 
 
 def begin(page: Page, text: str) -> str:

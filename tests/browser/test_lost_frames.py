@@ -1,11 +1,10 @@
-"""Tabs of a real browser, on ways that drop, double and reorder frames, show what the record says."""
+"""Tabs of a real browser, on a channel layer that drops, doubles and reorders messages, show the record."""
 
 from __future__ import annotations
 
 import statistics
 import threading
 import time
-import uuid
 from collections.abc import Iterator
 
 import pytest
@@ -15,7 +14,6 @@ from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import bare, begin, todo, until
 from tests.faults.conftest import SOAK
-from tests.faults.lossy_line import LossyLine
 from tests.model_server import ScriptedModel
 from tests.serving import serving
 
@@ -68,34 +66,33 @@ def shown_at_once(fresh: Page) -> list[str]:
 
 def test_tabs_heal(lossy: Site, visitors: Visitors) -> None:
     gates = [threading.Event(), threading.Event()]
-    with LossyLine(lossy.served.port, str(uuid.uuid4())) as line:
-        lossy.model.script(
-            todo("in_progress", "pending"),
-            Reply(text="I look.", tool_calls=LOOK, stall_after=1, gate=gates[0]),
-            Reply(text=TEXT, piece=5, delay=0.02, stall_after=20, gate=gates[1], tool_calls=LOOK),
-            Reply(text="Done."),
+    lossy.model.script(
+        todo("in_progress", "pending"),
+        Reply(text="I look.", tool_calls=LOOK, stall_after=1, gate=gates[0]),
+        Reply(text=TEXT, piece=5, delay=0.02, stall_after=20, gate=gates[1], tool_calls=LOOK),
+        Reply(text="Done."),
+    )
+    page = visitors.enter(lossy)
+    at = begin(page, "Work")
+    fresh = visitors.enter(lossy, java_script_enabled=False)
+    fresh.goto(at)
+    tabs = [page, *(page.context.new_page() for _ in range(TABS - 1))]
+    for tab in tabs[1:]:
+        tab.goto(page.url)
+    times = heal(tabs, fresh)
+    gates[0].set()
+    expect(tabs[-1].locator("#transcript")).to_contain_text("A paragraph")
+    page.fill("#composer-text", "And this")
+    page.press("#composer-text", "Enter")
+    expect(page.locator("#composer-text")).to_have_value("")
+    times += heal(tabs, fresh)
+    for tab in tabs:
+        expect(tab.locator("#conversation[data-status='running'] .follow-up")).to_have_count(1)
+    gates[1].set()
+    expect(page.locator("#transcript")).to_contain_text("Done.")
+    times += heal(tabs, fresh)
+    for tab in tabs:
+        expect(tab.locator("#conversation[data-status='idle'] #connection[data-state='live']")).to_have_count(
+            1
         )
-        page = visitors.enter(lossy, address=line.address)
-        at = begin(page, "Work").replace(line.address, lossy.served.address)
-        fresh = visitors.enter(lossy, java_script_enabled=False)
-        fresh.goto(at)
-        tabs = [page, *(page.context.new_page() for _ in range(TABS - 1))]
-        for tab in tabs[1:]:
-            tab.goto(page.url)
-        times = heal(tabs, fresh)
-        gates[0].set()
-        expect(tabs[-1].locator("#transcript")).to_contain_text("A paragraph")
-        page.fill("#composer-text", "And this")
-        page.press("#composer-text", "Enter")
-        expect(page.locator("#composer-text")).to_have_value("")
-        times += heal(tabs, fresh)
-        for tab in tabs:
-            expect(tab.locator("#conversation[data-status='running'] .follow-up")).to_have_count(1)
-        gates[1].set()
-        expect(page.locator("#transcript")).to_contain_text("Done.")
-        times += heal(tabs, fresh)
-        for tab in tabs:
-            expect(
-                tab.locator("#conversation[data-status='idle'] #connection[data-state='live']")
-            ).to_have_count(1)
     print(f"healed in a browser: p50 {statistics.median(times):.2f} s, max {max(times):.2f} s")  # noqa: T201

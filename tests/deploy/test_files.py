@@ -93,7 +93,7 @@ def test_the_health_check_follows_the_port() -> None:
             self.end_headers()
 
     with HTTPServer(("127.0.0.1", 0), Site) as site:
-        Thread(target=site.handle_request).start()
+        Thread(target=site.handle_request, daemon=True).start()
         environment = {"PORT": str(site.server_port)}
         subprocess.run([sys.executable, *arguments], env=environment, check=True, timeout=30)
     assert asked == ["/healthz"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import copy
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 
 from chat.export.arrival import FileRefused, read
-from chat.export.making import make
-from chat.models import Conversation
+from chat.export.consistency import MOST_ROWS, check
+from chat.export.making import importing, make
+from chat.live.deleted import overdue, remove
+from chat.models import Conversation, Turn
+from chat.models.bulk_act import UNDO_TIME
 from tests.export.conftest import exported
 from tests.export.rich import Rich
 
@@ -200,3 +205,66 @@ def test_the_page_says_what_is_wrong(owners: Client, settings: Any) -> None:
     settings.MAX_UPLOAD_BYTES = 2**20
     assert "larger than 1.0" in sent(owners, b" " * (2**20 + 1)).content.decode()
     assert not Conversation.objects.exists()
+
+
+def test_what_a_crash_leaves_is_never_seen_and_goes(file: File, owner: User, owners: Client) -> None:
+    data = json.dumps(file).encode()
+    steps = importing(data, owner)
+    next(steps)
+    hidden = Conversation.with_deleted.get()
+    assert hidden.turns.exists()
+    assert not Conversation.objects.exists()
+    assert owners.get(f"/conversations/{hidden.pk}/").status_code == 404
+    with pytest.raises(FileRefused, match="Another import of yours is under way"):
+        make(file, owner)
+    # The process dies here. In a while its place is free, and what it wrote is removed as deleted ones are.
+    Conversation.with_deleted.update(deleted_at=timezone.now() - UNDO_TIME)
+    assert overdue() == [hidden.pk]
+    made = make(file, owner)
+    remove(hidden.pk)
+    assert list(Conversation.with_deleted.all()) == [made]
+    with pytest.raises(FileRefused, match="The import was interrupted"):
+        list(steps)
+
+
+def test_a_closed_import_leaves_nothing(file: File, owner: User, workspaces: Path) -> None:
+    before = sorted(workspaces.parent.rglob("*"))
+    steps = importing(json.dumps(file).encode(), owner)
+    next(steps)
+    steps.close()
+    assert not Conversation.with_deleted.exists()
+    assert not Turn.objects.exists()
+    assert sorted(workspaces.parent.rglob("*")) == before
+
+
+def test_a_file_of_too_many_parts_is_refused(file: File, owner: User) -> None:
+    file["revisions"] = []
+    turn = {name: [] for name in ("steps", "side_calls", "messages", "tool_calls", "summaries")}
+    file["turns"] = [turn] * (MOST_ROWS + 1)
+    with pytest.raises(FileRefused, match="more than 50000 messages"):
+        make(file, owner)
+    assert not Conversation.with_deleted.exists()
+
+
+def test_references_are_looked_for_in_one_pass(file: File, owner: User) -> None:
+    """20,000 calls, and 2,000 lists that each name one of them: once, each was compared with each."""
+    at = "2026-01-01T00:00:00Z"
+    place, call = call_of(file)
+    turn = file["turns"][place]
+    turn["tool_calls"] = [{**call, "step": turn["steps"][0]["number"], "index": n} for n in range(20_000)]
+    named = [{"step": turn["steps"][0]["number"], "index": n} for n in range(18_000, 20_000)]
+    file["revisions"] = [
+        {
+            "turn": place + 1,
+            "policy": "lean",
+            "created_at": at,
+            "tool_call": each,
+            "after": None,
+            "told_in": None,
+        }
+        for each in named
+    ]
+    file["conversation"]["todos_left"] = 0
+    began = time.thread_time()
+    check(file)
+    assert time.thread_time() - began < 1.0

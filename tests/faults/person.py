@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import threading
 import uuid
 from collections.abc import Coroutine
@@ -12,11 +13,12 @@ from typing import Any, TypeVar
 import aiohttp
 from yarl import URL
 
-from tests.live.site import PARTIAL
+from tests.live.site import PARTIAL, PageState
 from tests.serving import until
 
 Got = TypeVar("Got")
 AWAY = (aiohttp.ClientError, ConnectionError, TimeoutError)
+BETWEEN = re.compile(r"<[^>]*>|\s+")
 TIMEOUT = aiohttp.ClientTimeout(total=20)
 
 
@@ -109,14 +111,22 @@ class Person:
 
 
 class Tab:
-    """A socket that is opened again whenever it ends, and all that came over it."""
+    """A page as the wire sees it: a socket that is opened again whenever it ends, and all that was taken in.
+
+    It says what it has as static/js/connection.js does.
+    """
+
+    beat = 8.0  # seconds between heartbeats
 
     def __init__(self, person: Person, address: str, origin: str) -> None:
         self.person = person
         self.address = address
         self.origin = origin
         self.received: list[str] = []
-        self.openings = 0
+        self.page = PageState()
+        self.words = ""  # all that came, without what is between words
+        self.openings = self.asked = 0
+        self.asking = self.again = False
         self.socket: aiohttp.ClientWebSocketResponse | None = None
         self.living = person._wait(self._begin())
 
@@ -133,8 +143,13 @@ class Tab:
         return any('"accepted"' in frame and str(client_id) in frame for frame in self._told())
 
     def until(self, text: str, seconds: float = 30.0) -> None:
-        """Return once `text` has come; raises AssertionError when that takes too long."""
-        until(lambda: any(text in frame for frame in self.received), lambda: f"no {text!r}", seconds)
+        """Return once `text` has come, in pieces perhaps; raises AssertionError when that takes too long."""
+        sought = BETWEEN.sub("", text)
+        until(
+            lambda: sought in self.words or any(text in each for each in self.received),
+            lambda: f"no {text!r}",
+            seconds,
+        )
 
     def shown(self, turn_id: int) -> str:
         """The turn as it was last drawn whole; empty if it never was."""
@@ -162,7 +177,46 @@ class Tab:
         connecting = self.person.session.ws_connect(self.address, headers={"Origin": self.origin})
         async with connecting as self.socket:
             self.openings += 1
-            async for message in self.socket:
-                if message.type is aiohttp.WSMsgType.TEXT:
-                    self.received.append(message.data)
+            self.asking = False
+            await self._ask()
+            beating = asyncio.create_task(self._beat())
+            try:
+                async for message in self.socket:
+                    if message.type is aiohttp.WSMsgType.TEXT:
+                        await self._hear(message.data)
+            finally:
+                beating.cancel()
         self.socket = None
+
+    async def _hear(self, data: str) -> None:
+        taken = self.page.takes(data)
+        if taken:
+            self.received.append(data)
+            self.words += BETWEEN.sub("", data)
+            self._take_in(data)
+        elif taken is None:
+            await self._ask()
+        if data.startswith("{") and json.loads(data)["type"] == "resynced":
+            self.asking = False
+            if self.again:
+                await self._ask()
+
+    def _take_in(self, data: str) -> None:
+        """Show what came."""
+
+    async def _ask(self) -> None:
+        self.again = self.asking
+        if not self.asking:
+            self.asking = True
+            self.asked += 1
+            await self._tell(self.page.have())
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(self.beat)
+            self.asking = False  # an answer that has not come by now is asked for again
+            await self._tell(self.page.have("heartbeat"))
+
+    async def _tell(self, said: str) -> None:
+        if self.socket and not self.socket.closed:
+            await self.socket.send_str(said)

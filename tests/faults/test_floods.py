@@ -14,7 +14,7 @@ import pytest
 
 from agentsite.guarded_socket import MAX_MESSAGE
 from chat.demo.reply import Reply
-from chat.live.crowd import CLOSE_TOO_MANY, MOST
+from chat.live.page_consumer import CLOSE_TOO_MANY, MOST
 from tests.agentsite.test_guard import LONG_CONVERSATION, connections, is_ready
 from tests.agentsite.wire import Wire, memory, signed_in, text_frame, wire
 from tests.faults.conftest import SOAK
@@ -37,7 +37,12 @@ print(SignInLink.issue(User.objects.create_user("stranger")))
 @pytest.fixture
 def served(model: ScriptedModel) -> Iterator[Served]:
     model.answer = lambda request: Reply(text="An answer of some words.", piece=4, delay=0.05)
-    named = {"OPENAI_BASE_URL": model.base_url, "OPENAI_MODEL": "scripted", "MAX_TURNS": "2"}
+    named = {
+        "OPENAI_BASE_URL": model.base_url,
+        "OPENAI_MODEL": "scripted",
+        "MAX_TURNS": "2",
+        "MAX_QUEUED_PER_USER": "1000",
+    }
     with serving(**named) as made:
         until(lambda: is_ready(made), made.written)
         yield made

@@ -17,24 +17,88 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
+from chat.live.frames import END
 from chat.models import Conversation, Turn
 
 PARTIAL = re.compile(r'<hx-partial hx-target="([^"]*)" hx-swap="(\w+)">(.*?)</hx-partial>', re.DOTALL)
+FRAME = re.compile(
+    r"<!--(?P<answer>=?)(?P<turn>\d+)\.(?P<fence>\d+)\.(?P<number>\d+)"
+    r"(?: after (?P<previous>\d+)| panel (?P<panel>\d+)| text .*?)?-->"
+)
+STATUS = re.compile(r'<main id="conversation"[^>]* data-status="(\w+)"')
+REVISION = re.compile(r'<details id="todo-panel"[^>]* data-revision="(\d+)"')
+REGION = re.compile(r'data-region="(\w+)" data-v="([^"]*)"')
 PATIENCE = 10.0
+BEAT = 1.0  # seconds between heartbeats
+
+
+class PageState:
+    """What a page has, and what it makes of a frame; see static/js/connection.js."""
+
+    def __init__(self, at: tuple[int, int, int] = (0, 0, 0)) -> None:
+        self.at = self.seen = at
+        self.regions: dict[str, str] = {}
+        self.revision = 0  # of the todo list on show
+
+    def have(self, kind: str = "have") -> str:
+        """The message that says what the page has."""
+        return json.dumps({"type": kind, "at": self.at, "regions": self.regions})
+
+    def takes(self, data: str) -> bool | None:
+        """Whether the page takes the frame in; None where it has to ask for what it lacks."""
+        if data.startswith("{"):
+            return None if json.loads(data)["type"] == "changed" else True
+        if label := FRAME.match(data):
+            position = (int(label["turn"]), int(label["fence"]), int(label["number"]))
+            self.seen = max(self.seen, position)
+            if position <= self.at:
+                return False
+            if not label["answer"] and not self._follows(position, label["previous"]):
+                return None
+            ahead = label["answer"] and position[:2] == self.seen[:2]
+            self.at = self.seen if ahead else position
+            if label["panel"] and int(label["panel"]) < self.revision:
+                return False  # drawn over an earlier list than the one that the user made
+        self.revision = int([str(self.revision), *REVISION.findall(data)][-1])
+        self.regions.update(REGION.findall(data))
+        return True
+
+    def _follows(self, position: tuple[int, int, int], previous: str | None) -> bool:
+        if position[:2] == self.at[:2] and position[2] == self.at[2] + 1:
+            return True
+        if previous is None:
+            return False
+        return position[0] == self.at[0] or (
+            self.at[0] == int(previous) and (self.at[2] == END or not int(previous))
+        )
+
+
+def is_idle(frame: str) -> bool:
+    """Whether the frame says that nothing works."""
+    return STATUS.findall(frame)[-1:] == ["idle"]
 
 
 class Tab:
-    """An open socket, and all that came over it."""
+    """An open socket, and all that came over it and was taken in."""
 
     def __init__(self, socket: WebsocketCommunicator) -> None:
         self.socket = socket
         self.received: list[str] = []
+        self.page = PageState()
+        self.asked = self.rested = 0
+        self.beating: asyncio.Task[None] | None = None
 
     async def connect(self) -> bool:
         connected, _code = await self.socket.connect(timeout=PATIENCE)
         return bool(connected)
 
+    async def ask(self) -> None:
+        """Say what the page has, to be sent what it lacks."""
+        self.asked += 1
+        await self.socket.send_to(text_data=self.page.have())
+
     async def send(self, text: Any, **more: Any) -> str:
+        self.rested = len(self.received)
         client_id = str(uuid.uuid4())
         await self.socket.send_json_to({"text": text, "client_id": client_id, **more})
         return client_id
@@ -44,9 +108,36 @@ class Tab:
         async with asyncio.timeout(PATIENCE):
             while True:
                 frame = await self.socket.receive_from(timeout=PATIENCE)
-                self.received.append(frame)
-                if found(frame):
-                    return frame
+                taken = self.page.takes(frame)
+                if taken is None:
+                    await self.ask()
+                elif taken:
+                    self.received.append(frame)
+                    if found(frame):
+                        return frame
+
+    async def has(self, text: str) -> None:
+        """Receive until the text has come."""
+        if not any(text in frame for frame in self.received):
+            await self.until(lambda frame: text in frame)
+
+    async def beat(self) -> None:
+        """Say now and then what the page has, as pages do every few seconds."""
+        while True:
+            await asyncio.sleep(BEAT)
+            await self.socket.send_to(text_data=self.page.have("heartbeat"))
+
+    async def live(self) -> None:
+        """Ask for everything, and go on as a page does."""
+        await self.ask()
+        await self.said("resynced")
+        self.rested = len(self.received)
+        self.beating = asyncio.create_task(self.beat())
+
+    async def close(self) -> None:
+        if self.beating:
+            self.beating.cancel()
+        await self.socket.disconnect()
 
     async def said(self, kind: str) -> dict[str, Any]:
         """The next JSON frame of a type."""
@@ -54,8 +145,11 @@ class Tab:
         return dict(json.loads(frame))
 
     async def until_idle(self, turn_id: int | None = None) -> None:
-        """Receive up to the state that ends a turn."""
-        await self.until(lambda frame: 'id="conversation"' in frame and 'data-status="idle"' in frame)
+        """Receive up to the state that ends a turn, unless that has come since the last such wait."""
+        told = [frame for frame in self.received[self.rested :] if STATUS.search(frame)]
+        if not told or not is_idle(told[-1]):
+            await self.until(is_idle)
+        self.rested = len(self.received)
 
     def last_turn(self) -> str:
         """The last drawing of a whole turn."""
@@ -106,14 +200,14 @@ class Site:
     async def open(self, conversation: Conversation, user: User | None = None) -> Tab:
         tab = await sync_to_async(self.socket)(conversation.pk, user)
         assert await tab.connect()
-        await tab.until(lambda frame: 'id="conversation"' in frame)
+        await tab.live()
         return tab
 
     async def board(self, user: User | None = None) -> Tab:
         """A socket of the user's browser on their board, which has come whole."""
         tab = await sync_to_async(self.socket_at)("/ws/board/", user)
         assert await tab.connect()
-        await tab.until(lambda frame: 'id="board-running"' in frame)
+        await tab.live()
         return tab
 
     async def page(self, conversation: Conversation) -> str:
@@ -146,7 +240,7 @@ class Site:
 
     async def close(self) -> None:
         for tab in self.tabs:
-            await tab.socket.disconnect()
+            await tab.close()
 
 
 async def until(condition: Callable[[], Awaitable[bool]]) -> None:

@@ -13,7 +13,7 @@ from django.http import SimpleCookie
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from chat.live import page_socket
+from chat.live import page_consumer
 from chat.live.admission import signed_in_users
 from tests.live.site import Site, Tab
 
@@ -29,7 +29,7 @@ async def closed(tab: Tab, within: float) -> None:
     """Receive until the socket is closed; raises TimeoutError when that takes longer."""
     while (message := await tab.socket.receive_output(within))["type"] != "websocket.close":
         pass
-    assert message["code"] == page_socket.CLOSE_NOT_FOUND
+    assert message["code"] == page_consumer.CLOSE_NOT_FOUND
 
 
 async def stays(site: Site, tab: Tab) -> None:
@@ -67,8 +67,8 @@ async def test_the_periodic_check_closes_sockets_whose_session_has_ended(
     site: Site, stranger: User, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after `manage.py changepassword`, which reaches no channel layer of the site's."""
-    assert page_socket.CHECK < 9
-    monkeypatch.setattr(page_socket, "CHECK", 0.1)
+    assert page_consumer.CHECK < 9
+    monkeypatch.setattr(page_consumer, "CHECK", 0.1)
     tabs = [await site.open(await site.conversation()), await site.board()]
     others = await site.board(stranger)
     await sync_to_async(ENDS[end])(site.user)
@@ -111,7 +111,7 @@ async def test_changing_the_password_closes_every_other_session_at_once(site: Si
     assert answer.status_code == 302
     await closed(other, AT_ONCE)
     # Left to the periodic check: by then its browser has the new cookie.
-    await own.socket.send_json_to({"sidebar": 7})
+    await own.socket.send_json_to({"type": "nothing"})
     assert await own.said("error")
     assert (await sync_to_async(browser.get)("/")).status_code == 200
     await own.send("Hi")

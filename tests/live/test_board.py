@@ -12,10 +12,10 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from chat.demo.reply import Call, Reply
-from chat.live import board_consumer, crowd, doorbell, page_socket
-from chat.live.announcing import announce, announce_heading
+from chat.live import doorbell, page_consumer
+from chat.live.announcing import announce, publish_board, publish_heading
 from chat.models import Conversation, Profile, Turn
-from tests.live.site import Site, Tab, until
+from tests.live.site import REGION, Site, Tab, until
 from tests.model_server import ScriptedModel
 
 SECTIONS = ("running", "unseen", "unfinished")
@@ -38,7 +38,7 @@ async def begin(site: Site, text: str = "do it", profile: Profile | None = None)
 
 def displayed(tab: Tab, name: str) -> str:
     """A section as the tab has it, without the clocks that go on."""
-    return CLOCK.sub(r"\1", tab.drawn(f"#board-{name}", "outerMorph")[-1].strip())
+    return CLOCK.sub(r"\1", "".join(tab.drawn(f"#board-{name}", "outerMorph")[-1:]).strip())
 
 
 def loaded(page: str, name: str) -> str:
@@ -115,7 +115,7 @@ async def test_what_a_tab_sees_is_seen(site: Site, model_server: ScriptedModel) 
     await shows(board, "unseen", 'data-status="completed"')
     tab = await site.open(conversation)
     turn = await site.turn(conversation)
-    await tab.socket.send_json_to({"seen": turn.pk})
+    await tab.socket.send_json_to({"type": "seen", "turn": turn.pk})
     await shows(board, "unfinished", "1 of 2 left")
     await shows(board, "unseen", "You have seen everything.")
     await displays(board, lambda: latest(board, "head > title", "innerHTML") == "Board")
@@ -124,11 +124,19 @@ async def test_what_a_tab_sees_is_seen(site: Site, model_server: ScriptedModel) 
     await is_the_record(site, board)
 
 
-@pytest.mark.parametrize("frame", [{"seen": "1"}, {"seen": None}, {"sidebar": 5}, {"sidebar": None}])
-async def test_what_no_page_says_is_refused(site: Site, frame: dict[str, Any]) -> None:
+async def test_what_no_page_says_is_refused(site: Site) -> None:
     tab = await site.open(await site.conversation())
-    await tab.socket.send_json_to(frame)
-    assert (await tab.said("error"))["message"].endswith(".")
+    for kind, what in [
+        ("seen", {"turn": "1"}),
+        ("seen", {}),
+        ("have", {"at": [1, 2]}),
+        ("have", {"at": [1, 2, "3"]}),
+        ("have", {"regions": {"title": 5}}),
+        ("heartbeat", {"regions": []}),
+        ("nothing", {}),
+    ]:
+        await tab.socket.send_json_to({"type": kind, **what})
+        assert (await tab.said("error"))["message"].endswith(".")
 
 
 async def test_lost_hints_heal(
@@ -153,24 +161,16 @@ async def test_lost_hints_heal(
     await is_the_record(site, tab)
 
 
-async def test_hints_come_before_looks(
-    site: Site, model_server: ScriptedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(board_consumer.BoardConsumer, "see", lambda self, outline: None)
-    model_server.script(PLAN, Reply(text="Done."))
+async def test_hints_come_before_heartbeats(site: Site, model_server: ScriptedModel) -> None:
+    model_server.script(Reply(text="Done."))
     tab = await site.board()
+    assert tab.beating
+    tab.beating.cancel()
     conversation = await begin(site)
     await shows(tab, "unseen", 'data-status="completed"')
     await sync_to_async(conversation.rename)("Another title")
-    await announce_heading(conversation)
+    await publish_heading(conversation)
     await shows(tab, "unseen", "Another title")
-
-
-async def test_a_page_that_lacks_a_drawing_is_sent_it(site: Site, model_server: ScriptedModel) -> None:
-    tab = await site.board()
-    first = tab.received[-1]
-    await tab.socket.send_json_to({"at": 0, "after": 0})
-    assert await tab.until(lambda frame: 'id="board-running"' in frame) == first
 
 
 async def test_each_sees_only_their_own(site: Site, model_server: ScriptedModel, stranger: Any) -> None:
@@ -178,7 +178,7 @@ async def test_each_sees_only_their_own(site: Site, model_server: ScriptedModel,
     theirs, ours = await site.board(stranger), await site.board()
     await begin(site, "Our secret")
     await shows(ours, "unseen", "Our secret")
-    await doorbell.ring_board(stranger.pk)
+    await publish_board(stranger.pk)
     await sync_to_async(Conversation.begin)(stranger, "Their secret", uuid.uuid4(), None)
     await shows(theirs, "running", "Their secret")
     assert "Our secret" not in "".join(theirs.received)
@@ -194,8 +194,8 @@ async def test_a_strangers_conversation_is_not_taken_as_seen(
     conversation = await begin(site)
     await until(lambda: Conversation.objects.filter(unseen_turn__isnull=False).aexists())
     turn = await site.turn(conversation)
-    await tab.socket.send_json_to({"seen": turn.pk})
-    await tab.socket.send_json_to({"seen": "?"})
+    await tab.socket.send_json_to({"type": "seen", "turn": turn.pk})
+    await tab.socket.send_json_to({"type": "seen", "turn": "?"})
     assert await tab.said("error"), "what was said before has been heard"
     assert await Conversation.objects.filter(unseen_turn=turn).aexists()
 
@@ -215,25 +215,27 @@ async def test_another_origin_is_refused(site: Site) -> None:
 async def test_whoever_was_signed_out_is_closed_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     from django.contrib.sessions.models import Session
 
-    monkeypatch.setattr(page_socket, "CHECK", 0.1)
+    monkeypatch.setattr(page_consumer, "CHECK", 0.1)
     tab = await site.board()
     await Session.objects.all().adelete()
     while (await tab.socket.receive_output(5))["type"] != "websocket.close":
         pass
 
 
-@pytest.mark.parametrize("frame", ["", "hello", "[]", '{"text": "Hi"}', '{"at": "x"}', '{"sidebar": 7}'])
+@pytest.mark.parametrize(
+    "frame",
+    ["", "hello", "[]", '{"text": "Hi"}', '{"type": "have", "at": "x"}', '{"type": "seen", "turn": 7}'],
+)
 async def test_nothing_can_be_sent_from_there(site: Site, frame: str) -> None:
     tab = await site.board()
     await tab.socket.send_to(text_data=frame or " ")
     assert (await tab.said("error"))["message"].endswith(".")
-    await tab.socket.send_json_to({"at": 1})
-    await tab.socket.send_json_to({"at": 0, "after": 0})
+    await tab.socket.send_json_to({"type": "have"})
     await tab.until(lambda frame: 'id="board-running"' in frame)
 
 
 async def test_boards_count_among_a_persons_sockets(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crowd, "MOST", 2)
+    monkeypatch.setattr(page_consumer, "MOST", 2)
     await site.board()
     await site.open(await site.conversation())
     late = await sync_to_async(site.socket_at)("/ws/board/")
@@ -257,7 +259,6 @@ async def test_another_conversations_page_shows_what_ended_unseen(
 ) -> None:
     model_server.script(Reply(text="Done."))
     tab = await site.open(await site.conversation())
-    await tab.socket.send_json_to({"sidebar": ""})
     other = await begin(site, "Elsewhere")
     await lists(tab, "Elsewhere", "data-unseen", "Ended, not seen yet:")
     await displays(tab, lambda: "1 conversation for you" in latest(tab, "#board-link"))
@@ -269,23 +270,22 @@ async def test_another_conversations_page_shows_what_ended_unseen(
 async def test_the_boards_own_sidebar_follows(site: Site, model_server: ScriptedModel) -> None:
     model_server.script(Reply(text="Done."))
     tab = await site.board()
-    await tab.socket.send_json_to({"sidebar": ""})
     await begin(site, "From elsewhere")
     await lists(tab, "From elsewhere", "data-unseen")
     page = await site.page_at("/board/")
     await displays(tab, lambda: latest(tab, "#sidebar-list") == listed(page))
 
 
-async def test_a_page_that_shows_the_list_as_it_is_is_sent_none(site: Site) -> None:
+async def test_a_page_that_shows_what_there_is_is_sent_nothing(site: Site) -> None:
     page = await site.page_at("/board/")
-    tab = await site.board()
-    await tab.socket.send_json_to({"sidebar": re.findall(r'data-digest="(\w+)"', page)[0]})
-    await tab.until(lambda frame: 'id="board-link"' in frame)
-    await doorbell.ring_board(site.user.pk)
+    tab = await sync_to_async(site.socket_at)("/ws/board/")
+    assert await tab.connect()
+    tab.page.regions.update(REGION.findall(page))
+    await tab.live()
+    assert tab.drawn("#", "outerMorph") == []
     await begin(site, "From elsewhere")
     await shows(tab, "running", "From elsewhere")
-    (drawn,) = tab.drawn("#sidebar-list", "outerMorph")
-    assert "From elsewhere" in drawn
+    await lists(tab, "From elsewhere")
 
 
 async def test_the_end_of_ones_own_page_is_seen_without_a_mark(
@@ -294,10 +294,9 @@ async def test_the_end_of_ones_own_page_is_seen_without_a_mark(
     model_server.script(Reply(text="Done."))
     conversation = await site.conversation()
     tab = await site.open(conversation)
-    await tab.socket.send_json_to({"sidebar": ""})
     await tab.send("do it")
     await tab.until_idle()
     turn: Turn = await site.turn(conversation)
-    await tab.socket.send_json_to({"seen": turn.pk})
+    await tab.socket.send_json_to({"type": "seen", "turn": turn.pk})
     await until(lambda: Conversation.objects.filter(pk=conversation.pk, unseen_turn=None).aexists())
     assert "data-unseen" not in "".join(tab.received)

@@ -188,7 +188,7 @@ async def test_a_draft_does_not_hide_what_the_person_changed(site: Site, model_s
     since = len(tab.partials())
     go.set()
     await tab.until_idle()
-    drawn = [html for target, _swap, html in tab.partials()[since:] if target.startswith("#todo-")]
+    drawn = [html for target, _swap, html in tab.partials()[since:] if "todo-panel" in html]
     assert drawn
     assert all("Mine" in html for html in drawn)
 

@@ -83,7 +83,9 @@ async def test_a_message_during_a_turn_is_held_in_every_tab(site: Site, model_se
     frame = await other.until(lambda frame: 'class="follow-up"' in frame)
     assert held(frame) == held(await site.page(work.conversation)) == ["and &lt;b&gt;this&lt;/b&gt;"]
     late = await site.open(work.conversation)
-    assert held(late.received[-1]) == held(frame), "a tab that connects later is told by its snapshot"
+    assert held(late.drawn("#follow-ups", "outerMorph")[-1]) == held(frame), (
+        "a tab that connects later is told by its snapshot"
+    )
     assert await work.conversation.turns.acount() == 1
     await site.post(work.conversation, "stop")
 

@@ -33,9 +33,9 @@ async def test_completed(site: Site, model_server: ScriptedModel) -> None:
     assert tab.last_panel().strip() == panel(page)
     assert "open" not in panel(page).split(">")[0], "the panel collapses with items unfinished"
     assert 'data-done="1" data-total="3"' in panel(page)
-    rows = tab.drawn("#sidebar", "outerMorph")
-    assert rows[-1].strip() in page, "the row beside the page tells the same counts"
-    assert 'data-done="1" data-total="3"' in rows[-1]
+    while 'data-done="1" data-total="3"' not in tab.drawn("#sidebar-list", "outerMorph")[-1]:
+        await tab.until(lambda frame: "#sidebar-list" in frame)
+    assert tab.drawn("#sidebar-list", "outerMorph")[-1].strip() in await site.page(conversation)
     assert "turn-usage" in tab.last_turn()
     assert "context-meter__ring" in tab.drawn("#context-meter", "outerMorph")[-1]
     assert tab.drawn("#context-meter", "outerMorph")[-1].strip() in page
@@ -101,7 +101,7 @@ async def test_a_tab_that_joined_in_the_middle(site: Site, model_server: Scripte
     await first.send("do it")
     await first.until(lambda frame: "Second" in frame)
     second = await site.open(conversation)
-    await second.until(lambda frame: "Second" in frame)
+    await second.has("Second")
     gate.set()
     await first.until_idle()
     await second.until_idle()

@@ -39,7 +39,7 @@ async def test_it_comes_as_it_is_printed_and_is_there_after_a_reload(
 
     await until(reloaded)
     second = await site.open(conversation)
-    await second.until(lambda frame: "<pre>first\n</pre>" in frame)
+    await second.has("<pre>first\n</pre>")
     (Path(settings.WORKSPACES) / str(conversation.pk) / "go").touch()
     await tab.until_idle()
     await second.until_idle()
@@ -72,7 +72,7 @@ def test_what_was_saved_survives_the_worker(transactional_db: None, owner: User)
     printed = ToolCallProgress(request, "compiled 3 of 5\n")
     assert recorder.absorbs(printed)
     recorder.take(printed)
-    recorder.flush()
+    recorder.write()
     assert "compiled 3 of 5" in draw(turn.tool_calls.get())
 
     assert take_back(Turn.objects.get(pk=turn.pk))

@@ -12,6 +12,7 @@ from asgiref.sync import sync_to_async
 from chat.demo.reply import Reply
 from chat.live import doorbell
 from chat.live.agent_consumer import pool
+from chat.live.announcing import publish_heading
 from chat.models import Conversation, Preferences, SideCall
 from tests.live.site import Site, Tab, until
 from tests.model_server import ScriptedModel
@@ -65,7 +66,8 @@ async def test_it_is_named_after_the_first_turn(
     await doorbell.ring()
     for tab in tabs:
         await shows(tab, "Sorting the notes")
-        assert any("Sorting the notes" in row for row in tab.drawn("#sidebar", "outerMorph"))
+        while "Sorting the notes" not in "".join(tab.drawn("#sidebar-list", "outerMorph")):
+            await tab.until(lambda frame: "#sidebar-list" in frame)
         assert tab.drawn("head > title", "innerHTML")[-1] == "Sorting the notes"
     page = await site.page(conversation)
     assert "<title>Sorting the notes</title>" in page
@@ -134,9 +136,10 @@ async def test_nobody_waits_for_a_title(
     tab = await site.open(conversation)
     await doorbell.ring()
     await tab.until_idle()
+    first = await site.turn(conversation)
     await tab.send("and this")
     await tab.until(lambda frame: "The second." in frame)
-    await tab.until_idle()
+    await until(lambda: conversation.turns.filter(status="completed", pk__gt=first.pk).aexists())
     assert pool().naming
     gate.set()
     await shows(tab, "Late")
@@ -186,9 +189,9 @@ async def test_a_new_title_reaches_every_tab_of_the_person(site: Site) -> None:
     await shows(tab, "Notes &lt;b&gt;&amp; more&lt;/b&gt;")
     await elsewhere.until(lambda frame: "Notes &lt;b&gt;" in frame)
     assert not elsewhere.drawn("#title", "outerMorph")[1:], "its own title stays"
-    row = elsewhere.drawn("#sidebar", "outerMorph")[-1]
-    assert f'data-conversation="{conversation.pk}"' in row
-    assert "aria-current" not in row
+    sidebar = elsewhere.drawn("#sidebar-list", "outerMorph")[-1]
+    assert f'href="/conversations/{conversation.pk}/">' in sidebar
+    assert f'href="/conversations/{other.pk}/" aria-current="page">' in sidebar
 
 
 async def test_a_title_whose_news_is_lost_is_found(site: Site) -> None:
@@ -201,7 +204,7 @@ async def test_a_title_whose_news_is_lost_is_found(site: Site) -> None:
 async def test_a_title_of_a_strangers_is_not_told(site: Site, stranger: Any) -> None:
     theirs = await Conversation.objects.acreate(owner=stranger, title="Secret")
     tab = await site.open(await site.conversation())
-    await doorbell.send_to_owner(site.user.pk, {"type": "chat.heading", "conversation": str(theirs.pk)})
+    await publish_heading(theirs)
     await Conversation.objects.aupdate(title="Renamed")
     await shows(tab, "Renamed")
     assert str(theirs.pk) not in "".join(tab.received)

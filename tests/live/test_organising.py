@@ -39,8 +39,8 @@ def sidebar_of(html: str) -> str:
 
 async def shows_sidebar_of_page(site: Site, tab: Tab, conversation: Conversation) -> None:
     """The tab is drawn a sidebar that is the one of a fresh load."""
-    await tab.until(lambda frame: 'id="sidebar-list"' in frame)
-    assert tab.drawn("#sidebar-list", "outerMorph")[-1] == sidebar_of(await site.page(conversation))
+    while tab.drawn("#sidebar-list", "outerMorph")[-1:] != [sidebar_of(await site.page(conversation))]:
+        await tab.until(lambda frame: 'id="sidebar-list"' in frame)
 
 
 async def closed(tab: Tab) -> int:

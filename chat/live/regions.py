@@ -1,0 +1,392 @@
+"""Regions: everything on a live page that is no row of a turn, each declared once.
+
+A region is a partial with a version. The page carries the version in the DOM (`data-region`, `data-v`); pages
+and live frames draw the same declaration. To add one, write a subclass of `Region` and its partial, name
+it in `REGIONS`, and place `{% region state "name" %}` in the page's template.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from functools import cached_property
+from hashlib import blake2s
+from typing import Any, TypeVar
+
+from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
+from django.template.loader import render_to_string
+from django.utils.html import escape
+from django.utils.safestring import SafeString
+
+from chat.live.attention import Attention, attention_of
+from chat.live.context_meter import context_meter_of
+from chat.live.fragments import panel_message, partial
+from chat.live.frames import END, Position
+from chat.live.profile_choice import profile_choice
+from chat.live.sidebar_list import SidebarList, sidebar_list_of
+from chat.live.todo_panel import panel_of
+from chat.live.unfinished import QUIET, Unfinished
+from chat.models import Conversation, FollowUp, Tag, TodoRevision, Turn
+
+T = TypeVar("T")
+
+
+class Once:
+    """Draws what several tabs ask for of one state only once."""
+
+    def __init__(self) -> None:
+        self._drawn: dict[Hashable, Any] = {}
+        self._lock = threading.Lock()
+
+    def __call__(self, key: Hashable, draw: Callable[[], T]) -> T:
+        """What `draw` returned at the first call with that key."""
+        with self._lock:
+            if key not in self._drawn:
+                self._drawn[key] = draw()
+            drawn: T = self._drawn[key]
+            return drawn
+
+
+class OwnerState:
+    """What the sidebar tells a user, shared by all their open tabs."""
+
+    def __init__(self, owner_id: int, newest: object = None) -> None:
+        self.owner_id = owner_id
+        self.newest = newest
+
+    @cached_property
+    def attention(self) -> Attention:
+        """How many conversations work, wait, or have ended unseen. Reads the database, unless it was
+        read ahead.
+        """
+        return attention_of([self.owner_id])[self.owner_id]
+
+    @property
+    def version(self) -> str:
+        """Differs where the sidebar's list very likely does; what it misses is published by whoever
+        changes it.
+        """
+        return digest(self.attention, str(self.newest))
+
+    @cached_property
+    def rows(self) -> SidebarList:
+        """The conversations that the sidebar lists. Reads the database."""
+        rows = sidebar_list_of(self.owner_id)
+        rows.version = self.version
+        return rows
+
+
+class ConversationState:
+    """A conversation as one statement reads it: enough to tell the version of every region."""
+
+    row: Any
+
+    def __init__(self, row: Conversation, owner: OwnerState) -> None:
+        self.row = row
+        self.conversation = row
+        self.owner = owner
+        self.once = Once()
+
+    @property
+    def position(self) -> Position:
+        """How far a page is that was drawn from this state."""
+        if self.row.turn_pk is None:
+            return Position()
+        return Position(self.row.turn_pk, self.row.turn_fence, self.row.turn_frame if self.is_active else END)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the latest turn has not ended."""
+        return self.row.turn_status in Turn.ACTIVE
+
+    @property
+    def status(self) -> str:
+        """What the conversation does: its active turn's status, or idle."""
+        return self.row.turn_status if self.is_active else "idle"
+
+
+def states_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, ConversationState]:
+    """The states of these conversations, in one statement. The deleted are left out."""
+    rows = list(_states(Conversation.objects.filter(pk__in=list(keys))))
+    owners = {row.owner_id: OwnerState(row.owner_id, row.newest) for row in rows}
+    return {row.pk: ConversationState(row, owners[row.owner_id]) for row in rows}
+
+
+def comparable_states_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, ConversationState]:
+    """The same with all that versions are told from, in three statements."""
+    states = states_of(keys)
+    owners = {state.owner.owner_id: state.owner for state in states.values()}
+    for owner_id, attention in attention_of(owners).items():
+        owners[owner_id].attention = attention
+    return states
+
+
+def state_of(conversation: Conversation) -> ConversationState:
+    """The state of one conversation; raises Conversation.DoesNotExist if it was deleted."""
+    try:
+        return states_of([conversation.pk])[conversation.pk]
+    except KeyError:
+        raise Conversation.DoesNotExist from None
+
+
+def owner_state_of(owner_id: int) -> OwnerState:
+    """What the sidebar tells a user."""
+    newest = Conversation.objects.filter(owner=owner_id).order_by("-updated_at").values_list("updated_at")
+    return OwnerState(owner_id, next(iter(newest[:1]), [None])[0])
+
+
+def _states(conversations: QuerySet[Conversation]) -> QuerySet[Any]:
+    here = OuterRef("pk")
+    turns = Turn.objects.filter(conversation=here).order_by("-pk")
+    queued = (
+        Turn.objects.filter(status=Turn.Status.QUEUED, pk__lt=OuterRef("turn_pk")).order_by().values("status")
+    )
+    held = FollowUp.objects.filter(conversation=here, status=FollowUp.Status.HELD).order_by()
+    tagged = Tag.conversations.through.objects.filter(conversation=here).order_by()
+    revisions = TodoRevision.objects.filter(conversation=here).order_by("-pk")
+    others = Conversation.objects.filter(owner=OuterRef("owner")).order_by("-updated_at")
+    return conversations.select_related(
+        "profile", "owner"
+    ).annotate(
+        **{f"turn_{name}": Subquery(turns.values(name)[:1]) for name in ("pk", "fence", "frame", "status")},
+        held_key=Subquery(held.values("conversation").annotate(key=_key("pk")).values("key")),
+        tags_key=Subquery(tagged.values("conversation").annotate(key=_key("tag")).values("key")),  # type: ignore[misc]
+        revision_pk=Subquery(revisions.values("pk")[:1]),
+        revision_turn=Subquery(revisions.values("turn")[:1]),
+        ahead=Subquery(queued.annotate(number=Count("pk")).values("number")),
+        turn_previous=Subquery(turns.values("pk")[1:2]),
+        newest=Subquery(others.values("updated_at")[:1]),
+    )
+
+
+def _key(column: str) -> Any:
+    """A number that differs for two sets of primary keys, as good as certainly."""
+    return Sum(column) * 1000 + Count(column)
+
+
+def _set_key(keys: Iterable[int]) -> int | None:
+    """The same as `_key` in Python; None for no keys."""
+    keys = list(keys)
+    return sum(keys) * 1000 + len(keys) if keys else None
+
+
+def digest(*parts: object) -> str:
+    """A short text that differs where any of the parts does."""
+    return blake2s(repr(parts).encode(), digest_size=6).hexdigest()
+
+
+class Region:
+    """A part of the page outside the turns. `context` may read the database; `version` may not."""
+
+    name: str
+    target: str
+    template: str
+
+    def version(self, state: Any) -> str | None:
+        """A short text that differs where the region does; None where a worker keeps it up to date."""
+        raise NotImplementedError
+
+    def context(self, state: Any) -> Mapping[str, Any]:
+        """The partial's variables. A `v` among them is the version of what was read just now."""
+        return {}
+
+    def html(self, state: Any) -> SafeString:
+        """The region as the page has it."""
+        told = {"conversation": state.conversation, "v": self.version(state) or "", **self.context(state)}
+        return render_to_string(self.template, told)
+
+    def message(self, state: Any) -> str:
+        """The message that brings an open page's region up to date."""
+        return partial(self.target, "outerMorph", self.html(state))
+
+
+class Status(Region):
+    """Whether the conversation works: attributes of the page's main element, and the line of a turn
+    that waits.
+    """
+
+    name, target, template = "status", "#conversation", "partials/_main_tag.html"
+
+    def version(self, state: ConversationState) -> str:
+        version = f"{state.row.turn_pk or 0}.{state.status}"
+        return f"{version}.{state.row.ahead or 0}" if state.status == Turn.Status.QUEUED else version
+
+    def context(self, state: ConversationState) -> Mapping[str, Any]:
+        return {"status": state.status, "at": state.position}
+
+    def message(self, state: ConversationState) -> str:
+        main = partial(self.target, "outerMorph", SafeString(f"{self.html(state)}</main>"))
+        return main + self._queued(state.row.turn_pk) if state.status == Turn.Status.QUEUED else main
+
+    @staticmethod
+    def _queued(turn_id: int) -> str:
+        turn = Turn.objects.select_related("conversation").filter(pk=turn_id).first()
+        html = render_to_string("partials/_turn_busy.html", {"turn": turn}) if turn else ""
+        return partial(f"#turn-{turn_id} .turn__busy", "outerMorph", SafeString(html))
+
+
+class Approval(Region):
+    """Which call waits for the user."""
+
+    name, target, template = "approval", "#approval-note", "partials/_approval_note.html"
+
+    def version(self, state: ConversationState) -> str:
+        waits = state.status == Turn.Status.WAITING
+        return f"{state.row.turn_pk}.{state.row.turn_fence}" if waits else "0"
+
+    def context(self, state: ConversationState) -> Mapping[str, Any]:
+        waits = state.status == Turn.Status.WAITING
+        return {"waiting": state.conversation.waiting_call() if waits else None}
+
+
+class Meter(Region):
+    """How full the model's window is. While a turn runs, its worker draws the meter."""
+
+    name, target, template = "meter", "#context-meter", "partials/_context_meter.html"
+
+    def version(self, state: ConversationState) -> str | None:
+        return None if state.is_active else str(state.row.turn_pk or 0)
+
+    def context(self, state: ConversationState) -> Mapping[str, Any]:
+        return {"meter": context_meter_of(state.conversation)}
+
+
+class Panel(Region):
+    """The todo panel, in a slot that carries the version. While a turn runs, its worker draws the panel."""
+
+    name, target, template = "panel", "#todo-slot", "partials/_todo_slot.html"
+
+    def version(self, state: ConversationState) -> str | None:
+        return None if state.is_active else str(state.row.revision_pk or 0)
+
+    def context(self, state: ConversationState) -> Mapping[str, Any]:
+        return {"panel": panel_of(state.conversation) if state.row.revision_pk else None}
+
+    def message(self, state: ConversationState) -> str:
+        slot = render_to_string(self.template, {"v": self.version(state) or ""})
+        return partial(self.target, "outerMorph", slot) + panel_message(self.context(state)["panel"])
+
+
+class UnfinishedNote(Region):
+    """How much of the list is left to do, where nothing works on it."""
+
+    name, target, template = "unfinished", "#unfinished", "partials/_unfinished.html"
+
+    def version(self, state: ConversationState) -> str:
+        return digest(self._left(state), state.row.revision_pk)
+
+    def context(self, state: ConversationState) -> Mapping[str, Any]:
+        left = self._left(state)
+        revision = TodoRevision.objects.filter(pk=state.row.revision_pk).first() if left else None
+        key = state.conversation.pk
+        return {"unfinished": Unfinished(key, left, revision.total) if revision else None}
+
+    @staticmethod
+    def _left(state: ConversationState) -> int:
+        quiet = state.row.turn_status in QUIET
+        return state.conversation.todos_left if quiet else 0
+
+
+class FollowUps(Region):
+    """The messages that are held."""
+
+    name, target, template = "follow_ups", "#follow-ups", "partials/_follow_ups.html"
+
+    def version(self, state: ConversationState) -> str:
+        return str(state.row.held_key or 0)
+
+    def context(self, state: ConversationState) -> Mapping[str, Any]:
+        held = FollowUp.held_in(state.conversation.pk)
+        return {"follow_ups": held, "v": str(_set_key(each.pk for each in held) or 0)}
+
+
+class Organised(Region):
+    """Whether it is pinned or archived, and its tags: in the menu and above the composer."""
+
+    name, target, template = "organised", "#organised", "partials/_organised.html"
+
+    def version(self, state: ConversationState) -> str:
+        return self._version(state, state.row.tags_key)
+
+    def context(self, state: ConversationState) -> Mapping[str, Any]:
+        tags = dict(Tag.objects.filter(conversations=state.conversation.pk).values_list("pk", "word"))
+        state.conversation.known_words = list(tags.values())
+        return {"v": self._version(state, _set_key(tags))}
+
+    def message(self, state: ConversationState) -> str:
+        note = render_to_string("partials/_archived.html", {"conversation": state.conversation})
+        return super().message(state) + partial("#archived", "outerMorph", note)
+
+    @staticmethod
+    def _version(state: ConversationState, tags: int | None) -> str:
+        return f"{int(state.conversation.pinned)}{int(state.conversation.archived)}.{tags or 0}"
+
+
+class Title(Region):
+    """What the conversation is called: above the transcript, in the menu, in the browser's tab."""
+
+    name, target, template = "title", "#title", "partials/_title.html"
+
+    def version(self, state: ConversationState) -> str:
+        return digest(state.conversation.title)
+
+    def message(self, state: ConversationState) -> str:
+        told = {"conversation": state.conversation}
+        field = partial("#rename-title", "outerMorph", render_to_string("partials/_rename_title.html", told))
+        heading = partial("head > title", "innerHTML", escape(state.conversation.title))
+        return super().message(state) + field + heading
+
+
+class ProfileChoice(Region):
+    """Which profile answers next."""
+
+    name, target, template = "profile", "#profile-choice", "partials/_profile_choice.html"
+
+    def version(self, state: ConversationState) -> str:
+        return str(state.conversation.profile_id or 0)
+
+    def context(self, state: ConversationState) -> Mapping[str, Any]:
+        return profile_choice(state.conversation)
+
+
+class BoardLink(Region):
+    """How many conversations work, wait, or have ended unseen: the link to the board."""
+
+    name, target, template = "board_link", "#board-link", "partials/_board_link.html"
+
+    def version(self, state: Any) -> str:
+        return str(state.owner.attention.version)
+
+    def context(self, state: Any) -> Mapping[str, Any]:
+        return {"attention": state.owner.attention, "on_board": state.conversation is None}
+
+
+class Sidebar(Region):
+    """The list of conversations beside the page."""
+
+    name, target, template = "sidebar", "#sidebar-list", "partials/_sidebar_list.html"
+
+    def version(self, state: Any) -> str:
+        return str(state.owner.version)
+
+    def context(self, state: Any) -> Mapping[str, Any]:
+        return {"sidebar": state.owner.rows}
+
+
+REGIONS: dict[str, Region] = {
+    region.name: region
+    for region in (
+        Approval(),
+        Meter(),
+        Panel(),
+        UnfinishedNote(),
+        FollowUps(),
+        Organised(),
+        Title(),
+        ProfileChoice(),
+        BoardLink(),
+        Sidebar(),
+        Status(),
+    )
+}

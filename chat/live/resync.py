@@ -1,0 +1,149 @@
+"""What a page lacks: the page says what it has, one pure function answers.
+
+A page asks when it connects, when a frame is missing, when a swap failed, and when its tab is shown again.
+Heartbeats put the same question slowly; they are collected and only told whether anything is missing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from django.utils.translation import gettext as _
+
+from chat.live.fragments import turn_message
+from chat.live.frames import END, Position, position_of, resync_frame
+from chat.live.regions import REGIONS, ConversationState, Region
+from chat.models import Turn
+
+MOST_REGIONS = 40
+MAX_KEY = 2**63 - 1
+MAX_VERSION = 100  # characters
+
+K = TypeVar("K", bound=Hashable)
+T = TypeVar("T")
+
+
+NOTHING = Position(0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Have:
+    """What a page says that it has: how far it is in the turns, and the version of each region."""
+
+    position: Position = NOTHING
+    regions: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> Have:
+        """The one of a message; raises ValueError with a sentence."""
+        at, regions = content.get("at", [0, 0, 0]), content.get("regions", {})
+        numbers = isinstance(at, list) and len(at) == 3 and all(type(each) is int for each in at)
+        named = isinstance(regions, dict) and len(regions) <= MOST_REGIONS
+        if not numbers or not named or not all(isinstance(each, str) for each in regions.values()):
+            raise ValueError(
+                _('This is no question: {"type": "have", "at": [turn, fence, n], "regions": {}}.')
+            )
+        position = Position(*(max(0, min(each, MAX_KEY)) for each in at))
+        return cls(position, {name: version[:MAX_VERSION] for name, version in regions.items()})
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """What a page lacks: whether turns, and the names of regions."""
+
+    turns: bool
+    regions: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return self.turns or bool(self.regions)
+
+
+def lacking(state: ConversationState, have: Have) -> Lacking:
+    """What a page lacks that has so much. Touches no database."""
+    turns = state.position > have.position
+    # A worker keeps these up to date with its frames: who missed one gets them with the turn.
+    by_worker = ("meter", "panel") if turns else ()
+    regions = lacking_regions(state, have, REGIONS)
+    return Lacking(turns, tuple(dict.fromkeys((*by_worker, *regions))))
+
+
+def lacking_regions(state: Any, have: Have, regions: Mapping[str, Region]) -> list[str]:
+    """The names of the regions that a page shows in another version."""
+    return [
+        name
+        for name, region in regions.items()
+        if region.version(state) not in (None, have.regions.get(name, ""))
+    ]
+
+
+def turns_after(state: ConversationState, have: Have) -> list[int]:
+    """The primary keys of the turns that a page lacks, oldest first. Reads the database."""
+    ended = have.position.number >= END
+    turns = Turn.objects.filter(conversation=state.conversation.pk).order_by("pk")
+    known = {"pk__gt": have.position.turn} if ended else {"pk__gte": have.position.turn}
+    return list(turns.filter(**known).values_list("pk", flat=True))
+
+
+def drawn_turn(state: ConversationState, turn_id: int) -> str:
+    """The frame that puts a turn on the page as its rows have it; empty if it was deleted.
+
+    The rows may be newer than the state, but the page is told that it is as far as the state: so that it
+    takes in the frame that brings the rest, such as the regions that a turn's end changes.
+    """
+    turn = Turn.with_rows().filter(pk=turn_id).first()
+    if turn is None:
+        return ""
+    position = state.position if turn_id == state.position.turn else position_of(turn)
+    return resync_frame(position, turn_message(turn))
+
+
+def drawn_regions(state: Any, names: Iterable[str], regions: Mapping[str, Region] = REGIONS) -> str:
+    """One message that brings these regions up to date. Reads the database."""
+    return "".join(regions[name].message(state) for name in names)
+
+
+class Coalescer(Generic[K, T]):
+    """Answers questions in batches: those that arrive during a run, or within `delay` seconds, share the
+    next.
+
+    So an answer was always begun after its question. `run` gets the keys and returns an answer for each
+    that it knows.
+    """
+
+    def __init__(self, run: Callable[[list[K]], Awaitable[Mapping[K, T]]], delay: float = 0.0) -> None:
+        self._run = run
+        self._delay = delay
+        self._waiting: dict[K, list[asyncio.Future[T | None]]] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    async def __call__(self, key: K) -> T | None:
+        """The answer to one question; None if there is none. Raises what `run` raised."""
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[T | None] = loop.create_future()
+        self._waiting.setdefault(key, []).append(answer)
+        if self._task is None or self._task.done() or self._task.get_loop() is not loop:
+            # A fresh context: nothing of the socket that came first belongs to the others.
+            self._task = asyncio.create_task(self._work(), context=contextvars.Context())
+        return await answer
+
+    async def _work(self) -> None:
+        while self._waiting:
+            await asyncio.sleep(self._delay)
+            waiting, self._waiting = self._waiting, {}
+            try:
+                answers = await self._run(list(waiting))
+            except Exception as error:
+                for future in _unanswered(waiting):
+                    future.set_exception(error)
+                continue
+            for key, futures in waiting.items():
+                for future in _unanswered({key: futures}):
+                    future.set_result(answers.get(key))
+
+
+def _unanswered(waiting: Mapping[Any, list[asyncio.Future[Any]]]) -> Iterable[asyncio.Future[Any]]:
+    return (future for futures in waiting.values() for future in futures if not future.done())

@@ -1,0 +1,208 @@
+"""A page says what it has and is sent what it lacks, whatever changes in the meantime."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+
+from chat.live.announcing import whole_turn
+from chat.live.frames import END, Position
+from chat.live.regions import REGIONS, ConversationState, comparable_states_of, state_of
+from chat.live.resync import Coalescer, Have, drawn_regions, drawn_turn, lacking, turns_after
+from chat.models import Conversation, FollowUp, Turn
+from tests.live.site import REGION, PageState
+
+MOST_QUERIES = 60
+
+
+@pytest.fixture
+def conversation(owner: User) -> Conversation:
+    """One whose first turn waits, so that what is said next is held."""
+    return Conversation.begin(owner, "Hello", uuid.uuid4(), None)
+
+
+def interrupt(conversation: Conversation) -> None:
+    """Hold a message, give another title, and pin it, as another tab does."""
+    fresh = Conversation.objects.get(pk=conversation.pk)
+    fresh.send("Held", uuid.uuid4())
+    fresh.rename("Another title")
+    Conversation.objects.filter(pk=fresh.pk).update(pinned=True)
+
+
+def revert(conversation: Conversation) -> None:
+    """Take all that back."""
+    for held in FollowUp.held_in(conversation.pk):
+        held.take_back()
+    Conversation.objects.get(pk=conversation.pk).rename("Hello")
+    Conversation.objects.filter(pk=conversation.pk).update(pinned=False)
+
+
+@contextmanager
+def before_query(number: int, deed: Callable[[], None]) -> Iterator[list[str]]:
+    """Do something just before the query of that number; gives the queries."""
+    queries: list[str] = []
+
+    def run(execute: Any, sql: str, *rest: Any) -> Any:
+        queries.append(sql)
+        if len(queries) == number:
+            deed()
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(run):
+        yield queries
+
+
+def state(conversation: Conversation) -> ConversationState:
+    return comparable_states_of([conversation.pk])[conversation.pk]
+
+
+def versions(html: str) -> dict[str, str]:
+    return dict(REGION.findall(html))
+
+
+@pytest.mark.parametrize("reverts", [False, True])
+def test_what_a_page_shows_in_the_current_version_is_current(
+    conversation: Conversation, reverts: bool
+) -> None:
+    """Whatever changes while regions are read: a page with the current version shows the current state."""
+    for name in sorted(set(REGIONS) - {"sidebar"}):  # who changes what the list shows publishes it
+        for number in range(1, MOST_QUERIES):
+            with before_query(number, lambda: interrupt(conversation)) as queries:
+                drawn = drawn_regions(state(conversation), [name])
+            if number > len(queries):
+                break
+            if reverts:
+                revert(conversation)
+            now = state(conversation)
+            if versions(drawn).get(name) == REGIONS[name].version(now):
+                assert drawn == drawn_regions(now, [name]), f"{name}, query {number}"
+            revert(conversation)
+        assert number < MOST_QUERIES
+
+
+def test_no_page_rests_while_its_turn_is_drawn_as_running(conversation: Conversation) -> None:
+    for number in range(1, MOST_QUERIES):
+        turn = Turn.claim("worker", conversation.turns.last().pk)
+        assert turn
+        with before_query(number, lambda turn=turn: turn.end(Turn.Status.COMPLETED)) as queries:  # type: ignore[misc]
+            _owner, html = whole_turn(turn)
+        assert len(queries) < MOST_QUERIES
+        [drawn] = re.findall(rf'<article class="turn" id="turn-{turn.pk}" data-status="(\w+)"', html)
+        [works] = re.findall(r'<main id="conversation"[^>]* data-status="(\w+)"', html)
+        assert (drawn == "running") == (works == "running")
+        if number > len(queries):
+            return
+        conversation.send("And again", uuid.uuid4())
+    pytest.fail("the frame never came to its end")
+
+
+def test_a_page_lacks_what_it_does_not_have(conversation: Conversation) -> None:
+    now = state(conversation)
+    everything = {name: region.version(now) or "" for name, region in REGIONS.items()}
+    turn = now.position.turn
+    assert now.position == Position(turn, 0, 0)
+    assert not lacking(now, Have(now.position, everything))
+    assert lacking(now, Have(now.position, everything | {"title": "old"})).regions == ("title",)
+    assert not lacking(now, Have(Position(turn, 0, 7), everything)), "a page may be ahead of the rows"
+    behind = lacking(now, Have(Position(turn - 1, 3, END), everything))
+    assert behind.turns
+    assert set(behind.regions) == {"meter", "panel"}, "a worker keeps these up to date with its frames"
+    assert turns_after(now, Have(Position(turn - 1, 3, END))) == [turn]
+    assert lacking(now, Have()).regions, "who says nothing is sent everything"
+
+
+def test_a_page_asked_about_a_running_turn_gets_it_whole_when_frames_are_missing(
+    conversation: Conversation,
+) -> None:
+    turn = Turn.claim("worker", conversation.turns.get().pk)
+    assert turn
+    turn.frame = 12
+    turn.hold()
+    now = state(conversation)
+    assert not lacking(now, Have(Position(turn.pk, 1, 12), _versions(now)))
+    assert lacking(now, Have(Position(turn.pk, 1, 11), _versions(now))).turns
+    assert turns_after(now, Have(Position(turn.pk, 1, 11))) == [turn.pk]
+    page = PageState((turn.pk, 1, 9))
+    assert page.takes(f"<!--{turn.pk}.1.14-->") is None, "a gap"
+    assert page.takes(drawn_turn(now, turn.pk))
+    assert page.at == (turn.pk, 1, 14), "what came while the rows were read is in them"
+
+
+def _versions(now: ConversationState) -> Mapping[str, str]:
+    return {name: region.version(now) or "" for name, region in REGIONS.items()}
+
+
+def test_the_page_carries_every_version(conversation: Conversation, browser_of: Any, owner: User) -> None:
+    html = browser_of(owner).get(f"/conversations/{conversation.pk}/").content.decode()
+    now = state_of(conversation)
+    assert versions(html) == _versions(now)
+    assert f'data-at="{now.position}"' in html
+
+
+class Counted:
+    """Work that can be held up; it answers with how often it had begun by then."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.gate = asyncio.Event()
+        self.fails = False
+
+    async def __call__(self, keys: list[str]) -> Mapping[str, int]:
+        self.begun += 1
+        number = self.begun
+        await self.gate.wait()
+        if self.fails:
+            raise ValueError(number)
+        return dict.fromkeys(keys, number)
+
+
+async def settled() -> None:
+    """Let every task go on as far as it can."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+async def test_questions_that_arrive_during_a_run_share_the_next() -> None:
+    work = Counted()
+    ask = Coalescer(work)
+    first = [asyncio.ensure_future(ask(key)) for key in "ab"]
+    await settled()
+    later = [asyncio.ensure_future(ask(key)) for key in "abbc"]
+    await settled()
+    assert work.begun == 1
+    work.gate.set()
+    assert await asyncio.gather(*first) == [1, 1]
+    assert await asyncio.gather(*later) == [2] * 4
+    assert await ask("a") == 3
+
+
+async def test_a_run_goes_on_when_somebody_stops_waiting() -> None:
+    work = Counted()
+    ask = Coalescer(work)
+    asked = [asyncio.ensure_future(ask("a")) for _ in range(2)]
+    asked.pop(0).cancel()
+    await settled()
+    work.gate.set()
+    assert await asked[0] == 1
+
+
+async def test_a_run_that_fails_is_seen_by_all_who_share_it_and_the_next_is_tried() -> None:
+    work = Counted()
+    ask = Coalescer(work)
+    work.fails = True
+    asked = [asyncio.ensure_future(ask("a")) for _ in range(2)]
+    await settled()
+    later = asyncio.ensure_future(ask("a"))
+    work.gate.set()
+    told = await asyncio.gather(*asked, later, return_exceptions=True)
+    assert [error.args for error in told if isinstance(error, ValueError)] == [(1,), (1,), (2,)]
+    work.fails = False
+    assert await ask("a") == 3
