@@ -72,8 +72,8 @@ async def test_what_is_archived_leaves_the_sidebars_and_a_message_brings_it_back
     await shows_sidebar_of_page(site, there, second)
     assert ">First<" not in there.drawn("#sidebar-list", "outerMorph")[-1]
     await here.send("Are you there?")
-    await shows_sidebar_of_page(site, there, second)
-    assert ">First<" in there.drawn("#sidebar-list", "outerMorph")[-1]
+    while ">First<" not in there.drawn("#sidebar-list", "outerMorph")[-1]:
+        await there.until(lambda frame: 'id="sidebar-list"' in frame)
     await here.until_idle()
     assert "In the archive." not in here.drawn("#archived", "outerMorph")[-1]
 
