@@ -107,7 +107,7 @@ def every_part(text: str) -> None:
 
 def as_it_grows(text: str) -> None:
     growing = markdown.Settling()
-    for end in (SIZE // 16, SIZE // 2):  # the longest open block that is parsed; at_once takes all
+    for end in (SIZE // 16, SIZE // 2):  # the longest open block that is parsed
         growing.text = text[:end]
         growing.advance()
 
