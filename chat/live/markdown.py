@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from django.utils.html import escape
-from markdown_it import MarkdownIt
+from markdown_it import MarkdownIt, helpers
+from markdown_it.helpers import parseLinkLabel
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 
 from chat.files.colour import coloured_fence
@@ -116,8 +119,16 @@ def _link_open(self: RendererHTML, tokens: Sequence[Token], place: int, options:
     return self.renderToken(tokens, place, options, env)
 
 
+def _label_end(state: StateInline, start: int, disable_nested: bool = False) -> int:
+    """Where a link's label ends, or -1. The package reads on to the end of the text for each open bracket."""
+    closed = state.src.find("]", start, state.posMax) >= 0
+    return parseLinkLabel(state, start, disable_nested) if closed else -1
+
+
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "highlight": _highlight})
+    own = vars(helpers) | {"parseLinkLabel": _label_end}
+    parser.helpers = SimpleNamespace(**own)  # type: ignore[assignment]
     parser.enable(["table", "strikethrough"])
     parser.validateLink = lambda url: url.lower().startswith(_SAFE_LINKS)  # type: ignore[method-assign]
     parser.add_render_rule("image", _image)
