@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
+import inspect
+import os
 import re
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from chat.agent.events import End, EndReason, Event, Reply, ToolCall, Usage
 from chat.agent.limits import Limits, Retry, Spent
@@ -22,7 +25,22 @@ from chat.agent.turn import TurnRun
 if TYPE_CHECKING:
     from chat.agent.model.chat_model import ChatModel
 
+T = TypeVar("T")
+
+DEFAULT_MODEL = "gpt-4o-mini"
+
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+# Parameters of a chat-completions request, and of how the `openai` package sends it. Not among them is what
+# the loop itself decides: messages, tools, streaming.
+_OPTIONS = {
+    "audio", "extra_body", "extra_headers", "extra_query", "frequency_penalty", "function_call",
+    "functions", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "metadata",
+    "modalities", "moderation", "n", "parallel_tool_calls", "prediction", "presence_penalty",
+    "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention", "reasoning_effort",
+    "response_format", "safety_identifier", "seed", "service_tier", "stop", "store", "stream_options",
+    "temperature", "timeout", "tool_choice", "top_logprobs", "top_p", "user", "verbosity",
+    "web_search_options",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -43,21 +61,24 @@ class Agent:
     """A named agent. `TodoWrite` is registered by itself, under the given policy.
 
     `model` is the model's name at `base_url` with `api_key` (by default where the environment of the `openai`
-    package points), or any object with the model protocol. Tools are `Tool`s or plain dictionaries in the
-    provider's form. `context_window` is how many tokens a request and its reply may have together; 0 takes
-    what is known of the model. `first_byte` and `silence` are the seconds for which the endpoint of a model
-    that is given by name may send nothing, before a reply and within it; 0 takes what is known of it.
-    `temperature` and further keyword arguments are passed on with every request.
-    Raises ValueError for an unknown policy and for tool names that are doubled or that no endpoint takes.
+    package points), or any object with the model protocol; by default OPENAI_MODEL of the environment, else
+    `gpt-4o-mini`. `llm` is another name for it, and `system_prompt` another name for `instructions`. Tools
+    are `Tool`s, async functions, or plain dictionaries in the provider's form. `context_window` is how many
+    tokens a request and its reply may have together; 0 takes what is known of the model. `first_byte` and
+    `silence` are the seconds for which the endpoint of a model that is given by name may send nothing, before
+    a reply and within it; 0 takes what is known of it. `temperature` and further keyword arguments are
+    parameters of chat completions, sent with every request; fields of a provider's own go into `extra_body`.
+    Raises TypeError for an option that does not exist and for an object that is no model, ValueError for an
+    unknown policy and for tool names that are doubled or that no endpoint takes.
     """
 
     def __init__(
         self,
+        model: str | Model | None = None,
         *,
-        model: str | Model,
         name: str = "",
         instructions: str = "",
-        tools: Iterable[Tool | Mapping[str, Any]] = (),
+        tools: Iterable[Tool | Callable[..., Awaitable[Any]] | Mapping[str, Any]] | None = None,
         todo_policy: str | TodoPolicy = "focused",
         limits: Limits | None = None,
         retry: Retry | None = None,
@@ -69,15 +90,22 @@ class Agent:
         api_key: str | None = None,
         first_byte: float = 0,
         silence: float = 0,
+        llm: str | Model | None = None,
+        system_prompt: str = "",
         **options: Any,
     ) -> None:
+        _check_options(options)
         self.name = name or default_name(language)
-        self.instructions = instructions
+        self.instructions = _one_of("instructions", instructions, "system_prompt", system_prompt) or ""
         self._made_model: ChatModel | None = None
+        model = _one_of("model", model, "llm", llm)
+        if model is None:
+            model = os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
         if isinstance(model, str):
             model = self._made_model = _made_model(model, base_url, api_key, first_byte, silence)
+        _check_model(model)
         self.model: Model = model
-        self.tools = _checked([as_tool(given) for given in tools])
+        self.tools = _checked([as_tool(given) for given in tools or ()])
         self.todo_policy = as_policy(todo_policy)
         self.limits = limits or Limits()
         self.retry = retry or Retry()
@@ -164,6 +192,33 @@ class Agent:
                         event.messages,
                     )
         raise RuntimeError("a turn ended without its End")
+
+
+def _one_of(name: str, value: T | None, other_name: str, other: T | None) -> T | None:
+    """The value under whichever of its two names it was given; raises TypeError if both were."""
+    given = [each for each in (value, other) if each is not None and each != ""]
+    if len(given) > 1:
+        raise TypeError(f"{other_name!r} is another name for {name!r}; give one of them.")
+    return given[0] if given else None
+
+
+def _check_model(model: object) -> None:
+    if isinstance(model, type) or not callable(getattr(model, "stream", None)):
+        raise TypeError(
+            "A model is a name, or an object with a method stream(messages, tools, options) that yields the"
+            f" pieces of a reply; {model!r} is neither."
+        )
+
+
+def _check_options(options: Iterable[str]) -> None:
+    own = inspect.signature(Agent).parameters.keys() - {"options"}
+    for name in options:
+        if name not in _OPTIONS:
+            near = difflib.get_close_matches(name, [*sorted(own), *sorted(_OPTIONS)], 1, cutoff=0)[0]
+            raise TypeError(
+                f"Agent has no option {name!r}; the nearest is {near!r}. A field of a provider's own goes"
+                f" into extra_body={{{name!r}: ...}}."
+            )
 
 
 def _made_model(

@@ -92,14 +92,21 @@ class Tool:
         return await self.foresee(**self.checked(arguments)) if self.foresee else {}
 
 
-def as_tool(given: Tool | Mapping[str, Any]) -> Tool:
-    """The tool itself, or one made of a plain dictionary in the provider's form.
+def as_tool(given: Tool | Callable[..., Awaitable[Any]] | Mapping[str, Any]) -> Tool:
+    """The tool itself, or one made of an async function or of a plain dictionary in the provider's form.
 
     Such a dictionary may carry the async function that runs it under "run", which is not sent. One without
-    is sent as it is, for a provider that runs the tool itself; a call to it here is an error result.
+    is sent as it is, for a provider that runs the tool itself; a call to it here is an error result. Raises
+    TypeError for anything else.
     """
     if isinstance(given, Tool):
         return given
+    if inspect.isfunction(given):
+        return tool(given)
+    if not isinstance(given, Mapping):
+        raise TypeError(
+            f"A tool is a Tool, an async function or a dictionary, and {given!r} is none of them."
+        )
     raw = {key: value for key, value in given.items() if key != "run"}
     declared = raw.get("function", {})
     return Tool(

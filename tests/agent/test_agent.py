@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
@@ -59,7 +60,8 @@ async def test_temperature_and_options_pass_through(
     make_agent: MakeAgent, model_server: ScriptedModel
 ) -> None:
     model_server.script(Reply("ok"))
-    await told(make_agent(temperature=0.3, top_p=0.9, enable_thinking=False, max_tokens=50))
+    own = {"enable_thinking": False}
+    await told(make_agent(temperature=0.3, top_p=0.9, extra_body=own, max_tokens=50))
     asked = model_server.requests[0]
     assert (asked["model"], asked["temperature"], asked["top_p"]) == ("scripted", 0.3, 0.9)
     assert (asked["enable_thinking"], asked["max_tokens"]) == (False, 50)
@@ -128,6 +130,90 @@ async def test_two_turns_of_one_agent_do_not_mix(make_agent: MakeAgent, model_se
     agent = Agent(model=Parrot(), todo_policy="lean", retry=Retry(attempts=1))
     one, two = await asyncio.gather(agent.complete(HELLO), agent.complete(HELLO))
     assert one.todos[0].id != two.todos[0].id
+
+
+async def test_the_model_may_stand_first_and_has_a_default(
+    model_server: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", model_server.base_url)
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    monkeypatch.delenv("OPENAI_MODEL", raising=False)
+    agents = [Agent("first"), Agent(), Agent(model=None)]
+    monkeypatch.setenv("OPENAI_MODEL", "from-environment")
+    agents += [Agent(), Agent("first")]
+    for agent in agents:
+        model_server.script(Reply("ok"))
+        async with agent:
+            assert (await agent.complete(HELLO)).text == "ok"
+    asked = [request["model"] for request in model_server.requests]
+    assert asked == ["first", "gpt-4o-mini", "gpt-4o-mini", "from-environment", "first"]
+
+
+async def test_system_prompt_and_llm_are_other_names_for_instructions_and_model(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply("ok"))
+    await told(make_agent(system_prompt="Speak plainly."))
+    assert "Speak plainly." in model_server.requests[0]["messages"][0]["content"]
+    assert "system_prompt" not in model_server.requests[0]
+    parrot = Parrot()
+    assert Agent(llm=parrot).model is parrot
+    for given, names in [
+        ({"model": parrot, "llm": parrot}, "'llm' is another name for 'model'"),
+        (
+            {"model": parrot, "instructions": "a", "system_prompt": "b"},
+            "'system_prompt' is another name for 'instructions'",
+        ),
+    ]:
+        with pytest.raises(TypeError, match=names):
+            Agent(**given)
+
+
+def test_an_object_that_is_no_model_is_refused_at_construction() -> None:
+    for wrong in (7, object(), {"name": "gpt"}, Parrot, Parrot().stream, []):
+        for name in ("model", "llm"):
+            with pytest.raises(TypeError, match=r"A model is a name, or an object with a method stream\("):
+                Agent(**{name: wrong})
+
+
+def test_tools_may_be_none_or_async_functions_and_nothing_else() -> None:
+    async def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    assert Agent(Parrot(), tools=None).tools == ()
+    assert [(each.name, each.description) for each in Agent(Parrot(), tools=[add]).tools] == [
+        ("add", "Add two numbers.")
+    ]
+    with pytest.raises(TypeError, match="a Tool, an async function or a dictionary, and 'add' is none"):
+        Agent(Parrot(), tools=["add"])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "nearest"),
+    [
+        ("temprature", "temperature"),
+        ("max_token", "max_tokens"),
+        ("toolz", "tools"),
+        ("sytem_prompt", "system_prompt"),
+        ("todo_polcy", "todo_policy"),
+        ("top_k", "top_p"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_nearest_known_one(wrong: str, nearest: str) -> None:
+    with pytest.raises(TypeError, match=f"no option '{wrong}'; the nearest is '{nearest}'"):
+        Agent(Parrot(), **{wrong: 1})
+
+
+def test_every_parameter_of_chat_completions_is_an_option_but_what_the_loop_decides() -> None:
+    from openai.resources.chat.completions import AsyncCompletions
+
+    decided = {"self", "messages", "model", "tools", "stream"}
+    for name in inspect.signature(AsyncCompletions.create).parameters.keys() - decided:
+        assert Agent(Parrot(), **{name: 1}).options == {name: 1}
+    for name in ("messages", "stream"):
+        with pytest.raises(TypeError, match=f"no option '{name}'"):
+            Agent(Parrot(), **{name: 1})
 
 
 @pytest.mark.parametrize(
