@@ -11,6 +11,7 @@ from chat.agent.events import (
     Compacted,
     End,
     Event,
+    EventType,
     ModelSilent,
     NotesRead,
     PicturesRefused,
@@ -34,15 +35,25 @@ from chat.agent.meter import Meter
 from chat.agent.model import Model, ModelError
 from chat.agent.pictures import Picture
 from chat.agent.system_prompt import build_system_prompt
-from chat.agent.todo import TodoItem, TodoList, TodoPolicy
+from chat.agent.todo import POLICIES, TodoItem, TodoList, TodoPolicy, todo_tool
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 
+# The names that descriptions of such agents use.
+LoopLimits = Limits
+RetryConfig = Retry
+TodoStore = TodoList
+create_todo_tool = todo_tool
+VALID_STATUSES = {name: policy.VALID_STATUSES for name, policy in POLICIES.items()}
+
 __all__ = [
+    "VALID_STATUSES",
     "Agent",
     "Compacted",
     "End",
     "Event",
+    "EventType",
     "Limits",
+    "LoopLimits",
     "Meter",
     "Model",
     "ModelError",
@@ -54,6 +65,7 @@ __all__ = [
     "Reply",
     "Result",
     "Retry",
+    "RetryConfig",
     "Retrying",
     "Spent",
     "StepStarted",
@@ -64,6 +76,7 @@ __all__ = [
     "TodoItem",
     "TodoList",
     "TodoPolicy",
+    "TodoStore",
     "TodoUpdate",
     "Tool",
     "ToolCall",
@@ -75,5 +88,6 @@ __all__ = [
     "Undecided",
     "Usage",
     "build_system_prompt",
+    "create_todo_tool",
     "tool",
 ]

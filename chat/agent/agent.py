@@ -9,7 +9,7 @@ import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 from chat.agent.events import End, EndReason, Event, Reply, ToolCall, Usage
 from chat.agent.limits import Limits, Retry, Spent
@@ -24,8 +24,6 @@ from chat.agent.turn import TurnRun
 
 if TYPE_CHECKING:
     from chat.agent.model.chat_model import ChatModel
-
-T = TypeVar("T")
 
 DEFAULT_MODEL = "gpt-4o-mini"
 
@@ -194,7 +192,7 @@ class Agent:
         raise RuntimeError("a turn ended without its End")
 
 
-def _one_of(name: str, value: T | None, other_name: str, other: T | None) -> T | None:
+def _one_of(name: str, value: Any, other_name: str, other: Any) -> Any:
     """The value under whichever of its two names it was given; raises TypeError if both were."""
     given = [each for each in (value, other) if each is not None and each != ""]
     if len(given) > 1:
@@ -211,9 +209,9 @@ def _check_model(model: object) -> None:
 
 
 def _check_options(options: Iterable[str]) -> None:
-    own = inspect.signature(Agent).parameters.keys() - {"options"}
     for name in options:
         if name not in _OPTIONS:
+            own = inspect.signature(Agent).parameters.keys() - {"options"}
             near = difflib.get_close_matches(name, [*sorted(own), *sorted(_OPTIONS)], 1, cutoff=0)[0]
             raise TypeError(
                 f"Agent has no option {name!r}; the nearest is {near!r}. A field of a provider's own goes"

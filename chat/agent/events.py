@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABCMeta
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from chat.agent.arguments import as_object
 from chat.agent.pictures import Picture
@@ -262,7 +264,7 @@ class End:
     messages: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
 
 
-Event = (
+AnyEvent = (
     StepStarted
     | Text
     | Reasoning
@@ -282,3 +284,35 @@ Event = (
     | NotesRead
     | End
 )
+
+
+class EventType(StrEnum):
+    """The `type` of each event."""
+
+    STEP_STARTED = "step_started"
+    TEXT = "text"
+    REASONING = "reasoning"
+    TEXT_WAS_REASONING = "text_was_reasoning"
+    TODO_DRAFT = "todo_draft"
+    USAGE = "usage"
+    RETRYING = "retrying"
+    MODEL_SILENT = "model_silent"
+    SUMMARISING = "summarising"
+    COMPACTED = "compacted"
+    PICTURES_REFUSED = "pictures_refused"
+    REPLY = "reply"
+    TOOL_CALL_STARTED = "tool_call_started"
+    TOOL_CALL_PROGRESS = "tool_call_progress"
+    TODO_UPDATE = "todo_update"
+    TOOL_CALL_ENDED = "tool_call_ended"
+    NOTES_READ = "notes_read"
+    END = "end"
+
+
+if TYPE_CHECKING:
+    Event = AnyEvent  # a union, so that a `match` is checked for cases that are missing
+else:
+    # Every event is one, and `Event.todo_update(...)` makes a TodoUpdate, and so on by the types.
+    Event = ABCMeta("Event", (), {kind.type: kind for kind in get_args(AnyEvent)})
+    for _kind in get_args(AnyEvent):
+        Event.register(_kind)

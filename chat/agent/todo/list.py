@@ -56,6 +56,11 @@ class TodoList:
         return "\n".join(lines)
 
     @property
+    def statuses(self) -> list[str]:
+        """The status of each item, in the policy's words."""
+        return [self.policy.word(item.status) for item in self.items]
+
+    @property
     def done(self) -> int:
         """How many items are completed."""
         return sum(item.status is Status.COMPLETED for item in self.items)

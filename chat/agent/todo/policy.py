@@ -36,6 +36,11 @@ class TodoPolicy:
             raise ValueError("a todo policy needs room for one item and a reminder after one round at least")
 
     @property
+    def VALID_STATUSES(self) -> tuple[str, ...]:  # noqa: N802 (the name in the descriptions of such agents)
+        """The words that an item's status may be."""
+        return tuple(self.states)
+
+    @property
     def required(self) -> list[str]:
         """The fields that an item must have, in the order in which they are checked."""
         names = ["id"] if self.has_key else []
