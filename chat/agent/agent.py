@@ -18,7 +18,7 @@ from chat.agent.model import Model, Traits, known_traits
 from chat.agent.person import Approve, Edits, Inbox, allow, no_edits, no_notes
 from chat.agent.prompts import Language, default_name
 from chat.agent.system_prompt import build_plain_prompt, build_system_prompt
-from chat.agent.todo import TODO_WRITE, TodoItem, TodoPolicy, as_policy
+from chat.agent.todo import TODO_WRITE, TodoItem, TodoList, TodoPolicy, as_policy
 from chat.agent.tool import Tool, as_tool
 from chat.agent.turn import TurnRun
 
@@ -46,7 +46,7 @@ class Result:
     """What a turn came to: the final text, the final list, how it ended, and the messages for the next."""
 
     text: str
-    todos: tuple[TodoItem, ...]
+    todos: list[TodoItem]
     usage: Usage
     steps: int
     stop_reason: EndReason
@@ -139,7 +139,7 @@ class Agent:
     async def run(
         self,
         messages: Sequence[Mapping[str, Any]],
-        todos: Sequence[TodoItem] = (),
+        todos: Sequence[TodoItem | Mapping[str, Any]] = (),
         spent: Spent | None = None,
         inbox: Inbox = no_notes,
         approve: Approve = allow,
@@ -149,16 +149,18 @@ class Agent:
     ) -> AsyncGenerator[Event, None]:
         """One turn over a conversation in the chat-completions form, told as events; the last is an `End`.
 
-        `todos` is the list so far, as the model knows it; ahead of every request `edits` says what the person
-        has made of it, and a note that rides on the request tells the model. `spent` is what a turn that is
-        taken up again has used of its limits. `inbox` is asked for messages to add after all results of a
-        step; `approve` for a decision before each call, which may take its time; where it raises Undecided
-        the turn ends as `waiting`. To take that up again, give the messages up to the results that there
-        were, and as `unfinished` the reply that asked for more. Failures of model and tools are events, never
-        exceptions. Closing the iterator or cancelling its task stops the model's stream and the running tool;
-        what that call of the model took by then, `meter` still knows.
+        `todos` is the list so far, as the model knows it, in items or in dictionaries as `TodoWrite` takes
+        them; ahead of every request `edits` says what the user has made of it, and a note that rides on the
+        request tells the model. `spent` is what a turn that is taken up again has used of its limits.
+        `inbox` is asked for messages to add after all results of a step; `approve` for a decision before
+        each call, which may take its time; where it raises Undecided the turn ends as `waiting`. To take
+        that up again, give the messages up to the results that there were, and as `unfinished` the reply
+        that asked for more. Failures of model and tools are events, never exceptions. Closing the iterator
+        or cancelling its task stops the model's stream and the running tool; what that call of the model
+        took by then, `meter` still knows.
         """
-        turn = TurnRun(self, messages, todos, spent or Spent(), inbox, approve, unfinished, meter, edits)
+        known = TodoList(self.todo_policy, todos, self.language).items
+        turn = TurnRun(self, messages, known, spent or Spent(), inbox, approve, unfinished, meter, edits)
         async with aclosing(turn.events()) as events:
             async for event in events:
                 yield event
@@ -181,7 +183,7 @@ class Agent:
                 if isinstance(event, End):
                     return Result(
                         event.text,
-                        event.todos,
+                        list(event.todos),
                         event.usage,
                         event.steps,
                         event.reason,

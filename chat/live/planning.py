@@ -138,4 +138,4 @@ def items_of(stored: Items) -> tuple[TodoItem, ...]:
 
 def stored(items: Iterable[TodoItem]) -> Items:
     """Items as a revision keeps them."""
-    return [{name: clean(value) for name, value in item.as_dict().items()} for item in items]
+    return [{name: clean(value) for name, value in item.as_stored().items()} for item in items]

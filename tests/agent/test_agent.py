@@ -99,13 +99,30 @@ async def test_complete_gathers_the_turn(make_agent: MakeAgent, model_server: Sc
     ]
 
 
+async def test_the_todos_of_a_result_are_a_list_of_items_that_a_next_turn_takes_as_dictionaries(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    agent = make_agent(todo_policy="checklist")
+    items = [{"id": "1", "text": "Read", "status": "done"}, {"id": "2", "text": "Write"}]
+    model_server.script(Reply(tool_calls=[("TodoWrite", {"items": items})]), Reply("ok"), Reply("ok"))
+    result = await agent.complete(HELLO)
+    assert isinstance(result.todos, list)
+    stored = [todo.as_dict() for todo in result.todos]
+    assert stored == [items[0], items[1] | {"status": "pending"}]
+    again = await agent.complete([*result.messages, *HELLO], todos=stored)
+    assert [(todo.content, todo.status, todo.key) for todo in again.todos] == [
+        ("Read", Status.COMPLETED, "1"),
+        ("Write", Status.PENDING, "2"),
+    ]
+
+
 async def test_complete_tells_a_failure_and_takes_what_run_takes(
     make_agent: MakeAgent, model_server: ScriptedModel
 ) -> None:
     todos = (TodoItem("Read", id="a1"),)
     model_server.script(Reply(status=401))
     result = await make_agent().complete(HELLO, todos=todos)
-    assert (result.stop_reason, result.todos, result.text) == ("failed", todos, "")
+    assert (result.stop_reason, result.todos, result.text) == ("failed", list(todos), "")
     assert "refused the API key" in result.sentence
 
 

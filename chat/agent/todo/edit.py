@@ -8,8 +8,8 @@ from itertools import count
 from typing import Literal
 
 from chat.agent.prompts import Language
-from chat.agent.todo.item import Status, TodoItem, new_id
-from chat.agent.todo.policy import TodoPolicy
+from chat.agent.todo.item import TodoItem, new_id
+from chat.agent.todo.policy import Status, TodoPolicy
 from chat.agent.todo.reading import Reader, TodoError
 
 LONGEST = 500  # characters of an item

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, cast
 
 from chat.agent.prompts import Language, phrase
-from chat.agent.todo.item import Status, TodoItem, with_stable_ids
+from chat.agent.todo.item import TodoItem, with_stable_ids
 from chat.agent.todo.note import changes_of
-from chat.agent.todo.policy import TodoPolicy, as_policy
+from chat.agent.todo.policy import Status, TodoPolicy, as_policy
 from chat.agent.todo.reading import Reader
 
 
@@ -16,15 +17,24 @@ class TodoList:
     """The list as it stands. The model writes it whole each time, or it is refused and stays as it was."""
 
     def __init__(
-        self, policy: str | TodoPolicy = "focused", items: Iterable[TodoItem] = (), language: Language = "en"
+        self,
+        policy: str | TodoPolicy = "focused",
+        items: Iterable[TodoItem | Mapping[str, Any]] = (),
+        language: Language = "en",
     ) -> None:
+        """`items` are those so far, or dictionaries such as `write` takes; raises TodoError as it does."""
         self.policy = as_policy(policy)
         self.language = language
-        self.items = tuple(items)
         self.reader = Reader(self.policy, language)
+        self.items: tuple[TodoItem, ...] = ()
+        given = list(items)
+        if any(isinstance(item, Mapping) for item in given):
+            self.write(given)
+        else:
+            self.items = tuple(map(self._own, cast(list[TodoItem], given)))
 
     def write(self, arguments: Any) -> str:
-        """Replace the list by the one in a `TodoWrite` call's arguments and render it.
+        """Replace the list by the given one, or the one in a `TodoWrite` call's arguments, and render it.
 
         Raises TodoError, with the text for the model, and leaves the list untouched if any part does not fit.
         """
@@ -36,7 +46,7 @@ class TodoList:
 
         Gives the note that tells the model so; an empty one where it has nothing new to read.
         """
-        before, self.items = self.items, tuple(items)
+        before, self.items = self.items, tuple(map(self._own, items))
         changes = changes_of(before, self.items, self.language)
         if not changes:
             return ""
@@ -58,7 +68,7 @@ class TodoList:
     @property
     def statuses(self) -> list[str]:
         """The status of each item, in the policy's words."""
-        return [self.policy.word(item.status) for item in self.items]
+        return [item.word for item in self.items]
 
     @property
     def done(self) -> int:
@@ -69,6 +79,10 @@ class TodoList:
     def complete(self) -> bool:
         """Whether there is a list and all of it is done."""
         return bool(self.items) and self.done == len(self.items)
+
+    def _own(self, item: TodoItem) -> TodoItem:
+        """The item under this list's policy; one with a state that it does not have stays as it is."""
+        return replace(item, policy=self.policy) if item.status in self.policy.states.values() else item
 
     def _line(self, item: TodoItem, key: str) -> str:
         if item.status is Status.IN_PROGRESS:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from chat.agent.todo.item import Status, TodoItem
+from chat.agent.todo.item import TodoItem
+from chat.agent.todo.policy import Status
 
 
 def merged(
@@ -27,7 +28,9 @@ def merged(
     """
     persons_by_id, known_by_id = _by_id(persons), _by_id(known)
     added = {item.content: item for item in persons if item.id not in known_by_id}
-    model = [item if item.id in known_by_id else _same_words(item, added) for item in written]
+    # What the user left alone may have a state that the policy of what is written does not have.
+    free = [replace(item, policy=None) for item in written]
+    model = [item if item.id in known_by_id else _same_words(item, added) for item in free]
     items = [
         _item(item, persons_by_id.get(item.id), known_by_id.get(item.id))
         for item in model

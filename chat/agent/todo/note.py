@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from chat.agent.prompts import Language, phrase
-from chat.agent.todo.item import Status, TodoItem
+from chat.agent.todo.item import TodoItem
+from chat.agent.todo.policy import Status
 
 _JOINT: dict[Language, str] = {"en": "; ", "zh": "；"}
 

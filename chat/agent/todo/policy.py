@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 
-from chat.agent.todo.item import Status
+
+class Status(StrEnum):
+    """How far an item is."""
+
+    PENDING = "pending"
+    IN_PROGRESS = "in_progress"
+    COMPLETED = "completed"
+
 
 _THREE = {"pending": Status.PENDING, "in_progress": Status.IN_PROGRESS, "completed": Status.COMPLETED}
 _TWO = {"pending": Status.PENDING, "completed": Status.COMPLETED}
@@ -41,15 +49,15 @@ class TodoPolicy:
         return tuple(self.states)
 
     @property
+    def fields(self) -> list[str]:
+        """The fields of an item, in the order in which they are checked."""
+        key, active_form = ["id"] * self.has_key, ["activeForm"] * self.has_active_form
+        return [*key, self.text_field, "status", *active_form]
+
+    @property
     def required(self) -> list[str]:
-        """The fields that an item must have, in the order in which they are checked."""
-        names = ["id"] if self.has_key else []
-        names.append(self.text_field)
-        if self.status_required:
-            names.append("status")
-        if self.has_active_form:
-            names.append("activeForm")
-        return names
+        """The fields that an item must have."""
+        return [name for name in self.fields if name != "status" or self.status_required]
 
     def word(self, status: Status) -> str:
         """The word that the model uses for a state."""

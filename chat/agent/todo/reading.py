@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chat.agent.prompts import Language, phrase
-from chat.agent.todo.item import Status, TodoItem
-from chat.agent.todo.policy import TodoPolicy
+from chat.agent.todo.item import TodoItem
+from chat.agent.todo.policy import Status, TodoPolicy
 from chat.agent.tool import ToolError
 
 
@@ -27,7 +27,10 @@ class Reader:
         self.language = language
 
     def read(self, arguments: Any) -> list[TodoItem]:
-        """The items of `arguments`, under either name of the list; raises TodoError for the first fault."""
+        """The items of a list, or of `arguments` that have it under either name.
+
+        Raises TodoError for the first fault.
+        """
         given = self._listed(arguments)
         if not isinstance(given, list):
             raise self.refusal("not_a_list", argument=self.policy.argument)
@@ -45,6 +48,7 @@ class Reader:
                 status=self.policy.states.get(_text(item.get("status")).lower(), Status.PENDING),
                 active_form=_text(item.get("activeForm")) if self.policy.has_active_form else "",
                 key=_text(item.get("id")) if self.policy.has_key else "",
+                policy=self.policy,
             )
             for item in items[: self.policy.max_items]
             if _text(item.get(self.policy.text_field))
@@ -57,7 +61,9 @@ class Reader:
         return TodoError(phrase(self.language, "todo.refused", name, reason=reason), key)
 
     def _listed(self, arguments: Any) -> Any:
-        """What the arguments give as the list: under the policy's own name, else under the other one."""
+        """The list itself, or what the arguments have as it: under the policy's own name, else the other."""
+        if isinstance(arguments, list):
+            return arguments
         if not isinstance(arguments, dict):
             return None
         given = (arguments.get(name) for name in (self.policy.argument, "items", "todos"))
@@ -72,7 +78,7 @@ class Reader:
         content = self._field(index, policy.text_field, given)
         status = self._status(index, self._field(index, "status", given).lower())
         active_form = self._field(index, "activeForm", given) if policy.has_active_form else ""
-        return TodoItem(content, status, active_form, key)
+        return TodoItem(content, status, active_form, key, policy=self.policy)
 
     def _field(self, index: int, name: str, given: Mapping[str, Any]) -> str:
         value = given.get(name)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from chat.agent.todo import Status, TodoItem, TodoList
+from dataclasses import replace
+
+import pytest
+
+from chat.agent.todo import POLICIES, Status, TodoItem, TodoList
 from tests.agent.todo.lists import item, written
 
 
@@ -61,5 +65,37 @@ def test_an_inserted_item_takes_no_id_from_another() -> None:
 
 def test_a_stored_item_is_read_back_the_same() -> None:
     stored = TodoItem("a", Status.IN_PROGRESS, "Doing a", "1", "5b6046cc")
-    assert stored.as_dict()["status"] == "in_progress"
-    assert TodoItem.from_dict(stored.as_dict()) == stored
+    assert stored.as_stored()["status"] == "in_progress"
+    assert TodoItem.from_dict(stored.as_stored()) == stored
+    assert stored.as_dict() == stored.as_stored()
+
+
+def test_an_item_of_a_list_is_a_dictionary_as_its_policy_has_it() -> None:
+    written = {
+        "focused": {"content": "a", "status": "in_progress", "activeForm": "Doing a"},
+        "lean": {"content": "a", "status": "completed"},
+        "checklist": {"id": "7", "text": "a", "status": "done"},
+    }
+    for policy, given in written.items():
+        todos = TodoList(policy, [given])
+        assert [todo.as_dict() for todo in todos.items] == [given]
+        assert [todo.as_dict() for todo in TodoList(policy, todos.items).items] == [given]
+        stored = TodoItem.from_dict(todos.items[0].as_stored())
+        assert [todo.as_dict() for todo in TodoList(policy, [stored]).items] == [given]
+
+
+def test_an_item_is_made_with_a_status_of_its_policy_or_not_at_all() -> None:
+    checklist, lean = POLICIES["checklist"], POLICIES["lean"]
+    assert TodoItem("a", " Completed ").status is Status.COMPLETED
+    assert TodoItem("a", "done", policy=checklist).status is Status.COMPLETED
+    assert TodoItem("a", Status.COMPLETED, policy=checklist).word == "done"
+    for status, policy, there_are in [
+        ("done", None, "a todo item has no status 'done'; there are: pending, in_progress, completed"),
+        ("completed", checklist, "'checklist' has no status 'completed'; there are: pending, in_progress"),
+        (Status.IN_PROGRESS, lean, "'lean' has no status 'in_progress'; there are: pending, completed"),
+        (7, lean, "'lean' has no status '7'"),
+    ]:
+        with pytest.raises(ValueError, match=there_are):
+            TodoItem("a", status, policy=policy)
+    with pytest.raises(ValueError, match="no status 'in_progress'"):
+        replace(TodoItem("a", policy=lean), status=Status.IN_PROGRESS)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chat.agent.prompts import Language
-from chat.agent.todo import POLICIES, Status, TodoError, TodoList
+from chat.agent.todo import POLICIES, Status, TodoError, TodoItem, TodoList
 from tests.agent.todo.lists import STATES, contents, item, written
 
 POLICY_NAMES = sorted(POLICIES)
@@ -70,6 +70,31 @@ def test_the_policys_own_name_wins_and_a_null_is_no_list(policy: str, own: str) 
     assert contents(todos) == ["one"]
     todos.write({own: None, other: [item(policy, "two")]})
     assert contents(todos) == ["two"]
+
+
+def test_a_bare_list_is_taken_by_the_same_rules() -> None:
+    todos = TodoList("lean")
+    assert todos.write([{"content": "one", "status": "completed"}]) == "[x] one\n\n(1/1 completed)"
+    assert refused(todos, [{"content": "one", "status": "done"}]).endswith("only: pending, completed")
+    assert todos.write([]) == "No todos."
+
+
+def test_a_list_begins_with_items_or_with_dictionaries_of_its_policy() -> None:
+    begun = TodoList("checklist", [{"id": "1", "text": "one", "status": "done"}])
+    again = TodoList("checklist", begun.items)
+    assert again.items == begun.items
+    assert again.statuses == ["done"]
+    with pytest.raises(TodoError, match="Item 0: text required"):
+        TodoList("checklist", [{"id": "1"}])
+
+
+def test_items_of_another_policy_keep_a_state_that_this_one_does_not_have() -> None:
+    busy = TodoList("focused", [{"content": "one", "status": "in_progress", "activeForm": "Doing one"}])
+    lean = TodoList("lean", busy.items)
+    assert lean.items == busy.items
+    assert lean.render() == "[>] one <- Doing one\n\n(0/1 completed)"
+    lean.take([TodoItem("two", Status.IN_PROGRESS)])
+    assert lean.statuses == ["in_progress"]
 
 
 def test_focused_strips_its_three_fields_and_lower_cases_the_status() -> None:
@@ -195,7 +220,7 @@ def test_a_list_that_breaks_a_rule_is_refused_whole_with_an_error_to_act_on(
 @pytest.mark.parametrize(
     ("policy", "argument"), [("focused", "items"), ("lean", "todos"), ("checklist", "items")]
 )
-@pytest.mark.parametrize("arguments", [{}, [], "text", None, {"items": "[]"}, {"todos": {"content": "a"}}])
+@pytest.mark.parametrize("arguments", [{}, 7, "text", None, {"items": "[]"}, {"todos": {"content": "a"}}])
 def test_arguments_of_the_wrong_type_are_refused(policy: str, argument: str, arguments: Any) -> None:
     assert f"{argument} must be a list of items" in refused(holding_one(policy), arguments)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.agent.todo import Status, TodoItem, merged
+from chat.agent.todo import POLICIES, Status, TodoItem, merged
 
 STATES = {"-": Status.PENDING, ">": Status.IN_PROGRESS, "x": Status.COMPLETED}
 
@@ -30,6 +32,13 @@ KNOWN = a_list("a >", "b -", "c -")
 def test_what_only_the_model_changed_is_as_it_wrote_it() -> None:
     written = a_list("a x", "b > Begin", "d -")
     assert merged(written, KNOWN, KNOWN) == written
+
+
+def test_a_state_that_the_policy_of_the_written_list_does_not_have_is_the_users_to_keep() -> None:
+    lean = POLICIES["lean"]
+    written = tuple(replace(item, policy=lean) for item in a_list("a x", "b -"))
+    persons, known = a_list("a >", "b -"), a_list("a x", "b -")
+    assert told(merged(written, persons, known)) == ["a >", "b -"]
 
 
 def test_a_skipped_item_does_not_come_back() -> None:
