@@ -66,6 +66,7 @@ class Agent:
     `silence` are the seconds for which the endpoint of a model that is given by name may send nothing, before
     a reply and within it; 0 takes what is known of it. `temperature` and further keyword arguments are
     parameters of chat completions, sent with every request; fields of a provider's own go into `extra_body`.
+    With `keep_todos` a turn that is given no list goes on with `todos`, the one that the turn before left.
     Raises TypeError for an option that does not exist and for an object that is no model, ValueError for an
     unknown policy and for tool names that are doubled or that no endpoint takes.
     """
@@ -90,6 +91,7 @@ class Agent:
         silence: float = 0,
         llm: str | Model | None = None,
         system_prompt: str = "",
+        keep_todos: bool = False,
         **options: Any,
     ) -> None:
         _check_options(options)
@@ -110,6 +112,8 @@ class Agent:
         self.language = language
         self.workspace = workspace
         self.context_window = context_window
+        self.keep_todos = keep_todos
+        self.todos: tuple[TodoItem, ...] = ()
         self.options = options if temperature is None else {"temperature": temperature, **options}
 
     @property
@@ -139,7 +143,7 @@ class Agent:
     async def run(
         self,
         messages: Sequence[Mapping[str, Any]],
-        todos: Sequence[TodoItem | Mapping[str, Any]] = (),
+        todos: Sequence[TodoItem | Mapping[str, Any]] | None = None,
         spent: Spent | None = None,
         inbox: Inbox = no_notes,
         approve: Approve = allow,
@@ -159,11 +163,15 @@ class Agent:
         or cancelling its task stops the model's stream and the running tool; what that call of the model
         took by then, `meter` still knows.
         """
-        known = TodoList(self.todo_policy, todos, self.language).items
+        known = TodoList(self.todo_policy, self.todos if todos is None else todos, self.language).items
         turn = TurnRun(self, messages, known, spent or Spent(), inbox, approve, unfinished, meter, edits)
-        async with aclosing(turn.events()) as events:
-            async for event in events:
-                yield event
+        try:
+            async with aclosing(turn.events()) as events:
+                async for event in events:
+                    yield event
+        finally:
+            if self.keep_todos:
+                self.todos = turn.todos.items
 
     async def close(self) -> None:
         """Close the connections to the endpoint; a model given as an object is its owner's to close."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any
 
 import pytest
 
-from chat.agent import Agent, Model, Retry, Text, TodoItem, Usage, tool
+from chat.agent import Agent, Model, Retry, Text, TodoItem, TodoUpdate, Usage, tool
 from chat.agent.model import Delta, Finish, ToolCallDelta
 from chat.agent.prompts import Language
 from chat.agent.todo import Status
@@ -114,6 +115,47 @@ async def test_the_todos_of_a_result_are_a_list_of_items_that_a_next_turn_takes_
         ("Read", Status.COMPLETED, "1"),
         ("Write", Status.PENDING, "2"),
     ]
+
+
+async def test_an_agent_that_keeps_its_todos_goes_on_with_them(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    agent = make_agent(todo_policy="lean", keep_todos=True)
+    plan, ticked = {"todos": [{"content": "Read"}]}, {"todos": [{"content": "Read", "status": "completed"}]}
+    model_server.script(Reply(tool_calls=[("TodoWrite", plan)]), Reply("Planned."))
+    first = await agent.complete(HELLO)
+    assert agent.todos == tuple(first.todos)
+    model_server.script(Reply(tool_calls=[("TodoWrite", ticked)]), Reply("Done."))
+    second = await agent.complete(HELLO)
+    assert [todo.id for todo in second.todos] == [todo.id for todo in first.todos]
+    assert agent.todos[0].status is Status.COMPLETED
+    model_server.script(Reply("A new task."))
+    assert (await agent.complete(HELLO, todos=[])).todos == []
+    assert agent.todos == ()
+
+
+async def test_an_agent_keeps_the_list_of_a_turn_that_was_left(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    agent = make_agent(todo_policy="lean", keep_todos=True)
+    model_server.script(Reply(tool_calls=[("TodoWrite", {"todos": [{"content": "Read"}]})]))
+    async with aclosing(agent.run(HELLO)) as events:
+        async for event in events:
+            if isinstance(event, TodoUpdate):
+                break
+    assert [todo.content for todo in agent.todos] == ["Read"]
+
+
+async def test_by_default_the_caller_keeps_the_list(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    agent = make_agent(todo_policy="lean")
+    model_server.script(
+        Reply(tool_calls=[("TodoWrite", {"todos": [{"content": "Read"}]})]), Reply("ok"), Reply("ok")
+    )
+    assert [todo.content for todo in (await agent.complete(HELLO)).todos] == ["Read"]
+    assert agent.todos == ()
+    assert (await agent.complete(HELLO)).todos == []
 
 
 async def test_complete_tells_a_failure_and_takes_what_run_takes(
