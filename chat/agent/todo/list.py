@@ -50,7 +50,8 @@ class TodoList:
         changes = changes_of(before, self.items, self.language)
         if not changes:
             return ""
-        return phrase(self.language, "edit.note", changes=changes, todos=self.render(keys=True))
+        listed = self.render(keys=True) or phrase(self.language, "todo.empty")
+        return phrase(self.language, "edit.note", changes=changes, todos=listed)
 
     def draft(self, arguments: Any) -> tuple[TodoItem, ...]:
         """The list as it would be if the half-written arguments ended here; new items have no id yet."""
@@ -59,7 +60,7 @@ class TodoList:
     def render(self, *, keys: bool = False) -> str:
         """The list as the model reads it; with the ids that it chose, where they are not told otherwise."""
         if not self.items:
-            return phrase(self.language, "todo.empty")
+            return phrase(self.language, "todo.empty", self.policy.name)
         lines = [self._line(item, f"{item.key}: " if keys and item.key else "") for item in self.items]
         if self.policy.shows_count:
             lines += ["", phrase(self.language, "todo.count", done=self.done, total=len(self.items))]

@@ -81,12 +81,9 @@ class Reader:
         return TodoItem(content, status, active_form, key, policy=self.policy)
 
     def _field(self, index: int, name: str, given: Mapping[str, Any]) -> str:
-        value = given.get(name)
-        if name == "id" and isinstance(value, int) and not isinstance(value, bool):
-            value = str(value)
-        if value is not None and not isinstance(value, str):
+        value = _as_text(given.get(name))
+        if value is None:
             raise self.refusal("not_text", index=index, field=name)
-        value = (value or "").strip()
         if not value and name in self.policy.required:
             raise self.refusal("required", index=index, field=name)
         return value
@@ -113,4 +110,16 @@ class Reader:
 
 
 def _text(value: Any) -> str:
-    return str(value).strip() if isinstance(value, str | int) else ""
+    return _as_text(value) or ""
+
+
+def _as_text(value: Any) -> str | None:
+    """The value as the text of a field, a number as its digits; None for what is no text."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    try:
+        return str(value).strip()
+    except ValueError:  # a number of thousands of digits
+        return None

@@ -164,7 +164,7 @@ REFUSALS = [
     ),
     (
         "focused",
-        [{"content": 7, "status": "pending", "activeForm": "x"}],
+        [{"content": [7], "status": "pending", "activeForm": "x"}],
         "Error: Item 0: content must be text",
     ),
     ("focused", ["a"], "Error: Item 0: must be an object"),
@@ -185,7 +185,7 @@ REFUSALS = [
         "❌ Todo update failed: invalid status 'done', only: pending, completed",
     ),
     ("lean", [{"content": ""}], "❌ Todo update failed: Item 0: content required"),
-    ("lean", [{"content": "a", "status": 1}], "❌ Todo update failed: Item 0: status must be text"),
+    ("lean", [{"content": "a", "status": [1]}], "❌ Todo update failed: Item 0: status must be text"),
     ("lean", [item("lean", f"{n}") for n in range(21)], "❌ Todo update failed: Max 20 todos allowed"),
     ("checklist", [{"text": "a"}], "Error: Item 0: id required"),
     ("checklist", [{"id": "1", "text": ""}], "Error: Item 0: text required"),
@@ -281,11 +281,31 @@ def test_the_count_is_in_chinese_for_a_chinese_profile() -> None:
 
 @pytest.mark.parametrize("policy", POLICY_NAMES)
 @pytest.mark.parametrize(("language", "empty"), [("en", "No todos."), ("zh", "没有任务")])
-def test_an_empty_list_clears(policy: str, language: Language, empty: str) -> None:
+def test_an_empty_list_clears_and_a_checklist_renders_it_as_nothing(
+    policy: str, language: Language, empty: str
+) -> None:
     todos = holding_one(policy, language)
-    assert todos.write({"items": []}) == empty
+    assert todos.write({"items": []}) == ("" if policy == "checklist" else empty)
     assert todos.items == ()
     assert not todos.complete
+
+
+def test_a_user_who_empties_a_checklist_is_told_of_in_words() -> None:
+    note = holding_one("checklist").take([])
+    assert note.endswith("Now it is:\nNo todos.")
+
+
+def test_numbers_are_taken_as_their_text() -> None:
+    todos = TodoList("focused")
+    todos.write({"items": [{"content": 7, "status": "pending", "activeForm": 2.5}]})
+    assert (todos.items[0].content, todos.items[0].active_form) == ("7", "2.5")
+    assert todos.draft({"items": [{"content": 2.5, "status": 1}]})[0].content == "2.5"
+    checklist = TodoList("checklist")
+    checklist.write({"items": [{"id": 1.5, "text": 0}]})
+    assert (checklist.items[0].key, checklist.items[0].content) == ("1.5", "0")
+    assert "invalid status '1'" in refused(todos, {"items": [{"content": "a", "status": 1}]})
+    for no_text in (True, [1], {"a": 1}, 10**5000):
+        assert "content must be text" in refused(todos, {"items": [{"content": no_text}]})
 
 
 def test_a_list_is_complete_when_every_item_is_done() -> None:
