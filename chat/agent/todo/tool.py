@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from chat.agent.prompts import text
+from chat.agent.prompts import phrase, text
 from chat.agent.todo.list import TodoList
 from chat.agent.tool import Tool
 
@@ -30,14 +30,16 @@ def todo_tool(todos: TodoList) -> Tool:
 
 
 def _schema(todos: TodoList) -> dict[str, Any]:
-    policy = todos.policy
-    fields: dict[str, Any] = {}
-    if policy.has_key:
-        fields["id"] = {"type": "string"}
-    fields[policy.text_field] = {"type": "string"}
-    fields["status"] = {"type": "string", "enum": list(policy.states)}
-    if policy.has_active_form:
-        fields["activeForm"] = {"type": "string"}
+    policy, language = todos.policy, todos.language
+    fields: dict[str, Any] = {
+        name: {"type": "string", "description": phrase(language, f"schema.{name}")} for name in policy.fields
+    }
+    fields["status"]["enum"] = list(policy.states)
     item = {"type": "object", "properties": fields, "required": policy.required}
-    items = {"type": "array", "items": item, "maxItems": policy.max_items}
+    items = {
+        "type": "array",
+        "description": phrase(language, "schema.list"),
+        "items": item,
+        "maxItems": policy.max_items,
+    }
     return {"type": "object", "properties": {policy.argument: items}, "required": [policy.argument]}

@@ -39,6 +39,22 @@ def test_the_schema_follows_the_policy(
     assert items["items"]["required"] == POLICIES[policy].required
 
 
+@pytest.mark.parametrize(
+    ("language", "whole"),
+    [("en", "Complete list of tasks; replaces the existing one"), ("zh", "完整的任务列表，整个替换现有列表")],
+)
+def test_the_schema_describes_the_list_and_each_field(language: Language, whole: str) -> None:
+    told: dict[str, set[str]] = {}
+    for name, policy in POLICIES.items():
+        listed = todo_tool(TodoList(name, language=language)).parameters["properties"][policy.argument]
+        assert listed["description"] == whole
+        for field, schema in listed["items"]["properties"].items():
+            told.setdefault(field, set()).add(schema["description"])
+    assert set(told) == {"id", "content", "text", "status", "activeForm"}
+    assert all(len(descriptions) == 1 and all(descriptions) for descriptions in told.values())
+    assert bool(re.search("[\u4e00-\u9fff]", "".join(map(str, told.values())))) is (language == "zh")
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("policy", sorted(POLICIES))
 def test_the_description_teaches_with_rules_and_examples_both_ways(policy: str, language: Language) -> None:
