@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 from typing import get_args
 
@@ -22,6 +23,19 @@ BY_READER = (
     "second_write",
 )
 BY_CALL = ("not_json", "not_an_object", "cut", "not_run")
+# As earlier versions said it, and old records still have it, behind the same prefixes.
+_FORMERLY: dict[Language, dict[str, str]] = {
+    "en": {},
+    "zh": {
+        "not_an_object": "第 {index} 项: 必须是一个对象",
+        "required": "第 {index} 项: 缺少 {field}",
+        "not_text": "第 {index} 项: {field} 必须是文本",
+        "unknown_status": "第 {index} 项: 无效的任务状态 '{status}'",
+        "too_many": "最多只能有 {maximum} 项任务",
+        "two_in_progress": "同一时间只能有一项任务处于 in_progress",
+        "repeated_id": "第 {index} 项: id '{id}' 重复",
+    },
+}
 _FILLED = ("argument", "index", "field", "status", "states", "maximum", "id", "reason")
 _END = 2000  # characters looked at of each end: what fills a gap may be long, and says nothing
 _GAP = "\x00"  # stands for what a phrase is filled with; no text that is stored has one
@@ -45,13 +59,20 @@ def reason_of(told: str) -> str:
 def _patterns() -> list[tuple[str, re.Pattern[str]]]:
     languages: tuple[Language, ...] = get_args(Language)
     told = [
-        (key, phrase(language, "todo.refused", policy, reason=_told(language, f"todo.{key}", policy)))
+        (key, phrase(language, "todo.refused", policy, reason=reason))
         for language in languages
         for policy in POLICIES
-        for key in BY_READER
+        for key, reason in _reasons(language, policy)
     ]
     told += [(f"call.{key}", _told(language, f"call.{key}")) for language in languages for key in BY_CALL]
     return [(key, _pattern(text)) for key, text in dict.fromkeys(told)]
+
+
+def _reasons(language: Language, policy: str) -> Iterator[tuple[str, str]]:
+    for key in BY_READER:
+        yield key, _told(language, f"todo.{key}", policy)
+    for key, words in _FORMERLY[language].items():
+        yield key, words.format(**dict.fromkeys(_FILLED, _GAP))
 
 
 def _told(language: Language, key: str, policy: str = "") -> str:

@@ -226,21 +226,26 @@ def test_arguments_of_the_wrong_type_are_refused(policy: str, argument: str, arg
 
 
 CHINESE = [
-    ("focused", [{}], "错误: 第 0 项: 缺少 content"),
-    ("focused", [{"content": "a", "status": "x", "activeForm": "x"}], "错误: 第 0 项: 无效的任务状态 'x'"),
-    ("focused", [{"content": "a", "status": "pending"}], "错误: 第 0 项: 缺少 activeForm"),
-    ("focused", [item("focused", f"{n}") for n in range(21)], "错误: 最多只能有 20 项任务"),
+    ("focused", [{}], "错误: 任务 0: 缺少必填字段 content"),
+    ("focused", [item("focused", "a"), {"content": "a", "status": "x"}], "错误: 任务 1: 无效状态 'x'"),
+    ("focused", [{"content": "a", "status": "pending"}], "错误: 任务 0: 缺少必填字段 activeForm"),
+    ("focused", [item("focused", f"{n}") for n in range(21)], "错误: 最多 20 个任务"),
     (
         "focused",
         [item("focused", "a", "in_progress"), item("focused", "b", "in_progress")],
-        "错误: 同一时间只能有一项任务处于 in_progress",
+        "错误: 只能有一个任务进行中",
     ),
+    ("focused", [7], "错误: 任务 0: 必须是一个对象"),
+    ("focused", [{"content": [7]}], "错误: 任务 0: content 必须是文本"),
     (
         "lean",
         [{"content": "a", "status": "in_progress"}],
         "❌ 任务更新失败: 无效的任务状态: 'in_progress'，仅支持: pending, completed",
     ),
-    ("checklist", [{"id": "1", "text": "a"}, {"id": "1", "text": "b"}], "错误: 第 1 项: id '1' 重复"),
+    ("lean", [item("lean", f"{n}") for n in range(21)], "❌ 任务更新失败: 最多 20 个任务"),
+    ("checklist", [{"text": "a"}], "错误: 任务 0: 缺少必填字段 id"),
+    ("checklist", [{"id": "1", "text": "a", "status": "x"}], "错误: 任务 0: 无效状态 'x'"),
+    ("checklist", [{"id": "1", "text": "a"}, {"id": "1", "text": "b"}], "错误: 任务 1: id '1' 重复"),
 ]
 
 

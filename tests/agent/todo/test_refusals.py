@@ -58,6 +58,19 @@ def test_what_no_list_comes_from(language: Language) -> None:
     assert reason_of(str(second)) == "second_write"
 
 
+def test_the_words_of_earlier_versions_in_old_records_are_still_read() -> None:
+    old = {
+        "错误: 第 0 项: 必须是一个对象": "not_an_object",
+        "错误: 第 12 项: 缺少 activeForm": "required.activeForm",
+        "❌ 任务更新失败: 第 0 项: content 必须是文本": "not_text",
+        "错误: 第 0 项: 无效的任务状态 'x'": "unknown_status",
+        "错误: 最多只能有 20 项任务": "too_many",
+        "错误: 同一时间只能有一项任务处于 in_progress": "two_in_progress",
+        "错误: 第 1 项: id '1' 重复": "repeated_id",
+    }
+    assert {text: reason_of(text) for text in old} == old
+
+
 @pytest.mark.parametrize("text", ["", "Error: the tool failed: KeyError", "No todos.", "x" * 100_000])
 def test_anything_else_is_another_reason(text: str) -> None:
     assert reason_of(text) == OTHER
