@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from chat.models.tool_call import ToolCall
 
 LEASE = datetime.timedelta(seconds=8)
+TURNS_IN_A_STATEMENT = 100  # SQLite takes no expression of a thousand
 
 
 class LeaseLost(Exception):  # noqa: N818 (a state that a worker finds itself in)
@@ -171,13 +172,16 @@ class Turn(models.Model):
 
     @classmethod
     def hold_all(cls, turns: Iterable[Turn]) -> None:
-        """Renew the leases of several turns in one statement, except of those that were taken away."""
-        turns = list(turns)
-        own = [Q(pk=turn.pk, fence=turn.fence) for turn in turns]
-        if own:
-            held = cls.objects.filter(functools.reduce(operator.or_, own), status__in=cls.HELD)
+        """Renew the leases of several turns in few statements, except of those that were taken away."""
+        renewed = list(turns)
+        for start in range(0, len(renewed), TURNS_IN_A_STATEMENT):
+            some = renewed[start : start + TURNS_IN_A_STATEMENT]
+            held = cls.objects.filter(
+                functools.reduce(operator.or_, (Q(pk=turn.pk, fence=turn.fence) for turn in some)),
+                status__in=cls.HELD,
+            )
             number = models.PositiveIntegerField()
-            known = (When(pk=turn.pk, then=Value(turn.frame, number)) for turn in turns)
+            known = (When(pk=turn.pk, then=Value(turn.frame, number)) for turn in some)
             frames = Case(*known, default=F("frame"), output_field=number)
             held.update(lease_until=timezone.now() + LEASE, frame=frames)
 

@@ -421,3 +421,25 @@ def test_turns_with_more_steps_than_a_query_takes_keys(running: Turn) -> None:
     rows = Turn.with_rows().get(pk=running.pk).rows()
     assert [row.place for row in rows[:3]] == [(0, 0), (1, -1), (1, 0)]
     assert len(rows) == 1 + 2 * 1101
+
+
+def test_a_worker_with_many_turns_renews_all_their_leases(owner: User) -> None:
+    """As many as MAX_TURNS allows: SQLite takes no expression that is a thousand levels deep."""
+    begin(owner, 1)
+    first = Turn.claim("worker")
+    assert first is not None
+    conversations = Conversation.objects.bulk_create(
+        Conversation(owner=owner, title=f"{number}") for number in range(1000)
+    )
+    Turn.objects.bulk_create(
+        Turn(conversation=each, client_id=uuid.uuid4(), status="running", worker="worker", fence=1)
+        for each in conversations
+    )
+    held = list(Turn.objects.filter(status="running"))
+    for number, turn in enumerate(held):
+        turn.frame = number
+    with CaptureQueriesContext(connection) as captured:
+        Turn.hold_all(held)
+    assert len(captured) < 20
+    renewed = Turn.objects.filter(status="running", lease_until__isnull=False).order_by("pk")
+    assert list(renewed.values_list("frame", flat=True)) == list(range(1001))
