@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import sqlite3
 import subprocess
@@ -46,6 +47,14 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         assert f"{place} is taken. Choose another" in refused(tmp_path / "data", "--bind", place)
+
+
+def test_a_start_allows_as_many_open_files_as_it_may(tmp_path: Path) -> None:
+    served = Served(tmp_path / "data")
+    served.around = ["prlimit", "--nofile=1024:4096", "--"]
+    served.start()
+    assert resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE) == (4096, 4096)
+    served.stop()
 
 
 def test_a_start_lets_go_of_sessions_that_are_over(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from chat.live.doorbell import AGENT_CHANNEL, answers
 from chat.live.mcp_servers import close_mcp_servers
 from chat.live.model_clients import close_models
 from chat.live.worker import work
+from chat.management.open_files import allow_open_files
 
 TRIES = 5  # to reach the channel layer, a second apart
 
@@ -36,6 +37,7 @@ class Command(BaseCommand):
                 "runworker needs REDIS_URL: without it the channel layer is in memory and reaches no other "
                 "process. A single machine needs no runworker, for `serve` has a worker inside."
             )
+        allow_open_files()
         if metrics:
             self._serve_metrics(metrics)
         asyncio.run(self._work(channel))

@@ -11,6 +11,7 @@ from twisted.internet import reactor
 
 from agentsite.collecting import collect
 from chat.management.address import site_address
+from chat.management.open_files import allow_open_files
 from chat.models import SignInLink, site_owner
 
 
@@ -22,6 +23,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, bind: str | None, **options: Any) -> None:
         host, port = self._place(bind)
+        allow_open_files()
         self._make_folders()
         call_command("migrate", verbosity=0, interactive=False)
         call_command("clearsessions")
