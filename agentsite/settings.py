@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +57,10 @@ WORKSPACE_SEED = "chat.demo.workspace.seed" if DEMO else None
 # The agent's work.
 SANDBOX = environment.choice("SANDBOX", ["bwrap", "off"], "bwrap")
 DRAIN_SECONDS = environment.number("DRAIN_SECONDS", 5, 0, 3600)
-MAX_TURNS = environment.whole("MAX_TURNS", 8, 1, 1000)
-# Of these, what one user gets while the site has other users; and how many turns of one user may be queued.
+# Turns mostly wait for their model; commands keep processors busy.
+MAX_TURNS = environment.whole("MAX_TURNS", 50, 1, 1000)
+MAX_COMMANDS = environment.whole("MAX_COMMANDS", 2 * len(os.sched_getaffinity(0)), 1, 1000)
+# Turns that one user gets while the site has other users, and how many of one user may be queued.
 MAX_TURNS_PER_USER = environment.whole("MAX_TURNS_PER_USER", max(1, MAX_TURNS * 3 // 4), 1, 1000)
 MAX_QUEUED_PER_USER = environment.whole("MAX_QUEUED_PER_USER", 20, 1, 10_000)
 # How long a turn waits for a person to allow or deny a call.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from typing import cast
 
 from django.conf import settings
@@ -10,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from chat.agent import Agent, Model, Retry, Tool
 from chat.agent.prompts import Language
-from chat.agent.sandbox import Sandbox, SandboxLimits, probe
+from chat.agent.sandbox import CommandPlaces, Place, Sandbox, SandboxLimits, probe
 from chat.agent.tools import workspace_tools
 from chat.agent.tools.seen import Seen
 from chat.agent.workspace import Workspace
@@ -46,14 +47,27 @@ class Shell:
         cls.known = True
 
 
+@functools.cache
+def command_places() -> CommandPlaces:
+    """The places for commands of this process."""
+    return CommandPlaces(settings.MAX_COMMANDS)
+
+
+def place_for(turn: Turn) -> Place:
+    """Where commands of the turn may run, in turn with those of other users."""
+    notice = _("Waiting for a free place. It starts when another command has ended.")
+    return command_places().of(turn.conversation.owner_id, notice)
+
+
 async def agent_for(turn: Turn) -> Agent:
     """The agent of the turn's conversation, with its tools on its workspace and those of MCP servers."""
     await Shell.find_out()
     profile, model, seen = await in_database(_read, turn)
-    further = await mcp_servers().tools(profile)
+    place = place_for(turn)
+    further = await mcp_servers().tools(profile, place)
     # A workspace may be large: its state at the start is taken on no database thread.
     workspace = await asyncio.to_thread(open_workspace, turn.conversation)
-    offered = [*_tools_for(turn.conversation, workspace, seen), *further]
+    offered = [*_tools_for(turn.conversation, workspace, seen, place), *further]
     return Agent(
         name=profile.name,
         instructions=profile.instructions,
@@ -74,8 +88,8 @@ def _read(turn: Turn) -> tuple[Profile, Model, Seen]:
     return turn.profile, model_for(turn.profile), seen_in(turn.conversation)
 
 
-def _tools_for(conversation: Conversation, workspace: Workspace, seen: Seen) -> list[Tool]:
-    sandbox = None if Shell.problem else Sandbox(limits_of(conversation))
+def _tools_for(conversation: Conversation, workspace: Workspace, seen: Seen, place: Place) -> list[Tool]:
+    sandbox = None if Shell.problem else Sandbox(limits_of(conversation), place)
     return workspace_tools(workspace, sandbox, seen, Album(conversation.pk).keep)
 
 

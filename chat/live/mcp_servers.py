@@ -12,6 +12,7 @@ from django.db import DatabaseError
 
 from chat.agent import Tool
 from chat.agent.mcp import ServerError, UnfitError, server_tool
+from chat.agent.sandbox import UNBOUNDED, Place
 from chat.live import measures
 from chat.live.database import in_database
 from chat.live.mcp_listing import definition_of, server_of, write_down
@@ -48,15 +49,18 @@ class McpServers:
             # A context of its own: what rang belongs to a turn, and this does not.
             self._keeper = asyncio.create_task(self._keep(), context=contextvars.Context())
 
-    async def tools(self, profile: Profile) -> list[Tool]:
-        """The accepted tools of the servers that the profile may use; whether they answer shows in a call."""
+    async def tools(self, profile: Profile, place: Place = UNBOUNDED) -> list[Tool]:
+        """The accepted tools of the servers that the profile may use; whether they answer shows in a call.
+
+        A call of a program runs in a `place`.
+        """
         accepted = await in_database(_accepted, profile)
         if not accepted:
             return []
         self.open()
         if any(tool.server_id not in self._connections for tool in accepted):
             await self.settle()
-        return [made for tool in accepted if (made := self._tool(tool))]
+        return [made for tool in accepted if (made := self._tool(tool, place))]
 
     async def settle(self) -> None:
         """Have a connection for every enabled row as it is now, and none else."""
@@ -91,10 +95,10 @@ class McpServers:
         make = await _connection_class()
         self._connections[row.pk] = (row, make(server, self._news.set))
 
-    def _tool(self, tool: McpTool) -> Tool | None:
+    def _tool(self, tool: McpTool, place: Place) -> Tool | None:
         _row, connection = self._connections.get(tool.server_id, (None, None))
         try:
-            return server_tool(connection, definition_of(tool)) if connection else None
+            return server_tool(connection, definition_of(tool), place) if connection else None
         except UnfitError:  # accepted when other things were unfit
             return None
 

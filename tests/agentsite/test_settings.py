@@ -42,6 +42,7 @@ REFUSED = {
     "LANGUAGE_CODE": ["de", "EN"],
     "APPROVAL_SECONDS": ["0", "a day"],
     "LOCAL_SERVERS": ["127.0.0.1", "http://127.0.0.1:11434", "localhost:0", "localhost:66000"],
+    "MAX_COMMANDS": ["0", "-1", "two"],
     "MAX_QUEUED_PER_USER": ["0", "many"],
     "MAX_TURNS": ["0", "many"],
     "MAX_TURNS_PER_USER": ["0", "half"],
@@ -104,6 +105,8 @@ def test_the_defaults_need_nothing(data_dir: Path) -> None:
     plain = settings()
     assert (plain["DEBUG"], plain["DEMO"], plain["BIND"], plain["PORT"]) == (False, True, "127.0.0.1", 8000)
     assert plain["ALLOWED_HOSTS"] == ["localhost", "127.0.0.1", "[::1]"]
+    assert (plain["MAX_TURNS"], plain["MAX_TURNS_PER_USER"]) == (50, 37)
+    assert plain["MAX_COMMANDS"] == 2 * len(os.sched_getaffinity(0))
     assert plain["CHANNEL_LAYERS"]["default"]["BACKEND"] == "chat.live.memory_layer.MemoryLayer"
     assert plain["DATABASES"]["default"]["NAME"] == str(data_dir / "db.sqlite3")
     assert plain["SECRET_KEY"] == (data_dir / "secret_key").read_text()

@@ -7,19 +7,25 @@ from typing import TYPE_CHECKING, Any
 
 from chat.agent.mcp.definition import Definition
 from chat.agent.mcp.names import offered_name
-from chat.agent.mcp.server import ServerError
+from chat.agent.mcp.server import Program, ServerError
+from chat.agent.sandbox import UNBOUNDED, Place
 from chat.agent.tool import Tool, ToolError
 
 if TYPE_CHECKING:
     from chat.agent.mcp.connection import Connection
 
 
-def server_tool(connection: Connection, definition: Definition) -> Tool:
-    """The tool `server__tool` as it was accepted; raises UnfitError where no provider takes its schema."""
+def server_tool(connection: Connection, definition: Definition, place: Place = UNBOUNDED) -> Tool:
+    """The tool `server__tool` as it was accepted; raises UnfitError where no provider takes its schema.
+
+    Calls of a program, which works on this machine, take a place like a command.
+    """
+    is_program = isinstance(connection.server.reached, Program)
 
     async def call(**arguments: Any) -> str:
         try:
-            return await connection.call(definition, arguments)
+            async with place() if is_program else UNBOUNDED():
+                return await connection.call(definition, arguments)
         except ServerError as error:
             raise ToolError(f"Error: {error}") from error
 

@@ -13,6 +13,7 @@ from chat.agent.sandbox.bubblewrap import invocation
 from chat.agent.sandbox.diagnosis import SandboxError, explain
 from chat.agent.sandbox.limits import SandboxLimits
 from chat.agent.sandbox.output import Output
+from chat.agent.sandbox.places import UNBOUNDED, Place
 from chat.agent.sandbox.process import Process
 from chat.agent.sandbox.watch import Usage, memory_over, usage
 from chat.agent.workspace import Workspace
@@ -54,8 +55,10 @@ class Sandbox:
     server dies.
     """
 
-    def __init__(self, limits: SandboxLimits | None = None) -> None:
+    def __init__(self, limits: SandboxLimits | None = None, place: Place = UNBOUNDED) -> None:
         self.limits = limits or SandboxLimits()
+        self.place = place
+        """Where its commands may run; callers of `run` enter it first."""
 
     async def run(
         self,

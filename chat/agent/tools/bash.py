@@ -37,10 +37,11 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
         timed out or used too much.
         """
         try:
-            look = await asyncio.to_thread(Look, workspace)
-            outcome = await sandbox.run(command, workspace, timeout, _tell)
-            overfull = await asyncio.to_thread(workspace.overfull)
-            changed = await asyncio.to_thread(look.changed)
+            async with sandbox.place():
+                look = await asyncio.to_thread(Look, workspace)
+                outcome = await sandbox.run(command, workspace, timeout, _tell)
+                overfull = await asyncio.to_thread(workspace.overfull)
+                changed = await asyncio.to_thread(look.changed)
         except (SandboxError, WorkspaceError) as error:
             raise ToolError(f"Error: {error}") from error
         text = _shown(outcome, overfull)

@@ -15,6 +15,8 @@ import pytest
 
 from chat.agent.mcp import Program, Server, ServerError, server_tool
 from chat.agent.mcp.connection import Connection
+from chat.agent.progress import Watched
+from chat.agent.sandbox import CommandPlaces
 from chat.agent.tool import ToolError
 from tests.agent.mcp.conftest import Connect
 from tests.agent.mcp.waiting import PATIENCE, until
@@ -51,6 +53,19 @@ async def test_an_error_of_the_tool_is_an_error_with_its_text(program: Make, con
     assert connection.tools
     with pytest.raises(ToolError, match="ZeroDivisionError"):
         await server_tool(connection, connection.tools["look"]).call({"code": "1 / 0"})
+
+
+async def test_a_call_waits_for_a_free_place(program: Make, connect: Connect) -> None:
+    connection = await connect(Server("mine", program(), seconds=5))
+    assert connection.tools
+    places = CommandPlaces(1)
+    tool = server_tool(connection, connection.tools["echo"], places.of("two", "Waiting."))
+    async with places.of("one", "Waiting.")():
+        waiting = Watched(tool.call({"text": "hello"}))
+        assert await waiting.next_report() == "Waiting."
+        assert connection.calls == 0
+    assert await waiting.ends_within(5)
+    assert waiting.result().text == "hello"
 
 
 async def test_a_large_result_is_cut_in_its_middle(program: Make, connect: Connect) -> None:
