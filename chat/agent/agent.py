@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import difflib
 import inspect
 import os
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,11 +16,12 @@ from chat.agent.limits import Limits, Retry, Spent
 from chat.agent.meter import Meter
 from chat.agent.model import Model, Traits, known_traits
 from chat.agent.person import Approve, Edits, Inbox, allow, no_edits, no_notes
+from chat.agent.progress import cancelled
 from chat.agent.prompts import Language, default_name
 from chat.agent.system_prompt import build_plain_prompt, build_system_prompt
 from chat.agent.todo import TODO_WRITE, TodoItem, TodoList, TodoPolicy, as_policy
 from chat.agent.tool import Tool, as_tool
-from chat.agent.turn import TurnRun
+from chat.agent.turn import Emit, TurnRun
 
 if TYPE_CHECKING:
     from chat.agent.model.chat_model import ChatModel
@@ -140,7 +141,7 @@ class Agent:
             workspace=self.workspace,
         )
 
-    async def run(
+    async def drive(
         self,
         messages: Sequence[Mapping[str, Any]],
         todos: Sequence[TodoItem | Mapping[str, Any]] | None = None,
@@ -150,8 +151,12 @@ class Agent:
         unfinished: Reply | None = None,
         meter: Meter | None = None,
         edits: Edits = no_edits,
-    ) -> AsyncGenerator[Event, None]:
-        """One turn over a conversation in the chat-completions form, told as events; the last is an `End`.
+        *,
+        emit: Emit,
+    ) -> None:
+        """Run one turn over a conversation in the chat-completions form.
+
+        `emit` is awaited with each event before the turn goes on; the last is an `End`.
 
         `todos` is the list so far, as the model knows it, in items or in dictionaries as `TodoWrite` takes
         them; ahead of every request `edits` says what the user has made of it, and a note that rides on the
@@ -159,19 +164,41 @@ class Agent:
         `inbox` is asked for messages to add after all results of a step; `approve` for a decision before
         each call, which may take its time; where it raises Undecided the turn ends as `waiting`. To take
         that up again, give the messages up to the results that there were, and as `unfinished` the reply
-        that asked for more. Failures of model and tools are events, never exceptions. Closing the iterator
-        or cancelling its task stops the model's stream and the running tool; what that call of the model
-        took by then, `meter` still knows.
+        that asked for more. Failures of model and tools are events, never exceptions; what `emit` raises ends
+        the turn and is raised. Cancelling stops the model's stream and the running tool; what that call of
+        the model took by then, `meter` still knows.
         """
         known = TodoList(self.todo_policy, self.todos if todos is None else todos, self.language).items
-        turn = TurnRun(self, messages, known, spent or Spent(), inbox, approve, unfinished, meter, edits)
+        spent = spent or Spent()
+        turn = TurnRun(self, messages, known, spent, emit, inbox, approve, unfinished, meter, edits)
         try:
-            async with aclosing(turn.events()) as events:
-                async for event in events:
-                    yield event
+            await turn.run()
         finally:
             if self.keep_todos:
                 self.todos = turn.todos.items
+
+    async def run(
+        self, messages: Sequence[Mapping[str, Any]], *args: Any, **turn: Any
+    ) -> AsyncGenerator[Event, None]:
+        """One turn as an iterator of events, the last an `End`; takes what `drive` takes but `emit`.
+
+        The turn goes on when the next event is asked for. Closing the iterator stops it.
+        """
+        events: asyncio.Queue[Event | None] = asyncio.Queue()
+
+        async def emit(event: Event) -> None:
+            events.put_nowait(event)
+            await events.join()
+
+        task = asyncio.create_task(self.drive(messages, *args, emit=emit, **turn))
+        task.add_done_callback(lambda _task: events.put_nowait(None))
+        try:
+            while (event := await events.get()) is not None:
+                yield event
+                events.task_done()
+            await task
+        finally:
+            await cancelled(task)
 
     async def close(self) -> None:
         """Close the connections to the endpoint; a model given as an object is its owner's to close."""
@@ -186,20 +213,17 @@ class Agent:
 
     async def complete(self, messages: Sequence[Mapping[str, Any]], **turn: Any) -> Result:
         """One turn to its end; takes what `run` takes."""
-        async with aclosing(self.run(messages, **turn)) as events:
-            async for event in events:
-                if isinstance(event, End):
-                    return Result(
-                        event.text,
-                        list(event.todos),
-                        event.usage,
-                        event.steps,
-                        event.reason,
-                        event.sentence,
-                        event.call,
-                        event.messages,
-                    )
-        raise RuntimeError("a turn ended without its End")
+        ends: list[End] = []
+
+        async def keep_end(event: Event) -> None:
+            if isinstance(event, End):
+                ends.append(event)
+
+        await self.drive(messages, emit=keep_end, **turn)
+        [end] = ends
+        return Result(
+            end.text, list(end.todos), end.usage, end.steps, end.reason, end.sentence, end.call, end.messages
+        )
 
 
 def _one_of(name: str, value: Any, other_name: str, other: Any) -> Any:

@@ -66,13 +66,17 @@ class Watched(Generic[T]):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Cancel the work if it has not ended, and wait for its end, also when cancelled meanwhile."""
-        cancelled: asyncio.CancelledError | None = None
-        while not self._task.done():
-            self._task.cancel()
-            try:
-                await asyncio.wait([self._task])
-            except asyncio.CancelledError as error:
-                cancelled = error
-        if cancelled:
-            raise cancelled
+        await cancelled(self._task)
+
+
+async def cancelled(task: asyncio.Task[Any]) -> None:
+    """Cancel a task if it has not ended, and wait for its end, also when this is cancelled in turn."""
+    again: asyncio.CancelledError | None = None
+    while not task.done():
+        task.cancel()
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError as error:
+            again = error
+    if again:
+        raise again

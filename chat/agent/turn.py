@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +51,9 @@ from chat.agent.todo import TODO_WRITE, Reminders, TodoItem, TodoList, todo_tool
 if TYPE_CHECKING:
     from chat.agent.agent import Agent
 
+# Takes the events of a turn in order. The turn goes on when it returns; what it raises ends the turn.
+Emit = Callable[[Event], Awaitable[None]]
+
 # Reasons for a reply to end that say that it is not whole, or that it asks for something.
 _ENDED_EARLY = ("length", "content_filter")
 _ASKS = ("tool_calls", "function_call")
@@ -65,6 +68,7 @@ class TurnRun:
         messages: Sequence[Mapping[str, Any]],
         todos: Sequence[TodoItem],
         spent: Spent,
+        emit: Emit,
         inbox: Inbox,
         approve: Approve,
         unfinished: Reply | None = None,
@@ -73,6 +77,7 @@ class TurnRun:
     ) -> None:
         self.agent = agent
         self.language = agent.language
+        self.emit = emit
         self.inbox = inbox
         self.approve = approve
         self.budget = Budget(agent.limits, spent, agent.language)
@@ -89,20 +94,16 @@ class TurnRun:
         self.meter = meter or Meter()
         self.reply = unfinished or Reply("", "", (), "")
         self.asked: ToolCall | None = None
+        self.shown = False  # something of the reply that is being asked for
 
-    async def events(self) -> AsyncGenerator[Event, None]:
-        """The turn, told to its end."""
+    async def run(self) -> None:
+        """Run the turn to its end."""
         try:
             if self.reply.calls:
-                async with aclosing(self._act()) as events:
-                    async for event in events:
-                        yield event
-            while True:
-                async with aclosing(self._step()) as events:
-                    async for event in events:
-                        yield event
-                if not self.reply.calls:
-                    break
+                await self._act()
+            await self._step()
+            while self.reply.calls:
+                await self._step()
             ending = self._end("completed")
         except Undecided:
             ending = self._end("waiting")
@@ -111,35 +112,29 @@ class TurnRun:
         except ModelError as error:
             ending = self._end("failed", self._sentence(error))
         if self.meter.is_open:  # a reply that was cut is paid for
-            yield self.meter.settle()
-        yield dataclasses.replace(ending, usage=self.meter.total)
+            await self.emit(self.meter.settle())
+        await self.emit(dataclasses.replace(ending, usage=self.meter.total))
 
-    async def _step(self) -> AsyncGenerator[Event, None]:
+    async def _step(self) -> None:
         step = self.budget.start_step()
         # Only now is it sure that the model will read them.
         if self.reply.calls and (notes := tuple(await self.inbox())):
             self.messages += as_notes(notes)
-            yield NotesRead(notes)
-        async with aclosing(self._fit()) as events:
-            async for event in events:
-                yield event
+            await self.emit(NotesRead(notes))
+        await self._fit()
         told = await self.riders.tell(self.messages)  # the list, which says whether a reminder is due
         reminder = self.riders.remind(self.messages)
-        yield StepStarted(step, reminder, self.endpoint, self.model, told)
-        async with aclosing(self._ask()) as events:
-            async for event in events:
-                yield event
+        await self.emit(StepStarted(step, reminder, self.endpoint, self.model, told))
+        await self._ask()
         self.messages.append(self.reply.as_message(self.endpoint))
         if self.reply.calls:
-            async with aclosing(self._act()) as events:
-                async for event in events:
-                    yield event
+            await self._act()
         elif self.reply.finish_reason in ("length", "content_filter"):
             raise LimitError(phrase(self.language, f"limit.{self.reply.finish_reason}"))
         elif name := written_call(self.reply.text, self.tools):
             raise ModelError("written_call", where=self.endpoint, model=self.model, name=name)
 
-    async def _fit(self, overflow: ModelError | None = None) -> AsyncGenerator[Event, None]:
+    async def _fit(self, overflow: ModelError | None = None) -> None:
         """Leave out what no longer fits into the model's window."""
         fitting = self.context.fit(self.messages, self.definitions, self.budget.steps, overflow)
         async with aclosing(fitting) as events:
@@ -148,50 +143,46 @@ class TurnRun:
                     self.messages = compacted(self.messages, event)
                     if event.usage:
                         self.meter.total += event.usage
-                yield event
+                await self.emit(event)
 
-    async def _ask(self) -> AsyncGenerator[Event, None]:
+    async def _ask(self) -> None:
         """Ask the model; again where that may help and nothing of a reply was shown."""
         attempt, shortened, retry = 1, False, self.agent.retry
         loading = self.agent.traits.patience if retry.loading is None else retry.loading
         began = time.monotonic()
         while True:
-            assembly, shown = Assembly(self.tools), False
+            assembly = Assembly(self.tools)
+            self.shown = False
             try:
-                async with aclosing(self._stream(assembly)) as events:
-                    async for event in events:
-                        shown = shown or not isinstance(event, ModelSilent)
-                        yield event
+                await self._stream(assembly)
                 self._check_said(assembly)
                 break
             except ModelError as error:
                 self.meter.fail()
-                if error.kind == "overflow" and not shown and not shortened:
+                if error.kind == "overflow" and not self.shown and not shortened:
                     shortened, before = True, self.messages
-                    async with aclosing(self._fit(error)) as events:
-                        async for event in events:
-                            yield event
+                    await self._fit(error)
                     if self.messages is not before:
                         continue
-                if not shown and (refused := refused_by(error, self.messages)):
+                if not self.shown and (refused := refused_by(error, self.messages)):
                     self.messages = without(self.messages, refused)
-                    yield PicturesRefused(refused)
+                    await self.emit(PicturesRefused(refused))
                     continue
                 delay = retry.delay(attempt, error.retry_after)
                 again_at = time.monotonic() - began + delay
                 is_loading = error.kind == "loading" and again_at < loading
                 may_retry = is_loading or (attempt < retry.attempts and again_at < retry.seconds)
-                if shown or not error.retryable or not may_retry:
+                if self.shown or not error.retryable or not may_retry:
                     raise
-                yield Retrying(attempt, delay, self._sentence(error))
+                await self.emit(Retrying(attempt, delay, self._sentence(error)))
                 await self.budget.within_time(asyncio.sleep(delay))
                 attempt += not is_loading
         self.reply = assembly.reply()
         self.context.heard(assembly.usage)
-        yield self.meter.settle()
-        yield self.reply
+        await self.emit(self.meter.settle())
+        await self.emit(self.reply)
 
-    async def _stream(self, assembly: Assembly) -> AsyncGenerator[Event, None]:
+    async def _stream(self, assembly: Assembly) -> None:
         messages = [self.system, *as_sent(self.messages, self.language, plan=bool(self.tools))]
         self.meter.ask(messages, self.definitions, assembly)
         messages = await painted(messages, self.language)
@@ -200,24 +191,28 @@ class TurnRun:
         try:
             async with Watched(self._next(stream)) as first:
                 if not await first.ends_within(notice):
-                    yield ModelSilent(notice)
+                    await self.emit(ModelSilent(notice))
                     await first.next_report()  # there is none: it waits for the end
-                    yield ModelSilent(notice, over=True)
+                    await self.emit(ModelSilent(notice, over=True))
             delta = first.result()
             while delta is not None:
                 assembly.add(delta)
                 if isinstance(delta, Text | Reasoning | TextWasReasoning):
-                    yield delta
+                    await self._show(delta)
                 elif isinstance(delta, ToolCallDelta) and (items := draft.read(assembly.calls)) is not None:
-                    yield TodoDraft(items)
+                    await self._show(TodoDraft(items))
                 delta = await self._next(stream)
         except (ModelError, LimitError):
             if draft.items is not None:
-                yield TodoDraft(None)
+                await self._show(TodoDraft(None))
             raise
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
+
+    async def _show(self, event: Event) -> None:
+        self.shown = True
+        await self.emit(event)
 
     def _check_said(self, assembly: Assembly) -> None:
         """Raise ModelError for a reply of nothing, unless it follows results: then nothing is left to say."""
@@ -234,7 +229,7 @@ class TurnRun:
         except Exception as error:  # a model of any make; what it raises ends the turn, not the program
             raise ModelError("crashed", detail=f"{type(error).__name__}: {error}") from error
 
-    async def _act(self) -> AsyncGenerator[Event, None]:
+    async def _act(self) -> None:
         """Run the reply's calls one after the other. Each is answered, also when a limit ends the turn.
 
         Those of a reply that is taken up again are not run twice.
@@ -253,10 +248,10 @@ class TurnRun:
                 ended = await self._refusal(call, second_write=wrote and call.name == TODO_WRITE)
                 if ended is None:
                     began = time.monotonic()
-                    yield ToolCallStarted(call)
+                    await self.emit(ToolCallStarted(call))
                     async with Watched(outcome(call, self.tools, self.language)) as work:
                         while (text := await self.budget.within_time(work.next_report())) is not None:
-                            yield ToolCallProgress(call, shown := text)
+                            await self.emit(ToolCallProgress(call, shown := text))
                         ended = work.result()
             except LimitError as limit:
                 over = limit
@@ -264,7 +259,7 @@ class TurnRun:
                 ended = Outcome.failed(f"{said}\n{shown}".rstrip("\n"))
             wrote = wrote or call.name == TODO_WRITE
             for event in self._answer(call, ended.after(time.monotonic() - began)):
-                yield event
+                await self.emit(event)
         self.reminders.count_round(wrote=wrote)
         if over:
             raise over

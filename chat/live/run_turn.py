@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import aclosing
 from typing import Any, Generic, Protocol, TypeVar
 
 from django.db import DatabaseError, InterfaceError, OperationalError
@@ -57,6 +56,7 @@ class RunningTurn(Generic[D]):
         self.recorder = Recorder(turn)
         self.watch = measures.Stopwatch()
         self.screen = screen
+        self.agent: Agent
         self._writing = asyncio.Lock()  # the recorder is no two threads' at a time
         self._soon: asyncio.Task[None] | None = None
         self._failure: Exception | None = None  # of a write for which no event waited
@@ -89,20 +89,24 @@ class RunningTurn(Generic[D]):
         unfinished = await in_database(past.take_up, self.recorder)
         if unfinished is None and past.latest_step:
             await self._read_what_is_held(past.latest_step)
-        agent = await agent_for(self.turn)
+        self.agent = agent = await agent_for(self.turn)
         messages, todos = await in_database(self._read)
         decide = Approvals(agent, self.recorder, self._write).decide
         meter = self.recorder.meter
         saving = asyncio.create_task(self._save_texts())
-        self._know_blindness(agent)
+        self._know_blindness()
         try:
-            async with aclosing(
-                agent.run(messages, todos, past.spent, self._inbox, decide, unfinished, meter, self._edits)
-            ) as events:
-                async for event in events:
-                    if isinstance(event, Reply):
-                        self._know_blindness(agent)
-                    await self._take(event)
+            await agent.drive(
+                messages,
+                todos,
+                past.spent,
+                self._inbox,
+                decide,
+                unfinished,
+                meter,
+                self._edits,
+                emit=self._take,
+            )
         finally:
             saving.cancel()
             if self._soon:
@@ -119,14 +123,16 @@ class RunningTurn(Generic[D]):
         if await self._inbox():
             await self.screen.show([TurnChanged()])
 
-    def _know_blindness(self, agent: Agent) -> None:
+    def _know_blindness(self) -> None:
         """Note that the model cannot see: that is known ahead, or learned from an endpoint's error."""
-        if not self.turn.blind and not sees(agent.model):
+        if not self.turn.blind and not sees(self.agent.model):
             self.recorder.change_turn(blind=True)
 
     async def _take(self, event: Event) -> None:
         """Take an event in. What must be on record before the engine goes on is written when this returns."""
         self.watch.see(event)
+        if isinstance(event, Reply):
+            self._know_blindness()
         if self._failure:
             raise self._failure
         if self.recorder.absorbs(event):
