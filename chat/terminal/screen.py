@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import cast
 
@@ -19,6 +20,7 @@ from chat.terminal.paper import Paper
 
 OUTPUT_LINES = 6  # of a call's output; the record has all of it
 OUTPUT_WIDTH = 160  # characters of each of them
+ARGUMENTS_WIDTH = 80  # characters of a call's arguments
 
 COLOUR_OF_ITEM = {"[x]": "done", "[>]": "now"}
 ENDED = {
@@ -114,6 +116,8 @@ class TerminalScreen:
 
     def _todo_write(self, call: ToolCall) -> None:
         if call.status == ToolCall.Status.SUCCEEDED:
+            self._head(call)
+            self._open_call = None
             self._list(self.panel)
         elif call.status in ENDED:
             self._call(call)
@@ -121,11 +125,9 @@ class TerminalScreen:
     def _list(self, panel: TodoPanel | None) -> None:
         items = [TodoItem.from_dict(item) for item in panel.items] if panel else []
         language = cast(Language, self.turn.profile_then.get("language", "en"))
-        self.paper.gap()
-        # The focused policy's rendering has the count; the other two leave it out for the model's sake.
+        # The focused policy's rendering has the count and says when there is nothing.
         for line in TodoList("focused", items, language).render().splitlines():
-            if line:
-                self.paper.line(line, COLOUR_OF_ITEM.get(line[:3], ""))
+            self.paper.line(line, COLOUR_OF_ITEM.get(line[:3], ""))
 
     def _call(self, call: ToolCall) -> None:
         if call.status == ToolCall.Status.RUNNING:
@@ -141,7 +143,7 @@ class TerminalScreen:
         self._close_call()
         self.paper.gap()
         self.paper.write(call.name, "strong")
-        self.paper.write(f" {call.subject}".rstrip())
+        self.paper.write(f" {_subject(call)}".rstrip())
         self._open_call = call.pk
         self._lines_shown = 0
 
@@ -179,6 +181,14 @@ class TerminalScreen:
             self._open_call = None
             self.paper.write(f" ({_('Stopped')})", "quiet")
             self.paper.end_line()
+
+
+def _subject(call: ToolCall) -> str:
+    """What the call works on; where none of its arguments says so, the start of them all."""
+    if call.subject:
+        return call.subject
+    given = json.dumps(call.given, ensure_ascii=False) if call.given else " ".join(call.arguments.split())
+    return given if len(given) <= ARGUMENTS_WIDTH else f"{given[: ARGUMENTS_WIDTH - 1]}…"
 
 
 def _time(seconds: float) -> str:

@@ -40,8 +40,8 @@ def test_one_prompt_is_answered_and_kept_for_the_browser(site: Site) -> None:
     assert done.returncode == 0, done.stderr
     conversation = Conversation.objects.get()
     assert f"http://127.0.0.1:8123/conversations/{conversation.pk}/" in done.stdout
-    assert "[ ] Write a summary\n(0/3 completed)\n" in done.stdout
-    assert "[x] Write a summary\n(3/3 completed)\n" in done.stdout
+    assert "[ ] Write a summary\n\n(0/3 completed)\n" in done.stdout
+    assert "[x] Write a summary\n\n(3/3 completed)\n" in done.stdout
     assert re.search(r"read_file README.md \(Done, \d+ ms\)\n    # Corner shop\n", done.stdout)
     assert "Done: 3 of 3." in done.stdout
     assert re.search(r"\n[\d.]+k in, \d+ out · [\d.]+ s\n", done.stdout)
@@ -65,8 +65,9 @@ def test_system_a_the_focused_list_in_a_terminal_loop(site: Site, scripted: Scri
     done = site.run("chat", given="work on three things\nand again\nexit\nnever sent\n")
 
     assert done.returncode == 0, done.stderr
-    assert "\n[x] Read\n[>] Write <- Writing\n[ ] Test\n(1/3 completed)\n" in done.stdout
-    assert "TodoWrite (Failed" in done.stdout
+    assert "\n[x] Read\n[>] Write <- Writing\n[ ] Test\n\n(1/3 completed)\n" in done.stdout
+    assert '\nTodoWrite {"items": [{"content": "Read", "status": "completed"' in done.stdout
+    assert len(re.findall(r"\nTodoWrite \{.*… \(Failed", done.stdout)) == 2
     assert done.stdout.index("That is all.") < done.stdout.index("Again.")
     first, *later = scripted.requests
     tools = [tool["function"]["name"] for tool in first["tools"]]

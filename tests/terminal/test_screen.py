@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import io
+import json
 import uuid
 from typing import Any
 
@@ -96,10 +97,27 @@ async def test_a_draft_is_not_shown_and_the_accepted_list_is(shown: Shown) -> No
     write = {"name": "TodoWrite", "arguments": "{}"}
     assert await shown.after(PanelChanged(TodoPanel(uuid.uuid4(), 1, "working", items))) == ""
     assert await shown.after(RowChanged(call("running", **write))) == ""
-    assert await shown.after(RowChanged(call("succeeded", **write))) == "[ ] Read\n(0/1 completed)\n"
+    written = await shown.after(RowChanged(call("succeeded", **write)))
+    assert written == "TodoWrite {}\n[ ] Read\n\n(0/1 completed)\n"
     empty = PanelChanged(TodoPanel(uuid.uuid4(), 1, "working", []))
     written = await shown.after(empty, RowChanged(call("succeeded", **write)))
-    assert written.endswith("\n\nNo todos.\n")
+    assert written.endswith("\n\nTodoWrite {}\nNo todos.\n")
+
+
+async def test_the_arguments_of_a_list_are_shown_shortly(shown: Shown) -> None:
+    items = [{"content": "读文件", "status": "pending", "activeForm": "正在读文件"}] * 5
+    write = {"name": "TodoWrite", "arguments": json.dumps({"items": items})}
+    head, *_ = (await shown.after(RowChanged(call("succeeded", **write)))).splitlines()
+    assert head == (
+        'TodoWrite {"items": [{"content": "读文件", "status": "pending", "activeForm": "正在读文件"}, {"co…'
+    )
+
+
+async def test_a_call_without_a_text_among_its_arguments_shows_them_too(shown: Shown) -> None:
+    broken = await shown.after(RowChanged(call("failed", name="TodoWrite", arguments='{"items":\n [')))
+    assert broken == 'TodoWrite {"items": [ (Failed)\n'
+    add = {"name": "add", "arguments": '{"a": 1,\n "b": 2}'}
+    assert (await shown.after(RowChanged(call("running", **add)))).endswith('\nadd {"a": 1, "b": 2}')
 
 
 async def test_a_completed_turn_ends_without_a_word(shown: Shown) -> None:
