@@ -32,10 +32,17 @@ _LEAD = re.compile(
     r"[,:，：]?(?:\s+|(?<=[^a-z]))",
     re.IGNORECASE,
 )
+# Making the list is no item of it. A plan for something ("a travel plan") is work like any other.
 _PLANNING = re.compile(
-    r"^(?:(?:make|write|draw up|create|give me)\s+)?(?:an?\s+|the\s+)?(?:short\s+|small\s+)?"
-    r"(?:plan|todo list)(?:\s+it)?(?:\s+first)?$"
-    r"|^(?:做|制定|列|写|给)?(?:出|一)?(?:一?个)?(?:计划|规划|清单|任务列表)(?:一下)?$",
+    r"^(?:(?:make|write|draw up|create|prepare|draft|give me|start with|begin with)\s+)?"
+    r"(?:an?\s+|the\s+|your\s+)?"
+    r"(?:(?:short|small|brief|detailed|clear)\s+)?(?:(?:task|work|step-by-step)\s+)?"
+    r"(?:plan|(?:task|todo|to-do)\s+list|checklist)"
+    r"(?:\s+of\s+(?:the\s+)?(?:tasks|steps|work))?(?:\s+it)?(?:\s+first)?$"
+    r"|^plan\s+(?:it|everything|the\s+(?:work|tasks?|steps))(?:\s+out)?(?:\s+first)?$"
+    r"|^(?:制定|创建|建立|新建|拟定|准备|生成|做|列|写|给)?(?:出|好|一)?(?:一?[个份张])?(?:一下)?"
+    r"(?:(?:详细|简单|完整|清晰)的?)?(?:任务|工作|执行|行动|待办)?(?:事项)?(?:计划|规划|清单|(?:任务|待办)列表)(?:一下)?$"
+    r"|^(?:计划|规划)(?:好|一下)?(?:任务|工作|步骤)$",
     re.IGNORECASE,
 )
 

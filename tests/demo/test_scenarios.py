@@ -77,6 +77,29 @@ async def test_the_typical_scenario_again_takes_another_folder(talk: Talk, works
 @pytest.mark.parametrize(
     ("asked", "items"),
     [
+        (
+            "请先创建任务计划，然后分析项目",
+            ["看看工作区", "阅读文件", "写一份笔记，记下有什么", "总结"],
+        ),
+        (
+            "First create a task plan, then analyse the project",
+            ["Look around the workspace", "Read the files", "Write a note of what is there", "Sum up"],
+        ),
+    ],
+)
+async def test_making_the_plan_is_no_item_of_it(
+    talk: Talk, policy: str, asked: str, items: list[str]
+) -> None:
+    conversation = talk(policy)
+    await conversation.say(asked)
+    assert [item.content for item in conversation.todos.items] == items
+    assert conversation.todos.complete
+    assert_policy_kept(conversation)
+
+
+@pytest.mark.parametrize(
+    ("asked", "items"),
+    [
         ("first make a plan, then do A, B and C", ["A", "B", "C"]),
         ("先做计划，然后做A、B和C", ["A", "B", "C"]),
         (
