@@ -4,7 +4,6 @@ OPENAI_BASE_URL=... OPENAI_API_KEY=... OPENAI_MODEL=... python -m examples.strea
 """
 
 import asyncio
-import os
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -19,7 +18,7 @@ async def clock(zone: str) -> str:
 
 async def main() -> None:
     question = "What time is it in Tokyo, in Nairobi and in Lima? Make a plan first."
-    async with Agent(model=os.environ["OPENAI_MODEL"], tools=[clock], todo_policy="lean") as agent:
+    async with Agent(tools=[clock], todo_policy="lean") as agent:
         async for event in agent.run([{"role": "user", "content": question}]):
             match event:
                 case Text(text):

@@ -32,7 +32,7 @@ from chat.agent.events import (
 )
 from chat.agent.limits import Limits, Retry, Spent
 from chat.agent.meter import Meter
-from chat.agent.model import Model, ModelError
+from chat.agent.model import Delta, Finish, Model, ModelError, ToolCallDelta
 from chat.agent.pictures import Picture
 from chat.agent.system_prompt import build_system_prompt
 from chat.agent.todo import POLICIES, TodoItem, TodoList, TodoPolicy, todo_tool
@@ -49,9 +49,11 @@ __all__ = [
     "VALID_STATUSES",
     "Agent",
     "Compacted",
+    "Delta",
     "End",
     "Event",
     "EventType",
+    "Finish",
     "Limits",
     "LoopLimits",
     "Meter",
@@ -80,6 +82,7 @@ __all__ = [
     "TodoUpdate",
     "Tool",
     "ToolCall",
+    "ToolCallDelta",
     "ToolCallEnded",
     "ToolCallProgress",
     "ToolCallStarted",
