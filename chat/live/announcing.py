@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 
 from asgiref.sync import async_to_sync
@@ -14,9 +15,22 @@ from chat.live.regions import ConversationState, states_of
 from chat.live.resync import drawn_regions
 from chat.models import Conversation, Turn
 
+PICK_UP = 0.2  # seconds within which a worker with a place takes up a turn
 OF_OWNER = ("board_link", "sidebar")
 OF_TURN = ("approval", "unfinished", "follow_ups", "status")  # the regions that a turn's status decides
 OF_END = ("panel", "meter")  # and those that its end does
+
+
+async def offer(turn: Turn, owner_id: int) -> None:
+    """Tell the workers of a turn that was sent just now. The first frame is its worker's; if none takes the
+    turn up within a moment, it is shown as queued.
+    """
+    await ring()
+    await asyncio.sleep(PICK_UP)
+    if await in_database(Turn.objects.filter(pk=turn.pk, status=Turn.Status.QUEUED).exists):
+        await announce(turn)
+    else:
+        await publish_sidebar(owner_id)
 
 
 async def announce(turn: Turn) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from functools import partial
 from typing import Any
@@ -10,7 +11,7 @@ from django.db import DatabaseError
 from django.utils.translation import gettext as _
 
 from chat.live.admission import admitted
-from chat.live.announcing import announce, publish_regions, publish_sidebar
+from chat.live.announcing import offer, publish_regions, publish_sidebar
 from chat.live.database import in_database
 from chat.live.doorbell import conversation_group, owner_group
 from chat.live.incoming import message_of, seen_of
@@ -18,6 +19,8 @@ from chat.live.page_consumer import CLOSE_NOT_FOUND, PageConsumer, batched, beat
 from chat.live.regions import ConversationState, comparable_states_of, states_of
 from chat.live.resync import Have, Lacking, drawn_regions, drawn_turn, lacking, turns_after
 from chat.models import Conversation, FollowUp, MessageRefused
+
+offers: set[asyncio.Task[None]] = set()
 
 
 class ChatConsumer(PageConsumer):
@@ -101,4 +104,6 @@ class ChatConsumer(PageConsumer):
         if isinstance(taken, FollowUp):
             await publish_regions(self.conversation.pk, "follow_ups")
         else:
-            await announce(taken)
+            task = asyncio.create_task(offer(taken, self.user_id))  # goes on when the socket closes
+            offers.add(task)
+            task.add_done_callback(offers.discard)

@@ -170,8 +170,8 @@ class PageConsumer(AsyncWebsocketConsumer):
     async def _logged(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except Exception as error:  # the next heartbeat comes
-            log.warning("a heartbeat was not answered: %r", error)
+        except Exception as error:  # the next heartbeat tells the page what it lacks
+            log.warning("work for an open page failed: %r", error)
 
 
 class OpenSockets:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from hashlib import blake2s
 from typing import Any, TypeVar
 
@@ -108,7 +108,7 @@ class ConversationState:
 
 def states_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, ConversationState]:
     """The states of these conversations, in one statement. The deleted are left out."""
-    rows = list(_states(Conversation.objects.filter(pk__in=list(keys))))
+    rows = list(_states().filter(pk__in=list(keys)))
     owners = {row.owner_id: OwnerState(row.owner_id, row.newest) for row in rows}
     return {row.pk: ConversationState(row, owners[row.owner_id]) for row in rows}
 
@@ -136,7 +136,9 @@ def owner_state_of(owner_id: int) -> OwnerState:
     return OwnerState(owner_id, next(iter(newest[:1]), [None])[0])
 
 
-def _states(conversations: QuerySet[Conversation]) -> QuerySet[Any]:
+@cache
+def _states() -> QuerySet[Any]:
+    """Kept: putting this statement together takes longer than all the rest of reading a state."""
     here = OuterRef("pk")
     turns = Turn.objects.filter(conversation=here).order_by("-pk")
     queued = (
@@ -146,7 +148,7 @@ def _states(conversations: QuerySet[Conversation]) -> QuerySet[Any]:
     tagged = Tag.conversations.through.objects.filter(conversation=here).order_by()
     revisions = TodoRevision.objects.filter(conversation=here).order_by("-pk")
     others = Conversation.objects.filter(owner=OuterRef("owner")).order_by("-updated_at")
-    return conversations.select_related(
+    return Conversation.objects.select_related(
         "profile", "owner"
     ).annotate(
         **{f"turn_{name}": Subquery(turns.values(name)[:1]) for name in ("pk", "fence", "frame", "status")},
@@ -297,7 +299,7 @@ class FollowUps(Region):
         return str(state.row.held_key or 0)
 
     def context(self, state: ConversationState) -> Mapping[str, Any]:
-        held = FollowUp.held_in(state.conversation.pk)
+        held = FollowUp.held_in(state.conversation.pk) if state.row.held_key else []
         return {"follow_ups": held, "v": str(_set_key(each.pk for each in held) or 0)}
 
 

@@ -8,6 +8,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from html import unescape
 
 from django.utils.safestring import SafeString, mark_safe
@@ -43,6 +44,7 @@ JOIN = 0.05  # seconds for which changes are joined into one frame, while few tu
 LONGEST_JOIN = 0.15  # the same while many do
 A_CROWD = 50  # turns that stream at once, at which it is reached
 SHARE = 10  # drawing may take one part in so many of the processor's time
+BEGIN = 0.1  # seconds that the first frame of a turn waits at most for the request to the model
 LONGEST = 1.0  # seconds that a change waits at most
 
 # The tags that close the elements open at the end of some HTML.
@@ -181,6 +183,7 @@ class TurnStream:
         self._panel: PanelChanged | None = None
         self._context: ContextGrew | None = None
         self._whole = False
+        self._asked = asyncio.Event()  # a model, or there is something else to see
         self._wait_until = 0.0
         self._timer: asyncio.Task[None] | None = None
         self._open = True
@@ -195,6 +198,7 @@ class TurnStream:
 
     async def finish(self) -> None:
         """Send what is waiting, then nothing more, also where that raises."""
+        self._asked.set()
         try:
             if self._timer:
                 await self._timer
@@ -217,6 +221,7 @@ class TurnStream:
     def _join(self, change: Change) -> None:
         match change:
             case RowChanged(row, new):
+                self._asked.set()
                 before = self._rows.get(row.dom_id)
                 unsent = isinstance(before, RowChanged) and before.new
                 self._rows[row.dom_id] = RowChanged(row, new or unsent)
@@ -232,6 +237,10 @@ class TurnStream:
                 self._whole = True
 
     async def _send_soon(self) -> None:
+        if not self._asked.is_set():  # drawing would delay the request to the model
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), BEGIN)
+            self._asked.set()
         while self._has_news:
             await asyncio.sleep(max(0.0, self._wait_until - time.monotonic()))
             drawn_in = await (self._send_whole() if self._whole else self._send())
@@ -257,12 +266,15 @@ class TurnStream:
     async def _send_whole(self) -> float:
         """Draw the turn whole from its rows: it began, ended, waits, or has something to say."""
         shortened = [each.call for each in self._rows.values() if isinstance(each, OutputShortened)]
+        only_messages = all(
+            isinstance(each.row, Message) for each in self._rows.values() if isinstance(each, RowChanged)
+        )
         context = self._context
         list(self._draw())  # what was waiting is in the rows, and texts are told up to now
         self._panel, self._whole = None, False
         self._next()
         was_active = self.turn.is_active
-        html = await in_database(self._whole_frame)
+        html = await in_database(self._whole_frame, only_messages)
         if html:
             more = [context_message(context.meter, self.turn)] if context and self.turn.is_active else []
             await self._publish("".join([html, *map(shortened_message, shortened), *more]))
@@ -270,9 +282,9 @@ class TurnStream:
             await publish_sidebar(self.turn.conversation.owner_id)
         return 0.0  # of the event loop's thread
 
-    def _whole_frame(self) -> str:
+    def _whole_frame(self, only_messages: bool) -> str:
         state = states_of([self.turn.conversation_id]).get(self.turn.conversation_id)
-        fresh = self.turn.fence == 1 and self.turn.frame == 1 and self.turn.is_active
+        fresh = only_messages and self.turn.fence == 1 and self.turn.frame == 1 and self.turn.is_active
         turn = (Turn.with_question() if fresh else Turn.with_rows()).filter(pk=self.turn.pk).first()
         if turn is None or state is None:
             return ""
