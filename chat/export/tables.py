@@ -100,6 +100,7 @@ TURN = Table(
         "fence": CLAIM,
         "frame": CLAIM,
         "lease_until": CLAIM,
+        "unindexed_at": "the words of what is imported are told apart anew",
     },
 )
 STEP = Table(

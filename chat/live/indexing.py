@@ -1,4 +1,4 @@
-"""Beside the turns, a worker sees to it that everything can be searched for."""
+"""Indexing for search, which workers do beside the turns."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import time
 
 from chat.live.database import in_database
 from chat.models.search.catch_up import catch_up
+from chat.models.search.index import index_turn, marked_turns
 
 log = logging.getLogger(__name__)
 
@@ -21,6 +22,21 @@ async def keep_indexed() -> None:
         began = time.monotonic()
         is_more = await _catch_up()
         await asyncio.sleep(time.monotonic() - began if is_more else LOOK_EVERY)
+
+
+async def index_marked(after: float = 0.0) -> None:
+    """Wait for so many seconds, then index what became final in turns. What fails stays marked."""
+    await asyncio.sleep(after)
+    try:
+        marked = await in_database(marked_turns)
+    except Exception as error:  # nothing but search depends on it
+        log.warning("turns wait to be indexed: %r", error)
+        return
+    for turn in marked:
+        try:
+            await in_database(index_turn, turn)
+        except Exception as error:
+            log.warning("%s waits to be indexed: %r", turn, error)
 
 
 async def _catch_up() -> bool:

@@ -11,13 +11,14 @@ from typing import Any
 from weakref import WeakSet
 
 from django.conf import settings
-from django.db.models import F
+from django.db.models import F, Q
 
 from chat.live import measures
 from chat.live.announcing import announce
 from chat.live.counting import count_missed, count_turn
 from chat.live.database import in_database
 from chat.live.deleted import overdue, remove_deleted, stop_deleted
+from chat.live.indexing import index_marked
 from chat.live.naming import name_conversation
 from chat.live.run_turn import RunningTurn
 from chat.live.stream import TurnStream
@@ -29,6 +30,7 @@ log = logging.getLogger(__name__)
 
 ROUND = 2.0  # seconds between looks at the database
 TIDY_EVERY = 30.0
+INDEX_AFTER = 0.5  # seconds after a turn begins or ends, when more pressing things are done
 GRACE = 2.0  # seconds for writing down that a turn is handed over
 
 
@@ -41,6 +43,7 @@ class Pool:
         self.running: dict[int, tuple[RunningTurn[TurnStream], asyncio.Task[None]]] = {}
         self.naming: set[asyncio.Task[None]] = set()
         self.counting: set[asyncio.Task[None]] = set()
+        self.indexing: set[asyncio.Task[None]] = set()
         self._cancelled: WeakSet[asyncio.Task[None]] = WeakSet()
         self.closing = False
         self._claiming = asyncio.Lock()
@@ -57,7 +60,8 @@ class Pool:
             self._rounds = asyncio.create_task(self._make_rounds())
 
     async def kick(self) -> None:
-        """Claim what is waiting, as far as there is room."""
+        """Claim what is waiting, as far as there is room; index it a moment later."""
+        self._index(after=INDEX_AFTER)
         async with self._claiming:
             self._is_full = False
             while not self.closing and len(self.running) < settings.MAX_TURNS:
@@ -80,7 +84,8 @@ class Pool:
         await self._wait(GRACE)
         if self.counting:
             await asyncio.wait(self.counting, timeout=GRACE)
-        for task in [*self.naming, *self.counting, *filter(None, [self._rounds, self._removing])]:
+        beside = [*self.naming, *self.counting, *self.indexing]
+        for task in [*beside, *filter(None, [self._rounds, self._removing])]:
             task.cancel()
 
     def _cancel(self, turn_id: int, status: Turn.Status) -> None:
@@ -111,6 +116,7 @@ class Pool:
         if not self.closing:
             if self._is_full:
                 self._follow_up = asyncio.create_task(self.kick())
+            self._index(after=INDEX_AFTER)
             _beside(count_turn(turn), self.counting)
             if turn.status == Turn.Status.COMPLETED:
                 _beside(name_conversation(turn), self.naming)
@@ -127,7 +133,8 @@ class Pool:
         """Renew leases, and see to what has come up: one statement where no turn runs here and none waits."""
         own = dict(self.running)
         silent = [running.turn for running, _task in own.values() if self._is_silent(running.turn)]
-        active = {turn.pk: turn for turn in await in_database(_renew_and_look, silent)}
+        found = await in_database(_renew_and_look, silent)
+        active = {turn.pk: turn for turn in found if turn.is_active}
         for turn_id, (running, _task) in own.items():
             self._heed(running.turn, active.get(turn_id))
         if any(turn.deleted and not turn.stop_requested_at for turn in active.values()):
@@ -143,7 +150,14 @@ class Pool:
                 await self._show(turn)
         if left or any(turn.status == Turn.Status.QUEUED for turn in active.values()):
             await self.kick()
+        if any(turn.unindexed_at for turn in found):
+            self._index()
         await self._tidy()
+
+    def _index(self, after: float = 0.0) -> None:
+        """Index marked turns beside all else, unless that is being done or about to be."""
+        if not self.indexing and not self.closing:
+            _beside(index_marked(after), self.indexing)
 
     def _is_silent(self, turn: Turn) -> bool:
         """Whether nothing of the turn was written lately, which would have renewed its lease."""
@@ -170,10 +184,10 @@ class Pool:
 
 
 def _renew_and_look(silent: list[Turn]) -> list[Any]:
-    """The turns that have not ended, after the leases of the silent ones were renewed."""
+    """The turns that have not ended or are not indexed, after the leases of the silent ones were renewed."""
     Turn.hold_all(silent)
-    active = Turn.objects.filter(status__in=Turn.ACTIVE).annotate(deleted=F("conversation__deleted_at"))
-    return list(active.defer("profile_then", "sentence"))
+    found = Turn.objects.filter(Q(status__in=Turn.ACTIVE) | Q(unindexed_at__isnull=False))
+    return list(found.annotate(deleted=F("conversation__deleted_at")).defer("profile_then", "sentence"))
 
 
 def _beside(work: Coroutine[None, None, None], tasks: set[asyncio.Task[None]]) -> None:

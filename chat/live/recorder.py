@@ -40,11 +40,12 @@ from chat.live.context_meter import context_meter_of, meter_after
 from chat.live.pictures import pictures_of, refuse
 from chat.live.planning import Planning
 from chat.models import Attachment, FollowUp, Message, SearchEntry, Step, ToolCall, Turn
-from chat.models.search.index import forget, index_turn
+from chat.models.search.index import forget
 from chat.models.text import clean, clean_json
 
 SAVE_EVERY = 1.0  # seconds of streamed text that a crash may cost
 SILENT = gettext_lazy("The model has not answered yet. Wait, or stop and choose another model.")
+INDEX_EVERY = 20.0  # seconds after which what a turn has written so far is to be indexed
 MAX_OUTPUT = 64 * 1024  # characters of a call's output that are kept
 
 STATUS_OF_END = {
@@ -82,6 +83,7 @@ class Recorder:
         self.notes: list[Message] = []
         self.next_turn: Turn | None = None  # which held messages have started as this one ended
         self.saved_at = 0.0
+        self.marked_at = time.monotonic()  # when the turn was last marked to be indexed
         self.meter = Meter()
         self._waiting: list[Event] = []
         self._step_began = timezone.now()
@@ -161,7 +163,7 @@ class Recorder:
         if not self.planning.look():
             return [], changes
         with transaction.atomic():
-            self.hold()
+            self.hold(unindexed_at=timezone.now())
             # A turn that is to stop answers nothing any more; the next one will.
             held = [] if self.turn.is_to_stop() else FollowUp.claim(self.turn.conversation_id)
             FollowUp.deliver(held, self.turn)
@@ -189,6 +191,7 @@ class Recorder:
         changes: list[Change] = []
         try:
             if events or then or self._turn_changes:
+                self._mark_unindexed(events)
                 with transaction.atomic():
                     self._hold()
                     for event in events:
@@ -209,6 +212,13 @@ class Recorder:
         self.account.written()
         self.saved_at = time.monotonic()
         return changes
+
+    def _mark_unindexed(self, events: Iterable[Event]) -> None:
+        """Now and then have a worker index what became final; a turn's end marks the rest."""
+        final = any(isinstance(event, Reply | ToolCallEnded) for event in events)
+        if final and time.monotonic() - self.marked_at > INDEX_EVERY:
+            self.marked_at = time.monotonic()
+            self.change_turn(unindexed_at=timezone.now())
 
     def _hold(self) -> None:
         changes, self._turn_changes = self._turn_changes, {}
@@ -330,9 +340,9 @@ class Recorder:
         self.saved_at = 0.0
         self.calls = {}
         self._save_rows()
-        index_turn(self.turn)  # what the step before has left
         if self.cut_off:
             forget(SearchEntry.Kind.MESSAGE, self.cut_off.pk)
+            self.change_turn(unindexed_at=timezone.now())  # or who reads the old text just now would add it
         if self.planning.has_news:
             self.planning.tell(self.step)
         return []
@@ -429,8 +439,6 @@ class Recorder:
         if status != Turn.Status.COMPLETED or self._has_open_rows():
             # Where nobody stopped it, a call whose result could not be written may have done its work.
             self.turn.close_rows(running="stopped" if status == Turn.Status.STOPPED else "unknown")
-        else:
-            index_turn(self.turn)
         self.next_turn = self.turn.end(status, clean(sentence))
         return [TurnChanged()]
 
@@ -462,7 +470,6 @@ class Recorder:
         detail = self.calls[request.id].detail
         self._change_call(request, status=ToolCall.Status.WAITING, asked_at=timezone.now(), detail=detail)
         self._save_rows()
-        index_turn(self.turn)
         self.turn.wait()
         return [TurnChanged()]
 

@@ -22,7 +22,7 @@ from chat.models.message_text import MessageRefused, checked_message, title_of
 from chat.models.organised import Organised
 from chat.models.preferences import Preferences
 from chat.models.profile import Profile
-from chat.models.search.index import index_beginning, index_title, index_turn
+from chat.models.search.index import index_title
 from chat.models.text import clean
 from chat.models.todo_revision import TodoRevision
 from chat.models.tool_call import ToolCall
@@ -121,7 +121,6 @@ class Conversation(Organised):
                 title=title_of(text),
                 workspace=workspace,
             )
-            index_beginning(conversation)
             conversation.start_turn(text, client_id, attachments=attachments)
         return conversation
 
@@ -239,14 +238,13 @@ class Conversation(Organised):
         last = self.turns.order_by("pk").last()
         # In the place of an older turn it would forget what came after that one.
         follows = last.replaced_by_retry() if last and last == retries else last
-        turn = self.turns.create(client_id=client_id, follows=follows)
+        turn = self.turns.create(client_id=client_id, follows=follows, unindexed_at=timezone.now())
         message = Message.objects.create(turn=turn, role=Message.Role.USER, text=text)
         FollowUp.deliver(held, turn)
         Attachment.deliver(held, message)
         if retries and text == retries.user_text:
             attachments = Attachment.objects.filter(message__turn=retries, message__step=None)
         Attachment.bring(attachments, message)
-        index_turn(turn)
         self._touch(turn.created_at)
         return turn
 

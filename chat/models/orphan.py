@@ -40,7 +40,7 @@ def take_back(turn: Turn) -> bool:
         pk=turn.pk, fence=turn.fence, status__in=Turn.HELD, lease_until=turn.lease_until
     )
     with transaction.atomic():
-        changes = _fate(turn)
+        changes = {**_fate(turn), "unindexed_at": timezone.now()}
         taken = seen.update(worker="", fence=turn.fence + 1, deaths=turn.deaths + 1, **changes)
         if taken:
             goes_on = changes["status"] == Turn.Status.QUEUED

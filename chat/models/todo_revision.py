@@ -80,7 +80,7 @@ class TodoRevision(models.Model):
     ) -> TodoRevision:
         """The list that the person has given the conversation, whose latest turn is at work or has ended."""
         begun = turn.tool_calls.exclude(status=ToolCall.Status.PENDING).order_by("pk").last()
-        return cls(
+        edited = cls(
             author=cls.Author.PERSON,
             turn=turn,
             policy=policy,
@@ -90,6 +90,9 @@ class TodoRevision(models.Model):
             skipped=list(skipped),
             kept=kept,
         )._written()
+        if not kept:  # else it is the worker's, which marks its turn
+            index_revision(edited)
+        return edited
 
     @classmethod
     def latest_edits(cls, keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, int]:
@@ -101,7 +104,6 @@ class TodoRevision(models.Model):
     def _written(self) -> TodoRevision:
         self.conversation = conversation = self.turn.conversation
         self.save()
-        index_revision(self)
         conversation.todos_left = self.total - self.done
         conversation.save(update_fields=["todos_left"])
         return self

@@ -20,7 +20,6 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.profile_then import at_work, differences, recorded
-from chat.models.search.index import index_turn
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -76,6 +75,8 @@ class Turn(models.Model):
     # By the clock of the worker, which others cannot rely on: they only look whether it changes.
     lease_until = models.DateTimeField(null=True)
     deaths = models.PositiveSmallIntegerField(default=0)
+    # When rows of it last became final that are not indexed yet: a worker indexes them, and empties it again.
+    unindexed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     started_at = models.DateTimeField(_("started"), null=True)
     ended_at = models.DateTimeField(_("ended"), null=True)
@@ -108,7 +109,10 @@ class Turn(models.Model):
                 name="turn_status_known",
             ),
         ]
-        indexes = [models.Index(fields=["status", "id"], name="turn_by_status")]
+        indexes = [
+            models.Index(fields=["status", "id"], name="turn_by_status"),
+            models.Index(fields=["id"], condition=Q(unindexed_at__isnull=False), name="turn_unindexed"),
+        ]
 
     def __str__(self) -> str:
         return f"turn {self.pk} ({self.status})"
@@ -191,7 +195,8 @@ class Turn(models.Model):
         Gives the next turn, which messages that were held have started.
         """
         with transaction.atomic():
-            self.hold(status=status, sentence=sentence, ended_at=timezone.now())
+            now = timezone.now()
+            self.hold(status=status, sentence=sentence, ended_at=now, unindexed_at=now)
             return self.pass_on(status)
 
     def pass_on(self, status: Status) -> Turn | None:
@@ -215,7 +220,7 @@ class Turn(models.Model):
             active = Turn.objects.filter(pk=self.pk, status__in=self.ACTIVE)
             active.update(stop_requested_at=now)
             nobodys = Turn.objects.filter(pk=self.pk, status__in=[self.Status.QUEUED, self.Status.WAITING])
-            stopped = bool(nobodys.update(status=self.Status.STOPPED, ended_at=now))
+            stopped = bool(nobodys.update(status=self.Status.STOPPED, ended_at=now, unindexed_at=now))
             if stopped:
                 self.close_rows(running="stopped")
                 self.pass_on(self.Status.STOPPED)
@@ -223,7 +228,8 @@ class Turn(models.Model):
 
     def wait(self) -> None:
         """Leave the turn to a person's decision, held by nobody; raises LeaseLost when it is not ours."""
-        self.hold(status=self.Status.WAITING, worker="", fence=self.fence + 1)
+        changes = {"worker": "", "fence": self.fence + 1, "unindexed_at": timezone.now()}
+        self.hold(status=self.Status.WAITING, **changes)
 
     def go_on(self) -> None:
         """Queue the turn, in the transaction in which what it waited for was decided."""
@@ -233,13 +239,15 @@ class Turn(models.Model):
     def hand_over(self) -> None:
         """Give the turn back, for another worker to take up again; raises LeaseLost when it is not ours."""
         self.close_rows(running="unknown", for_good=False)
-        self.hold(status=self.Status.QUEUED, worker="", fence=self.fence + 1)
+        changes = {"worker": "", "fence": self.fence + 1, "unindexed_at": timezone.now()}
+        self.hold(status=self.Status.QUEUED, **changes)
 
     def close_rows(self, running: str, *, for_good: bool = True) -> None:
         """Give every open row an end: calls that were running become `running`, the rest were never run.
 
         A text that was being written is cut off. Unless it is for good, a step about which the person was
-        asked keeps its open calls: an answer that was given is not asked for twice.
+        asked keeps its open calls: an answer that was given is not asked for twice. The caller changes the
+        turn's status, and `unindexed_at` with it.
         """
         now = timezone.now()
         self.tool_calls.filter(status="running").update(status=running, ended_at=now)
@@ -249,7 +257,6 @@ class Turn(models.Model):
             never_run = never_run.exclude(step__in=list(asked_about))
         never_run.update(status="stopped", ended_at=now)
         self.messages.filter(complete=False).update(complete=True, cut_off=True)
-        index_turn(self)
 
     def replaced_by_retry(self) -> Turn | None:
         """The turn that a retry of this one follows: the one before, if this one failed and did nothing.

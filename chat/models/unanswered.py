@@ -23,7 +23,8 @@ def _end(turn: Turn) -> bool:
     sentence = _("Stopped: nobody allowed or denied the call in time.")
     with transaction.atomic():
         same = Turn.objects.filter(pk=turn.pk, fence=turn.fence, status=Turn.Status.WAITING)
-        ended = same.update(status=Turn.Status.STOPPED, sentence=sentence, ended_at=timezone.now())
+        now = timezone.now()
+        ended = same.update(status=Turn.Status.STOPPED, sentence=sentence, ended_at=now, unindexed_at=now)
         if ended:
             turn.close_rows(running="stopped")
             turn.pass_on(Turn.Status.STOPPED)

@@ -11,6 +11,13 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from chat.models import Conversation, Step, TodoRevision, ToolCall, Turn
+from chat.models.search.index import index_turn, marked_turns
+
+
+def index_marked() -> None:
+    """Index what is marked, as a worker does every other second."""
+    for turn in marked_turns():
+        index_turn(turn)
 
 
 class Talk:

@@ -1,4 +1,4 @@
-"""What is committed is indexed, or is found again: by a turn's end, or by whoever catches up."""
+"""What becomes final marks its turn, and a worker indexes what is marked; the rest is caught up with."""
 
 from __future__ import annotations
 
@@ -7,25 +7,35 @@ from collections.abc import Callable
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from chat.models import Conversation, Message, SearchEntry, SearchShelf, Turn
+from chat.models.orphan import take_back
 from chat.models.search.catch_up import catch_up, unindexed
-from chat.models.search.index import forget, index_files, index_turn, reindex
+from chat.models.search.index import forget, index_files, index_turn, marked_turns, reindex
 from chat.models.search.store import store
 from chat.models.search.term import Term
 from chat.search.query import query_of
-from tests.search.conftest import Talk
+from tests.search.conftest import Talk, index_marked
 
 Begin = Callable[[str], Talk]
 
 
 def found(owner: User, *words: str) -> int:
-    """How many conversations have the phrase."""
+    """How many conversations have the phrase, once a worker has indexed what is marked."""
+    index_marked()
     return len(store().shelves(owner.pk, Term(words)))
 
 
+def mark(turn: Turn) -> None:
+    """As a writer does for whom a row of the turn has become final."""
+    Turn.objects.filter(pk=turn.pk).update(unindexed_at=timezone.now())
+
+
 def entries() -> list[tuple[str, int, str, int]]:
+    index_marked()
     return sorted(SearchEntry.objects.values_list("kind", "row", "place", "part"))
 
 
@@ -58,8 +68,7 @@ def test_conversations_from_before_are_caught_up_with(owner: User, rich: Talk) -
 def test_a_conversation_that_goes_on_before_that_is_still_caught_up_with(owner: User, rich: Talk) -> None:
     SearchShelf.objects.all().delete()
     rich.answer("Later").end()
-    assert (found(owner, "later"), found(owner, "first")) == (1, 0)
-    assert not catch_up(60)
+    assert not unindexed().exists(), "its turn is marked, and with that the whole of it"
     assert (found(owner, "later"), found(owner, "first")) == (1, 1)
 
 
@@ -78,9 +87,11 @@ def test_what_is_rolled_back_is_not_indexed(owner: User, rich: Talk) -> None:
 
 def test_a_text_still_being_written_is_indexed_once_it_is_cut_off(owner: User, talk: Begin) -> None:
     one = talk("Go").answer("Half a platypus", complete=False)
-    index_turn(one.turn)
+    mark(one.turn)
     assert found(owner, "platypus") == 0
-    one.turn.close_rows(running="unknown", for_good=False)
+    claimed = Turn.claim("worker", one.turn.pk)
+    assert claimed
+    claimed.hand_over()
     assert found(owner, "platypus") == 1
     message = Message.objects.get(complete=True, role="assistant")
     forget(SearchEntry.Kind.MESSAGE, message.pk)
@@ -90,12 +101,13 @@ def test_a_text_still_being_written_is_indexed_once_it_is_cut_off(owner: User, t
 def test_a_call_that_runs_is_indexed_when_it_has_ended(owner: User, talk: Begin) -> None:
     one = talk("Go")
     call = one.call("bash", '{"command": "platypus --now"}', status="running")
-    index_turn(one.turn)
+    mark(one.turn)
     assert found(owner, "platypus") == 0
     call.status = "succeeded"
     call.save()
-    index_turn(one.turn)
-    index_turn(one.turn)
+    for _time in range(2):
+        mark(one.turn)
+        assert found(owner, "platypus") == 1
     assert SearchEntry.objects.filter(kind="call").count() == 1
 
 
@@ -134,3 +146,86 @@ def test_what_is_gone_leaves_no_words(owner: User, rich: Talk) -> None:
     Turn.objects.filter(conversation=rich.conversation).delete()
     rich.conversation.delete()
     assert [found(owner, *term.words) for term in query_of("look answer first notes").terms] == [0, 0, 0, 0]
+
+
+def test_whatever_changes_a_turn_for_good_marks_it(owner: User, talk: Begin) -> None:
+    def is_marked(turn: Turn) -> bool:
+        marked = turn in marked_turns()
+        index_marked()
+        assert not marked_turns()
+        return marked
+
+    one = talk("Go")
+    assert is_marked(one.turn), "sent"
+    claimed = Turn.claim("worker", one.turn.pk)
+    assert claimed
+    assert not is_marked(claimed)
+    claimed.hold()
+    assert not is_marked(claimed)
+    claimed.wait()
+    assert is_marked(claimed), "waits for a decision"
+    claimed.go_on()
+    claimed = Turn.claim("worker", one.turn.pk)
+    assert claimed
+    claimed.hand_over()
+    assert is_marked(claimed), "handed over"
+    claimed = Turn.claim("worker", one.turn.pk)
+    assert claimed
+    assert take_back(claimed)
+    assert is_marked(claimed), "left by its worker"
+    claimed.request_stop()
+    assert is_marked(claimed), "stopped while nobody worked on it"
+
+
+def test_a_mark_outlasts_a_worker_that_dies_while_it_indexes(owner: User, talk: Begin) -> None:
+    one = talk("Look around").answer("A wombat").end()
+    with transaction.atomic():
+        index_marked()
+        transaction.set_rollback(True)
+    assert len(store().shelves(owner.pk, Term(("wombat",)))) == 0
+    assert marked_turns() == [one.turn]
+    assert found(owner, "wombat") == 1
+
+
+def test_what_is_marked_while_a_worker_indexes_stays_marked(owner: User, talk: Begin) -> None:
+    """Nothing is lost, and nothing is there twice, though another worker may have been faster."""
+    one = talk("Look around").end()
+    index_marked()
+    mark(one.answer("A wombat").turn)
+    [as_read] = marked_turns()
+    mark(one.answer("A platypus").turn)
+    index_turn(as_read)
+    assert marked_turns() == [one.turn]
+    assert (found(owner, "wombat"), found(owner, "platypus")) == (1, 1)
+    mark(one.answer("A quokka").turn)
+    index_turn(as_read)
+    assert found(owner, "quokka") == 1
+    assert SearchEntry.objects.filter(kind="message").count() == 4
+
+
+def test_a_long_conversation_costs_no_more_to_index(owner: User, talk: Begin) -> None:
+    one = talk("Look around").plan("First").plan("First")
+    for number in range(30):
+        one.answer(f"Answer {number}").end().go_on("More")
+    assert found(owner, "answer") == 1
+    one.answer("A wombat").end()
+    with CaptureQueriesContext(connection) as queries:
+        index_marked()
+    assert found(owner, "wombat") == 1
+    assert len(queries) <= 11
+
+
+def test_uploads_outlast_an_indexing_of_all(talk: Begin) -> None:
+    one = talk("Go")
+    index_files(one.conversation, ["uploads/a.txt"])
+    reindex(one.conversation)
+    assert [place for kind, _row, place, _part in entries() if kind == "file"] == ["uploads/a.txt"]
+
+
+def test_what_is_deleted_and_brought_back_is_found(owner: User, talk: Begin) -> None:
+    one = talk("Look around").answer("A wombat").end()
+    deleted = Conversation.with_deleted.filter(pk=one.conversation.pk)
+    deleted.update(deleted_at=timezone.now())
+    index_marked()
+    deleted.update(deleted_at=None)
+    assert found(owner, "wombat") == 1

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from chat.models import Conversation, Profile, SearchEntry, Turn
 from chat.models.search.catch_up import catch_up
-from tests.search.conftest import Talk
+from tests.search.conftest import Talk, index_marked
 
 Begin = Callable[[str], Talk]
 TITLE = re.compile(r'search-result__title"><a href="/conversations/[^"]+">(.*?)</a>')
@@ -26,6 +26,7 @@ TAG = re.compile(r"</?(?!/?mark)[^>]*>")
 
 
 def page(browser: Client, q: str = "", **more: Any) -> str:
+    index_marked()
     answer = browser.get("/conversations/", {"q": q, **more})
     assert answer.status_code == 200
     return answer.content.decode()

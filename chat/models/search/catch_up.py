@@ -10,12 +10,17 @@ from chat.models.conversation import Conversation
 from chat.models.conversation_queryset import ConversationQuerySet
 from chat.models.search.index import reindex
 from chat.models.search.shelf import EDITION, SearchShelf
+from chat.models.turn import Turn
 
 
 def unindexed() -> ConversationQuerySet:
-    """Conversations whose entries are not all there, or are those of an earlier edition."""
+    """Conversations whose entries are not all there, or are those of an earlier edition.
+
+    Those with a marked turn are not among them: they are indexed within a moment.
+    """
     current = SearchShelf.objects.filter(conversation=OuterRef("pk"), edition=EDITION)
-    found: ConversationQuerySet = Conversation.objects.filter(~Exists(current))
+    marked = Turn.objects.filter(conversation=OuterRef("pk"), unindexed_at__isnull=False)
+    found: ConversationQuerySet = Conversation.objects.filter(~Exists(current), ~Exists(marked))
     return found
 
 

@@ -1,4 +1,6 @@
-"""The index is written in the transaction that writes what it holds; what is final is indexed, once."""
+"""Writing the index. Workers index turns that are marked; titles, files and lists that a user changes are
+indexed where they are changed.
+"""
 
 from __future__ import annotations
 
@@ -14,47 +16,56 @@ from chat.models.search.pieces import Kind, Piece
 from chat.models.search.shelf import EDITION, SearchShelf
 from chat.models.search.store import Document, store
 from chat.models.search.words import words_of
+from chat.models.turn import Turn
 
 if TYPE_CHECKING:
     from chat.models.conversation import Conversation
     from chat.models.todo_revision import TodoRevision
-    from chat.models.turn import Turn
 
 OPEN_CALLS = ("pending", "waiting", "running")
+AT_ONCE = 100  # turns
+
+# An entry without its shelf and key, and its words: all of them, and those that are inner ones.
+Prepared = tuple[dict[str, Any], list[str], set[str]]
 
 
-def index_beginning(conversation: Conversation) -> None:
-    """Index a conversation that has nothing yet but its title."""
-    shelf = SearchShelf.objects.create(conversation=conversation, edition=EDITION)
-    _put(conversation, shelf, [pieces.of_title(conversation.title)])
+def marked_turns() -> list[Turn]:
+    """Turns with rows that became final and are not indexed, the newest first."""
+    marked = Turn.objects.filter(unindexed_at__isnull=False).defer("profile_then", "sentence")
+    return list(marked.select_related("conversation__search_shelf").order_by("-pk")[:AT_ONCE])
+
+
+def index_turn(turn: Turn) -> None:
+    """Index what became final in a marked turn, and take its mark off.
+
+    Its rows are read ahead of the transaction, which writes nothing if the mark is not the one that was
+    read: another worker was faster, or there is more to index, which is read the next time.
+    """
+    shelf = getattr(turn.conversation, "search_shelf", None)
+    if shelf is not None and shelf.edition != EDITION:
+        shelf = None
+    new = _prepared(_new_pieces(turn, shelf)) if shelf else []
+    with transaction.atomic():
+        if not Turn.objects.filter(pk=turn.pk, unindexed_at=turn.unindexed_at).update(unindexed_at=None):
+            return
+        if shelf:
+            _write(turn.conversation, shelf, new)
+        else:
+            reindex(turn.conversation)
 
 
 def index_title(conversation: Conversation) -> None:
     """Let it be found by its title as it is now, and no more by the one before."""
-    shelf = SearchShelf.of(conversation)
-    shelf.entries.filter(kind=Kind.TITLE).delete()
-    _put(conversation, shelf, [pieces.of_title(conversation.title)])
-
-
-def index_turn(turn: Turn) -> None:
-    """Index those of the turn's messages and calls that have become final since, and the files they name."""
-    written = turn.messages.filter(complete=True).exclude(text="").prefetch_related("attachments")
-    messages = list(_unindexed(written, Kind.MESSAGE))
-    calls = list(_unindexed(turn.tool_calls.exclude(status__in=OPEN_CALLS), Kind.CALL))
-    found = [*map(pieces.of_message, messages), *map(pieces.of_call, calls)]
-    if found:
-        conversation, shelf = turn.conversation, SearchShelf.of(turn.conversation)
-        brought = pieces.of_files(file.path for message in messages for file in message.attachments.all())
-        files = _new_files(shelf, [*brought, *pieces.of_files_written(calls)])
-        _put(conversation, shelf, [*found, *files])
+    with transaction.atomic():
+        shelf = _locked(conversation)
+        shelf.entries.filter(kind=Kind.TITLE).delete()
+        _put(conversation, shelf, [pieces.of_title(conversation.title)])
 
 
 def index_revision(revision: TodoRevision) -> None:
     """Index what a list says that the list before it did not."""
-    earlier = revision.conversation.revisions.filter(pk__lt=revision.pk).order_by("pk").last()
-    found = pieces.of_items(revision, earlier.items if earlier else [])
-    if found:
-        _put(revision.conversation, SearchShelf.of(revision.conversation), found)
+    found = pieces.of_items(revision, _items_before(revision))
+    _put(revision.conversation, SearchShelf.of(revision.conversation), found)
 
 
 def index_files(conversation: Conversation, paths: Iterable[str]) -> None:
@@ -69,14 +80,34 @@ def forget(kind: Kind, row: int) -> None:
 
 
 def reindex(conversation: Conversation) -> None:
-    """Index all of a conversation anew, for rows that came into being in no other way of this module's."""
+    """Index all of a conversation anew. Files that came with no message are known by their entries alone."""
     with transaction.atomic():
-        SearchShelf.of(conversation)
-        shelf = SearchShelf.objects.select_for_update(no_key=True).get(conversation=conversation)
+        shelf = _locked(conversation)
+        known = list(shelf.entries.filter(kind=Kind.FILE).order_by("pk").values_list("place", flat=True))
         shelf.entries.all().delete()
-        _put(conversation, shelf, _everything(conversation))
+        every = [*_everything(shelf.conversation), *pieces.of_files(known)]
+        _put(conversation, shelf, dict.fromkeys(every))
         shelf.edition = EDITION
         shelf.save(update_fields=["edition"])
+
+
+def _locked(conversation: Conversation) -> SearchShelf:
+    """Its shelf with the conversation as it is now; nobody else indexes all of it, or its title, until the
+    transaction ends.
+    """
+    SearchShelf.of(conversation)
+    shelves = SearchShelf.objects.select_for_update(no_key=True, of=("self",)).select_related("conversation")
+    return shelves.get(conversation=conversation)
+
+
+def _new_pieces(turn: Turn, shelf: SearchShelf) -> list[Piece]:
+    """The turn's messages, calls and lists that are final and not indexed, and the files that they name."""
+    written = turn.messages.filter(complete=True).exclude(text="").prefetch_related("attachments")
+    messages = list(_unindexed(written, Kind.MESSAGE))
+    calls = list(_unindexed(turn.tool_calls.exclude(status__in=OPEN_CALLS), Kind.CALL))
+    brought = pieces.of_files(file.path for message in messages for file in message.attachments.all())
+    files = _new_files(shelf, [*brought, *pieces.of_files_written(calls)])
+    return [*map(pieces.of_message, messages), *map(pieces.of_call, calls), *_new_items(turn), *files]
 
 
 def _everything(conversation: Conversation) -> list[Piece]:
@@ -98,13 +129,31 @@ def _everything(conversation: Conversation) -> list[Piece]:
         *map(pieces.of_message, messages.order_by("pk")),
         *map(pieces.of_call, calls),
         *(piece for each in items for piece in each),
-        *dict.fromkeys(files),
+        *files,
     ]
 
 
+def _new_items(turn: Turn) -> list[Piece]:
+    """What the turn's lists say that the list before each did not. One that says nothing new has no entry."""
+    revisions = list(turn.revisions.annotate(known=_entries(Kind.TODO)).order_by("pk"))
+    if all(revision.known for revision in revisions):
+        return []
+    before = [_items_before(revisions[0]), *(each.items for each in revisions)]
+    pairs = zip(revisions, before, strict=False)
+    return [piece for now, earlier in pairs if not now.known for piece in pieces.of_items(now, earlier)]
+
+
+def _items_before(revision: TodoRevision) -> list[dict[str, Any]]:
+    earlier = revision.conversation.revisions.filter(pk__lt=revision.pk).order_by("pk").last()
+    return earlier.items if earlier else []
+
+
 def _unindexed(rows: QuerySet[Any], kind: Kind) -> QuerySet[Any]:
-    entries = SearchEntry.objects.filter(kind=kind, row=OuterRef("pk"))
-    return rows.filter(~Exists(entries)).order_by("pk")
+    return rows.filter(~_entries(kind)).order_by("pk")
+
+
+def _entries(kind: Kind) -> Exists:
+    return Exists(SearchEntry.objects.filter(kind=kind, row=OuterRef("pk")))
 
 
 def _new_files(shelf: SearchShelf, files: Iterable[Piece]) -> list[Piece]:
@@ -116,18 +165,29 @@ def _new_files(shelf: SearchShelf, files: Iterable[Piece]) -> list[Piece]:
 
 
 def _put(conversation: Conversation, shelf: SearchShelf, found: Iterable[Piece]) -> None:
-    parts = [(piece, number, text) for piece in found for number, text in piece.parts()]
-    rows = [
-        SearchEntry(shelf=shelf, kind=piece.kind, row=piece.row, place=piece.place, part=number)
-        for piece, number, _text in parts
+    _write(conversation, shelf, _prepared(found))
+
+
+def _prepared(found: Iterable[Piece]) -> list[Prepared]:
+    """What is to be written of these, told apart into words; of a long text that takes a while."""
+    return [
+        ({"kind": piece.kind, "row": piece.row, "place": piece.place, "part": number}, *_words(text))
+        for piece in found
+        for number, text in piece.parts()
     ]
+
+
+def _words(text: str) -> tuple[list[str], set[str]]:
+    words = list(words_of(text))
+    return [word.text for word in words if not word.inner], {word.text for word in words if word.inner}
+
+
+def _write(conversation: Conversation, shelf: SearchShelf, prepared: list[Prepared]) -> None:
+    if not prepared:
+        return
+    rows = [SearchEntry(shelf=shelf, **entry) for entry, _words, _inner in prepared]
     with transaction.atomic(savepoint=False):
         entries = SearchEntry.objects.bulk_create(rows)
-        documents = [_document(entry, text) for entry, (_p, _n, text) in zip(entries, parts, strict=True)]
+        told = zip(entries, prepared, strict=True)
+        documents = [Document(shelf.pk, entry.pk, words, inner) for entry, (_row, words, inner) in told]
         store().add(conversation.owner_id, documents)
-
-
-def _document(entry: SearchEntry, text: str) -> Document:
-    words = list(words_of(text))
-    plain = [word.text for word in words if not word.inner]
-    return Document(entry.shelf_id, entry.pk, plain, {word.text for word in words if word.inner})
