@@ -1,4 +1,4 @@
-"""Plans are counted as their turns end, in nobody's place and with nobody waiting for it."""
+"""Plan figures are counted some time after a turn has ended; a page that shows them counts first."""
 
 from __future__ import annotations
 
@@ -6,19 +6,13 @@ import asyncio
 import logging
 import time
 import uuid
+from collections.abc import Iterable
 
-from chat.live.about import about
 from chat.live.database import in_database
-from chat.models import Conversation, PlanCount, Turn
+from chat.models import Conversation, PlanCount
 from chat.plan.figures import count
 
 log = logging.getLogger(__name__)
-
-
-async def count_turn(turn: Turn) -> None:
-    """Count the plans of the turn's conversation. What is missed here, the next who looks makes up for."""
-    about(turn)
-    await _count(turn.conversation_id)
 
 
 async def count_missed() -> None:
@@ -28,17 +22,18 @@ async def count_missed() -> None:
     except Exception as error:  # a database that is away comes back
         log.warning("whether plans are counted is not known: %r", error)
         return
-    for conversation_id in behind:
+    await count_all(behind)
+
+
+async def count_all(conversations: Iterable[uuid.UUID]) -> None:
+    """Count the plans of these conversations, one after the other."""
+    for conversation_id in conversations:
         began = time.monotonic()
-        await _count(conversation_id)
+        try:
+            await in_database(count, conversation_id)
+        except Exception as error:  # nothing but a page of figures depends on it
+            log.warning("the plans of conversation %s are not counted: %r", conversation_id, error)
         await asyncio.sleep(time.monotonic() - began)  # after an upgrade there are many, and turns come first
-
-
-async def _count(conversation_id: uuid.UUID) -> None:
-    try:
-        await in_database(count, conversation_id)
-    except Exception as error:  # nothing but a page of figures depends on it
-        log.warning("the plans of conversation %s are not counted: %r", conversation_id, error)
 
 
 def _behind() -> list[uuid.UUID]:

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import logging
 import time
+import uuid
 from collections.abc import Coroutine
 from typing import Any
 from weakref import WeakSet
@@ -15,7 +16,7 @@ from django.db.models import F, Q
 
 from chat.live import measures
 from chat.live.announcing import announce
-from chat.live.counting import count_missed, count_turn
+from chat.live.counting import count_all, count_missed
 from chat.live.database import in_database
 from chat.live.deleted import overdue, remove_deleted, stop_deleted
 from chat.live.indexing import index_marked
@@ -43,6 +44,7 @@ class Pool:
         self.running: dict[int, tuple[RunningTurn[TurnStream], asyncio.Task[None]]] = {}
         self.naming: set[asyncio.Task[None]] = set()
         self.counting: set[asyncio.Task[None]] = set()
+        self.uncounted: set[uuid.UUID] = set()  # conversations whose plan figures are behind
         self.indexing: set[asyncio.Task[None]] = set()
         self._cancelled: WeakSet[asyncio.Task[None]] = WeakSet()
         self.closing = False
@@ -82,8 +84,6 @@ class Pool:
         for turn_id in self.running:
             self._cancel(turn_id, Turn.Status.QUEUED)
         await self._wait(GRACE)
-        if self.counting:
-            await asyncio.wait(self.counting, timeout=GRACE)
         beside = [*self.naming, *self.counting, *self.indexing]
         for task in [*beside, *filter(None, [self._rounds, self._removing])]:
             task.cancel()
@@ -117,7 +117,7 @@ class Pool:
             if self._is_full:
                 self._follow_up = asyncio.create_task(self.kick())
             self._index(after=INDEX_AFTER)
-            _beside(count_turn(turn), self.counting)
+            self.uncounted.add(turn.conversation_id)
             if turn.status == Turn.Status.COMPLETED:
                 _beside(name_conversation(turn), self.naming)
 
@@ -172,10 +172,13 @@ class Pool:
             self.stop(turn.pk)
 
     async def _tidy(self) -> None:
-        """Begin to remove what was deleted a while ago, now and then, if nothing of that is under way."""
+        """Now and then count plans, and remove what was deleted a while ago, unless that is under way."""
         if time.monotonic() < self._tidy_at or (self._removing and not self._removing.done()):
             return
         self._tidy_at = time.monotonic() + TIDY_EVERY
+        if self.uncounted and not self.counting:
+            uncounted, self.uncounted = self.uncounted, set()
+            _beside(count_all(uncounted), self.counting)
         if keys := await in_database(overdue):
             self._removing = asyncio.create_task(remove_deleted(keys), context=contextvars.Context())
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime
 import uuid
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models, transaction
-from django.db.models import Max, Q
+from django.db.models import Count, Exists, Q, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -121,7 +122,7 @@ class Conversation(Organised):
                 title=title_of(text),
                 workspace=workspace,
             )
-            conversation.start_turn(text, client_id, attachments=attachments)
+            conversation._start(text, client_id, conversation._found(client_id), attachments=attachments)
         return conversation
 
     def send(
@@ -135,12 +136,12 @@ class Conversation(Organised):
         text = checked_message(text)
         with transaction.atomic():
             self.lock()
-            known = FollowUp.objects.filter(client_id=client_id).first()
-            if known:
-                return self._own(known)
-            if self._works() and not Turn.objects.filter(client_id=client_id).exists():
-                return self._hold(text, client_id, attachments)
-            return self.start_turn(text, client_id, attachments=attachments)
+            found = self._found(client_id)
+            if found["follow_up"]:
+                return self._own(FollowUp.objects.get(pk=found["follow_up"]))
+            if found["works"] and not found["turn"]:
+                return self._hold(text, client_id, found, attachments)
+            return self._start(text, client_id, found, attachments=attachments)
 
     def start_turn(
         self,
@@ -159,17 +160,7 @@ class Conversation(Organised):
         text = text if retries else checked_message(text)
         with transaction.atomic():
             self.lock()
-            known = Turn.objects.filter(client_id=client_id).first()
-            if known:
-                return self._own(known)
-            if self._works():
-                raise MessageRefused(_("The agent is still working. Send this when it is done, or stop it."))
-            self._check_queue()
-            held = [] if retries else FollowUp.claim(self.pk)
-            brought = [*attachments, *Attachment.taken_back(self.pk, text)]
-            self.bring_back()
-            text = joined([*(each.text for each in held), text])
-            return self._queue(text, client_id, held, retries, brought)
+            return self._start(text, client_id, self._found(client_id), retries, attachments)
 
     def send_held(self) -> Turn | None:
         """Queue a turn with the messages that are held; None if there are none, or if a turn works.
@@ -177,10 +168,18 @@ class Conversation(Organised):
         In a conversation that was deleted they stay held.
         """
         with transaction.atomic():
-            held = [] if not self._locked() or self._works() else FollowUp.claim(self.pk)
-            if not held:
-                return None
-            return self._queue(joined(each.text for each in held), held[0].turn_client_id, held)
+            return self.start_held() if self._locked() and not self._works() else None
+
+    def start_held(self) -> Turn | None:
+        """The same for a caller who holds the lock and knows that no turn works."""
+        held = FollowUp.claim(self.pk)
+        if not held:
+            return None
+        client_id = held[0].turn_client_id
+        found = self._found(client_id)
+        turn = self._queue(joined(each.text for each in held), client_id, found["latest"], held)
+        self._touch(turn.created_at, found["newest"])
+        return turn
 
     def stop(self, *, then_send: bool, by: uuid.UUID | None = None) -> tuple[Turn | None, str]:
         """Ask the active turn to stop: which that was, and the text of the held messages that this took back.
@@ -210,51 +209,90 @@ class Conversation(Organised):
     def _works(self) -> bool:
         return self.turns.filter(status__in=Turn.ACTIVE).exists()
 
-    def _check_queue(self) -> None:
+    def _found(self, client_id: uuid.UUID) -> dict[str, Any]:
+        """What a message finds here, in one statement, behind the lock: who waited for it sees what was
+        written before. `turn` and `follow_up` are what the `client_id` started before.
+        """
+        here = Turn.objects.filter(conversation=self.pk)
         queued = Turn.objects.filter(status=Turn.Status.QUEUED, conversation__owner=self.owner_id)
-        if queued.count() >= settings.MAX_QUEUED_PER_USER:
+        held = FollowUp.objects.filter(conversation=self.pk, status=FollowUp.Status.HELD)
+        of_owner = Conversation.objects.filter(owner=self.owner_id).order_by("-updated_at")
+        counted = queued.order_by().values("status").annotate(count=Count("pk"))
+        facts = Conversation.objects.filter(pk=self.pk).values(
+            turn=Subquery(Turn.objects.filter(client_id=client_id).values("pk")),
+            follow_up=Subquery(FollowUp.objects.filter(client_id=client_id).values("pk")),
+            works=Exists(here.filter(status__in=Turn.ACTIVE)),
+            latest=Subquery(here.order_by("-pk").values("pk")[:1]),
+            holds=Exists(held),
+            queued=Coalesce(Subquery(counted.values("count")), 0),
+            newest=Subquery(of_owner.values("updated_at")[:1]),
+        )
+        return facts.get()
+
+    def _start(
+        self,
+        text: str,
+        client_id: uuid.UUID,
+        found: dict[str, Any],
+        retries: Turn | None = None,
+        attachments: Iterable[Attachment] = (),
+    ) -> Turn:
+        if found["turn"]:
+            return self._own(Turn.objects.get(pk=found["turn"]))
+        if found["works"]:
+            raise MessageRefused(_("The agent is still working. Send this when it is done, or stop it."))
+        if found["queued"] >= settings.MAX_QUEUED_PER_USER:
             raise MessageRefused(
                 _("You have %s messages waiting for the agent already. Wait for one to start, or stop some.")
                 % settings.MAX_QUEUED_PER_USER
             )
+        held = FollowUp.claim(self.pk) if found["holds"] and not retries else []
+        brought = [*attachments, *Attachment.taken_back(self.pk, text)]
+        text = joined([*(each.text for each in held), text])
+        follows = found["latest"]
+        if retries and retries.pk == follows:  # in the place of an older one it would forget what came after
+            follows = Turn.objects.get(pk=follows).replaced_by_retry()
+        turn = self._queue(text, client_id, follows, held, brought, retries)
+        self._touch(turn.created_at, found["newest"], archived_at=None)
+        return turn
 
-    def _hold(self, text: str, client_id: uuid.UUID, attachments: Iterable[Attachment]) -> FollowUp:
+    def _hold(
+        self, text: str, client_id: uuid.UUID, found: dict[str, Any], attachments: Iterable[Attachment]
+    ) -> FollowUp:
         if len(FollowUp.held_in(self.pk)) >= MAX_HELD:
             raise MessageRefused(_("Too many messages are held. Take one back, or wait for the agent."))
-        self.bring_back()
         follow_up = self.follow_ups.create(client_id=client_id, text=text)
         Attachment.bring([*attachments, *Attachment.taken_back(self.pk, text)], follow_up)
-        self._touch(follow_up.created_at)
+        self._touch(follow_up.created_at, found["newest"], archived_at=None)
         return follow_up
 
     def _queue(
         self,
         text: str,
         client_id: uuid.UUID,
+        follows: int | None,
         held: list[FollowUp],
-        retries: Turn | None = None,
         attachments: Iterable[Attachment] = (),
+        retries: Turn | None = None,
     ) -> Turn:
-        last = self.turns.order_by("pk").last()
-        # In the place of an older turn it would forget what came after that one.
-        follows = last.replaced_by_retry() if last and last == retries else last
-        turn = self.turns.create(client_id=client_id, follows=follows, unindexed_at=timezone.now())
+        turn = self.turns.create(client_id=client_id, follows_id=follows, unindexed_at=timezone.now())
         message = Message.objects.create(turn=turn, role=Message.Role.USER, text=text)
-        FollowUp.deliver(held, turn)
-        Attachment.deliver(held, message)
+        if held:
+            FollowUp.deliver(held, turn)
+            Attachment.deliver(held, message)
         if retries and text == retries.user_text:
             attachments = Attachment.objects.filter(message__turn=retries, message__step=None)
         Attachment.bring(attachments, message)
-        self._touch(turn.created_at)
         return turn
 
-    def _touch(self, now: datetime.datetime) -> None:
+    def _touch(self, now: datetime.datetime, newest: datetime.datetime, **changes: Any) -> None:
         # The newest of its owner's, also where the clock was set back since the one before.
-        others = Conversation.objects.filter(owner=self.owner_id)
-        newest = others.aggregate(newest=Max("updated_at"))["newest"]
-        self.updated_at = max(now, newest + datetime.timedelta(microseconds=1))
-        self.unseen_turn = None  # what was written is under way: nothing has ended here
-        self.save(update_fields=["updated_at", "unseen_turn"])
+        updated_at = max(now, newest + datetime.timedelta(microseconds=1))
+        # What was written is under way: nothing has ended here.
+        changes |= {"updated_at": updated_at, "unseen_turn": None}
+        for name, value in changes.items():
+            setattr(self, name, value)
+        self.save(update_fields=list(changes))
 
     def _own(self, row: Sent) -> Sent:
         if row.conversation_id != self.pk:
@@ -286,9 +324,12 @@ class Conversation(Organised):
         Conversation.objects.filter(pk=self.pk).update(todos_left=0)
         self.todos_left = 0
 
-    def leave_unseen(self, turn: Turn) -> None:
-        """Note that the turn has ended, for an owner who may not be looking."""
-        Conversation.objects.filter(pk=self.pk).update(unseen_turn=turn)
+    def leave_unseen(self, turn: Turn) -> bool:
+        """Note that the turn has ended, for an owner who may not be looking; False if this was deleted.
+
+        Until the transaction ends it is locked, too.
+        """
+        return bool(Conversation.objects.filter(pk=self.pk).update(unseen_turn=turn))
 
     def see(self, turn_id: int) -> bool:
         """The owner looks at it, with the turns up to that one; True if they had not seen the end of one."""

@@ -203,10 +203,10 @@ class Turn(models.Model):
         """Its end is unseen until the owner looks. Let held messages start the next turn; after one that came
         to nothing the person decides.
         """
-        if status not in self.ACTIVE:
-            self.conversation.leave_unseen(self)
+        if status in self.ACTIVE or not self.conversation.leave_unseen(self):
+            return None
         if status in (self.Status.COMPLETED, self.Status.STOPPED) or self.is_to_stop():
-            return self.conversation.send_held()
+            return self.conversation.start_held()
         return None
 
     def is_to_stop(self) -> bool:
@@ -258,13 +258,13 @@ class Turn(models.Model):
         never_run.update(status="stopped", ended_at=now)
         self.messages.filter(complete=False).update(complete=True, cut_off=True)
 
-    def replaced_by_retry(self) -> Turn | None:
+    def replaced_by_retry(self) -> int | None:
         """The turn that a retry of this one follows: the one before, if this one failed and did nothing.
 
         After an interruption the retry only says to go on, so what was asked must stay in view.
         """
         kept = self.status != self.Status.FAILED or self.tool_calls.exists()
-        return self if kept else self.follows
+        return self.pk if kept else self.follows_id
 
     @property
     def called(self) -> str:

@@ -12,6 +12,7 @@ from asgiref.sync import sync_to_async
 from chat.agent.prompts import text
 from chat.agent.tokens import text_tokens, tools_tokens
 from chat.demo.reply import Reply
+from chat.live import pool as pools
 from chat.live.agent_consumer import close_pool, pool
 from chat.models import Conversation, PlanCount, PlanFigures, Profile, TodoRevision
 from chat.models.plan_figures import COUNTS
@@ -83,7 +84,13 @@ async def converse(site: Site, policy: str) -> Conversation:
     return conversation
 
 
-async def counted(conversation: Conversation) -> PlanFigures:
+async def counted(site: Site, conversation: Conversation) -> PlanFigures:
+    """The figures of its one turn, once a page shows them, which counts what is behind."""
+    await site.page_at("/settings/plans/")
+    return await figures(conversation)
+
+
+async def figures(conversation: Conversation) -> PlanFigures:
     """The figures of its one turn, once they are there."""
     rows = PlanFigures.objects.filter(conversation=conversation)
     await until(lambda: rows.aexists())
@@ -100,7 +107,7 @@ async def test_a_scripted_turn_gives_its_figures(
 ) -> None:
     model_server.script(*script(policy))
     conversation = await converse(site, policy)
-    row = await counted(conversation)
+    row = await counted(site, conversation)
     shared = bytes_of(a_list(policy, "done", "doing"))
     written = 3 * 200 + round(200 * shared / (shared + bytes_of(LOOK) + len("Next.")))
     (tool,) = [each for each in model_server.requests[0]["tools"] if each["function"]["name"] == "TodoWrite"]
@@ -138,13 +145,21 @@ async def test_a_count_that_was_missed_is_made_at_the_next_start(
 ) -> None:
     model_server.script(*script("lean"))
     conversation = await converse(site, "lean")
-    await counted(conversation)
+    await counted(site, conversation)
     await close_pool()
     # As a process leaves it that was killed between the end of a turn and the count.
     await PlanCount.objects.all().adelete()
     await PlanFigures.objects.all().adelete()
     pool().open()
-    assert (await counted(conversation)).finished == 1
+    assert (await figures(conversation)).finished == 1
+
+
+async def test_a_worker_counts_though_no_page_asks(
+    site: Site, model_server: ScriptedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pools, "TIDY_EVERY", 0.1)
+    model_server.script(*script("lean"))
+    assert (await figures(await converse(site, "lean"))).finished == 1
 
 
 async def test_a_turn_that_is_stopped_counts_too(site: Site, model_server: ScriptedModel) -> None:
@@ -155,7 +170,7 @@ async def test_a_turn_that_is_stopped_counts_too(site: Site, model_server: Scrip
     await tab.send("do it")
     await tab.until(lambda frame: "I look at all" in frame)
     await site.post(conversation, "stop")
-    row = await counted(conversation)
+    row = await counted(site, conversation)
     assert (row.lists, row.finished, row.items, row.completed) == (1, 0, 2, 0)
     assert (row.steps, row.estimated_steps, row.estimated_writes) == (2, 1, 0)
 
@@ -163,7 +178,7 @@ async def test_a_turn_that_is_stopped_counts_too(site: Site, model_server: Scrip
 async def test_the_three_stand_side_by_side(site: Site, model_server: ScriptedModel) -> None:
     for policy in REASON:
         model_server.script(*script(policy))
-        await counted(await converse(site, policy))
+        await counted(site, await converse(site, policy))
 
     def rows() -> list[tuple[str, int, int]]:
         return list(PlanFigures.objects.order_by("pk").values_list("policy", "finished", "refused"))
