@@ -91,12 +91,12 @@ def thought_of(message: Message, start: int, piece: str, *, live: bool) -> SafeS
 
 
 def panel_message(panel: TodoPanel | None) -> str:
-    """Show the panel: morphed where the tab has the same turn and phase, so that a fold stays; else anew."""
+    """Show the panel: morphed if the tab has the same turn and phase, so that a fold stays; else replaced."""
     html = draw_panel(panel)
     if panel is None:
         return partial("#todo-slot", "innerHTML", html)
-    same = f'#todo-panel[data-turn="{panel.turn_id}"][data-phase="{panel.phase}"]'
-    return partial(same, "outerMorph", html) + partial(f"#todo-slot:not(:has({same}))", "innerHTML", html)
+    other = f'#todo-panel:not([data-turn="{panel.turn_id}"][data-phase="{panel.phase}"])'
+    return partial(other, "delete", "") + partial("#todo-slot", "innerMorph", html)
 
 
 def draw_panel(panel: TodoPanel | None) -> SafeString:
