@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from markdown_it.token import Token
 from chat.files.colour import coloured_fence
 
 MAX_BLOCK = 32 * 1024  # characters; a parser's bad cases grow with the square
+MOST_KEPT = 3 * 1024 * 1024  # characters of large texts whose HTML is kept, for the next page or frame
 _NEWLINE = re.compile(r"\r\n|\r|\n")  # what the parser takes for the end of a line
 _FENCE = re.compile(r"(?:[ \t]*\r?\n)* {0,3}(`{3,}|~{3,})")
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
@@ -27,8 +29,19 @@ def render(text: str) -> str:
     """A whole text as HTML that holds no markup of the text's own."""
     if len(text) <= MAX_BLOCK:
         return str(_MARKDOWN.render(text))
-    blocks, tail = Settling(text).advance()
-    return "".join(block.html for block in blocks) + tail
+    html = _large.get(text)
+    return _render_large(text) if html is None else html
+
+
+def _render_large(text: str) -> str:
+    """Render one large text at a time: two would only take the interpreter from each other."""
+    with _rendering:
+        if text not in _large:
+            blocks, tail = Settling(text).advance()
+            _large[text] = "".join(block.html for block in blocks) + tail
+            while len(_large) > 1 and sum(map(len, _large)) > MOST_KEPT:
+                del _large[next(iter(_large))]
+        return _large[text]
 
 
 class Block(NamedTuple):
@@ -137,3 +150,5 @@ def _parser() -> MarkdownIt:
 
 
 _MARKDOWN = _parser()
+_large: dict[str, str] = {}
+_rendering = threading.Lock()

@@ -36,7 +36,7 @@ from chat.live.fragments import (
     thought_of,
 )
 from chat.live.frames import END, Position, frame, message, panel_frame, text_frame
-from chat.live.markdown import Block, Settling
+from chat.live.markdown import MAX_BLOCK, Block, Settling, render
 from chat.live.regions import states_of
 from chat.models import Message, Turn
 
@@ -251,6 +251,7 @@ class TurnStream:
     async def _send(self) -> float:
         """Send what changed; returns the seconds of the processor's time that drawing it took."""
         panel, self._panel = self._panel, None
+        await self._render_large()
         began = time.thread_time()
         pieces = list(self._draw())
         drawn_in = time.thread_time() - began
@@ -263,6 +264,13 @@ class TurnStream:
             await publish_board(self.turn.conversation.owner_id)
         return drawn_in
 
+    async def _render_large(self) -> None:
+        """Render large texts that are complete off the event loop; drawing them then finds their HTML."""
+        for change in list(self._rows.values()):
+            row = change.row if isinstance(change, RowChanged) else None
+            if isinstance(row, Message) and row.complete and len(row.text) > MAX_BLOCK:
+                await asyncio.to_thread(render, row.text)
+
     async def _send_whole(self) -> float:
         """Draw the turn whole from its rows: it began, ended, waits, or has something to say."""
         shortened = [each.call for each in self._rows.values() if isinstance(each, OutputShortened)]
@@ -270,6 +278,7 @@ class TurnStream:
             isinstance(each.row, Message) for each in self._rows.values() if isinstance(each, RowChanged)
         )
         context = self._context
+        await self._render_large()
         list(self._draw())  # what was waiting is in the rows, and texts are told up to now
         self._panel, self._whole = None, False
         self._next()
