@@ -35,7 +35,7 @@ from chat.agent.meter import Meter
 from chat.agent.model import Delta, Finish, Model, ModelError, ToolCallDelta
 from chat.agent.pictures import Picture
 from chat.agent.system_prompt import build_system_prompt
-from chat.agent.todo import POLICIES, TodoItem, TodoList, TodoPolicy, todo_tool
+from chat.agent.todo import POLICIES, TodoError, TodoItem, TodoList, TodoPolicy, todo_tool
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 
 # The names that descriptions of such agents use.
@@ -46,6 +46,7 @@ create_todo_tool = todo_tool
 VALID_STATUSES = {name: policy.VALID_STATUSES for name, policy in POLICIES.items()}
 
 __all__ = [
+    "POLICIES",
     "VALID_STATUSES",
     "Agent",
     "Compacted",
@@ -75,6 +76,7 @@ __all__ = [
     "Text",
     "TextWasReasoning",
     "TodoDraft",
+    "TodoError",
     "TodoItem",
     "TodoList",
     "TodoPolicy",
@@ -92,5 +94,6 @@ __all__ = [
     "Usage",
     "build_system_prompt",
     "create_todo_tool",
+    "todo_tool",
     "tool",
 ]
