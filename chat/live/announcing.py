@@ -82,6 +82,7 @@ def whole_frame(turn: Turn, position: Position, state: ConversationState) -> str
     """The frame that draws a turn, which was read with its rows, and the regions that depend on it."""
     drawn = partial(f"#turn-{turn.pk}", "outerMorph", draw_turn(turn))
     if state.row.turn_pk == turn.pk:
+        state.draws_turn = True
         state.row.turn_status = turn.status  # or the page might rest while its turn is drawn as running
         regions = drawn_regions(state, OF_TURN if turn.is_active else OF_TURN + OF_END)
         return key_frame(position, state.row.turn_previous or 0, drawn + regions)

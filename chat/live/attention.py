@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import BigIntegerField, Count, QuerySet, Sum
+from django.db.models import BigIntegerField, CharField, Count, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 
 from chat.models import Conversation, Turn
+
+UNSEEN = "unseen"  # what ended unseen is counted under, beside the states of turns
 
 
 @dataclass(frozen=True)
@@ -37,17 +39,25 @@ class Attention:
 
 
 def attention_of(owners: Iterable[int]) -> dict[int, Attention]:
-    """What wants the attention of each of these people, in two queries."""
+    """What wants the attention of each of these people, in one query."""
     owners = set(owners)
-    works: dict[int, Counter[str]] = defaultdict(Counter)
-    counted = active_of(owners).order_by().values_list("owner", "status").annotate(count=Count("pk"))
-    for owner, status, count in counted:
-        works[owner][status] = count
-    unseen = dict.fromkeys(owners, (0, 0))
-    left = Conversation.objects.unseen().filter(owner__in=owners).order_by().values_list("owner")
-    which = Sum("unseen_turn_id", output_field=BigIntegerField())
-    unseen |= {owner: (count, key) for owner, count, key in left.annotate(count=Count("pk"), which=which)}
-    return {owner: _of(works[owner], *unseen[owner]) for owner in owners}
+    number = BigIntegerField()
+    works = active_of(owners).order_by().values_list("owner", "status")
+    unseen = Conversation.objects.unseen().filter(owner__in=owners).order_by().values_list("owner")
+    counted = works.annotate(count=Count("pk"), which=Value(0, number)).union(
+        unseen.annotate(
+            status=Value(UNSEEN, CharField()),
+            count=Count("pk"),
+            which=Sum("unseen_turn_id", output_field=number),
+        ),
+        all=True,
+    )
+    counts: dict[int, Counter[str]] = defaultdict(Counter)
+    which = dict.fromkeys(owners, 0)
+    for owner, status, count, key in counted:
+        counts[owner][status] = count
+        which[owner] += key
+    return {owner: _of(counts[owner], which[owner]) for owner in owners}
 
 
 def active_of(owners: Iterable[int]) -> QuerySet[Any]:
@@ -57,5 +67,6 @@ def active_of(owners: Iterable[int]) -> QuerySet[Any]:
     return active.annotate(owner=Coalesce("conversation__owner_id", 0)).filter(owner__in=owners)
 
 
-def _of(works: Counter[str], unseen: int, which: int) -> Attention:
-    return Attention(works.total(), works[Turn.Status.WAITING], unseen, which)
+def _of(counts: Counter[str], which: int) -> Attention:
+    unseen = counts.pop(UNSEEN, 0)
+    return Attention(counts.total(), counts[Turn.Status.WAITING], unseen, which)

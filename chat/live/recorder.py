@@ -339,26 +339,23 @@ class Recorder:
         self.message = None
         self.saved_at = 0.0
         self.calls = {}
-        self._save_rows()
         if self.cut_off:
             forget(SearchEntry.Kind.MESSAGE, self.cut_off.pk)
             self.change_turn(unindexed_at=timezone.now())  # or who reads the old text just now would add it
         if self.planning.has_news:
+            self._save_rows()
             self.planning.tell(self.step)
         return []
 
     def _charge(self, usage: Usage) -> list[Change]:
-        self._put_on_account(usage)
-        if self.account.totals is None:
+        self._change(self.step, **self.account.charge(self.step, usage))
+        if self.account.totals is None:  # after a summary, which has its price
             self._save_rows()
             self.account.read_totals()
         if not self.step.input_tokens or self.account.totals is None:
             return [ContextGrew(context_meter_of(self.turn.conversation))]
         settings = self.account.settings(self.step.model)
         return [ContextGrew(meter_after(self.step, settings, self.account.totals))]
-
-    def _put_on_account(self, usage: Usage) -> None:
-        self._change(self.step, **self.account.charge(self.step, usage))
 
     def _grow(self, event: Written) -> list[Change]:
         changes: list[Change] = self._notice("")
@@ -447,21 +444,20 @@ class Recorder:
         return not (is_final and (self.message is None or self.message.complete))
 
     def _break_off(self, status: Turn.Status, sentence: str) -> list[Change]:
-        self._charge_what_is_open()
+        changes = self._charge_what_is_open()
         if self.message and not self.message.complete:
             self._change(self.message, complete=True)
-        return self._end(status, sentence)
+        return [*changes, *self._end(status, sentence)]
 
     def _hand_over(self) -> list[Change]:
-        self._charge_what_is_open()
+        changes = self._charge_what_is_open()
         self._save_rows()
         self.turn.hand_over()
-        return [TurnChanged()]
+        return [*changes, TurnChanged()]
 
-    def _charge_what_is_open(self) -> None:
+    def _charge_what_is_open(self) -> list[Change]:
         """Count a reply that was torn off: what was sent, and what had come by then, is paid for."""
-        if self.meter.is_open:
-            self._put_on_account(self.meter.settle())
+        return self._charge(self.meter.settle()) if self.meter.is_open else []
 
     def _wait(self, request: CallRequest) -> list[Change]:
         """Leave the turn to the person's decision about the call."""

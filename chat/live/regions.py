@@ -20,7 +20,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString
 
 from chat.live.attention import Attention, attention_of
-from chat.live.context_meter import context_meter_of
+from chat.live.context_meter import ContextMeter, context_meter_of
 from chat.live.fragments import panel_message, partial
 from chat.live.frames import END, Position
 from chat.live.profile_choice import profile_choice
@@ -87,6 +87,12 @@ class ConversationState:
         self.conversation = row
         self.owner = owner
         self.once = Once()
+        self.draws_turn = False  # whether the latest turn is drawn along with the regions
+
+    @cached_property
+    def meter(self) -> ContextMeter | None:
+        """How full the model's window is. Reads the database, unless a worker knew it."""
+        return context_meter_of(self.conversation)
 
     @property
     def position(self) -> Position:
@@ -114,7 +120,7 @@ def states_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, ConversationState]:
 
 
 def comparable_states_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, ConversationState]:
-    """The same with all that versions are told from, in three statements."""
+    """The same with all that versions are told from, in two statements."""
     states = states_of(keys)
     owners = {state.owner.owner_id: state.owner for state in states.values()}
     for owner_id, attention in attention_of(owners).items():
@@ -219,7 +225,8 @@ class Status(Region):
 
     def message(self, state: ConversationState) -> str:
         main = partial(self.target, "outerMorph", SafeString(f"{self.html(state)}</main>"))
-        return main + self._queued(state.row.turn_pk) if state.status == Turn.Status.QUEUED else main
+        queued = state.status == Turn.Status.QUEUED and not state.draws_turn
+        return main + self._queued(state.row.turn_pk) if queued else main
 
     @staticmethod
     def _queued(turn_id: int) -> str:
@@ -251,7 +258,7 @@ class Meter(Region):
         return None if state.is_active else str(state.row.turn_pk or 0)
 
     def context(self, state: ConversationState) -> Mapping[str, Any]:
-        return {"meter": context_meter_of(state.conversation)}
+        return {"meter": state.meter}
 
 
 class Panel(Region):

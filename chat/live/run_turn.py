@@ -114,6 +114,7 @@ class RunningTurn(Generic[D]):
         await self._finish()
 
     def _read(self) -> tuple[list[dict[str, Any]], Sequence[TodoItem]]:
+        self.recorder.account.read_totals()
         return transcript(self.turn), self.recorder.planning.begin()
 
     async def _read_what_is_held(self, latest: Step) -> None:

@@ -182,6 +182,7 @@ class TurnStream:
         self._rows: dict[str, RowChanged | TextGrew | OutputShortened] = {}
         self._panel: PanelChanged | None = None
         self._context: ContextGrew | None = None
+        self._meter: ContextGrew | None = None  # the latest that was known, shown or not
         self._whole = False
         self._asked = asyncio.Event()  # a model, or there is something else to see
         self._wait_until = 0.0
@@ -232,7 +233,7 @@ class TurnStream:
             case PanelChanged():
                 self._panel = change
             case ContextGrew():
-                self._context = change
+                self._context = self._meter = change
             case TurnChanged():
                 self._whole = True
 
@@ -297,6 +298,8 @@ class TurnStream:
         turn = (Turn.with_question() if fresh else Turn.with_rows()).filter(pk=self.turn.pk).first()
         if turn is None or state is None:
             return ""
+        if self._meter:
+            state.meter = self._meter.meter
         for row in turn.messages.all():
             if not row.complete and (shown := self.growing.get(row.pk)):
                 row.text, row.reasoning = shown.text.text, shown.row.reasoning[: shown.thought]

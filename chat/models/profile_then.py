@@ -53,7 +53,8 @@ def at_work(record: Mapping[str, Any], conversation: Conversation) -> Profile:
     It is its owner's, so that nobody else's connection is asked. Rules that have become stricter since hold.
     Where the connection is gone, the one that the profile has today is asked, and its model.
     """
-    now = Profile.objects.filter(pk=record["id"]).first()
+    chosen = conversation.profile
+    now = chosen if chosen and chosen.pk == record["id"] else Profile.objects.filter(pk=record["id"]).first()
     kept = {name: record[name] for name in FIELDS if name in record}  # an older release knew fewer
     profile = Profile(pk=record["id"], owner_id=conversation.owner_id, **kept)
     profile.rules_since = now.rules if now else {}

@@ -57,18 +57,18 @@ class Totals:
 
     @classmethod
     def of_turn(cls, turn_id: int) -> Totals:
-        """Of the turn's steps and side calls, in a query each."""
+        """Of the turn's steps and side calls, in one query."""
         return cls._summed(turn_id=turn_id)
 
     @classmethod
     def of_conversation(cls, conversation_id: uuid.UUID) -> Totals:
-        """Of all the conversation's steps and side calls, in a query each."""
+        """Of all the conversation's steps and side calls, in one query."""
         return cls._summed(turn__conversation_id=conversation_id)
 
     @classmethod
     def _summed(cls, **which: Any) -> Totals:
-        rows = [*_by_currency(Step.objects.filter(**which)), *_by_currency(SideCall.objects.filter(**which))]
-        return sum(map(cls._of_sums, rows), cls())
+        steps, side_calls = (_by_currency(calls.objects.filter(**which)) for calls in (Step, SideCall))
+        return sum(map(cls._of_sums, steps.union(side_calls, all=True)), cls())
 
     @classmethod
     def _of_call(cls, call: ModelCall) -> Totals:
@@ -85,9 +85,9 @@ class Totals:
         return cls(calls=sums["calls"], **counts, estimated=sums["guesses"] > 0, costs=costs)
 
 
-def _by_currency(calls: QuerySet[Any]) -> Iterable[Mapping[str, Any]]:
+def _by_currency(calls: QuerySet[Any]) -> QuerySet[Any, dict[str, Any]]:
     sums: dict[str, Any] = {f"{name}_sum": Sum(name) for name in COUNTS}
     guesses = Count("pk", filter=Q(estimated=True))
     took = calls.exclude(input_tokens=0, output_tokens=0)
     grouped = took.order_by().values("currency")
-    return list(grouped.annotate(calls=Count("pk"), guesses=guesses, spent=Sum("cost"), **sums))
+    return grouped.annotate(calls=Count("pk"), guesses=guesses, spent=Sum("cost"), **sums)
