@@ -26,11 +26,10 @@ async def offer(turn: Turn, owner_id: int) -> None:
     turn up within a moment, it is shown as queued.
     """
     await ring()
+    await publish_sidebar(owner_id)
     await asyncio.sleep(PICK_UP)
     if await in_database(Turn.objects.filter(pk=turn.pk, status=Turn.Status.QUEUED).exists):
         await announce(turn)
-    else:
-        await publish_sidebar(owner_id)
 
 
 async def announce(turn: Turn) -> None:

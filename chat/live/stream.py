@@ -194,6 +194,8 @@ class TurnStream:
         """Take changes in; they are on their way within a moment."""
         for change in changes:
             self._join(change)
+            if not isinstance(change, TurnChanged):
+                self._asked.set()
         if self._has_news and (self._timer is None or self._timer.done()):
             self._timer = asyncio.create_task(self._send_soon())
 
@@ -222,7 +224,6 @@ class TurnStream:
     def _join(self, change: Change) -> None:
         match change:
             case RowChanged(row, new):
-                self._asked.set()
                 before = self._rows.get(row.dom_id)
                 unsent = isinstance(before, RowChanged) and before.new
                 self._rows[row.dom_id] = RowChanged(row, new or unsent)
@@ -281,13 +282,15 @@ class TurnStream:
         context = self._context
         await self._render_large()
         list(self._draw())  # what was waiting is in the rows, and texts are told up to now
-        self._panel, self._whole = None, False
+        panel, self._panel, self._whole = self._panel, None, False
         self._next()
         was_active = self.turn.is_active
         html = await in_database(self._whole_frame, only_messages)
         if html:
             more = [context_message(context.meter, self.turn)] if context and self.turn.is_active else []
             await self._publish("".join([html, *map(shortened_message, shortened), *more]))
+        if self.turn.is_active:
+            self._panel = self._panel or panel  # which is drawn with the turn only when that has ended
         if not was_active or self.turn.status == Turn.Status.WAITING:
             await publish_sidebar(self.turn.conversation.owner_id)
         return 0.0  # of the event loop's thread

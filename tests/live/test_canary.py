@@ -109,7 +109,7 @@ async def ask(tab: Tab, text: str) -> None:
     """Send a message, and wait until its turn is over."""
     tab.received.append("---")
     await tab.send(text)
-    await tab.until(lambda frame: 'id="conversation"' in frame and 'data-status="running"' in frame)
+    await tab.has(f">{text}<")  # the turn is drawn, perhaps not before its end
     await tab.until_idle()
 
 

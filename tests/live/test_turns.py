@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -75,11 +76,12 @@ async def test_what_was_sent_before_never_changes(site: Site, model_server: Scri
 
 async def test_the_panel_opens_again_with_fresh_data(site: Site, model_server: ScriptedModel) -> None:
     """The typical scenario: the turn ends at 2/5 with a question, the next one opens the panel again."""
+    gate = threading.Event()
     model_server.script(
         todo("completed", "completed", "in_progress", "pending", "pending"),
         Reply(text="Which version should I keep?"),
         todo(*["completed"] * 5),
-        Reply(text="Done."),
+        Reply(text="Done.", stall_after=1, gate=gate),
     )
     conversation = await site.conversation()
     tab = await site.open(conversation)
@@ -92,6 +94,7 @@ async def test_the_panel_opens_again_with_fresh_data(site: Site, model_server: S
     assert "data-interrupted" not in tab.last_panel(), "a turn that completed cut nothing off"
     await tab.send("keep the new version")
     opened = await tab.until(lambda frame: f'data-turn="{first.pk + 1}" data-phase="working"' in frame)
+    gate.set()
     assert " open>" in opened
     await tab.until_idle()
     assert 'data-done="5" data-total="5"' in panel(await site.page(conversation))
