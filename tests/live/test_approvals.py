@@ -48,7 +48,9 @@ class Desk:
     async def waits(self, tab: Tab) -> ToolCall:
         """The call that waits, once the tab shows so; of one that was decided a drawing may come late."""
         while True:
-            frame = await tab.until(lambda frame: 'id="conversation"' in frame and WAITS.search(frame))
+            frame = await tab.until(
+                lambda frame: STATUS.findall(frame)[-1:] == ["waiting"] and WAITS.search(frame)
+            )
             asked = ToolCall.objects.select_related("turn").filter(status="waiting")
             call = await asked.afirst()
             if call and call.dom_id in WAITS.findall(frame):

@@ -102,7 +102,7 @@ async def test_the_panel_opens_again_with_fresh_data(site: Site, model_server: S
 
 async def test_the_panel_fills_while_the_list_is_written(site: Site, model_server: ScriptedModel) -> None:
     reply = todo("in_progress", "pending", "pending")
-    model_server.script(Reply(tool_calls=reply.tool_calls, piece=8, delay=0.01), Reply(text="Done."))
+    model_server.script(Reply(tool_calls=reply.tool_calls, piece=8, delay=0.03), Reply(text="Done."))
     conversation = await site.conversation()
     tab = await site.open(conversation)
     await tab.send("do it")
