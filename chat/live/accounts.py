@@ -53,6 +53,11 @@ class Account:
         for day, amounts in sums.items():
             DailyUsage.add(dict(day), amounts)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether something of it is on no day yet."""
+        return bool(self._charges)
+
     def written(self) -> None:
         """All of it is committed, or is given up."""
         for made in self._charges:

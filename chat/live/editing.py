@@ -15,6 +15,7 @@ from chat.agent.todo import LONGEST, Edit, EditError, filled
 from chat.live.planning import items_of, stored
 from chat.live.terms import policy_of
 from chat.models import Conversation, TodoRevision, Turn
+from chat.models.search.index import index_revision
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,9 @@ def edit(conversation: Conversation, seen: int, edits: Sequence[Edit]) -> Edited
         left = {item.id for item in items}
         skipped = [item.id for item in was if item.id not in left]
         listed = stored(filled(items, policy))
-        return Edited(TodoRevision.edit(turn, policy.name, listed, skipped), refusals)
+        revision = TodoRevision.edit(turn, policy.name, listed, skipped)
+        index_revision(revision)
+        return Edited(revision, refusals)
 
 
 def _terms(conversation: Conversation, turn: Turn) -> tuple[TodoPolicy, Language]:

@@ -101,10 +101,8 @@ class Planning:
         Where the model wrote it before it was told what the person had changed, the person's changes are
         written down once more behind it, by the rule of `merged`; with the next request it is told.
         """
-        conversation = self.turn.conversation
-        conversation.lock()  # nobody changes the list between the look and the word
-        before = conversation.revision()
         written = TodoRevision.write(self.turn, call, self.turn.profile.todo_policy, stored(items))
+        before = self.turn.conversation.revision(before=written.pk)
         shown = written
         if before and before.pk != self.known_pk:
             self.has_news = True

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
@@ -39,7 +40,7 @@ from chat.live.compaction import SUMMARISING, compact
 from chat.live.context_meter import context_meter_of, meter_after
 from chat.live.pictures import pictures_of, refuse
 from chat.live.planning import Planning
-from chat.models import Attachment, FollowUp, Message, SearchEntry, Step, ToolCall, Turn
+from chat.models import Attachment, FollowUp, LeaseLost, Message, SearchEntry, Step, ToolCall, Turn
 from chat.models.search.index import forget
 from chat.models.text import clean, clean_json
 
@@ -190,8 +191,8 @@ class Recorder:
         events = [self._waiting.pop(0) for _ in range(count)]
         changes: list[Change] = []
         try:
-            if events or then or self._turn_changes:
-                self._mark_unindexed(events)
+            self._mark_unindexed(events)
+            if then or self._turn_changes or not self._is_small(events):
                 with transaction.atomic():
                     self._hold()
                     for event in events:
@@ -201,8 +202,9 @@ class Recorder:
                     self.account.write_days()
                     if self._turn_changes:
                         self._hold()
-            elif self._rows:
-                changes += self._save_growth()
+            else:
+                changes += [change for event in events for change in self.take(event)]
+                changes += self._save_alone(renew=not events)
         except Exception as error:
             self._undo(before, may_be_kept=isinstance(error, OperationalError | InterfaceError))
             raise
@@ -219,6 +221,12 @@ class Recorder:
         if final and time.monotonic() - self.marked_at > INDEX_EVERY:
             self.marked_at = time.monotonic()
             self.change_turn(unindexed_at=timezone.now())
+
+    def _is_small(self, events: list[Event]) -> bool:
+        """Whether only texts and outputs that have grown are to be written, or the result of a call."""
+        is_result = len(events) <= 1 and all(isinstance(event, ToolCallEnded) for event in events)
+        has_new = any(is_new for _row, _fields, is_new in self._rows.values())
+        return is_result and not has_new and not self.account.is_open
 
     def _hold(self) -> None:
         changes, self._turn_changes = self._turn_changes, {}
@@ -258,20 +266,24 @@ class Recorder:
             ToolCall.objects.bulk_create(new_calls)
         _know_saved(row for row, _fields, _is_new in rows.values() if isinstance(row, Message))
 
-    def _save_growth(self) -> list[Change]:
-        """Save what was written on to rows that are still open, without the cost of a transaction.
+    def _save_alone(self, *, renew: bool) -> list[Change]:
+        """Save rows that were open, a statement each, without a transaction: texts and outputs that have
+        grown, or the result of a call.
 
-        A worker that has lost its lease between two statements finds none of its rows.
+        A worker that has lost its lease finds none of its rows. While texts grow, a page that is opened learns
+        from the turn's row how many frames there were, which is written as the lease is renewed.
         """
-        rows, self._rows = self._rows, {}
-        self._saved += rows.values()
-        self.hold()
-        for row, fields, _is_new in rows.values():
+        messages = []
+        if self._rows and renew:
+            self.hold()
+        for key, (row, fields, _is_new) in list(self._rows.items()):
             held = {"turn__fence": self.turn.fence, "turn__status__in": Turn.HELD}
-            still_open = {"complete": False} if isinstance(row, Message) else {"status": "running"}
-            own = type(row)._default_manager.filter(pk=row.pk, **still_open, **held)
-            own.update(**{name: getattr(row, name) for name in fields})
-        messages = [row for row, _fields, _is_new in rows.values() if isinstance(row, Message)]
+            is_open = Q(complete=False) if isinstance(row, Message) else ~Q(status__in=ToolCall.FINAL)
+            own = type(row)._default_manager.filter(is_open, pk=row.pk, **held)
+            if not own.update(**{name: getattr(row, name) for name in fields}):
+                raise LeaseLost(f"{self.turn} was taken from {self.turn.worker}")
+            del self._rows[key]
+            messages += [row] if isinstance(row, Message) else []
         _know_saved(messages)
         return list(map(TextGrew, messages))
 

@@ -310,9 +310,10 @@ class Conversation(Organised):
         self.profile = profile
         self.save(update_fields=["profile"])
 
-    def revision(self) -> TodoRevision | None:
-        """The todo list as it stands."""
-        return self.revisions.select_related("turn").order_by("pk").last()
+    def revision(self, before: int | None = None) -> TodoRevision | None:
+        """The todo list as it stands, or as it stood before the revision of that key."""
+        earlier = {"pk__lt": before} if before else {}
+        return self.revisions.filter(**earlier).select_related("turn").order_by("pk").last()
 
     def waiting_call(self) -> ToolCall | None:
         """The call that the person is asked about; None if there is none."""

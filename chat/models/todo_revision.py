@@ -10,7 +10,6 @@ from django.db import models
 from django.db.models import Max, Q
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.search.index import index_revision
 from chat.models.step import Step
 from chat.models.tool_call import ToolCall
 from chat.models.turn import Turn
@@ -71,7 +70,7 @@ class TodoRevision(models.Model):
 
     @classmethod
     def write(cls, turn: Turn, tool_call: ToolCall | None, policy: str, items: Items) -> TodoRevision:
-        """The list that the agent has given the conversation."""
+        """The list that the agent has given the conversation, in the caller's transaction."""
         return cls(turn=turn, tool_call=tool_call, policy=policy, items=items)._written()
 
     @classmethod
@@ -80,7 +79,7 @@ class TodoRevision(models.Model):
     ) -> TodoRevision:
         """The list that the person has given the conversation, whose latest turn is at work or has ended."""
         begun = turn.tool_calls.exclude(status=ToolCall.Status.PENDING).order_by("pk").last()
-        edited = cls(
+        return cls(
             author=cls.Author.PERSON,
             turn=turn,
             policy=policy,
@@ -90,9 +89,6 @@ class TodoRevision(models.Model):
             skipped=list(skipped),
             kept=kept,
         )._written()
-        if not kept:  # else it is the worker's, which marks its turn
-            index_revision(edited)
-        return edited
 
     @classmethod
     def latest_edits(cls, keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, int]:
@@ -103,9 +99,9 @@ class TodoRevision(models.Model):
 
     def _written(self) -> TodoRevision:
         self.conversation = conversation = self.turn.conversation
-        self.save()
         conversation.todos_left = self.total - self.done
-        conversation.save(update_fields=["todos_left"])
+        conversation.save(update_fields=["todos_left"])  # first: from here on nobody else writes a list
+        self.save()
         return self
 
     @property

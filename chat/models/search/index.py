@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
+from chat.models.attachment import Attachment
+from chat.models.message import Message
 from chat.models.search import pieces
 from chat.models.search.entry import SearchEntry
 from chat.models.search.pieces import Kind, Piece
 from chat.models.search.shelf import EDITION, SearchShelf
 from chat.models.search.store import Document, store
 from chat.models.search.words import words_of
+from chat.models.todo_revision import TodoRevision
+from chat.models.tool_call import ToolCall
 from chat.models.turn import Turn
 
 if TYPE_CHECKING:
     from chat.models.conversation import Conversation
-    from chat.models.todo_revision import TodoRevision
 
 OPEN_CALLS = ("pending", "waiting", "running")
 AT_ONCE = 100  # turns
@@ -29,14 +32,20 @@ AT_ONCE = 100  # turns
 Prepared = tuple[dict[str, Any], list[str], set[str]]
 
 
-def marked_turns() -> list[Turn]:
+def marked_turns() -> list[Any]:
     """Turns with rows that became final and are not indexed, the newest first."""
+    here = OuterRef("pk")
     marked = Turn.objects.filter(unindexed_at__isnull=False).defer("profile_then", "sentence")
+    marked = marked.annotate(
+        has_files=Exists(Attachment.objects.filter(message__turn=here)),
+        has_calls=Exists(ToolCall.objects.filter(turn=here)),
+        has_lists=Exists(TodoRevision.objects.filter(turn=here)),
+    )
     return list(marked.select_related("conversation__search_shelf").order_by("-pk")[:AT_ONCE])
 
 
-def index_turn(turn: Turn) -> None:
-    """Index what became final in a marked turn, and take its mark off.
+def index_turn(turn: Any) -> None:
+    """Index what became final in a turn of `marked_turns`, and take its mark off.
 
     Its rows are read ahead of the transaction, which writes nothing if the mark is not the one that was
     read: another worker was faster, or there is more to index, which is read the next time.
@@ -100,22 +109,21 @@ def _locked(conversation: Conversation) -> SearchShelf:
     return shelves.get(conversation=conversation)
 
 
-def _new_pieces(turn: Turn, shelf: SearchShelf) -> list[Piece]:
+def _new_pieces(turn: Any, shelf: SearchShelf) -> list[Piece]:
     """The turn's messages, calls and lists that are final and not indexed, and the files that they name."""
-    written = turn.messages.filter(complete=True).exclude(text="").prefetch_related("attachments")
+    written = turn.messages.filter(complete=True).exclude(text="")
     messages = list(_unindexed(written, Kind.MESSAGE))
-    calls = list(_unindexed(turn.tool_calls.exclude(status__in=OPEN_CALLS), Kind.CALL))
-    brought = pieces.of_files(file.path for message in messages for file in message.attachments.all())
-    files = _new_files(shelf, [*brought, *pieces.of_files_written(calls)])
-    return [*map(pieces.of_message, messages), *map(pieces.of_call, calls), *_new_items(turn), *files]
+    final = turn.tool_calls.exclude(status__in=OPEN_CALLS)
+    calls = list(_unindexed(final, Kind.CALL)) if turn.has_calls else []
+    items = _new_items(turn) if turn.has_lists else []
+    brought = Attachment.objects.filter(message__in=messages) if turn.has_files else []
+    paths = pieces.of_files(file.path for file in brought)
+    files = _new_files(shelf, [*paths, *pieces.of_files_written(calls)])
+    return [*map(pieces.of_message, messages), *map(pieces.of_call, calls), *items, *files]
 
 
 def _everything(conversation: Conversation) -> list[Piece]:
     """All pieces of a conversation, in four queries."""
-    from chat.models.attachment import Attachment
-    from chat.models.message import Message
-    from chat.models.tool_call import ToolCall
-
     messages = Message.objects.filter(turn__conversation=conversation, complete=True)
     every = ToolCall.objects.filter(turn__conversation=conversation)
     calls = list(every.exclude(status__in=OPEN_CALLS).order_by("pk"))
