@@ -69,8 +69,7 @@ def whole_turn(turn: Turn) -> tuple[int | None, str]:
 
     None and nothing if the turn was deleted.
     """
-    rows = Turn.with_question() if turn.fence == 0 and turn.is_active else Turn.with_rows()
-    read = rows.filter(pk=turn.pk).first()
+    read = Turn.whole(turn.pk)
     state = states_of([turn.conversation_id]).get(turn.conversation_id)
     if read is None or state is None:
         return None, ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, transaction
@@ -27,6 +27,7 @@ from chat.agent import (
     Text,
     TextWasReasoning,
     TodoDraft,
+    TodoItem,
     TodoUpdate,
     ToolCallEnded,
     ToolCallProgress,
@@ -34,6 +35,7 @@ from chat.agent import (
     Usage,
 )
 from chat.agent import ToolCall as CallRequest
+from chat.agent.todo import TODO_WRITE
 from chat.live.accounts import Account
 from chat.live.changes import Change, ContextGrew, RowChanged, TextGrew, TurnChanged
 from chat.live.compaction import SUMMARISING, compact
@@ -118,7 +120,12 @@ class Recorder:
         return False
 
     def may_wait(self, event: Event) -> bool:
-        """Whether the event may be written with what follows it within a moment."""
+        """Whether the event may be written with what follows it within a moment.
+
+        So may the start of a todo write, which has no effect but what is written down along with its end.
+        """
+        if isinstance(event, ToolCallStarted):
+            return event.call.name == TODO_WRITE
         return isinstance(event, StepStarted | Usage | Reply | TodoUpdate | ToolCallEnded)
 
     def row_of(self, request: CallRequest) -> ToolCall | None:
@@ -270,8 +277,8 @@ class Recorder:
         """Save rows that were open, a statement each, without a transaction: texts and outputs that have
         grown, or the result of a call.
 
-        A worker that has lost its lease finds none of its rows. While texts grow, a page that is opened learns
-        from the turn's row how many frames there were, which is written as the lease is renewed.
+        A worker that has lost its lease finds none of its rows. As texts grow, the lease is renewed too, as
+        the turn's row tells a page that is opened how many frames there were.
         """
         messages = []
         if self._rows and renew:
@@ -325,7 +332,7 @@ class Recorder:
             case ToolCallProgress(call, text):
                 return self._change_call(call, output=clean(text)[:MAX_OUTPUT])
             case TodoUpdate(call, items):
-                return [self.planning.revise(self.calls[call.id], items)]
+                return [self._revise(self.calls[call.id], items)]
             case ToolCallEnded():
                 return self._end_call(event)
             case NotesRead():
@@ -418,6 +425,11 @@ class Recorder:
             extra=clean_json(dict(request.extra)),
         )
         return call
+
+    def _revise(self, call: ToolCall, items: Sequence[TodoItem]) -> Change:
+        if call.pk is None:  # which the list's row points to
+            self._save_rows()
+        return self.planning.revise(call, items)
 
     def _end_call(self, ended: ToolCallEnded) -> list[Change]:
         return self._change_call(

@@ -94,7 +94,7 @@ def drawn_turn(state: ConversationState, turn_id: int) -> str:
     The rows may be newer than the state, but the page is told that it is as far as the state: so that it
     takes in the frame that brings the rest, such as the regions that a turn's end changes.
     """
-    turn = Turn.with_rows().filter(pk=turn_id).first()
+    turn = Turn.whole(turn_id)
     if turn is None:
         return ""
     position = state.position if turn_id == state.position.turn else position_of(turn)

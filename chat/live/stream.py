@@ -276,16 +276,13 @@ class TurnStream:
     async def _send_whole(self) -> float:
         """Draw the turn whole from its rows: it began, ended, waits, or has something to say."""
         shortened = [each.call for each in self._rows.values() if isinstance(each, OutputShortened)]
-        only_messages = all(
-            isinstance(each.row, Message) for each in self._rows.values() if isinstance(each, RowChanged)
-        )
         context = self._context
         await self._render_large()
         list(self._draw())  # what was waiting is in the rows, and texts are told up to now
         panel, self._panel, self._whole = self._panel, None, False
         self._next()
         was_active = self.turn.is_active
-        html = await in_database(self._whole_frame, only_messages)
+        html = await in_database(self._whole_frame)
         if html:
             more = [context_message(context.meter, self.turn)] if context and self.turn.is_active else []
             await self._publish("".join([html, *map(shortened_message, shortened), *more]))
@@ -295,10 +292,9 @@ class TurnStream:
             await publish_sidebar(self.turn.conversation.owner_id)
         return 0.0  # of the event loop's thread
 
-    def _whole_frame(self, only_messages: bool) -> str:
+    def _whole_frame(self) -> str:
         state = states_of([self.turn.conversation_id]).get(self.turn.conversation_id)
-        fresh = only_messages and self.turn.fence == 1 and self.turn.frame == 1 and self.turn.is_active
-        turn = (Turn.with_question() if fresh else Turn.with_rows()).filter(pk=self.turn.pk).first()
+        turn = Turn.whole(self.turn.pk)
         if turn is None or state is None:
             return ""
         if self._meter:

@@ -190,14 +190,14 @@ class Turn(models.Model):
             held.update(lease_until=timezone.now() + LEASE, frame=frames)
 
     def end(self, status: Status, sentence: str = "") -> Turn | None:
-        """Claim the terminal state, once; raises LeaseLost when it is claimed already or not ours.
+        """Claim the terminal state, once, in the caller's transaction; raises LeaseLost when it is claimed
+        already or not ours.
 
         Gives the next turn, which messages that were held have started.
         """
-        with transaction.atomic():
-            now = timezone.now()
-            self.hold(status=status, sentence=sentence, ended_at=now, unindexed_at=now)
-            return self.pass_on(status)
+        now = timezone.now()
+        self.hold(status=status, sentence=sentence, ended_at=now, unindexed_at=now)
+        return self.pass_on(status)
 
     def pass_on(self, status: Status) -> Turn | None:
         """Its end is unseen until the owner looks. Let held messages start the next turn; after one that came
@@ -317,32 +317,44 @@ class Turn(models.Model):
         return sorted(rows, key=lambda row: row.place)
 
     @classmethod
-    def with_question(cls) -> QuerySet[Turn]:
-        """The same for turns that have nothing yet but the user's message, in three queries."""
-        empty = ("tool_calls", "summaries", "steps", "side_calls")
-        nothing = [
-            Prefetch(name, getattr(cls, name).rel.related_model._default_manager.none()) for name in empty
-        ]
-        messages = (_joined(cls.messages, "step"), "messages__attachments")
-        return cls.objects.select_related("conversation").prefetch_related(*messages, *nothing)
-
-    @classmethod
     def with_rows(cls) -> QuerySet[Turn]:
         """Turns with everything that drawing them needs, in a fixed number of queries."""
-        return cls.objects.select_related("conversation").prefetch_related(
-            _joined(cls.messages, "step"),
-            "messages__attachments",
-            _joined(cls.tool_calls, "step", "revision"),
-            "summaries",
-            "steps",
-            "side_calls",
-        )
+        return cls.objects.select_related("conversation").prefetch_related(*map(_prefetch, DRAWN))
+
+    @classmethod
+    def whole(cls, pk: int) -> Turn | None:
+        """One turn in the same way, without a query for what it has none of; None if it is gone."""
+        has = {name: cls.objects.filter(pk=OuterRef("pk"), **{f"{name}__isnull": False}) for name in DRAWN}
+        found = cls.objects.select_related("conversation").filter(pk=pk)
+        flags = {_flag(name): Exists(rows) for name, rows in has.items()}
+        turn = found.annotate(**flags).first()
+        if turn:
+            wanted = [_prefetch(name, none=not getattr(turn, _flag(name))) for name in DRAWN]
+            models.prefetch_related_objects([turn], *wanted)
+        return turn
 
 
-def _joined(rows: Any, *names: str) -> Prefetch[Any]:
-    """Rows of turns with what they point to: SQLite takes no more than a thousand of these by their keys."""
-    related = rows.rel.related_model._default_manager
-    return Prefetch(rows.rel.get_accessor_name(), related.select_related(*names))
+# The rows that a turn is drawn with, and what is joined to them: SQLite takes no more than a thousand keys.
+DRAWN: dict[str, tuple[str, ...]] = {
+    "messages": ("step",),
+    "messages__attachments": (),
+    "tool_calls": ("step", "revision"),
+    "summaries": (),
+    "steps": (),
+    "side_calls": (),
+}
+
+
+def _prefetch(name: str, *, none: bool = False) -> Prefetch[Any]:
+    model: Any = Turn
+    for part in name.split("__"):
+        model = getattr(model, part).rel.related_model
+    rows = model._default_manager.none() if none else model._default_manager.all()
+    return Prefetch(name, rows.select_related(*DRAWN[name]) if DRAWN[name] else rows)
+
+
+def _flag(name: str) -> str:
+    return f"has_{name.replace('__', '_')}"
 
 
 def _earlier_profile() -> Subquery:

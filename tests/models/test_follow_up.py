@@ -143,7 +143,8 @@ def test_a_message_that_races_the_end_is_never_stranded(running: Turn) -> None:
 
     def act(number: int) -> Any:
         if number == 0:
-            return running.end(Turn.Status.COMPLETED)
+            with transaction.atomic():
+                return running.end(Turn.Status.COMPLETED)
         return running.conversation.send(f"Message {number}", uuid.uuid4())
 
     race(6, act)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.db.models import Count
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
@@ -113,7 +113,8 @@ def test_the_end_is_claimed_once(running: Turn) -> None:
     def end(number: int) -> str:
         mine = Turn.objects.get(pk=running.pk)
         try:
-            mine.end(endings[number], str(number))
+            with transaction.atomic():
+                mine.end(endings[number], str(number))
         except LeaseLost:
             return ""
         return mine.sentence
