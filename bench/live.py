@@ -63,7 +63,8 @@ class Crowd:
         self.tabs: list[Tab] = []
 
     async def __aenter__(self) -> Crowd:
-        self.session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
+        unbounded = aiohttp.TCPConnector(limit=0)  # else a hundred sockets leave no room for a page
+        self.session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), connector=unbounded)
         room = asyncio.Semaphore(4)
 
         async def begin(person: Person) -> Tab:
