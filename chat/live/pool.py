@@ -30,6 +30,7 @@ from chat.models.orphan import orphans, take_back_all
 log = logging.getLogger(__name__)
 
 ROUND = 2.0  # seconds between looks at the database
+IDLE_ROUND = 4.0  # the same while no turn is active anywhere; a new one is announced
 TIDY_EVERY = 30.0
 INDEX_AFTER = 0.5  # seconds after a turn begins or ends, when more pressing things are done
 GRACE = 2.0  # seconds for writing down that a turn is handed over
@@ -52,6 +53,7 @@ class Pool:
         self._rounds: asyncio.Task[None] | None = None
         self._removing: asyncio.Task[None] | None = None
         self._tidy_at = 0.0
+        self._is_idle = False  # whether no turn was active at the latest look
         self._is_full = False  # whether turns may wait for want of room here
 
     def open(self) -> None:
@@ -126,8 +128,9 @@ class Pool:
             try:
                 await self._round()
             except Exception:  # a database that is away comes back
+                self._is_idle = False
                 log.exception("the worker's round failed; it goes on")
-            await asyncio.sleep(ROUND)
+            await asyncio.sleep(IDLE_ROUND if self._is_idle else ROUND)
 
     async def _round(self) -> None:
         """Renew leases, and see to what has come up: one statement where no turn runs here and none waits."""
@@ -135,6 +138,7 @@ class Pool:
         silent = [running.turn for running, _task in own.values() if self._is_silent(running.turn)]
         found = await in_database(_renew_and_look, silent)
         active = {turn.pk: turn for turn in found if turn.is_active}
+        self._is_idle = not found
         for turn_id, (running, _task) in own.items():
             self._heed(running.turn, active.get(turn_id))
         if any(turn.deleted and not turn.stop_requested_at for turn in active.values()):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Any
 
 from channels.layers import get_channel_layer
 from channels.routing import ChannelNameRouter
@@ -27,6 +28,26 @@ class AgentWorker(Worker):
     def __init__(self) -> None:
         application = ChannelNameRouter({AGENT_CHANNEL: AgentConsumer.as_asgi()})
         super().__init__(application, [AGENT_CHANNEL], get_channel_layer())
+
+    def get_or_create_application_instance(
+        self, scope_id: str, scope: dict[str, Any]
+    ) -> asyncio.Queue[dict[str, Any]]:
+        """The queue of the channel's consumer; one that has failed is replaced with the next message."""
+        is_new = scope_id not in self.application_instances
+        queue: asyncio.Queue[dict[str, Any]] = super().get_or_create_application_instance(scope_id, scope)
+        if is_new:
+            future = self.application_instances[scope_id]["future"]
+            future.add_done_callback(lambda _future: self._ended(scope_id))
+        return queue
+
+    def _ended(self, scope_id: str) -> None:
+        consumer = self.application_instances.pop(scope_id)["future"]
+        if not consumer.cancelled() and consumer.exception():
+            log.error("the worker's consumer failed", exc_info=consumer.exception())
+
+    async def application_checker(self) -> None:
+        """Wait for ever: Channels' own looks ten times a second for consumers that have ended."""
+        await asyncio.get_running_loop().create_future()
 
     async def handle(self) -> None:
         """Listen, in this very task: whoever cancels it has the layer told that nobody listens any more."""
