@@ -158,7 +158,7 @@ class Bench:
         await asyncio.sleep(LINGER)
         spent, asked = place.child.cpu - cpu, place.counts() - counts
         await crowd.stop(sendings)
-        figures = _of_turns(sendings, spent)
+        figures = of_turns(sendings, spent)
         if asked.statements:
             self.texts[name] = asked
             figures |= {f"{kind} per turn": value / count for kind, value in _kinds(asked)}
@@ -275,7 +275,7 @@ def _kinds(counts: Counts) -> list[tuple[str, float]]:
     ]
 
 
-def _of_turns(sendings: list[Sending], cpu: float) -> Figures:
+def of_turns(sendings: list[Sending], cpu: float) -> Figures:
     """The figures of turns that began together. Those that did not end count as far as they came."""
     ended = [sending for sending in sendings if sending.end is not None]
     arrivals = [sending.arrivals() for sending in sendings]

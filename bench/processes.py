@@ -66,12 +66,17 @@ class Child:
     @property
     def cpu(self) -> float:
         """Seconds of CPU, user and system, that the process and its descendants have used."""
-        return sum(_cpu(pid) for pid in _tree(self.process.pid))
+        return cpu_of(self.process.pid)
 
     @property
     def rss(self) -> int:
         """Bytes of memory that the process and its descendants hold."""
         return sum(_rss(pid) for pid in _tree(self.process.pid))
+
+
+def cpu_of(root: int) -> float:
+    """Seconds of CPU, user and system, that a process and its descendants have used."""
+    return sum(_cpu(pid) for pid in _tree(root))
 
 
 def _tree(root: int) -> list[int]:
