@@ -427,7 +427,7 @@ class Recorder:
         return call
 
     def _revise(self, call: ToolCall, items: Sequence[TodoItem]) -> Change:
-        if call.pk is None:  # which the list's row points to
+        if call._state.adding:  # the list's row points to it
             self._save_rows()
         return self.planning.revise(call, items)
 

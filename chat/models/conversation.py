@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import uuid
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -227,7 +227,7 @@ class Conversation(Organised):
             queued=Coalesce(Subquery(counted.values("count")), 0),
             newest=Subquery(of_owner.values("updated_at")[:1]),
         )
-        return facts.get()
+        return cast("dict[str, Any]", facts.get())
 
     def _start(
         self,

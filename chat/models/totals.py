@@ -90,4 +90,7 @@ def _by_currency(calls: QuerySet[Any]) -> QuerySet[Any, dict[str, Any]]:
     guesses = Count("pk", filter=Q(estimated=True))
     took = calls.exclude(input_tokens=0, output_tokens=0)
     grouped = took.order_by().values("currency")
-    return grouped.annotate(calls=Count("pk"), guesses=guesses, spent=Sum("cost"), **sums)
+    summed: QuerySet[Any, dict[str, Any]] = grouped.annotate(
+        calls=Count("pk"), guesses=guesses, spent=Sum("cost"), **sums
+    )
+    return summed

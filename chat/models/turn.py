@@ -327,7 +327,7 @@ class Turn(models.Model):
         has = {name: cls.objects.filter(pk=OuterRef("pk"), **{f"{name}__isnull": False}) for name in DRAWN}
         found = cls.objects.select_related("conversation").filter(pk=pk)
         flags = {_flag(name): Exists(rows) for name, rows in has.items()}
-        turn = found.annotate(**flags).first()
+        turn: Turn | None = found.annotate(**flags).first()
         if turn:
             wanted = [_prefetch(name, none=not getattr(turn, _flag(name))) for name in DRAWN]
             models.prefetch_related_objects([turn], *wanted)
