@@ -1,6 +1,6 @@
 """The engine: an agent that plans in the open. No Django in here; usable as a library.
 
-agent = Agent(model="gpt-5", tools=[...])
+agent = Agent("gpt-5", tools=[...])
 async for event in agent.run([{"role": "user", "content": "..."}]):
     ...
 """

@@ -29,7 +29,7 @@ def planned(*statuses: str) -> Reply:
 
 def working(gate: threading.Event) -> Reply:
     """A reply that is on its way until the gate is opened, and asks for a tool."""
-    return Reply(text="Working on it", piece=3, stall_after=4, gate=gate, tool_calls=[("bash", {})])
+    return Reply(text="I go on and on and on", piece=4, stall_after=4, gate=gate, tool_calls=[("bash", {})])
 
 
 def is_open(html: str) -> bool:
@@ -107,8 +107,8 @@ async def test_a_refused_list_leaves_the_one_that_is_shown(
     gate = threading.Event()
     model_server.script(planned(*ASKED), planned(*["in_progress"] * 2), working(gate), Reply("Sorry."))
     await tab.send("Plan")
-    await tab.until(lambda frame: "Working on" in frame)
-    assert counts(panels(tab)[-1]) == (2, 5)
+    await tab.has("I go on")
+    await shows(tab, 2, 5)
     gate.set()
     await tab.until_idle()
     assert counts(panel(await site.page(conversation))) == (2, 5)
