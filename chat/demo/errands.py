@@ -48,7 +48,7 @@ class Errands:
         if names and (_READ.search(text) or not _WRITE.search(text)):
             return (yield from self.read(names))
         if _SUM.search(text) and not names:
-            return Outcome(self.desk.say("in the lines above", "见上面各行"))
+            return Outcome(self.desk.say("see above", "见上文"))
         if _RUN.search(text) and self.desk.has("bash"):
             return (yield from self.run("python3 -B -m unittest"))
         if _READ.search(text) and not _WRITE.search(text):
@@ -84,7 +84,7 @@ class Errands:
     def run(self, command: str) -> Script[Outcome]:
         """A command, and how it ended."""
         result = yield from self.desk.run(command)
-        ended = self.desk.say("it failed", "失败") if result.failed else self.desk.say("it ran", "已运行")
+        ended = self.desk.say("failed", "失败") if result.failed else self.desk.say("ran", "已运行")
         return Outcome(f"`{command}`: {ended}", ok=not result.failed, quote=quoted(result.text))
 
     def fix(self, path: str) -> Script[Outcome]:
@@ -94,7 +94,7 @@ class Errands:
             why = (
                 self._told(path, read)
                 if read.failed
-                else self.desk.say("nothing that a rule knows", "没有规则认识的错误")
+                else self.desk.say("no bug the demo knows", "没有演示模型认识的错误")
             )
             return Outcome(f"`{path}`: {why}", ok=False)
         edited = yield from self.desk.edit_file(path, SHOP_FLAW, SHOP_FIX)
@@ -105,7 +105,7 @@ class Errands:
     def write(self, text: str, names: list[str]) -> Script[Outcome]:
         """A line in the turn's note, or a new file of that name; nothing that exists is overwritten."""
         if not self.desk.has("write_file"):
-            return Outcome(self.desk.say("no tool on offer can do this", "没有可用的工具"), ok=False)
+            return Outcome(self.desk.say("no available tool can do this", "没有可用的工具"), ok=False)
         lines = self._lines(text)
         if self.note and not names and self.desk.has("edit_file"):
             result = yield from self.desk.edit_file(self.note, self.last_line, f"{self.last_line}\n{lines}")
@@ -136,7 +136,7 @@ class Errands:
         told = self.desk.say(f"written to `{path}`", f"写入 `{path}`")
         if kept:
             told += self.desk.say(
-                " (the name was taken, and what is there stays)", "（原名已有文件，保持不动）"
+                " (the name was taken; the existing file is unchanged)", "（已有同名文件，未改动）"
             )
         return Outcome(told)
 
@@ -144,8 +144,8 @@ class Errands:
         """What was found since the last note; with nothing found, the step itself."""
         fresh, self.noted = self.found[self.noted :], len(self.found)
         told = self.desk.say(
-            "noted by the demo, which follows rules; a real model would do it here.",
-            "由演示模型记下；真实的模型会在这里完成它。",
+            "noted by the demo; a real model would do it here.",
+            "由演示模型记下；真实的模型会在这里完成这一步。",
         )
         return "\n".join(f"- {line}" for line in fresh) or f"- {text}: {told}"
 

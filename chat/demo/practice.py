@@ -75,8 +75,8 @@ def tax(price):
 def with_tax(price):
     return price + tax(price)
 """,
-    "the tax rate has one place and a name",
-    "税率只写一次，并有了名字",
+    "the tax rate is now a named constant",
+    "税率改为具名常量，只写一次",
 )
 _STOCK = Module("stock.py", '"""What is on the shelf."""\n\n\n', OLD_RESTOCK + NEW_RESTOCK)
 _ORDERS = Module(
@@ -96,8 +96,8 @@ def ready(order):
 """,
     """    return bool(order["paid"] and order["packed"])
 """,
-    "the nested branches are one expression",
-    "嵌套的分支变成一个表达式",
+    "the nested branches became one expression",
+    "嵌套的分支合并为一个表达式",
 )
 _REPORT = Module(
     "report.py",
@@ -113,8 +113,8 @@ def report(names):
 """,
     """    return "".join(f"{name}\\n" for name in names)
 """,
-    "the text is joined, not glued together",
-    "用 join 拼接文本",
+    "uses join() instead of +",
+    "用 join() 代替 +",
 )
 
 MODULES = (_CART, _PRICES, _STOCK, _ORDERS, _REPORT)

@@ -113,7 +113,7 @@ class Work:
         parts = [head, "\n".join(lines), *quotes[-3:]]
         if self.refusal:
             refused = one_line(self.refusal)
-            parts.append(say(f"The list itself was refused: `{refused}`", f"任务列表被拒绝：`{refused}`"))
+            parts.append(say(f"The list was rejected: `{refused}`", f"任务列表被拒绝：`{refused}`"))
         return "\n\n".join([*parts, signature(self.desk)])
 
     def _next(self) -> int | None:
@@ -128,8 +128,8 @@ class Work:
 def signature(desk: Desk) -> str:
     """The line that says what spoke."""
     return desk.say(
-        "*The tools and files are real; the words come from the built-in demo, which is not an AI.*",
-        "*工具和文件都是真实的；这些话来自内置的演示模型，它不是人工智能。*",
+        "*The tools and files are real; the replies are scripted by the built-in demo, not an AI.*",
+        "*工具和文件都是真实的；回复由内置演示按脚本生成，不是 AI。*",
     )
 
 

@@ -27,7 +27,7 @@ def workspace(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def talk(workspace: Path) -> Talk:
-    """Begin a conversation: `talk(policy, without=[...])`."""
+    """Start a conversation: `talk(policy, without=[...])`."""
 
     def begun(policy: str = "focused", without: tuple[str, ...] = ()) -> Conversation:
         # Large pieces keep the tests fast; what small ones look like is the server's own test.

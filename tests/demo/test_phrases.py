@@ -28,7 +28,7 @@ async def test_plain_talk_says_what_this_is(talk: Talk, asked: str) -> None:
     conversation = talk()
     told = await conversation.say(asked)
     assert conversation.calls == []
-    assert re.search("not an AI|不是人工智能", told)
+    assert re.search("not an AI|不是 AI", told)
     assert re.search("[\u4e00-\u9fff]", told) is None or re.search("[\u4e00-\u9fff]", asked)
 
 

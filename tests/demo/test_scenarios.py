@@ -79,11 +79,11 @@ async def test_the_typical_scenario_again_takes_another_folder(talk: Talk, works
     [
         (
             "请先创建任务计划，然后分析项目",
-            ["看看工作区", "阅读文件", "写一份笔记，记下有什么", "总结"],
+            ["看看工作区", "阅读文件", "写一份关于文件的笔记", "总结"],
         ),
         (
             "First create a task plan, then analyse the project",
-            ["Look around the workspace", "Read the files", "Write a note of what is there", "Sum up"],
+            ["Look around the workspace", "Read the files", "Write a note about the files", "Sum up"],
         ),
     ],
 )
@@ -250,7 +250,7 @@ async def test_the_answer_is_the_same_whoever_is_asked(talk: Talk) -> None:
     assert (await second.go_on(), second.calls) == (first.messages[-1]["content"], [])
 
 
-GO_ON = "Go on with the todo list: finish the items that are still open."
+GO_ON = "Continue with the remaining to-dos."
 
 
 def cuts(whole: Conversation) -> list[tuple[int, bool]]:

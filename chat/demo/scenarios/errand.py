@@ -47,7 +47,7 @@ def _is_one_thing(desk: Desk) -> bool:
 
 def _just_done(desk: Desk) -> Script[str]:
     outcome = yield from Errands(desk).do(Item(_as_command(desk)))
-    said = desk.say("Here is what came of it", "结果如下")
+    said = desk.say("Here is the result", "结果如下")
     parts = [f"{said}: {outcome.text}", outcome.quote, signature(desk)]
     return "\n\n".join(part for part in parts if part)
 
@@ -76,5 +76,5 @@ def _plan(desk: Desk) -> list[str]:
     )
     plan = [say("Look around the workspace", "看看工作区"), read]
     if desk.has("write_file"):
-        plan.append(say("Write a note of what is there", "写一份笔记，记下有什么"))
+        plan.append(say("Write a note about the files", "写一份关于文件的笔记"))
     return [*plan, say("Sum up", "总结")]

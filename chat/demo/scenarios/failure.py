@@ -35,23 +35,21 @@ def script(desk: Desk) -> Script[str]:
     reports = say("Report what happened", "报告发生了什么")
     texts = [runs] * desk.has("bash") + [reads] * desk.has("read_file") + [reports]
     work = Work.planned(desk, texts)
-    yield from work.start(say("Let me show how failures look.", "我来演示失败是什么样子。"))
+    yield from work.start(say("Let me show you what failures look like.", "我来演示一下失败的情况。"))
 
     def do(item: Item) -> Script[Outcome]:
         if item.text == runs:
             return _report(desk, (yield from desk.run(_COMMAND)))
         if item.text == reads:
             return _report(desk, (yield from desk.read_files(_MISSING))[0])
-        return Outcome(say("here it is, nothing hidden", "如上，毫无隐瞒"))
+        return Outcome(say("see above", "见上文"))
 
     return (yield from work.through(do))
 
 
 def _report(desk: Desk, result: Result) -> Outcome:
     if not result.failed:
-        return Outcome(
-            desk.say("it worked, against all expectation", "竟然成功了"), quote=quoted(result.text)
-        )
+        return Outcome(desk.say("it worked unexpectedly", "意外成功了"), quote=quoted(result.text))
     code = (
         desk.say(f" with exit code {result.exit_code}", f"，退出码 {result.exit_code}")
         if result.exit_code

@@ -27,13 +27,15 @@ def script(desk: Desk) -> Script[str]:
         ","
     )
     work = Work.planned(desk, texts)
-    yield from work.start(say("First the plan. Then I will forget it.", "先列计划，然后我会忘记它。"))
+    yield from work.start(
+        say("First I'll make a plan. Then I'll forget about it.", "先列计划，然后我会忘记更新它。")
+    )
     listing = yield from desk.look()
     rounds, reminded = yield from _read_on(desk, listing)
     if reminded:
-        told = say("A reminder came: I update the list at once.", "收到提醒：马上更新列表。")
+        told = say("I got a reminder, so I'll update the list now.", "收到提醒，我马上更新列表。")
     else:
-        told = say("No reminder came, so I update the list by myself.", "没有收到提醒，我自己更新列表。")
+        told = say("No reminder came, so I'll update the list myself.", "没有收到提醒，我自己更新列表。")
     yield from work.tick(0, 1, text=told)
     yield from work.tick(2)
     return _closing(desk, rounds, reminded)
@@ -62,9 +64,9 @@ def _closing(desk: Desk, rounds: int, reminded: bool) -> str:
     )
     return (
         desk.say(
-            f"**Done: 3 of 3.**\n\n- {rounds} lines read without a look at the list\n- {came}\n"
-            "- the list was brought up to date in the very next call",
-            f"**完成：3/3。**\n\n- 读了 {rounds} 行，一直没看列表\n- {came}\n- 紧接着的一次调用更新了列表",
+            f"**Done: 3 of 3.**\n\n- {rounds} lines read without updating the list\n- {came}\n"
+            "- the next call updated the list",
+            f"**完成：3/3。**\n\n- 读了 {rounds} 行，一直没有更新列表\n- {came}\n- 下一次调用更新了列表",
         )
         + f"\n\n{signature(desk)}"
     )

@@ -65,7 +65,9 @@ def fits(desk: Desk) -> bool:
 def script(desk: Desk) -> Script[str]:
     """Module, tests and, where a shell is on offer, a run of them."""
     say = desk.say
-    listing = yield from desk.look(say("I look for a free place first.", "我先找一个空位置。"))
+    listing = yield from desk.look(
+        say("First I'll look for a free folder name.", "我先找一个未占用的文件夹名。")
+    )
     folder = free_name("wordcount", listing)
     texts = [
         say(f"Write {folder}/{_MODULE_NAME}", f"编写 {folder}/{_MODULE_NAME}"),
@@ -73,7 +75,7 @@ def script(desk: Desk) -> Script[str]:
         *[say(*_RUN_THEM)] * desk.has("bash"),
     ]
     work = Work.planned(desk, texts)
-    yield from work.start(say("A word counter is small enough.", "做一个统计单词的小程序。"))
+    yield from work.start(say("I'll write a small word counter.", "我来写一个统计单词的小程序。"))
     return (yield from _rest(desk, work, folder))
 
 

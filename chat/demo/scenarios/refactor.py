@@ -28,23 +28,23 @@ def fits(desk: Desk) -> bool:
 def script(desk: Desk) -> Script[str]:
     """A practice set, so that no file of the person's is touched, and the first two of its five done."""
     say = desk.say
-    listing = yield from desk.look(say("Let me see what is there.", "我先看看有什么。"))
+    listing = yield from desk.look(say("Let me look around first.", "我先看看有哪些文件。"))
     folder = free_name("practice", listing)
     texts = [say(f"Refactor {folder}/{module.name}", f"重构 {folder}/{module.name}") for module in MODULES]
     work = Work.planned(desk, texts)
-    yield from work.start(say("Five files, so five items.", "五个文件，列成五项。"))
+    yield from work.start(say("Five files, so five to-dos.", "五个文件，列成五项任务。"))
     writes = [
         Call("write_file", {"path": f"{folder}/{module.name}", "content": module.source})
         for module in MODULES
     ]
     told = say(
-        f"I leave your own files alone and set up five to practise on, in `{folder}/`.",
-        f"我不动你自己的文件，先在 `{folder}/` 里放五个用来练习的文件。",
+        f"I won't touch your files; I'll create five practice files in `{folder}/`.",
+        f"我不会改动你的文件，先在 `{folder}/` 里创建五个练习文件。",
     )
     written = yield from ask(*writes, text=told)
     if any(result.failed for result in written):
         failed = next(result.text for result in written if result.failed)
-        return say("The practice files could not be written:", "练习文件无法写入：") + f"\n\n{quoted(failed)}"
+        return say("Couldn't write the practice files:", "无法写入练习文件：") + f"\n\n{quoted(failed)}"
     return (yield from _rest(desk, work, choice=""))
 
 
@@ -89,7 +89,7 @@ def _complete(desk: Desk, work: Work) -> Script[None]:
     ]
     if writes:
         told = desk.say(
-            "The work was stopped before all practice files were there, so I write the rest of them first.",
+            "The last turn was stopped before all practice files were written. I'll write the rest first.",
             "上次停止时练习文件还没有写完，我先把缺少的文件补上。",
         )
         yield from ask(*writes, text=told)
@@ -133,11 +133,12 @@ def _questioned(desk: Desk, path: str, work: Work) -> Script[Outcome]:
     both = quoted(f"{OLD_RESTOCK.rstrip()}\n\n{NEW_RESTOCK}", "python")
     done, total = sum(item.state == "done" for item in work.items), len(work.items)
     question = desk.say(
-        f"{done} of {total} are done. In `{path}` I have met a problem: **`restock` is there twice**, and "
-        f"the two do not do the same.\n\n{both}\n\nWhich one should stay? Say **keep the new version** or "
-        "**keep the old version**, and I go on.",
-        f"{total} 项中已完成 {done} 项。在 `{path}` 里遇到一个问题：**`restock` 有两个版本**，而且行为不同。"
-        f"\n\n{both}\n\n应该保留哪一个？请回答 **保留新版本** 或 **保留旧版本**，我就继续。",
+        f"{done} of {total} done. I found a problem in `{path}`: **`restock` is defined twice**, and the "
+        f"versions differ.\n\n{both}\n\nWhich one should stay? Reply **keep the new version** or "
+        "**keep the old version** to continue.",
+        f"{total} 项中已完成 {done} 项。我在 `{path}` 里发现一个问题：**`restock` 定义了两次**，"
+        f"而且两个版本不同。\n\n{both}\n\n应该保留哪一个？"
+        "请回复 **保留新版本** 或 **保留旧版本**，我会继续。",
     )
     return Outcome("", ok=False, question=question)
 
@@ -147,7 +148,7 @@ def _decided(desk: Desk, path: str, choice: str) -> Script[Outcome]:
     goes, stays = (NEW_RESTOCK, OLD_RESTOCK.rstrip() + "\n") if old else (OLD_RESTOCK, NEW_RESTOCK)
     edited = yield from desk.edit_file(path, OLD_RESTOCK + NEW_RESTOCK, stays)
     told = desk.say(
-        f"the {'old' if old else 'new'} `restock` stays", f"保留{'旧' if old else '新'}的 `restock`"
+        f"kept the {'old' if old else 'new'} `restock`", f"保留了{'旧' if old else '新'}的 `restock`"
     )
     diff = "\n".join(f"- {line}".rstrip() for line in goes.strip().splitlines())
     done = not edited.failed

@@ -41,7 +41,7 @@ def script(desk: Desk) -> Script[str]:
     """The list again, with what a note adds, and the rest of it done."""
     items = [*_left(desk), *_added(desk)]
     left = sum(item.state != "done" for item in items)
-    opening = desk.say(f"I go on with the list: {left} still open.", f"我继续这份列表：还有 {left} 项。")
+    opening = desk.say(f"Continuing with the list: {left} to go.", f"继续处理任务列表：还剩 {left} 项。")
     work = Work(desk, items)
     if refactor.is_ours(items) and desk.has("read_file", "edit_file"):
         return (yield from refactor.resumed(desk, work, opening))

@@ -35,7 +35,8 @@ class Listed:
 def worked(desk: Desk, texts: list[str]) -> Script[str]:
     """The steps as a list, done one after the other."""
     opening = desk.say(
-        f"I read {len(texts)} steps in this, so first the plan.", f"我读到 {len(texts)} 个步骤，先列出计划。"
+        f"That's {len(texts)} steps, so I'll start with a plan.",
+        f"一共 {len(texts)} 个步骤，我先列出计划。",
     )
     work = Work.planned(desk, texts)
     yield from work.start(opening)

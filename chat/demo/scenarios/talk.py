@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from chat.demo.desk import Desk, Script
 
-_ENGLISH = """Hello! I am the **built-in demo**, not an AI: I follow rules, so that you can see this \
-site at work without a key. The tools, the files and the plan are real.
+_ENGLISH = """Hello! I'm the **built-in demo**, not an AI: my replies are scripted, so you can try this \
+site without a key. The tools, the files and the plan are real.
 
 Try one of these:
 
@@ -16,10 +16,10 @@ Try one of these:
 - `show me a forgotten list`, `show me a wrong status`, or `show me a failing command`
 - your own steps, as a numbered list
 
-To talk to a real model, set `OPENAI_BASE_URL`, `OPENAI_MODEL` and `OPENAI_API_KEY`, then start again."""
+To use a real model, set `OPENAI_BASE_URL`, `OPENAI_MODEL` and `OPENAI_API_KEY`, then restart."""
 
-_CHINESE = """你好！我是**内置的演示模型**，不是人工智能：我按规则行事，\
-让你不用密钥也能看到这个网站如何工作。工具、文件和计划都是真实的。
+_CHINESE = """你好！我是**内置演示**，不是 AI：我的回复是预设的脚本，\
+让你无需密钥就能试用这个网站。工具、文件和计划都是真实的。
 
 可以试试：
 
@@ -30,13 +30,13 @@ _CHINESE = """你好！我是**内置的演示模型**，不是人工智能：�
 - `演示忘记更新列表`、`演示错误的状态`、`演示失败的命令`
 - 你自己的步骤，写成编号列表
 
-要使用真正的模型，请设置 `OPENAI_BASE_URL`、`OPENAI_MODEL` 和 `OPENAI_API_KEY`，然后重新启动。"""
+要使用真实的模型，请设置 `OPENAI_BASE_URL`、`OPENAI_MODEL` 和 `OPENAI_API_KEY`，然后重新启动。"""
 
 _NO_TOOLS = (
-    "I am the built-in demo, not an AI. No tools came with this request, so I can do nothing; with "
-    "tools on offer I plan and work in the open.",
-    "我是内置的演示模型，不是人工智能。这次请求没有提供任何工具，所以我什么也做不了；"
-    "有工具时，我会公开地计划并工作。",
+    "I'm the built-in demo, not an AI. No tools are available here, so there is nothing I can do; "
+    "with tools I make a plan and work through it.",
+    "我是内置演示，不是 AI。这次请求没有提供任何工具，所以我什么也做不了；"
+    "有工具时，我会先列出计划再逐项完成。",
 )
 
 

@@ -28,9 +28,9 @@ def script(desk: Desk) -> Script[str]:
         ","
     )
     work = Work.planned(desk, texts)
-    told = say("I write the list with a status that does not exist.", "我用一个不存在的状态来写列表。")
+    told = say("I'll write the list with a status that doesn't exist.", "我先用一个不存在的状态来写列表。")
     (refused,) = yield from ask((desk.dialect or Dialect()).call(work.items, {0: "doing"}), text=told)
-    yield from work.start(say("That was refused, so I correct it.", "列表被拒绝了，我来改正。"))
+    yield from work.start(say("That was rejected, so I'll correct it.", "列表被拒绝了，我来改正。"))
     closing = yield from work.through(Errands(desk).do)
-    said = say("The first list was answered with:", "第一份列表得到的回答是：")
+    said = say("The first list got this error:", "第一份列表收到的错误是：")
     return f"{said}\n\n{quoted(refused.text)}\n\n{closing}"
