@@ -197,7 +197,7 @@ class GuardedRequest(WebRequest):
         """Say that no answer comes, where none has begun for so long."""
         waits = self.application_queue is not None and not self._response_started  # and is no socket by now
         if waits and time.monotonic() - self.asked_at > ANSWER_SECONDS:
-            sentence = _("The site does not answer. Try again in a moment.")
+            sentence = _("The site is not responding. Try again in a moment.")
             self.basic_error(503, b"Service Unavailable", sentence)
 
     def __init__(self, *args: Any) -> None:

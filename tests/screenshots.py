@@ -107,7 +107,7 @@ class Site:
         context.close()
 
     def begin(self, page: Page, text: str) -> str:
-        """Begin a conversation; its address."""
+        """Start a conversation; its address."""
         page.goto(f"{self.address}/")
         page.fill("#composer-text", text)
         page.click("#send")

@@ -34,7 +34,7 @@ class ToolsInline(admin.TabularInline):  # type: ignore[type-arg] # not subscrip
     def description(self, tool: McpTool) -> str:
         return str(tool.listed.get("description", ""))
 
-    @admin.display(description=gettext_lazy("why it cannot be offered"))
+    @admin.display(description=gettext_lazy("reason it is not offered"))
     def why_not(self, tool: McpTool) -> str:
         return tool.unfit
 
@@ -60,7 +60,7 @@ class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscrip
         (None, {"fields": ("name", "enabled", "transport", "profiles", "seconds", "network")}),
         (gettext_lazy("A program"), {"fields": ("command", "readable", "environment")}),
         (gettext_lazy("An address"), {"fields": ("url", "headers")}),
-        (gettext_lazy("When last looked at"), {"fields": ("problem", "problem_detail", "looked_at")}),
+        (gettext_lazy("Last checked"), {"fields": ("problem", "problem_detail", "looked_at")}),
     )
 
     @admin.display(description=gettext_lazy("tools"))
@@ -68,9 +68,12 @@ class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscrip
         states = [tool.state for tool in server.tools.all()]
         offered = states.count(McpTool.State.OFFERED)
         waiting = states.count(McpTool.State.NEW) + states.count(McpTool.State.CHANGED)
-        return _("%(offered)d offered, %(waiting)d to be accepted") % {"offered": offered, "waiting": waiting}
+        return _("%(offered)d offered, %(waiting)d awaiting approval") % {
+            "offered": offered,
+            "waiting": waiting,
+        }
 
-    @admin.action(description=gettext_lazy("Ask for their tools now"), permissions=["change"])
+    @admin.action(description=gettext_lazy("Refresh their tools now"), permissions=["change"])
     def look_now(self, request: HttpRequest, servers: QuerySet[McpServer]) -> None:
         """Connect with the servers, here and now, and say what came of it."""
         async_to_sync(look)(list(servers))
@@ -92,7 +95,7 @@ class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscrip
             return None
         waiting = McpTool.waiting().filter(server__in=servers)
         if not waiting:
-            self.message_user(request, _("Nothing waits to be accepted."))
+            self.message_user(request, _("No definitions are awaiting approval."))
             return None
         return TemplateResponse(request, "admin/accept_mcp_tools.html", self._page(request, servers, waiting))
 

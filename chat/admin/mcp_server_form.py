@@ -37,23 +37,25 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
         label=gettext_lazy("Command"),
         required=False,
         help_text=gettext_lazy(
-            "The program and its arguments, one a line. Others on this machine may see them."
+            "The program and its arguments, one per line. Other users of this machine may see them."
         ),
     )
     readable = Lines(
         label=gettext_lazy("Readable folders"),
         required=False,
-        help_text=gettext_lazy("What it may read besides /usr, one a line: its virtual environment, say."),
+        help_text=gettext_lazy(
+            "Folders it may read besides /usr, one per line, such as its virtual environment."
+        ),
     )
     environment = Lines(
         label=gettext_lazy("Environment"),
         required=False,
-        help_text=gettext_lazy("NAME=value, one a line. It gets these and nothing of the site's own."),
+        help_text=gettext_lazy("NAME=value, one per line. It gets these and none of the site's own."),
     )
     headers = Lines(
         label=gettext_lazy("Headers"),
         required=False,
-        help_text=gettext_lazy("Name: value, one a line, sent with every request."),
+        help_text=gettext_lazy("Name: value, one per line, sent with every request."),
     )
 
     class Meta:
@@ -87,7 +89,7 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
         given = self._parted("environment", "=")
         for name in given:
             if not _VARIABLE.fullmatch(name):
-                raise ValidationError(_("%(name)s is no name of a variable."), params={"name": name})
+                raise ValidationError(_("%(name)s is not a valid variable name."), params={"name": name})
         return given
 
     def clean_headers(self) -> dict[str, str]:
@@ -102,7 +104,7 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
         for line in self.cleaned_data[field]:
             name, found, value = (part.strip() for part in line.partition(mark))
             if not found or "\0" in line:
-                raise ValidationError(_("A line lacks its %(mark)s."), params={"mark": mark})
+                raise ValidationError(_("A line has no %(mark)s."), params={"mark": mark})
             given[name] = self._secret(field, name, value)
         return given
 
@@ -110,7 +112,7 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
         if value != KEPT:
             return value
         if name not in self.kept[field]:
-            raise ValidationError(_("%(name)s has no value yet."), params={"name": name})
+            raise ValidationError(_("%(name)s has no value."), params={"name": name})
         return self.kept[field][name]
 
     def save(self, commit: bool = True) -> McpServer:

@@ -10,10 +10,10 @@ from chat.models import Profile
 from chat.pages.settings.rules_form import FIELDS
 
 OPTIONS = ["temperature", "top_p", "max_output_tokens", "reasoning_effort"]
-RULES = gettext_lazy("What the agent may do")
+RULES = gettext_lazy("Permissions")
 ABOUT_RULES = gettext_lazy(
-    "Run: the call runs. Ask: the person who began the conversation allows or denies it first. Never: the "
-    "model does not learn of the tool. Commands and files are confined to the workspace whatever you choose."
+    "Run: the call runs. Ask: the user who started the conversation allows or denies it first. "
+    "Never: the tool is hidden from the model. Commands and files always stay inside the workspace."
 )
 
 
@@ -27,7 +27,7 @@ class ProfileAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscripta
     fieldsets = [
         (None, {"fields": ["title", "name", "colour", "instructions", "language", "owner", "position"]}),
         (gettext_lazy("The model"), {"fields": ["connection", "model", *OPTIONS]}),
-        (gettext_lazy("The todo list"), {"fields": ["todo_policy", "max_todos", "remind_after"]}),
+        (gettext_lazy("The to-do list"), {"fields": ["todo_policy", "max_todos", "remind_after"]}),
         (RULES, {"fields": [*FIELDS.values(), "single_rules"], "description": ABOUT_RULES}),
-        (gettext_lazy("Limits of a turn"), {"fields": ["max_steps", "max_tool_calls", "max_seconds"]}),
+        (gettext_lazy("Turn limits"), {"fields": ["max_steps", "max_tool_calls", "max_seconds"]}),
     ]

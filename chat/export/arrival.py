@@ -35,9 +35,9 @@ def parsed(data: bytes) -> dict[str, Any]:
     """The file's JSON, of which everything but the turns is as the schema wants it; raises FileRefused."""
     found = _parsed(data)
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise FileRefused(_("The file is JSON, but no conversation: its “format” is not “%s”.") % FORMAT)
+        raise FileRefused(_("The file is JSON but not a conversation: its “format” is not “%s”.") % FORMAT)
     if found.get("version") != VERSION or isinstance(found["version"], bool):
-        said = _("The file is of version %(theirs)s; this site reads version %(ours)s.")
+        said = _("The file has version %(theirs)s; this site reads version %(ours)s.")
         raise FileRefused(said % {"theirs": str(found.get("version"))[:20], "ours": VERSION})
     turns = found.get("turns")
     without_turns = {**found, "turns": []} if isinstance(turns, list) else found
@@ -70,20 +70,20 @@ def _parsed(data: bytes) -> Any:
     except FileRefused:
         raise
     except (ValueError, RecursionError):
-        raise FileRefused(_("The file is no JSON in UTF-8, so it is no conversation.")) from None
+        raise FileRefused(_("The file is not JSON in UTF-8, so it is not a conversation.")) from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise FileRefused(_("In the file, an object has “%s” twice.") % name[:LONGEST])
+            raise FileRefused(_("In the file, an object contains “%s” twice.") % name[:LONGEST])
         found[name] = value
     return found
 
 
 def _no_number(name: str) -> Any:
-    raise FileRefused(_("The file has the number %s, which JSON does not know.") % name)
+    raise FileRefused(_("The file contains %s, which is not a valid number in JSON.") % name)
 
 
 def _check_depth(value: Any) -> None:
@@ -91,7 +91,7 @@ def _check_depth(value: Any) -> None:
     while level:
         depth += 1
         if depth > DEEPEST:
-            raise FileRefused(_("In the file, more than %d objects stand within each other.") % DEEPEST)
+            raise FileRefused(_("In the file, objects are nested more than %d levels deep.") % DEEPEST)
         level = [
             child
             for each in level
@@ -112,16 +112,16 @@ def _sentence(error: ValidationError, within: tuple[str | int, ...] = ()) -> str
     named = {"place": place_of((*within, *error.absolute_path)), "value": str(instance)[:LONGEST]}
     if error.validator == "required":
         missing = next(name for name in wanted if name not in instance)
-        return _("In the file, %(place)s lacks “%(name)s”.") % {**named, "name": missing}
+        return _("In the file, %(place)s is missing “%(name)s”.") % {**named, "name": missing}
     if error.validator == "additionalProperties" and isinstance(error.schema, dict):
         names = sorted(set(instance) - set(error.schema.get("properties", {})))
         told = {**named, "names": ", ".join(names)[:LONGEST]}
-        return _("In the file, %(place)s has fields that this site does not know: %(names)s.") % told
+        return _("In the file, %(place)s has unknown fields: %(names)s.") % told
     if error.validator == "type":
         kinds = wanted if isinstance(wanted, list) else [wanted]
-        said = _("In the file, %(place)s is of a kind that it cannot be; it is one of: %(kinds)s.")
+        said = _("In the file, %(place)s has the wrong type; it must be one of: %(kinds)s.")
         return said % {**named, "kinds": ", ".join(kinds)}
     if error.validator == "enum":
-        said = _("In the file, %(place)s is “%(value)s”; it is one of: %(allowed)s.")
+        said = _("In the file, %(place)s is “%(value)s”; it must be one of: %(allowed)s.")
         return said % {**named, "allowed": ", ".join(each or '""' for each in wanted)}
-    return _("In the file, %(place)s is “%(value)s”, which it cannot be.") % named
+    return _("In the file, %(place)s is “%(value)s”, which is not valid.") % named

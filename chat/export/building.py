@@ -81,7 +81,7 @@ class Building:
 
     def _ended(self, row: Row) -> Row:
         """What becomes of a turn that was still going on."""
-        sentence = _("It was still going on when it was exported.")
+        sentence = _("It was still running when it was exported.")
         return {"status": "interrupted", "sentence": sentence, "ended_at": self.file["exported_at"]}
 
     def _parts(self, turn: Row, place: int) -> None:
@@ -146,7 +146,7 @@ class Building:
             try:
                 values[name] = kinds.taken(table.column(name), value)
             except ValueError:
-                raise refused((*path, name), _("is no time that can be")) from None
+                raise refused((*path, name), _("is not a valid time")) from None
         row = table.model(**values, **more)
         self.rows[table.model].append((row, related))
         return row

@@ -31,7 +31,7 @@ def check(file: Row) -> None:
     for place, row in enumerate(file["follow_ups"]):
         at: Path = ("follow_ups", place, "turn")
         if (row["status"] == "delivered") != (row.get("turn") is not None):
-            raise refused(at, _("must name a turn where the message was delivered, and only there"))
+            raise refused(at, _("must name a turn if, and only if, the message was delivered"))
         _check_turn(row.get("turn"), len(turns), at)
     _once((row["digest"] for row in file["pictures"]), "pictures", "digest")
 
@@ -71,7 +71,7 @@ class _Turn:
             if row["role"] == "assistant" and row.get("step") is None:
                 raise refused((*self.path, "messages", place, "step"), _("is missing"))
         if sum(row["role"] == "user" and row.get("step") is None for row in messages) != 1:
-            raise refused((*self.path, "messages"), _("must have one message of the person's that begins it"))
+            raise refused((*self.path, "messages"), _("must start with exactly one message from the user"))
         answers = [row["step"] for row in messages if row["role"] == "assistant"]
         _once(answers, *self.path, "messages")
 
@@ -80,7 +80,7 @@ class _Turn:
             self._check_step(row["step"], "tool_calls", place)
             if bool(row.get("decision")) != (row.get("decided_at") is not None):
                 at: Path = (*self.path, "tool_calls", place, "decided_at")
-                raise refused(at, _("must be there where there is a decision, and only there"))
+                raise refused(at, _("must be present if, and only if, there is a decision"))
         _once(((row["step"], row["index"]) for row in self.turn["tool_calls"]), *self.path, "tool_calls")
 
     def _check_summaries(self) -> None:
@@ -90,7 +90,7 @@ class _Turn:
             _check_turn(row["until"], self.number, (*at, "until"))
             named = row.get("side_call")
             if named is not None and named > len(calls):
-                raise refused((*at, "side_call"), _("names a call that the turn does not have"))
+                raise refused((*at, "side_call"), _("names a call that is not in the turn"))
             if named is not None and calls[named - 1]["purpose"] != SideCall.Purpose.SUMMARY:
                 raise refused((*at, "side_call"), _("names a call that made no summary"))
         named_calls = [row["side_call"] for row in self.turn["summaries"] if row.get("side_call")]
@@ -98,7 +98,7 @@ class _Turn:
 
     def _check_step(self, step: int | None, part: str, place: int) -> None:
         if step is not None and step not in self.steps:
-            raise refused((*self.path, part, place, "step"), _("names a step that the turn does not have"))
+            raise refused((*self.path, part, place, "step"), _("names a step that is not in the turn"))
 
 
 def _check_revisions(file: Row, turns: list[Row]) -> None:
@@ -120,7 +120,7 @@ def _check_revisions(file: Row, turns: list[Row]) -> None:
     items = rows[-1].get("items", []) if rows else []
     left = sum(item["status"] != "completed" for item in items)
     if file["conversation"].get("todos_left", 0) not in (0, left):
-        wrong = _("does not fit its last list, which has %d open items") % left
+        wrong = _("does not match its last list, which has %d open items") % left
         raise refused(("conversation", "todos_left"), wrong)
 
 
@@ -129,17 +129,17 @@ def _check_refs(row: Row, steps: set[Any], calls: set[Any], path: Path) -> None:
     for name in ("tool_call", "after"):
         call = row.get(name)
         if call and (row["turn"], call["step"], call["index"]) not in calls:
-            raise refused((*path, name), _("names a call that the turn does not have"))
+            raise refused((*path, name), _("names a call that is not in the turn"))
     if row.get("tool_call") and row.get("author") == "person":
-        raise refused((*path, "tool_call"), _("names a call, though the person wrote the list"))
+        raise refused((*path, "tool_call"), _("names a call, though the user wrote the list"))
     told = row.get("told_in")
     if told and (told["turn"], told["step"]) not in steps:
-        raise refused((*path, "told_in"), _("names a step that the turn does not have"))
+        raise refused((*path, "told_in"), _("names a step that is not in the turn"))
 
 
 def _check_turn(number: int | None, most: int, path: Path) -> None:
     if number is not None and number > most:
-        raise refused(path, _("names turn %d, which is not there or comes later") % number)
+        raise refused(path, _("names turn %d, which does not exist or comes later") % number)
 
 
 def _once(values: Iterable[Any], *path: str | int) -> None:

@@ -82,7 +82,7 @@ def _claim(owner: User) -> uuid.UUID:
         get_user_model()._default_manager.select_for_update(no_key=True).get(pk=owner.pk)
         now = timezone.now()
         if Conversation.with_deleted.filter(owner=owner, deleted_at__gt=now).exists():
-            raise FileRefused(_("Another import of yours is under way. Wait until it is done."))
+            raise FileRefused(_("You already have an import running. Wait until it has finished."))
         return Conversation.with_deleted.create(owner=owner, title="-", deleted_at=now + LEASE).pk
 
 
@@ -167,7 +167,9 @@ def _tag(conversation: Conversation, words: list[str]) -> None:
         try:
             conversation.tags.add(Tag.of(conversation.owner_id, word))
         except TagRefused as refusal:
-            raise refused(("conversation", "tags", place), _("is no tag here: %s") % refusal) from None
+            raise refused(
+                ("conversation", "tags", place), _("is not a valid tag here: %s") % refusal
+            ) from None
 
 
 def _keep_pictures(rows: list[Row], album: Album) -> None:
@@ -177,6 +179,6 @@ def _keep_pictures(rows: list[Row], album: Album) -> None:
         try:
             data = b64decode(row["data"], validate=True)
         except (binascii.Error, ValueError):
-            raise refused(("pictures", place, "data"), _("is no base64")) from None
+            raise refused(("pictures", place, "data"), _("is not base64")) from None
         if album.keep("", data).digest != row["digest"]:
-            raise refused(("pictures", place), _("is no picture, or not the one of that digest"))
+            raise refused(("pictures", place), _("is not an image, or does not match its digest"))

@@ -28,13 +28,13 @@ def markdown_pieces(conversation: Conversation) -> Iterator[str]:
 
 def _blocks(record: Record) -> Iterator[str]:
     yield f"# {inline(record.title)}"
-    yield f"{_time(record.conversation.created_at)} · {_('exported')} {_time(timezone.now())}"
+    yield _time(record.conversation.created_at) + " · " + _("exported") + f" {_time(timezone.now())}"
     for plan in record.plans():
         yield from _plan(plan)
     for number, turn in enumerate(record.each_turn(), 1):
         yield from _turn(number, turn)
     if waiting := record.follow_ups():
-        yield f"## {_('Messages that were not delivered')}"
+        yield "## " + _("Undelivered messages")
         for each in waiting:
             yield f"{inline(each.get_status_display())}, {_time(each.created_at)}"
             yield quoted(each.text)
@@ -42,18 +42,18 @@ def _blocks(record: Record) -> Iterator[str]:
 
 def _plan(plan: Plan) -> Iterator[str]:
     latest = plan.latest
-    yield f"## {_('Plan')} {plan.number} ({latest.row.done}/{latest.row.total})"
+    yield "## " + _("Plan") + f" {plan.number} ({latest.row.done}/{latest.row.total})"
     if items := latest.row.items:
         yield "\n".join(f"- {BOXES[item['status']]} {inline(item['content'])}" for item in items)
     else:
-        yield _("No todos")
-    yield f"### {_('Revisions')}"
+        yield _("No to-dos")
+    yield "### " + _("Revisions")
     yield "\n".join(line for revision in plan.revisions for line in _revision(revision))
 
 
 def _revision(revision: Revision) -> Iterator[str]:
     row = revision.row
-    who = f" · {_('by the person')}" if row.is_the_persons else ""
+    who = " · " + _("by the user") if row.is_the_persons else ""
     yield f"{revision.number}. {_time(row.created_at)} · {row.done}/{row.total}{who}"
     for line in revision.changed:
         yield f"    - {inline(line.item['content'])}: {', '.join(_kind(kind, line) for kind in line.kinds)}"
@@ -63,15 +63,15 @@ def _kind(kind: Kind, line: Line) -> str:
     words = {
         Kind.ADDED: _("added"),
         Kind.REMOVED: _("skipped") if line.skipped else _("removed"),
-        Kind.REWORDED: _("reworded"),
+        Kind.REWORDED: _("edited"),
         Kind.MOVED: _("moved"),
     }
-    states = {"completed": _("done"), "in_progress": _("begun"), "pending": _("open again")}
+    states = {"completed": _("done"), "in_progress": _("started"), "pending": _("reopened")}
     return words.get(kind) or states[line.item["status"]]
 
 
 def _turn(number: int, turn: Turn) -> Iterator[str]:
-    yield f"## {_('Turn')} {number}"
+    yield "## " + _("Turn") + f" {number}"
     for row in rows_of(turn):
         yield from _row(row)
     ended = [str(turn.get_status_display()), inline(turn.sentence)]
@@ -87,10 +87,10 @@ def _row(row: Row) -> Iterator[str]:
         case ToolCall():
             yield from _call(row)
         case Summary():
-            yield f"**{_('Summarised for the model')}**"
+            yield "**" + _("Summarised for the model") + "**"
             yield quoted(row.text or row.carried)
         case Reminder(step):
-            yield f"**{_('Told to the agent')}**"
+            yield "**" + _("Note to the agent") + "**"
             yield quoted("\n".join(filter(None, [step.reminder, step.told])))
 
 
@@ -98,16 +98,16 @@ def _message(message: Message) -> Iterator[str]:
     if not message.has_to_show:
         return
     is_persons = message.role == Message.Role.USER
-    yield f"### {_('Person') if is_persons else inline(message.turn.called)}"
+    yield "### " + (_("User") if is_persons else inline(message.turn.called))
     if message.reasoning:
-        yield f"{_('Thinking')}:"
+        yield _("Thinking") + ":"
         yield fenced(message.reasoning, "text")
     if message.text:
         yield quoted(message.text)
     for each in message.attachments.all():
         yield f"- {code(each.path)} {inline(each.media_type)}".rstrip()
     if message.cut_off:
-        yield f"_{_('Cut off here')}_"
+        yield "_" + _("Cut off here") + "_"
 
 
 def _call(call: ToolCall) -> Iterator[str]:
@@ -121,7 +121,8 @@ def _call(call: ToolCall) -> Iterator[str]:
         yield fenced(call.output, "text")
     if changed := ", ".join(map(code, call.command_changed)):
         more = call.command_changed_more
-        yield f"{_('Changed:')} {changed}{' ' + _('and %(more)s more') % {'more': more} if more else ''}"
+        rest = _("and %(more)s more") % {"more": more} if more else ""
+        yield " ".join(filter(None, [_("Changed:"), changed, rest]))
 
 
 def _time(moment: datetime.datetime | None) -> str:

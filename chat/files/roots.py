@@ -43,14 +43,16 @@ def chosen_folder(given: str) -> str:
     if not given:
         return ""
     if "\0" in given or len(given) > 4000 or not given.isprintable():
-        raise FolderRefused(_("The folder's name is damaged or too long."))
+        raise FolderRefused(_("The folder name is invalid or too long."))
     for root in roots():
         if given.rstrip("/") == str(root) or given.startswith(f"{root}/"):
             return _beneath(root, given[len(str(root)) :].strip("/") or ".")
     allowed = ", ".join(map(str, roots()))
     if not allowed:
-        raise FolderRefused(_("No folders are open to conversations here. WORKSPACE_ROOTS would name them."))
-    raise FolderRefused(_("The folder must be one of these, or beneath one: %s") % allowed)
+        raise FolderRefused(
+            _("No folders are available to conversations here. Set WORKSPACE_ROOTS to allow some.")
+        )
+    raise FolderRefused(_("The folder must be one of these, or inside one: %s") % allowed)
 
 
 def _beneath(root: Path, name: str) -> str:
@@ -75,21 +77,21 @@ def _beneath(root: Path, name: str) -> str:
 def _check(found: int, path: str) -> None:
     """Refuse what cannot be worked in, or lies elsewhere after all."""
     if not any(path == str(root) or path.startswith(f"{root}/") for root in roots()):
-        raise FolderRefused(_("This folder was moved meanwhile."))
+        raise FolderRefused(_("This folder was moved in the meantime."))
     if not path.isprintable():
-        raise FolderRefused(_("The folder's name is damaged or too long."))
+        raise FolderRefused(_("The folder name is invalid or too long."))
     if not os.access(f"/proc/self/fd/{found}", os.R_OK | os.W_OK | os.X_OK):
-        raise FolderRefused(_("The server may not read and write %s.") % path)
+        raise FolderRefused(_("The server has no permission to read and write %s.") % path)
 
 
 def _refusal(name: str, error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
-        return _("There is no folder %s.") % name
+        return _("There is no folder called %s.") % name
     if isinstance(error, NotADirectoryError):
-        return _("%s is no folder.") % name
+        return _("%s is not a folder.") % name
     if isinstance(error, PermissionError):
-        return _("The server may not read and write %s.") % name
-    return _("%s leads out of the folders that are open to conversations.") % name
+        return _("The server has no permission to read and write %s.") % name
+    return _("%s is outside the folders available to conversations.") % name
 
 
 def _folders(root: Path) -> list[str]:

@@ -38,10 +38,10 @@ class UploadRefused(ValueError):  # noqa: N818 (a refusal, told to the person wh
 def check_uploads(uploads: list[Upload]) -> None:
     """Raise UploadRefused if these are too many files, or too large together."""
     if len(uploads) > MOST_FILES:
-        sentence = _("At most %(most_files)s files can be sent at once.")
+        sentence = _("You can send up to %(most_files)s files at once.")
         raise UploadRefused(sentence % {"most_files": MOST_FILES})
     if sum(upload.size or 0 for upload in uploads) > settings.MAX_UPLOAD_BYTES:
-        sentence = _("The files are too large: at most %(size)s together can be sent at once.")
+        sentence = _("These files are too large. You can send up to %(size)s at once.")
         raise UploadRefused(sentence % {"size": filesizeformat(settings.MAX_UPLOAD_BYTES)})
 
 

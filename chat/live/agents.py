@@ -40,7 +40,7 @@ class Shell:
         if cls.known:
             return
         if settings.SANDBOX == "off":
-            cls.problem = _("Shell commands are switched off (SANDBOX=off).")
+            cls.problem = _("Shell commands are turned off (SANDBOX=off).")
         else:
             await asyncio.to_thread(settings.WORKSPACES.mkdir, parents=True, exist_ok=True)
             cls.problem = await probe(settings.WORKSPACES)
@@ -55,7 +55,7 @@ def command_places() -> CommandPlaces:
 
 def place_for(turn: Turn) -> Place:
     """Where commands of the turn may run, in turn with those of other users."""
-    notice = _("Waiting for a free place. It starts when another command has ended.")
+    notice = _("Waiting for another command to finish.")
     return command_places().of(turn.conversation.owner_id, notice)
 
 

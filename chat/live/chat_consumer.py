@@ -83,7 +83,7 @@ class ChatConsumer(PageConsumer):
             else:
                 await self.close(code=CLOSE_NOT_FOUND)
         except DatabaseError:  # perhaps it was taken: the page sends it again, over its next socket
-            sentence = _("The site cannot write anything down at the moment. It is sent again by itself.")
+            sentence = _("Can't save right now. Retrying.")
             await self.send_json(type="later", client_id=str(client_id), message=sentence)
             raise
 

@@ -15,7 +15,7 @@ from chat.models.text import clean
 
 log = logging.getLogger(__name__)
 
-SUMMARISING = _("Summarising earlier turns, which no longer fit")
+SUMMARISING = _("Summarising earlier turns to make room")
 
 
 def compact(turn: Turn, event: Compacted) -> list[Change]:

@@ -91,14 +91,14 @@ def _refusal(edit: Edit, error: EditError, policy: TodoPolicy) -> Refusal:
 def _sentence(error: EditError, policy: TodoPolicy) -> str:
     match error.kind:
         case "gone":
-            return _("This item is not on the list any more.")
+            return _("This item is no longer on the list.")
         case "changed":
-            return _("This item was changed meanwhile.")
+            return _("This item has changed in the meantime.")
         case "blank":
-            return _("An item needs some words.")
+            return _("Enter some text.")
         case "long":
-            return _("An item has at most %(count)d characters.") % {"count": LONGEST}
+            return _("An item can have at most %(count)d characters.") % {"count": LONGEST}
         case "too_many":
-            return _("The list is full: it has at most %(count)d items.") % {"count": policy.max_items}
+            return _("The list is full: at most %(count)d items.") % {"count": policy.max_items}
         case _:
-            return _("The list does not take this.")
+            return _("The list does not accept this change.")

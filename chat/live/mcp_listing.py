@@ -24,7 +24,7 @@ def server_of(row: McpServer) -> Server:
     try:
         return Server(row.name, _reached(row), row.seconds)
     except SealBrokenError:
-        sentence = _("Its headers or environment were sealed with another SECRET_KEY: enter them anew.")
+        sentence = _("Its headers or environment were encrypted with another SECRET_KEY: enter them again.")
         raise ServerError(sentence) from None
     except ValidationError as error:
         raise ServerError(" ".join(error.messages)) from None
@@ -34,7 +34,7 @@ def _reached(row: McpServer) -> Program | Address:
     if row.transport == McpServer.Transport.HTTP:
         return Address(row.url, row.headers, inside=row.network)
     if settings.SANDBOX == "off":
-        raise ServerError(_("Programs run in the sandbox or not at all, and SANDBOX=off switches it off."))
+        raise ServerError(_("Programs run only in the sandbox, which is turned off (SANDBOX=off)."))
     for folder in row.readable:
         check_folder(folder)  # again: a symbolic link may lead elsewhere by now
     folder = settings.DATA_DIR / "mcp" / row.name

@@ -67,7 +67,7 @@ class PageConsumer(AsyncWebsocketConsumer):
             return
         if not sockets.has_room_for(self.user_id):
             await self.send_json(
-                type="error", message=_("Too many tabs are open. Close some, then load this one again.")
+                type="error", message=_("Too many tabs are open. Close some, then reload this page.")
             )
             await self.close(code=CLOSE_TOO_MANY)
             return
@@ -111,7 +111,7 @@ class PageConsumer(AsyncWebsocketConsumer):
             case "heartbeat":
                 self.run(self._compare(Have.of(content)))
             case _:
-                raise ValueError(_("Nothing can be sent from here. Open a conversation, and write there."))
+                raise ValueError(_("Messages cannot be sent from this page. Open a conversation first."))
 
     async def _answer(self, have: Have) -> None:
         """Send what the page lacks. Frames that arrive during this wait for it, so that they come behind."""

@@ -23,7 +23,7 @@ def facts_of(then: Mapping[str, Any]) -> list[Fact]:
         (_("Model"), then["asked"]),
         *([(_("Endpoint"), where)] if where else []),
         *_numbers(then),
-        (_("Todo list"), str(policy)),
+        (_("To-do list"), str(policy)),
         (_("Language"), Profile.Language(then["language"]).label),
         *([(_("Rules for tools"), rules)] if (rules := _rules(then["rules"])) else []),
         *([(_("Instructions"), then["instructions"])] if then["instructions"] else []),
@@ -34,7 +34,7 @@ def changes_of(then: Mapping[str, Any]) -> str:
     """What a profile that was changed between two turns has other than before."""
     names = {**_names(), "title": _("title"), "name": _("agent's name"), "colour": _("colour")}
     names |= {"instructions": _("instructions"), "language": _("language"), "asked": _("model")}
-    names |= {"todo_policy": _("todo policy"), "rules": _("rules for tools"), "connection": _("connection")}
+    names |= {"todo_policy": _("to-do policy"), "rules": _("rules for tools"), "connection": _("connection")}
     told = [names[name] for name in then["changed"] if name in names]
     return ", ".join(name.lower() for name in told)
 
@@ -50,12 +50,12 @@ def _names() -> dict[str, str]:
     return {
         "temperature": _("Temperature"),
         "top_p": _("Top p"),
-        "max_output_tokens": _("Most tokens of a reply"),
+        "max_output_tokens": _("Max tokens per reply"),
         "reasoning_effort": _("Reasoning effort"),
-        "max_steps": _("Most steps"),
-        "max_tool_calls": _("Most tool calls"),
-        "max_seconds": _("Most seconds"),
-        "max_todos": _("Most todos"),
+        "max_steps": _("Max steps"),
+        "max_tool_calls": _("Max tool calls"),
+        "max_seconds": _("Max seconds"),
+        "max_todos": _("Max to-dos"),
         "remind_after": _("Rounds before a reminder"),
     }
 

@@ -47,7 +47,7 @@ from chat.models.search.index import forget
 from chat.models.text import clean, clean_json
 
 SAVE_EVERY = 1.0  # seconds of streamed text that a crash may cost
-SILENT = gettext_lazy("The model has not answered yet. Wait, or stop and choose another model.")
+SILENT = gettext_lazy("The model has not replied yet. Wait, or stop and choose another model.")
 INDEX_EVERY = 20.0  # seconds after which what a turn has written so far is to be indexed
 MAX_OUTPUT = 64 * 1024  # characters of a call's output that are kept
 

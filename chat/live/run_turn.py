@@ -77,7 +77,7 @@ class RunningTurn(Generic[D]):
             await self.screen.close()
         except Exception:
             log.exception("turn %s failed", self.turn.pk)
-            sentence = _("Something went wrong in the server; its log says what. Retry, or send it anew.")
+            sentence = _("Something went wrong on the server; see its log. Retry, or send the message again.")
             await self._write_down(self.recorder.end, Turn.Status.FAILED, sentence)
 
     async def _work(self) -> None:

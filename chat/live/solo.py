@@ -43,7 +43,7 @@ class SoloTurn:
             return
         self.running.cancelled_as = status
         if status is Turn.Status.INTERRUPTED:
-            sentence = _("The terminal was closed while the agent was working. What it did is kept.")
+            sentence = _("The terminal was closed while the agent was working. Completed work is kept.")
             self.running.farewell = sentence
         self._cancel()
 

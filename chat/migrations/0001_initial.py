@@ -51,9 +51,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "title",
-                    models.CharField(
-                        help_text="What the composer calls it.", max_length=80, verbose_name="title"
-                    ),
+                    models.CharField(help_text="Name shown in menus.", max_length=80, verbose_name="title"),
                 ),
                 ("name", models.CharField(blank=True, max_length=80, verbose_name="agent's name")),
                 ("instructions", models.TextField(blank=True, verbose_name="instructions")),
@@ -61,7 +59,7 @@ class Migration(migrations.Migration):
                     "model",
                     models.CharField(
                         blank=True,
-                        help_text="Empty: the one that OPENAI_MODEL names.",
+                        help_text="Blank: the model in OPENAI_MODEL.",
                         max_length=200,
                         verbose_name="model",
                     ),
@@ -70,13 +68,13 @@ class Migration(migrations.Migration):
                     "todo_policy",
                     models.CharField(
                         choices=[
-                            ("focused", "Focused: three states, says what it is doing"),
+                            ("focused", "Focused: three states, shows what it is doing"),
                             ("lean", "Lean: open or done, fewest calls"),
                             ("checklist", "Checklist: the model numbers its items"),
                         ],
                         default="focused",
                         max_length=20,
-                        verbose_name="todo policy",
+                        verbose_name="to-do policy",
                     ),
                 ),
                 (
@@ -87,14 +85,14 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(200),
                         ],
-                        verbose_name="most todos",
+                        verbose_name="max to-dos",
                     ),
                 ),
                 (
                     "remind_after",
                     models.PositiveSmallIntegerField(
                         blank=True,
-                        help_text="Empty: the policy's own number.",
+                        help_text="Blank: the policy's default.",
                         null=True,
                         validators=[django.core.validators.MinValueValidator(1)],
                         verbose_name="rounds before a reminder",
@@ -114,7 +112,7 @@ class Migration(migrations.Migration):
                     "owner",
                     models.ForeignKey(
                         blank=True,
-                        help_text="Empty: everyone may choose it.",
+                        help_text="Blank: everyone can use it.",
                         null=True,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="profiles",
@@ -141,7 +139,7 @@ class Migration(migrations.Migration):
                     "workspace",
                     models.TextField(
                         blank=True,
-                        help_text="The directory that it works on; empty: one of its own.",
+                        help_text="The folder it works in. Blank: one of its own.",
                         verbose_name="workspace",
                     ),
                 ),
@@ -236,8 +234,8 @@ class Migration(migrations.Migration):
                 ("lease_until", models.DateTimeField(null=True)),
                 ("deaths", models.PositiveSmallIntegerField(default=0)),
                 ("created_at", models.DateTimeField(auto_now_add=True, verbose_name="created")),
-                ("started_at", models.DateTimeField(null=True, verbose_name="started")),
-                ("ended_at", models.DateTimeField(null=True, verbose_name="ended")),
+                ("started_at", models.DateTimeField(null=True, verbose_name="started at")),
+                ("ended_at", models.DateTimeField(null=True, verbose_name="ended at")),
                 (
                     "conversation",
                     models.ForeignKey(
@@ -355,8 +353,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "todo revision",
-                "verbose_name_plural": "todo revisions",
+                "verbose_name": "to-do revision",
+                "verbose_name_plural": "to-do revisions",
                 "ordering": ["pk"],
             },
         ),

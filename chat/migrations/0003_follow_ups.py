@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
                 (
                     "status",
                     models.CharField(
-                        choices=[("held", "Held"), ("delivered", "Delivered"), ("taken_back", "Taken back")],
+                        choices=[("held", "Held"), ("delivered", "Delivered"), ("taken_back", "Unsent")],
                         default="held",
                         max_length=10,
                     ),

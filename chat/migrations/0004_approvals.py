@@ -56,7 +56,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 choices=[
                     ("once", "Allowed by you"),
-                    ("conversation", "Allowed by you, in this conversation"),
+                    ("conversation", "Allowed by you for this conversation"),
                     ("covered", "Allowed by you earlier"),
                     ("denied", "Denied by you"),
                 ],

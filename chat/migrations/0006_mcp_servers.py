@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
                         unique=True,
                         validators=[
                             django.core.validators.RegexValidator(
-                                "\\A[a-z0-9]+(-[a-z0-9]+)*\\Z", "Small letters, digits and hyphens."
+                                "\\A[a-z0-9]+(-[a-z0-9]+)*\\Z", "Lowercase letters, digits and hyphens."
                             )
                         ],
                         verbose_name="name",
@@ -53,7 +53,9 @@ class Migration(migrations.Migration):
                     "network",
                     models.BooleanField(
                         default=False,
-                        help_text="A program: it may use the network, and with it what listens on this machine. An address: it may be on this machine or in its network; otherwise only public ones are spoken to, over https.",
+                        help_text="A program: it may use the network, including services on this "
+                        "machine. An address: it may be on this machine or its network; "
+                        "otherwise only public addresses are used, over https.",
                         verbose_name="network allowed",
                     ),
                 ),
@@ -66,19 +68,19 @@ class Migration(migrations.Migration):
                             django.core.validators.MinValueValidator(1),
                             django.core.validators.MaxValueValidator(600),
                         ],
-                        verbose_name="seconds a call may take",
+                        verbose_name="max seconds per call",
                     ),
                 ),
                 ("enabled", models.BooleanField(default=True, verbose_name="enabled")),
                 ("updated_at", models.DateTimeField(auto_now=True)),
                 ("problem", models.TextField(blank=True, default="", editable=False, verbose_name="problem")),
                 ("problem_detail", models.TextField(blank=True, default="", editable=False)),
-                ("looked_at", models.DateTimeField(editable=False, null=True, verbose_name="looked at")),
+                ("looked_at", models.DateTimeField(editable=False, null=True, verbose_name="last checked")),
                 (
                     "profiles",
                     models.ManyToManyField(
                         blank=True,
-                        help_text="Which may use it. None chosen: all.",
+                        help_text="Profiles that may use it. None selected: all.",
                         related_name="mcp_servers",
                         to="chat.profile",
                         verbose_name="profiles",

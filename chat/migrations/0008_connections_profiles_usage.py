@@ -44,7 +44,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 null=True,
                 validators=[django.core.validators.MinValueValidator(1)],
-                verbose_name="most tokens of a reply",
+                verbose_name="max tokens per reply",
             ),
         ),
         migrations.AddField(
@@ -54,7 +54,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 null=True,
                 validators=[django.core.validators.MinValueValidator(1)],
-                verbose_name="most seconds of a turn",
+                verbose_name="max seconds per turn",
             ),
         ),
         migrations.AddField(
@@ -64,7 +64,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 null=True,
                 validators=[django.core.validators.MinValueValidator(1)],
-                verbose_name="most steps of a turn",
+                verbose_name="max steps per turn",
             ),
         ),
         migrations.AddField(
@@ -74,7 +74,7 @@ class Migration(migrations.Migration):
                 blank=True,
                 null=True,
                 validators=[django.core.validators.MinValueValidator(1)],
-                verbose_name="most tool calls of a turn",
+                verbose_name="max tool calls per turn",
             ),
         ),
         migrations.AddField(
@@ -159,8 +159,9 @@ class Migration(migrations.Migration):
                     "inside",
                     models.BooleanField(
                         default=False,
-                        help_text="It may be on this machine or in its network; otherwise only public addresses are asked.",
-                        verbose_name="in this network",
+                        help_text="On this machine or its network. Otherwise only public addresses can "
+                        "be used.",
+                        verbose_name="allow a local address",
                     ),
                 ),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
@@ -169,7 +170,7 @@ class Migration(migrations.Migration):
                     "owner",
                     models.ForeignKey(
                         blank=True,
-                        help_text="Empty: everyone may use it.",
+                        help_text="Blank: everyone can use it.",
                         null=True,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="connections",
@@ -189,7 +190,7 @@ class Migration(migrations.Migration):
             name="connection",
             field=models.ForeignKey(
                 blank=True,
-                help_text="Empty: the endpoint of the environment.",
+                help_text="Blank: the endpoint from the environment.",
                 null=True,
                 on_delete=django.db.models.deletion.RESTRICT,
                 related_name="profiles",
@@ -210,7 +211,8 @@ class Migration(migrations.Migration):
                     "name_conversations",
                     models.BooleanField(
                         default=True,
-                        help_text="With a small call after the first turn; otherwise the first line is the name.",
+                        help_text="Uses one short request after the first turn. Otherwise the first line "
+                        "becomes the title.",
                         verbose_name="let the model name conversations",
                     ),
                 ),

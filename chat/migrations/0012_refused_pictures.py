@@ -16,9 +16,9 @@ class Migration(migrations.Migration):
                 blank=True,
                 choices=[
                     ("large", "Too large for the model to see"),
-                    ("damaged", "Damaged, so the model does not see it"),
-                    ("full", "Not kept, so the model does not see it"),
-                    ("refused", "Refused by the model's endpoint, so the model does not see it"),
+                    ("damaged", "Damaged, so not shown to the model"),
+                    ("full", "Not kept, so not shown to the model"),
+                    ("refused", "Rejected by the model's endpoint, so not shown to the model"),
                 ],
                 max_length=10,
             ),

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
             field=models.PositiveSmallIntegerField(
                 default=0,
                 help_text="Open items of its last list; none once they are dismissed.",
-                verbose_name="todos left",
+                verbose_name="open to-dos",
             ),
         ),
         migrations.RunPython(count, migrations.RunPython.noop),

@@ -16,12 +16,12 @@ class Migration(migrations.Migration):
             model_name="conversation",
             name="unseen_turn",
             field=models.OneToOneField(
-                help_text="Its last turn, where that ended and the owner has not looked since.",
+                help_text="Its last turn, if it has ended and the owner has not looked at it since.",
                 null=True,
                 on_delete=django.db.models.deletion.SET_NULL,
                 related_name="+",
                 to="chat.turn",
-                verbose_name="unseen turn",
+                verbose_name="unread turn",
             ),
         ),
         migrations.AddIndex(

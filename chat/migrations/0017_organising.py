@@ -41,7 +41,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         choices=[
                             ("archive", "Archive"),
-                            ("bring_back", "Bring back"),
+                            ("bring_back", "Unarchive"),
                             ("pin", "Pin"),
                             ("unpin", "Unpin"),
                             ("tag", "Tag"),
@@ -67,8 +67,8 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name": "bulk act",
-                "verbose_name_plural": "bulk acts",
+                "verbose_name": "bulk action",
+                "verbose_name_plural": "bulk actions",
                 "ordering": ["at"],
             },
         ),

@@ -88,7 +88,7 @@ class Migration(migrations.Migration):
                         choices=[
                             ("title", "Title"),
                             ("message", "Message"),
-                            ("todo", "Todo"),
+                            ("todo", "To-do"),
                             ("call", "Tool call"),
                             ("file", "File"),
                         ],

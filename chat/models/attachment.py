@@ -27,9 +27,9 @@ class Attachment(models.Model):
 
     class Fault(models.TextChoices):
         LARGE = "large", _("Too large for the model to see")
-        DAMAGED = "damaged", _("Damaged, so the model does not see it")
-        FULL = "full", _("Not kept, so the model does not see it")
-        REFUSED = "refused", _("Refused by the model's endpoint, so the model does not see it")
+        DAMAGED = "damaged", _("Damaged, so not shown to the model")
+        FULL = "full", _("Not kept, so not shown to the model")
+        REFUSED = "refused", _("Rejected by the model's endpoint, so not shown to the model")
 
     message = models.ForeignKey(Message, on_delete=models.CASCADE, null=True, related_name="attachments")
     follow_up = models.ForeignKey(FollowUp, on_delete=models.CASCADE, null=True, related_name="attachments")

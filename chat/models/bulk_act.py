@@ -39,7 +39,7 @@ class BulkAct(models.Model):
 
     class Kind(models.TextChoices):
         ARCHIVE = "archive", _("Archive")
-        BRING_BACK = "bring_back", _("Bring back")
+        BRING_BACK = "bring_back", _("Unarchive")
         PIN = "pin", _("Pin")
         UNPIN = "unpin", _("Unpin")
         TAG = "tag", _("Tag")
@@ -57,8 +57,8 @@ class BulkAct(models.Model):
     undone_at = models.DateTimeField(null=True)
 
     class Meta:
-        verbose_name = _("bulk act")
-        verbose_name_plural = _("bulk acts")
+        verbose_name = _("bulk action")
+        verbose_name_plural = _("bulk actions")
         ordering = ["at"]
         constraints = [
             models.CheckConstraint(

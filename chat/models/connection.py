@@ -39,17 +39,15 @@ class Connection(models.Model):
         null=True,
         blank=True,
         related_name="connections",
-        help_text=_("Empty: everyone may use it."),
+        help_text=_("Blank: everyone can use it."),
     )
     name = models.CharField(_("name"), max_length=80)
     base_url = models.CharField(_("address"), max_length=500)
     secrets = models.TextField(blank=True, default="", editable=False)
     inside = models.BooleanField(
-        _("in this network"),
+        _("allow a local address"),
         default=False,
-        help_text=_(
-            "It may be on this machine or in its network; otherwise only public addresses are asked."
-        ),
+        help_text=_("On this machine or its network. Otherwise only public addresses can be used."),
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)

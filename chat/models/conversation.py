@@ -51,18 +51,18 @@ class Conversation(Organised):
     )
     title = models.CharField(_("title"), max_length=200)
     workspace = models.TextField(
-        _("workspace"), blank=True, help_text=_("The directory that it works on; empty: one of its own.")
+        _("workspace"), blank=True, help_text=_("The folder it works in. Blank: one of its own.")
     )
     todos_left = models.PositiveSmallIntegerField(
-        _("todos left"), default=0, help_text=_("Open items of its last list; none once they are dismissed.")
+        _("open to-dos"), default=0, help_text=_("Open items of its last list; none once they are dismissed.")
     )
     unseen_turn = models.OneToOneField(
         Turn,
-        verbose_name=_("unseen turn"),
+        verbose_name=_("unread turn"),
         on_delete=models.SET_NULL,
         null=True,
         related_name="+",
-        help_text=_("Its last turn, where that ended and the owner has not looked since."),
+        help_text=_("Its last turn, if it has ended and the owner has not looked at it since."),
     )
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated"), default=timezone.now)
@@ -240,10 +240,10 @@ class Conversation(Organised):
         if found["turn"]:
             return self._own(Turn.objects.get(pk=found["turn"]))
         if found["works"]:
-            raise MessageRefused(_("The agent is still working. Send this when it is done, or stop it."))
+            raise MessageRefused(_("The agent is still working. Send this when it has finished, or stop it."))
         if found["queued"] >= settings.MAX_QUEUED_PER_USER:
             raise MessageRefused(
-                _("You have %s messages waiting for the agent already. Wait for one to start, or stop some.")
+                _("You already have %s messages waiting for the agent. Wait for one to start, or stop some.")
                 % settings.MAX_QUEUED_PER_USER
             )
         held = FollowUp.claim(self.pk) if found["holds"] and not retries else []
@@ -260,7 +260,7 @@ class Conversation(Organised):
         self, text: str, client_id: uuid.UUID, found: dict[str, Any], attachments: Iterable[Attachment]
     ) -> FollowUp:
         if len(FollowUp.held_in(self.pk)) >= MAX_HELD:
-            raise MessageRefused(_("Too many messages are held. Take one back, or wait for the agent."))
+            raise MessageRefused(_("Too many messages are waiting. Unsend one, or wait for the agent."))
         follow_up = self.follow_ups.create(client_id=client_id, text=text)
         Attachment.bring([*attachments, *Attachment.taken_back(self.pk, text)], follow_up)
         self._touch(follow_up.created_at, found["newest"], archived_at=None)
@@ -296,7 +296,7 @@ class Conversation(Organised):
 
     def _own(self, row: Sent) -> Sent:
         if row.conversation_id != self.pk:
-            raise MessageRefused(_("This message was sent before, in another conversation."))
+            raise MessageRefused(_("This message was already sent in another conversation."))
         return row
 
     def profile_in_use(self) -> Profile:

@@ -22,7 +22,7 @@ class FollowUp(models.Model):
     class Status(models.TextChoices):
         HELD = "held", _("Held")
         DELIVERED = "delivered", _("Delivered")
-        TAKEN_BACK = "taken_back", _("Taken back")
+        TAKEN_BACK = "taken_back", _("Unsent")
 
     conversation = models.ForeignKey("chat.Conversation", on_delete=models.CASCADE, related_name="follow_ups")
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, null=True, related_name="follow_ups")

@@ -16,9 +16,11 @@ _NOT_READABLE = {"/", *(f"/{name}" for name in _SYSTEM)}
 def check_folder(folder: str) -> None:
     """Raise ValidationError for a folder that no server may read: the site's data, or half the machine."""
     if not folder.startswith("/") or folder != os.path.normpath(folder):
-        raise ValidationError(_("%(folder)s is no absolute path."), params={"folder": folder})
+        raise ValidationError(_("%(folder)s is not an absolute path."), params={"folder": folder})
     data = os.path.realpath(settings.DATA_DIR)
     meant = {folder, os.path.realpath(folder)}
     shared = {os.path.commonpath([data, each]) for each in meant}
     if meant & _NOT_READABLE or data in shared or shared & meant:
-        raise ValidationError(_("%(folder)s holds what no server may read."), params={"folder": folder})
+        raise ValidationError(
+            _("%(folder)s contains files that no server may read."), params={"folder": folder}
+        )

@@ -32,7 +32,9 @@ class McpServer(models.Model):
         _("name"),
         max_length=32,
         unique=True,
-        validators=[RegexValidator(r"\A[a-z0-9]+(-[a-z0-9]+)*\Z", _("Small letters, digits and hyphens."))],
+        validators=[
+            RegexValidator(r"\A[a-z0-9]+(-[a-z0-9]+)*\Z", _("Lowercase letters, digits and hyphens."))
+        ],
         help_text=_("Its tools are called name__tool."),
     )
     transport = models.CharField(_("transport"), max_length=10, choices=Transport, default=Transport.STDIO)
@@ -43,13 +45,13 @@ class McpServer(models.Model):
         _("network allowed"),
         default=False,
         help_text=_(
-            "A program: it may use the network, and with it what listens on this machine. An address: it may "
-            "be on this machine or in its network; otherwise only public ones are spoken to, over https."
+            "A program: it may use the network, including services on this machine. An address: it may "
+            "be on this machine or its network; otherwise only public addresses are used, over https."
         ),
     )
     secrets = models.TextField(blank=True, default="", editable=False)
     seconds = models.PositiveSmallIntegerField(
-        _("seconds a call may take"),
+        _("max seconds per call"),
         default=60,
         validators=[MinValueValidator(1), MaxValueValidator(600)],
     )
@@ -58,13 +60,13 @@ class McpServer(models.Model):
         verbose_name=_("profiles"),
         blank=True,
         related_name="mcp_servers",
-        help_text=_("Which may use it. None chosen: all."),
+        help_text=_("Profiles that may use it. None selected: all."),
     )
     enabled = models.BooleanField(_("enabled"), default=True)
     updated_at = models.DateTimeField(auto_now=True)
     problem = models.TextField(_("problem"), blank=True, default="", editable=False)
     problem_detail = models.TextField(blank=True, default="", editable=False)
-    looked_at = models.DateTimeField(_("looked at"), null=True, editable=False)
+    looked_at = models.DateTimeField(_("last checked"), null=True, editable=False)
 
     class Meta:
         verbose_name = _("MCP server")

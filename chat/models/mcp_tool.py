@@ -33,8 +33,8 @@ class McpTool(models.Model):
 
     class State(models.TextChoices):
         OFFERED = "offered", _("Offered")
-        NEW = "new", _("New: to be accepted")
-        CHANGED = "changed", _("Changed: to be accepted")
+        NEW = "new", _("New: awaiting approval")
+        CHANGED = "changed", _("Changed: awaiting approval")
         GONE = "gone", _("No longer listed")
         UNFIT = "unfit", _("Cannot be offered")
 

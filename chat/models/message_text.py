@@ -20,7 +20,9 @@ def checked_message(text: str) -> str:
     if not text:
         raise MessageRefused(_("The message is empty."))
     if len(text.encode()) > MAX_MESSAGE_BYTES:
-        raise MessageRefused(_("The message is longer than 64 KiB. Shorten it, or put the text into a file."))
+        raise MessageRefused(
+            _("The message is longer than 64 KiB. Shorten it, or attach the text as a file.")
+        )
     return text
 
 

@@ -60,7 +60,7 @@ def _fate(turn: Turn) -> dict[str, Any]:
         return {"status": Turn.Status.STOPPED, "ended_at": timezone.now()}
     if turn.deaths + 1 < MAX_DEATHS:
         return {"status": Turn.Status.QUEUED}
-    sentence = _("The server stopped {count} times while the agent was working. What it did is kept.")
+    sentence = _("The server stopped {count} times while the agent was working. Completed work is kept.")
     return {
         "status": Turn.Status.INTERRUPTED,
         "sentence": str(sentence).format(count=MAX_DEATHS),

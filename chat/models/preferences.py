@@ -27,7 +27,9 @@ class Preferences(models.Model):
     name_conversations = models.BooleanField(
         _("let the model name conversations"),
         default=True,
-        help_text=_("With a small call after the first turn; otherwise the first line is the name."),
+        help_text=_(
+            "Uses one short request after the first turn. Otherwise the first line becomes the title."
+        ),
     )
 
     class Meta:

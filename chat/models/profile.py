@@ -23,7 +23,7 @@ class Profile(models.Model):
     """Name, instructions, model, todo policy and rules for tools of an agent."""
 
     class Policy(models.TextChoices):
-        FOCUSED = "focused", _("Focused: three states, says what it is doing")
+        FOCUSED = "focused", _("Focused: three states, shows what it is doing")
         LEAN = "lean", _("Lean: open or done, fewest calls")
         CHECKLIST = "checklist", _("Checklist: the model numbers its items")
 
@@ -47,11 +47,11 @@ class Profile(models.Model):
         MEDIUM = "medium", _("Medium")
         HIGH = "high", _("High")
 
-    title = models.CharField(_("title"), max_length=80, help_text=_("What the composer calls it."))
+    title = models.CharField(_("title"), max_length=80, help_text=_("Name shown in menus."))
     name = models.CharField(_("agent's name"), max_length=80, blank=True)
     instructions = models.TextField(_("instructions"), blank=True)
     model = models.CharField(
-        _("model"), max_length=200, blank=True, help_text=_("Empty: the one that OPENAI_MODEL names.")
+        _("model"), max_length=200, blank=True, help_text=_("Blank: the model in OPENAI_MODEL.")
     )
     connection = models.ForeignKey(
         Connection,
@@ -60,7 +60,7 @@ class Profile(models.Model):
         null=True,
         blank=True,
         related_name="profiles",
-        help_text=_("Empty: the endpoint of the environment."),
+        help_text=_("Blank: the endpoint from the environment."),
     )
     colour = models.CharField(_("colour"), max_length=10, choices=Colour, default=Colour.BLUE)
     temperature = models.FloatField(
@@ -70,28 +70,28 @@ class Profile(models.Model):
         _("top p"), null=True, blank=True, validators=[MinValueValidator(0), MaxValueValidator(1)]
     )
     max_output_tokens = models.PositiveIntegerField(
-        _("most tokens of a reply"), null=True, blank=True, validators=[MinValueValidator(1)]
+        _("max tokens per reply"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
     reasoning_effort = models.CharField(_("reasoning effort"), max_length=10, choices=Effort, blank=True)
     max_steps = models.PositiveIntegerField(
-        _("most steps of a turn"), null=True, blank=True, validators=[MinValueValidator(1)]
+        _("max steps per turn"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
     max_tool_calls = models.PositiveIntegerField(
-        _("most tool calls of a turn"), null=True, blank=True, validators=[MinValueValidator(1)]
+        _("max tool calls per turn"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
     max_seconds = models.PositiveIntegerField(
-        _("most seconds of a turn"), null=True, blank=True, validators=[MinValueValidator(1)]
+        _("max seconds per turn"), null=True, blank=True, validators=[MinValueValidator(1)]
     )
-    todo_policy = models.CharField(_("todo policy"), max_length=20, choices=Policy, default=Policy.FOCUSED)
+    todo_policy = models.CharField(_("to-do policy"), max_length=20, choices=Policy, default=Policy.FOCUSED)
     max_todos = models.PositiveSmallIntegerField(
-        _("most todos"), default=20, validators=[MinValueValidator(1), MaxValueValidator(200)]
+        _("max to-dos"), default=20, validators=[MinValueValidator(1), MaxValueValidator(200)]
     )
     remind_after = models.PositiveSmallIntegerField(
         _("rounds before a reminder"),
         null=True,
         blank=True,
         validators=[MinValueValidator(1)],
-        help_text=_("Empty: the policy's own number."),
+        help_text=_("Blank: the policy's default."),
     )
     rules = models.JSONField(_("rules for tools"), default=dict, blank=True, validators=[check_rules])
     language = models.CharField(_("language"), max_length=10, choices=Language, default=Language.ENGLISH)
@@ -102,7 +102,7 @@ class Profile(models.Model):
         null=True,
         blank=True,
         related_name="profiles",
-        help_text=_("Empty: everyone may choose it."),
+        help_text=_("Blank: everyone can use it."),
     )
     position = models.PositiveSmallIntegerField(_("position"), default=100)
 
@@ -128,10 +128,10 @@ class Profile(models.Model):
         if self.connection is None:
             return
         if self.connection.owner_id not in (None, self.owner_id):
-            whose = _("This connection is somebody's own, so only their own profiles can stand on it.")
+            whose = _("This connection belongs to one user, so only their profiles can use it.")
             raise ValidationError({"connection": whose})
         if not self.model:
-            raise ValidationError({"model": _("Name one of the connection's models.")})
+            raise ValidationError({"model": _("Choose one of the connection's models.")})
 
     @property
     def called(self) -> str:

@@ -18,7 +18,7 @@ _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}|[A-Za-z0-9_-]{1,60}__\*|\*")
 class Rule(models.TextChoices):
     """What becomes of a call before it runs: it just runs, the person is asked, or it is not even offered."""
 
-    RUN = "run", _("Run: without a question")
+    RUN = "run", _("Run: without asking")
     ASK = "ask", _("Ask: wait for an answer first")
     NEVER = "never", _("Never: not offered to the model")
 
@@ -26,10 +26,10 @@ class Rule(models.TextChoices):
 def check_rules(rules: object) -> None:
     """Raise ValidationError for what is no object of tools' names and their rules."""
     if not isinstance(rules, dict):
-        raise ValidationError(_("The rules must be an object of names and rules."))
+        raise ValidationError(_("The rules must be an object of tool names and rules."))
     for name, rule in rules.items():
         if not _TOOL_NAME.fullmatch(name):
-            raise ValidationError(_("%(name)s is no tool's name."), params={"name": name})
+            raise ValidationError(_("%(name)s is not a tool name."), params={"name": name})
         if rule not in Rule.values:
             raise ValidationError(
                 _("The rule of %(name)s must be run, ask or never, not %(rule)s."),

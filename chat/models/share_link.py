@@ -68,11 +68,11 @@ class ShareLink(models.Model):
         """
         ended = conversation.turns.exclude(status__in=Turn.ACTIVE).order_by("pk").last()
         if ended is None:
-            raise ShareRefused(_("There is nothing to share yet: no turn has ended."))
+            raise ShareRefused(_("Nothing to share yet: no turn has ended."))
         if not timezone.now() < expires_at <= timezone.now() + LONGEST:
-            raise ShareRefused(_("Choose a day that is ahead, and less than a year away."))
+            raise ShareRefused(_("Choose a future date, less than a year away."))
         if sum(link.is_live for link in conversation.share_links.all()) >= MOST:
-            raise ShareRefused(_("There are %d links to this conversation. Revoke one first.") % MOST)
+            raise ShareRefused(_("This conversation already has %d links. Revoke one first.") % MOST)
         lists = conversation.revisions.filter(turn__lte=ended).order_by("pk")
         token = secrets.token_urlsafe(32)
         return cls.objects.create(

@@ -59,7 +59,7 @@ class Tag(models.Model):
         if known := cls.named(owner_id, word):
             return known
         if cls.objects.filter(owner=owner_id).count() >= MOST:
-            raise TagRefused(_("There are too many tags. Merge or delete some of them first."))
+            raise TagRefused(_("There are too many tags. Merge or delete some first."))
         return cls.objects.create(owner_id=owner_id, word=word, folded=folded(word))
 
     @classmethod
@@ -119,7 +119,7 @@ def checked(word: str) -> str:
     """The word as it is stored; raises TagRefused for one that shows nothing or is too long."""
     word = normalised(word)
     if all(unicodedata.category(each)[0] in _INVISIBLE for each in word):
-        raise TagRefused(_("Type a word for the tag."))
+        raise TagRefused(_("Enter a name for the tag."))
     if len(word) > LONGEST:
-        raise TagRefused(_("The tag is longer than %s characters.") % LONGEST)
+        raise TagRefused(_("A tag can have at most %s characters.") % LONGEST)
     return word

@@ -49,8 +49,8 @@ class TodoRevision(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        verbose_name = _("todo revision")
-        verbose_name_plural = _("todo revisions")
+        verbose_name = _("to-do revision")
+        verbose_name_plural = _("to-do revisions")
         ordering = ["pk"]
         indexes = [
             models.Index(fields=["conversation", "-id"], name="revision_latest_first"),

@@ -37,7 +37,7 @@ class ToolCall(models.Model):
 
     class Decision(models.TextChoices):
         ONCE = "once", _("Allowed by you")
-        CONVERSATION = "conversation", _("Allowed by you, in this conversation")
+        CONVERSATION = "conversation", _("Allowed by you for this conversation")
         COVERED = "covered", _("Allowed by you earlier")
         DENIED = "denied", _("Denied by you")
 
@@ -152,9 +152,9 @@ class ToolCall(models.Model):
     def decide(self, decision: str, reason: str = "") -> None:
         """Answer the call that waits, once, and queue its turn again; raises DecisionRefused."""
         if decision not in (self.Decision.ONCE, self.Decision.CONVERSATION, self.Decision.DENIED):
-            raise DecisionRefused(_("This is no answer: allow it, or deny it."))
+            raise DecisionRefused(_("Choose either Allow or Deny."))
         if decision == self.Decision.CONVERSATION and not self.can_be_allowed_on:
-            raise DecisionRefused(_("This command can run other programs, so it can be allowed only once."))
+            raise DecisionRefused(_("This command can run other programs, so you can only allow it once."))
         reason = clean(reason).strip()[:MAX_REASON] if decision == self.Decision.DENIED else ""
         with transaction.atomic():
             # The turn before its rows, in the order in which workers and a stop lock them.
@@ -173,8 +173,8 @@ class ToolCall(models.Model):
 
     def _why_not(self) -> str:
         if not self.decision:
-            return str(_("The agent no longer waits for this answer."))
-        return str(_("This was answered before: %s.") % self.get_decision_display())
+            return str(_("The agent is no longer waiting for this answer."))
+        return str(_("Already answered: %s.") % self.get_decision_display())
 
     @property
     def seconds(self) -> float | None:

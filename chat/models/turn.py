@@ -78,8 +78,8 @@ class Turn(models.Model):
     # When rows of it last became final that are not indexed yet: a worker indexes them, and empties it again.
     unindexed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
-    started_at = models.DateTimeField(_("started"), null=True)
-    ended_at = models.DateTimeField(_("ended"), null=True)
+    started_at = models.DateTimeField(_("started at"), null=True)
+    ended_at = models.DateTimeField(_("ended at"), null=True)
 
     renewed_at = 0.0  # by this process's monotonic clock: when it last renewed the lease
     earlier_profile: dict[str, Any] | None = None  # of the turn before, where it was read

@@ -16,9 +16,11 @@ def check_url(url: str, *, inside: bool) -> None:
     except ValueError:
         good = False
     if not good or parts.scheme not in ("http", "https") or parts.username is not None or parts.fragment:
-        raise ValidationError(_("Enter an http or https address; names and passwords belong in a header."))
+        raise ValidationError(
+            _("Enter an http or https address; user names and passwords belong in a header.")
+        )
     if parts.scheme == "http" and not inside:
-        raise ValidationError(_("Only a server in this network may be spoken to without https."))
+        raise ValidationError(_("Only local servers can be used without https."))
 
 
 def origin_of(url: str) -> str:

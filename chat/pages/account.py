@@ -67,7 +67,7 @@ def password(request: SignedInRequest) -> HttpResponse:
         form.save()
         update_session_auth_hash(request, request.user)
         async_to_sync(close_sockets_of)(request.user.pk, except_session=old_session)
-        messages.success(request, _("Your password is saved. You were signed out everywhere else."))
+        messages.success(request, _("Password saved. You were signed out everywhere else."))
         return redirect("preferences")
     context = {"section": "preferences", "form": form}
     return render(request, "settings/password.html", context, status=400 if form.errors else 200)
@@ -94,7 +94,7 @@ def _password_form(request: SignedInRequest) -> SetPasswordForm[Any]:
     else:
         form = SetPasswordForm(request.user, data)
     form.fields["new_password1"].help_text = gettext_lazy(
-        "At least 8 characters. Not a common password, not only digits, and not like your user name."
+        "At least 8 characters. Not a common password, not only digits, and not similar to your user name."
     )
     form.fields["new_password2"].help_text = ""
     return form

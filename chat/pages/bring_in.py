@@ -82,8 +82,8 @@ def _refusal(error: Exception) -> str:
     if isinstance(error, FileRefused):
         return str(error)
     if isinstance(error, DatabaseError):
-        return _("The database was away or full, so nothing was imported. Import the file again in a while.")
-    return _("There is no room for it here, or its workspace cannot be made.")
+        return _("Nothing was imported: the database is unavailable, or the disk is full. Try again later.")
+    return _("The disk is full, or the workspace could not be created.")
 
 
 def _content(file: UploadedFile[bytes] | None) -> bytes:

@@ -28,7 +28,7 @@ def bulk(request: SignedInRequest) -> HttpResponse:
     """Do what the pressed button says to the chosen conversations, then show the list with an Undo."""
     keys = _chosen(request)
     if not keys:
-        messages.info(request, _("Choose conversations first."))
+        messages.info(request, _("Select conversations first."))
         return back_to_list(request)
     try:
         done = act_on(request, _kind(request), keys)
@@ -36,7 +36,7 @@ def bulk(request: SignedInRequest) -> HttpResponse:
         messages.error(request, str(refusal))
     else:
         if not done.count:
-            messages.info(request, _("There was nothing to change."))
+            messages.info(request, _("Nothing to change."))
     return back_to_list(request)
 
 

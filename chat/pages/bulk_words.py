@@ -15,7 +15,7 @@ def sentence_of(act: BulkAct) -> str:
     sentences = {
         "archive": ngettext("%(count)s conversation archived.", "%(count)s conversations archived.", count),
         "bring_back": ngettext(
-            "%(count)s conversation brought back.", "%(count)s conversations brought back.", count
+            "%(count)s conversation unarchived.", "%(count)s conversations unarchived.", count
         ),
         "pin": ngettext("%(count)s conversation pinned.", "%(count)s conversations pinned.", count),
         "unpin": ngettext("%(count)s conversation unpinned.", "%(count)s conversations unpinned.", count),
@@ -23,13 +23,13 @@ def sentence_of(act: BulkAct) -> str:
             "%(count)s conversation tagged “%(word)s”.", "%(count)s conversations tagged “%(word)s”.", count
         ),
         "untag": ngettext(
-            "Tag “%(word)s” taken from %(count)s conversation.",
-            "Tag “%(word)s” taken from %(count)s conversations.",
+            "Tag “%(word)s” removed from %(count)s conversation.",
+            "Tag “%(word)s” removed from %(count)s conversations.",
             count,
         ),
         "dismiss": ngettext(
-            "The list of %(count)s conversation dismissed.",
-            "The lists of %(count)s conversations dismissed.",
+            "Plan of %(count)s conversation dismissed.",
+            "Plans of %(count)s conversations dismissed.",
             count,
         ),
         "delete": ngettext("%(count)s conversation deleted.", "%(count)s conversations deleted.", count),
@@ -40,17 +40,17 @@ def sentence_of(act: BulkAct) -> str:
 def sentence_of_undoing(undone: Undone | None) -> str:
     """What came of an Undo."""
     if undone is None:
-        return _("This was undone before, or the time for it is over.")
+        return _("This was already undone, or it is too late to undo it.")
     restored = ngettext(
-        "%(count)s conversation is as it was before.",
-        "%(count)s conversations are as they were before.",
+        "%(count)s conversation restored.",
+        "%(count)s conversations restored.",
         undone.restored,
     ) % {"count": undone.restored}
     if not undone.left:
         return restored
     left = ngettext(
-        "%(count)s was changed meanwhile and stays as it is.",
-        "%(count)s were changed meanwhile and stay as they are.",
+        "%(count)s has changed since and was left as it is.",
+        "%(count)s have changed since and were left as they are.",
         undone.left,
     ) % {"count": undone.left}
     return f"{restored} {left}"

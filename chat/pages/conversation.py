@@ -79,7 +79,7 @@ def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) ->
         client_id = uuid.uuid5(failed.client_id, "retry")
         try:
             was_failed = failed.status == Turn.Status.FAILED
-            text = failed.user_text if was_failed else _("Go on where you were interrupted.")
+            text = failed.user_text if was_failed else _("Continue where you left off.")
             announce_sync(conversation.start_turn(text, client_id, retries=failed))
         except MessageRefused as refusal:
             return refuse(request, conversation, str(refusal))

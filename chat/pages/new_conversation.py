@@ -58,7 +58,7 @@ def client_id_of(request: SignedInRequest) -> uuid.UUID:
     try:
         return uuid.UUID(given) if given else uuid.uuid4()
     except ValueError:
-        raise MessageRefused(_("This form is damaged. Load the page again and send it once more.")) from None
+        raise MessageRefused(_("This form is damaged. Reload the page and send it again.")) from None
 
 
 def chosen_profile(request: SignedInRequest) -> Profile | None:

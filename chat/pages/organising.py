@@ -29,5 +29,5 @@ def organise(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRespon
     except TagRefused as refusal:
         return refuse(request, conversation, str(refusal))
     if kind == BulkAct.Kind.TAG and not done.count and not conversation.has_tag(word):
-        return refuse(request, conversation, _("A conversation takes 20 tags. Take one off first."))
+        return refuse(request, conversation, _("A conversation can have 20 tags. Remove one first."))
     return give_back(request, conversation)

@@ -21,7 +21,7 @@ def choose(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
     conversation = own_conversation(request, conversation_id)
     profile = chosen_profile(request)
     if profile is None:
-        return refuse(request, conversation, _("This profile is not there any more. Choose another one."))
+        return refuse(request, conversation, _("This profile no longer exists. Choose another one."))
     conversation.choose(profile)
     async_to_sync(publish_heading)(conversation)
     return give_back(request, conversation)

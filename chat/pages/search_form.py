@@ -43,7 +43,7 @@ class SearchForm(forms.Form):
             attrs={
                 "type": "search",
                 "maxlength": MAX_LENGTH,
-                "placeholder": _("Titles, messages, todos, tool calls, files"),
+                "placeholder": _("Titles, messages, to-dos, tool calls, files"),
                 "autocomplete": "off",
                 "aria-keyshortcuts": "/ Control+K",
             }

@@ -59,7 +59,7 @@ def _end(request: SignedInRequest) -> datetime.datetime:
     except ValueError:
         day = None
     if day is None or day.year > 9000:
-        raise ShareRefused(_("Enter the day on which the link is to expire."))
+        raise ShareRefused(_("Enter the day the link expires."))
     return timezone.make_aware(datetime.datetime.combine(day, datetime.time.max))
 
 

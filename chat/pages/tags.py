@@ -36,7 +36,7 @@ def rename(request: SignedInRequest, tag_id: int) -> HttpResponse:
         return redirect("tags")
     if now.pk != tag_id:
         messages.success(
-            request, _("“%(word)s” and “%(other)s” are one tag now.") % {"word": tag.word, "other": now.word}
+            request, _("“%(word)s” and “%(other)s” were merged.") % {"word": tag.word, "other": now.word}
         )
     async_to_sync(publish_sidebar)(request.user.pk, "organised")
     return redirect("tags")

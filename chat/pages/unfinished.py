@@ -25,7 +25,7 @@ def go_on(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
         # The same click twice is one turn: its id follows from the last one.
         client_id = uuid.uuid5(last.client_id, "continue")
         try:
-            text = _("Go on with the todo list: finish the items that are still open.")
+            text = _("Continue with the remaining to-dos.")
             announce_sync(conversation.start_turn(text, client_id))
         except MessageRefused as refusal:
             return refuse(request, conversation, str(refusal))

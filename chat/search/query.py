@@ -31,13 +31,13 @@ def query_of(typed: str) -> Query:
     """The query that was typed: words, and phrases in quotes. Raises QueryRefused for one that cannot be."""
     typed = prepared(typed)
     if len(typed) > MAX_LENGTH:
-        raise QueryRefused(_("Search for less: at most %(most)s characters.") % {"most": MAX_LENGTH})
+        raise QueryRefused(_("Shorten your search to at most %(most)s characters.") % {"most": MAX_LENGTH})
     terms = [_term(phrase or word, is_phrase=bool(phrase)) for phrase, word in _PARTS.findall(typed)]
     found = tuple(dict.fromkeys(term for term in terms if term.words))
     if not found:
-        raise QueryRefused(_("There is no word in this to search for. Type letters, digits or characters."))
+        raise QueryRefused(_("There is nothing here to search for. Enter letters or digits."))
     if len(found) > MAX_TERMS:
-        raise QueryRefused(_("Search for less: at most %(most)s words.") % {"most": MAX_TERMS})
+        raise QueryRefused(_("Shorten your search to at most %(most)s words.") % {"most": MAX_TERMS})
     return Query(found)
 
 

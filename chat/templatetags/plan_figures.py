@@ -23,15 +23,15 @@ def because(reason: str) -> str:
 def _words() -> dict[str, str]:
     return {
         "not_a_list": _("no list of items in the arguments"),
-        "not_an_object": _("an item that is no object"),
+        "not_an_object": _("an item that is not an object"),
         "not_text": _("a field that is not text"),
-        "unknown_status": _("a status that the policy does not have"),
+        "unknown_status": _("a status the policy does not have"),
         "too_many": _("more items than allowed"),
         "two_in_progress": _("more than one item in progress"),
         "repeated_id": _("an id used twice"),
         "second_write": _("a second list in one reply"),
         "call.not_json": _("arguments that are not JSON"),
-        "call.not_an_object": _("arguments that are no object"),
-        "call.cut": _("cut off while it was written"),
-        "call.not_run": _("not read: a limit had ended the turn"),
+        "call.not_an_object": _("arguments that are not an object"),
+        "call.cut": _("cut off while being written"),
+        "call.not_run": _("not read: the turn had reached a limit"),
     }

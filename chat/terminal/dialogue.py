@@ -86,7 +86,7 @@ class Dialogue:
             self.paper.line(f"{Turn.Status.STOPPED.label}.", "quiet")
             return None
         except EOFError:
-            self.paper.line(_("The agent waits for your answer, which you can give in the browser."))
+            self.paper.line(_("The agent is waiting for your answer, which you can give in the browser."))
             return None
         return self._taken_up(turn)
 
@@ -104,7 +104,7 @@ class Dialogue:
         """The turn whose question was answered in a browser, unless a worker there has it by now."""
         claimed = Turn.claim(self.worker, turn.pk)
         if claimed is None:
-            self.paper.line(_("This turn goes on, or has ended, in the browser."), "quiet")
+            self.paper.line(_("This turn continues in the browser, or has ended there."), "quiet")
         return claimed
 
     def _read(self) -> str | None:

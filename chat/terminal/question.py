@@ -30,7 +30,7 @@ class Question:
         key = ""
         while key not in self.keys:
             key = self._read(f"{self._choices()} > ").strip().lower()[:1]
-        reason = self._read(_("Why not (the agent reads it)") + " > ") if key == "d" else ""
+        reason = self._read(_("Reason (shown to the agent)") + " > ") if key == "d" else ""
         return self.keys[key], reason
 
     def _tell(self) -> None:

@@ -65,7 +65,7 @@ class TerminalScreen:
         """Say that the rest is not seen here."""
         self._close_call()
         self.paper.gap()
-        self.paper.line(_("This turn was ended from elsewhere; the record says how."), "fault")
+        self.paper.line(_("This turn was ended elsewhere; the conversation says how."), "fault")
 
     def _show(self, change: Change) -> None:
         match change:
@@ -85,7 +85,7 @@ class TerminalScreen:
                 self.paper.gap()
                 said = self.turn.sentence
                 plain = said in (str(SUMMARISING), str(SILENT))
-                self.paper.line(said if plain else _("Trying again: %s") % said, "quiet")
+                self.paper.line(said if plain else _("Retrying: %s") % said, "quiet")
 
     def _note(self, message: Message) -> None:
         """What the person sent from a browser meanwhile, and the agent has read now."""
@@ -98,7 +98,7 @@ class TerminalScreen:
         self.paper.line(
             _("Earlier turns were summarised for the model.")
             if summary.text
-            else _("Earlier turns were left out for the model, without a summary."),
+            else _("Earlier turns are no longer sent to the model; there is no summary."),
             "quiet",
         )
 

@@ -89,17 +89,17 @@ def test_secrets_are_never_shown_again(administrators: Client) -> None:
 @pytest.mark.parametrize(
     ("wrong", "sentence"),
     [
-        ({"name": "Mine"}, "Small letters"),
-        ({"name": "a__b"}, "Small letters"),
+        ({"name": "Mine"}, "Lowercase letters"),
+        ({"name": "a__b"}, "Lowercase letters"),
         ({"command": ""}, "needs a command"),
         ({"environment": "TOKEN"}, "lacks its ="),
-        ({"environment": "A B=c"}, "no name of a variable"),
-        ({"environment": "TOKEN=••••••"}, "has no value yet"),
+        ({"environment": "A B=c"}, "is not a valid variable name"),
+        ({"environment": "TOKEN=••••••"}, "has no value"),
         ({"seconds": "601"}, "600"),
-        ({"readable": "/"}, "holds what no server may read"),
-        ({"readable": "/etc"}, "holds what no server may read"),
-        ({"readable": "relative"}, "no absolute path"),
-        ({"readable": "/usr/../etc"}, "no absolute path"),
+        ({"readable": "/"}, "contains files that no server may read"),
+        ({"readable": "/etc"}, "contains files that no server may read"),
+        ({"readable": "relative"}, "not an absolute path"),
+        ({"readable": "/usr/../etc"}, "not an absolute path"),
     ],
 )
 def test_a_program_that_is_refused(administrators: Client, wrong: dict[str, str], sentence: str) -> None:
@@ -130,7 +130,7 @@ def test_neither_the_data_folder_nor_what_holds_it_may_be_read(administrators: C
     (folder / "link").symlink_to(folder / "data")
     for path in (folder, folder / "data", folder / "data" / "workspaces", folder / "link"):
         page = refused(administrators, **{**PROGRAM, "readable": str(path)})
-        assert "holds what no server may read" in page
+        assert "contains files that no server may read" in page
 
 
 def act(client: Client, action: str, **more: Any) -> str:
@@ -142,15 +142,15 @@ def act(client: Client, action: str, **more: Any) -> str:
 @pytest.mark.django_db(transaction=True)
 def test_its_tools_are_asked_for_read_and_accepted(administrators: Client) -> None:
     McpServer.objects.create(name="mine", command=["python3", "-c", SOURCE])
-    assert "Mine: 0 offered, 2 to be accepted" in act(administrators, "look_now")
+    assert "Mine: 0 offered, 2 awaiting approval" in act(administrators, "look_now")
     page = act(administrators, "accept")
-    assert "mine__echo (New: to be accepted)" in page
+    assert "mine__echo (New: awaiting approval)" in page
     assert "Say it again." in page
     seen = [f"{tool.pk}:{tool.listed_fingerprint}" for tool in McpTool.objects.all()]
     assert all(f'value="{each}"' in page for each in seen)
     assert "2 definitions accepted." in act(administrators, "accept", seen=seen)
     assert {str(tool.state) for tool in McpTool.objects.all()} == {"offered"}
-    assert "Nothing waits to be accepted." in act(administrators, "accept")
+    assert "No definitions are awaiting approval." in act(administrators, "accept")
 
 
 def test_a_definition_hides_nothing(administrators: Client) -> None:

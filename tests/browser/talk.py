@@ -18,7 +18,7 @@ CHANGING = re.compile(
 
 
 def begin(page: Page, text: str) -> str:
-    """Begin a conversation from the first page; its address."""
+    """Start a conversation from the first page; its address."""
     page.goto("/")
     page.fill("#composer-text", text)
     page.press("#composer-text", "Enter")

@@ -31,7 +31,7 @@ def bash(command: str) -> Call:
 
 
 def begin(page: Page, text: str = "do it") -> str:
-    """Begin a conversation with an agent that asks first; its address."""
+    """Start a conversation with an agent that asks first; its address."""
     page.goto("/")
     page.select_option("select[name=profile]", label=ASKS)
     page.fill("#composer-text", text)
@@ -66,7 +66,9 @@ def test_the_keyboard_is_at_the_question_and_enter_allows(scripted: Site, visito
     page = visitors.enter(scripted)
     begin(page)
     expect(question(page)).to_be_focused()
-    expect(page.get_by_role("status").filter(has_text="waits for your answer")).to_contain_text("echo first")
+    expect(page.get_by_role("status").filter(has_text="is waiting for your answer")).to_contain_text(
+        "echo first"
+    )
     expect(page.locator("#sidebar .conversation-row").first).to_contain_text("Waiting for your answer")
     expect(page.locator("article.turn .turn__busy")).to_have_text("Waiting for your answer")
     page.keyboard.press("Tab")
@@ -80,7 +82,7 @@ def test_the_keyboard_is_at_the_question_and_enter_allows(scripted: Site, visito
 
     expect(question(page)).to_be_focused()  # the next one
     expect(page.get_by_role("button", name="in this conversation")).to_have_count(0)
-    page.get_by_role("textbox", name="Why not").fill("No more of these")
+    page.get_by_role("textbox", name="Reason (shown to the agent)").fill("No more of these")
     page.keyboard.press("Enter")
     expect(page.locator(".tool-call[data-status=denied]")).to_contain_text("No more of these")
 
@@ -127,12 +129,12 @@ def test_a_reason_that_is_being_written_outlives_what_changes_around_it(
     page, other = visitors.enter(scripted), visitors.enter(scripted)
     other.goto(begin(page))
     other.wait_for_selector(LIVE)
-    page.get_by_role("textbox", name="Why not").type("Because")
+    page.get_by_role("textbox", name="Reason (shown to the agent)").type("Because")
     other.fill("#composer-text", "something else")
     other.press("#composer-text", "Enter")
     expect(page.locator(".follow-up")).to_contain_text("something else")
     page.keyboard.type(" of this")
-    expect(page.get_by_role("textbox", name="Why not")).to_have_value("Because of this")
+    expect(page.get_by_role("textbox", name="Reason (shown to the agent)")).to_have_value("Because of this")
     page.get_by_role("button", name="Deny").click()
     at_rest(page)
     at_rest(other)
@@ -220,7 +222,7 @@ def test_who_is_second_is_told_what_was_decided(scripted: Site, visitors: Visito
     at_rest(page)
     visitors.expected.append("status of 409 (Conflict)")
     other.get_by_role("button", name="Allow once").click()
-    expect(other.locator("#composer-note")).to_have_text("This was answered before: Denied by you.")
+    expect(other.locator("#composer-note")).to_have_text("Already answered: Denied by you.")
 
 
 @pytest.mark.parametrize("decision", ["Allow once", "Deny"])

@@ -22,7 +22,7 @@ def board_of(visitors: Visitors, site: Site, **options: object) -> Page:
     page = visitors.enter(site, **options)
     page.goto("/board/")
     page.wait_for_selector(LIVE)
-    everything = page.get_by_role("button", name="Mark all as seen")
+    everything = page.get_by_role("button", name="Mark all as read")
     if everything.count():
         everything.click()
     expect(rows(page, "unseen")).to_have_count(0)

@@ -67,9 +67,9 @@ def test_connect_test_choose_chat(fresh: Site, visitors: Visitors, model: Script
     page.click("main button[type=submit]")
     expect(page.locator("[data-trial]")).to_be_visible(timeout=60_000)
     assert outcomes(page) == ["well", "note", "well", "well", "well"]
-    page.click("text=Make a profile")
+    page.click("text=Create a profile")
     page.wait_for_url(re.compile(r"/$"))
-    expect(page.locator(".news")).to_contain_text("The profile demo answers from now on.")
+    expect(page.locator(".news")).to_contain_text("demo is now your default profile.")
     expect(page.locator("[name=profile] option:checked")).to_have_text("demo")
     begin(page, "Who are you?")
     at_rest(page)
@@ -99,7 +99,7 @@ def test_without_script(fresh: Site, visitors: Visitors, model: ScriptedModel) -
     page.click("main button:has-text('Test')")
     expect(page.locator("[data-trial]")).to_be_visible(timeout=60_000)
     assert outcomes(page)[-2:] == ["well", "well"]
-    page.click("text=Make a profile")
+    page.click("text=Create a profile")
     page.fill("#composer-text", "Who are you?")
     page.click("#send")
 

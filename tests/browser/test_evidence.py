@@ -60,7 +60,7 @@ def test_from_a_todo_to_its_calls_to_a_card_and_back(page: Page) -> None:
     card = page.locator("details.tool-call")
     expect(card).to_have_attribute("open", "")
     expect(card).to_be_in_viewport()
-    card.get_by_role("link", name="In the plan").click()
+    card.get_by_role("link", name="Show in plan").click()
     expect(page).to_have_url(re.compile(r"/plan/\?revision=3&call=\d+#item-\w+$"))
     expect(first.locator("details")).to_have_attribute("open", "")
     expect(first.locator("[aria-current='true']")).to_contain_text("write_file")

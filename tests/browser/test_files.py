@@ -148,10 +148,12 @@ def test_too_many_or_too_large_are_refused_at_once(scripted: Site, visitors: Vis
     page.goto("/")
     text = page.locator("#composer-text")
     text.evaluate(GIVE, ["paste", [[f"{number}", "image/png", "x"] for number in range(21)]])
-    expect(page.locator("#composer-note")).to_have_text("At most 20 files can be sent at once.")
+    expect(page.locator("#composer-note")).to_have_text("You can send up to 20 files at once.")
     expect(attached(page)).to_have_count(0)
     text.evaluate(GIVE, ["paste", [["a", "image/png", "x" * (26 * 2**20)]]])
-    expect(page.locator("#composer-note")).to_contain_text("The files are too large: at most 25.0")
+    expect(page.locator("#composer-note")).to_contain_text(
+        "These files are too large. You can send up to 25.0"
+    )
     expect(attached(page)).to_have_count(0)
 
 
@@ -165,7 +167,7 @@ def test_where_the_line_is_cut_nothing_is_lost(scripted: Site, visitors: Visitor
     page.fill("#composer-text", "read this")
     page.route("**/messages/", lambda route: route.abort())
     page.press("#composer-text", "Enter")
-    expect(page.locator("#composer-note")).to_have_text("The files could not be sent. Try again.")
+    expect(page.locator("#composer-note")).to_have_text("The files could not be uploaded. Try again.")
     expect(attached(page)).to_have_count(1)
     expect(page.locator("#composer-text")).to_have_value("read this")
     page.unroute("**/messages/")

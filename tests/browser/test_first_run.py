@@ -16,7 +16,7 @@ def test_from_the_link_to_the_first_answer(browser: Browser, visitors: Visitors)
         page.goto(served.link)
         assert page.url == f"{served.address}/"
         expect(page.locator("#composer-text")).to_be_focused()
-        expect(page.locator(".demo-label")).to_contain_text("not an AI")
+        expect(page.locator(".demo-label")).to_contain_text("no AI")
         begin(page, "hello")
         at_rest(page)
         expect(last_turn(page, "completed").locator("[data-role='assistant']")).to_be_visible()
@@ -27,6 +27,6 @@ def test_from_the_link_to_the_first_answer(browser: Browser, visitors: Visitors)
         answer = late.goto(served.link)
         assert answer is not None
         assert answer.status == 410
-        expect(late.locator("h1")).to_have_text("This sign-in link is spent")
+        expect(late.locator("h1")).to_have_text("This link has expired or was already used")
         late.goto("/")
         expect(late).to_have_url(f"{served.address}/accounts/login/?next=/")

@@ -12,7 +12,7 @@ from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import at_rest, begin, send, todo, turns
 
-MENU = "Export, share, rename or delete"
+MENU = "Conversation menu"
 ITEMS = ".reading__plan > .plan__list > .plan-line"
 
 
@@ -59,7 +59,7 @@ def test_the_page_of_a_file_needs_nothing(page: Page, visitors: Visitors, tmp_pa
     card = alone.locator(".tool-call")
     card.locator("summary").click()
     expect(card.locator(".tool-call__output")).to_be_visible()
-    alone.get_by_role("link", name="Todos updated").first.click()
+    alone.get_by_role("link", name="To-dos updated").first.click()
     expect(alone).to_have_url(re.compile(r"#revision-\d+$"))
     assert asked == [path.as_uri()], "nothing else was asked for, and nobody complained"
 
@@ -81,7 +81,7 @@ def test_a_file_comes_back(page: Page, scripted: Site, tmp_path: Path) -> None:
 def test_a_link_for_anybody(page: Page, scripted: Site, visitors: Visitors) -> None:
     page.get_by_role("button", name=MENU).click()
     page.get_by_role("link", name="Share", exact=True).click()
-    page.get_by_role("button", name="Make a link").click()
+    page.get_by_role("button", name="Create link").click()
     address = page.get_by_role("textbox", name="Address").input_value()
     stranger = visitors.enter(scripted, signed_in=False)
     stranger.goto(address)
@@ -95,4 +95,4 @@ def test_a_link_for_anybody(page: Page, scripted: Site, visitors: Visitors) -> N
     expect(page.locator(".share-link[data-live=false]")).to_be_visible()
     visitors.expected.append("404")
     stranger.goto(address)
-    expect(stranger.get_by_text("There is nothing here")).to_be_visible()
+    expect(stranger.get_by_text("Page not found")).to_be_visible()

@@ -72,7 +72,7 @@ def test_archive_a_range_and_undo(site: Site, visitors: Visitors) -> None:
     expect(page.locator("#sidebar")).not_to_contain_text("Talk 3")
     page.reload()
     page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("status").first).to_have_text("3 conversations are as they were before.")
+    expect(page.get_by_role("status").first).to_have_text("3 conversations restored.")
     assert titles(page) == before
 
 
@@ -105,7 +105,7 @@ def test_the_menu_pins_and_tags_without_leaving_the_page(site: Site, visitors: V
     at_rest(other)
     begin(page, "To be pinned")
     at_rest(page)
-    page.get_by_role("button", name=re.compile("rename or delete")).click()
+    page.get_by_role("button", name=re.compile("Conversation menu")).click()
     menu = page.locator("#conversation-menu")
     menu.get_by_role("button", name="Pin", exact=True).click()
     expect(menu.get_by_role("button", name="Unpin")).to_be_visible()
@@ -121,10 +121,10 @@ def test_the_menu_pins_and_tags_without_leaving_the_page(site: Site, visitors: V
     menu.get_by_role("button", name="Take off 数据").click()
     expect(menu.locator(".tag")).to_have_count(0)
     menu.get_by_role("button", name="Archive").click()
-    expect(page.locator("#archived")).to_contain_text("In the archive.")
+    expect(page.locator("#archived")).to_contain_text("Archived.")
     expect(other.locator("#sidebar")).not_to_contain_text("To be pinned")
     page.keyboard.press("Escape")
-    page.locator("#archived").get_by_role("button", name="Bring back").click()
+    page.locator("#archived").get_by_role("button", name="Unarchive").click()
     expect(page.locator("#archived")).to_be_empty()
     expect(other.locator("#sidebar h2").first).to_have_text("Pinned")
 
@@ -173,9 +173,9 @@ def test_without_script(site: Site, visitors: Visitors) -> None:
     page.get_by_role("button", name="Undo").click()
     expect(row(page, "Talk 4")).to_be_visible()
     row(page, "Talk 4").get_by_role("link", name="Talk 4").click()
-    page.get_by_role("button", name=re.compile("rename or delete")).click()
+    page.get_by_role("button", name=re.compile("Conversation menu")).click()
     page.locator("#conversation-menu").get_by_role("combobox", name="Tag").fill("周报")
     page.locator("#conversation-menu").get_by_role("button", name="Add").click()
-    page.get_by_role("button", name=re.compile("rename or delete")).click()
+    page.get_by_role("button", name=re.compile("Conversation menu")).click()
     page.get_by_role("button", name="Take off 周报").click()
     expect(page.get_by_role("button", name="Take off 周报")).to_have_count(0)

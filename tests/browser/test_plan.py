@@ -21,7 +21,7 @@ def page(scripted: Site, visitors: Visitors) -> Page:
     begin(page, "Do two things")
     at_rest(page)
     panel(page).locator("summary").click()
-    page.get_by_role("link", name="How this plan came about").click()
+    page.get_by_role("link", name="Plan history").click()
     shows(page, 3)
     return page
 
@@ -48,7 +48,7 @@ def test_keys_slider_and_links(page: Page) -> None:
     page.keyboard.press("ArrowRight")
     shows(page, 2)
     expect(page.get_by_role("slider")).to_be_focused()
-    page.get_by_role("link", name="Later revision").click()
+    page.get_by_role("link", name="Next revision").click()
     shows(page, 3)
     page.get_by_role("link", name="Revision 1", exact=True).click()
     shows(page, 1)
@@ -67,14 +67,14 @@ def test_a_link_to_a_revision_and_an_item(page: Page) -> None:
 
 def test_from_the_transcript_to_the_revision_and_back(page: Page) -> None:
     page.get_by_role("link", name="Conversation", exact=True).click()
-    page.get_by_role("link", name="Todos updated").nth(1).click()
+    page.get_by_role("link", name="To-dos updated").nth(1).click()
     shows(page, 2)
 
 
 def test_without_a_script(page: Page, scripted: Site, visitors: Visitors) -> None:
     plain = visitors.enter(scripted, java_script_enabled=False)
     plain.goto(page.url)
-    plain.get_by_role("link", name="Earlier revision").click()
+    plain.get_by_role("link", name="Previous revision").click()
     expect(plain.locator("#plan-stage")).to_have_attribute("data-revision", "2")
 
 

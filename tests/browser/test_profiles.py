@@ -33,7 +33,7 @@ def make(page: Page, **filled: str) -> None:
     page.get_by_label("Agent's name").fill("Ada")
     page.locator(".swatch[data-colour=violet]").click()
     page.get_by_label("Instructions").fill("Be brief.")
-    page.get_by_text("Temperature and the like").click()
+    page.get_by_text("Sampling").click()
     page.get_by_label("Temperature").fill(filled.get("temperature", "0.2"))
     page.get_by_label("Shell commands (bash)").select_option("ask")
     page.get_by_role("button", name="Save").click()
@@ -41,7 +41,7 @@ def make(page: Page, **filled: str) -> None:
 
 def choose(page: Page, title: str) -> None:
     """Choose who answers next, and see that it is so."""
-    page.get_by_role("button", name="Who answers next").click()
+    page.get_by_role("button", name="Profile for the next turn").click()
     page.locator(".profile-menu__choice", has_text=title).click()
     expect(page.locator(".profile-choice__title")).to_have_text(title)
 
@@ -58,7 +58,7 @@ def test_the_way_through(scripted: Site, visitors: Visitors) -> None:
 
     choose(page, "Reviewer")
     expect(page.locator("#profile-menu")).to_be_hidden()
-    expect(page.get_by_role("button", name="Who answers next")).to_be_focused()
+    expect(page.get_by_role("button", name="Profile for the next turn")).to_be_focused()
     expect(other.locator(".profile-choice__title")).to_have_text("Reviewer")
 
     send(page, "and now")
@@ -67,7 +67,7 @@ def test_the_way_through(scripted: Site, visitors: Visitors) -> None:
     assert asked["temperature"] == 0.2
     assert "Be brief." in asked["messages"][0]["content"]
     expect(turns(page).last.locator(".who > span").last).to_have_text("Ada")
-    expect(turns(page).last.locator(".profile-change")).to_contain_text("From here on Reviewer answers")
+    expect(turns(page).last.locator(".profile-change")).to_contain_text("Switched to Reviewer")
     turns(page).last.locator(".who").click()
     then = turns(page).last.locator(".profile-then")
     expect(then).to_be_visible()
@@ -90,13 +90,13 @@ def test_what_is_typed_outlives_what_is_wrong(scripted: Site, visitors: Visitors
     visitors.expected.append("status of 400 (Bad Request)")
     page.get_by_label("Title").fill("Reviewer two")
     page.get_by_label("Instructions").fill("Kept.")
-    page.get_by_text("Single tools", exact=True).click()
-    page.get_by_label("Single tools of MCP servers").fill("files__list")
+    page.get_by_text("Individual tools", exact=True).click()
+    page.get_by_label("Individual tools of MCP servers").fill("files__list")
     page.get_by_role("button", name="Save").click()
-    expect(page.get_by_role("alert")).to_contain_text("Nothing is saved yet")
-    expect(page.get_by_text("A line lacks its =.")).to_be_visible()
+    expect(page.get_by_role("alert")).to_contain_text("Not saved yet")
+    expect(page.get_by_text("A line has no =.")).to_be_visible()
     expect(page.get_by_label("Instructions")).to_have_value("Kept.")
-    page.get_by_label("Single tools of MCP servers").fill("files__list = run")
+    page.get_by_label("Individual tools of MCP servers").fill("files__list = run")
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".news")).to_contain_text("Reviewer two is saved.")
 
@@ -116,7 +116,7 @@ def test_all_of_it_without_a_script(scripted: Site, visitors: Visitors) -> None:
     page.fill("#composer-text", "hello")
     page.click("#send")
     page.wait_for_url("**/conversations/*/")
-    page.get_by_role("button", name="Who answers next").click()
+    page.get_by_role("button", name="Profile for the next turn").click()
     with page.expect_navigation():
         page.locator(".profile-menu__choice", has_text="Reviewer").first.click()
     expect(page.locator(".profile-choice__title")).to_have_text("Reviewer")

@@ -97,7 +97,7 @@ def test_the_slider_and_the_buttons(visitors: Visitors, scripted: Site, address:
     expect(page.get_by_text("Second.")).to_be_visible()
     slider.fill("0")
     expect(page.locator(".turn")).to_be_hidden()
-    page.get_by_role("button", name="One step on").click()
+    page.get_by_role("button", name="Step forward").click()
     expect(page.get_by_text("Do two things").last).to_be_visible()
     page.get_by_role("button", name="Play").click()
     expect(page.locator("#replay")).to_have_attribute("data-playing", "")
@@ -117,6 +117,6 @@ def test_who_wants_less_motion_steps(visitors: Visitors, scripted: Site, address
 def test_without_a_script_it_is_the_record(visitors: Visitors, scripted: Site, address: str) -> None:
     page = visitors.enter(scripted, java_script_enabled=False)
     page.goto(address)
-    expect(page.get_by_text("Playing it needs JavaScript")).to_be_visible()
+    expect(page.get_by_text("Replay needs JavaScript")).to_be_visible()
     expect(page.get_by_text("Second.")).to_be_visible()
     expect(page.locator(".replay__dock")).to_be_hidden()

@@ -93,4 +93,4 @@ def test_without_a_script_and_narrowed(page: Page, scripted: Site, visitors: Vis
     expect(plain.get_by_label("Status")).to_have_value("completed")
     plain.get_by_label("Status").select_option("failed")
     plain.get_by_role("button", name="Search").click()
-    expect(plain.get_by_text("Nothing was found.")).to_be_visible()
+    expect(plain.get_by_text("No results.")).to_be_visible()

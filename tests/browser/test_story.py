@@ -28,12 +28,12 @@ STORY = [
     "Revision 3 2/5 step 3 · 重构解析器 done Run the tests begun",
     "Completed",
     "keep the new version",
-    "Revision 4 2/5 step 1 · Written again, nothing changed",
+    "Revision 4 2/5 step 1 · Saved again without changes",
     "Revision 5 2/6 You changed the list Write the changelog added",
     "Revision 6 2/5 You changed the list Tidy up skipped",
     "read_file . Done",
     "Revision 7 5/5 step 2 · Run the tests done Write notes done Write the changelog done",
-    "Completed, taken up again after the server had stopped",
+    "Completed, resumed after a server restart",
 ]
 PLACES = [
     ("refactor", "Please refactor five files"),
@@ -132,7 +132,7 @@ def change_and_kill(page: Page, model: ScriptedModel, served: Served, line: Line
 def the_timeline_tells_it(page: Page) -> None:
     page.wait_for_selector(LIVE)
     page.locator("#todo-panel .todo-panel__line").click()
-    page.get_by_role("link", name="How this plan came about").click()
+    page.get_by_role("link", name="Plan history").click()
     told = [" ".join(WHEN.sub("", text).split()) for text in entries(page).all_inner_texts()]
     assert told == STORY
 
@@ -157,7 +157,7 @@ def the_export_comes_back_as_it_was(page: Page, tmp_path: Path) -> None:
 def exported(page: Page, path: Path) -> dict[str, Any]:
     """The conversation that is open, as its file has it, but for when that was made."""
     page.wait_for_selector(LIVE)
-    page.get_by_role("button", name="Export, share, rename or delete").click()
+    page.get_by_role("button", name="Conversation menu").click()
     with page.expect_download() as download:
         page.get_by_role("link", name="JSON").click()
     download.value.save_as(path)

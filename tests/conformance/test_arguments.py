@@ -34,7 +34,7 @@ def listed(title: str, written: str) -> Scenario:
         title,
         [_asking(written, "TodoWrite")],
         calls=[Call("TodoWrite", json.loads(written), "succeeded", "Look")],
-        shows=["Todos updated"],
+        shows=["To-dos updated"],
     )
 
 

@@ -91,14 +91,14 @@ def other_picture(file: File) -> None:
 
 WRONG: list[tuple[Callable[[File], None], str]] = [
     (set_at("format")("agent-profile"), "its “format” is not"),
-    (set_at("version")(2), "of version 2; this site reads version 1"),
+    (set_at("version")(2), "has version 2; this site reads version 1"),
     (set_at("version")(True), "of version True"),
     (set_at("owner")("root"), "fields that this site does not know: owner"),
-    (set_at("turns", 1, "worker")("me"), "turns[1] has fields that this site does not know: worker"),
-    (set_at("turns", 0, "status")("winning"), "turns[0].status is “winning”; it is one of: queued"),
+    (set_at("turns", 1, "worker")("me"), "turns[1] has unknown fields: worker"),
+    (set_at("turns", 0, "status")("winning"), "turns[0].status is “winning”; it must be one of: queued"),
     (set_at("turns", 2, "created_at")(17), "turns[2].created_at is of a kind that it cannot be"),
-    (set_at("turns", 2, "created_at")("2025-13-01T00:00:00Z"), "turns[2].created_at is no time that can be"),
-    (set_at("turns", 2, "created_at")("9999-01-01T00:00:00Z"), "turns[2].created_at is no time that can be"),
+    (set_at("turns", 2, "created_at")("2025-13-01T00:00:00Z"), "turns[2].created_at is not a valid time"),
+    (set_at("turns", 2, "created_at")("9999-01-01T00:00:00Z"), "turns[2].created_at is not a valid time"),
     (set_at("turns", 0, "deaths")(-1), "turns[0].deaths is “-1”, which it cannot be"),
     (set_at("turns", 0, "deaths")(10**9), "turns[0].deaths"),
     (set_at("turns", 1, "follows")(2), "turns[1].follows names turn 2"),
@@ -106,14 +106,17 @@ WRONG: list[tuple[Callable[[File], None], str]] = [
     (set_at("turns", 0, "profile_then", "todo_policy")("x"), "turns[0].profile_then.todo_policy is “x”"),
     (set_at("turns", 0, "profile_then", "rules")({"bash": "yes"}), "turns[0].profile_then.rules.bash"),
     (set_at("turns", 0, "profile_then")({"title": "x"}), "turns[0].profile_then"),
-    (set_at("turns", 0, "steps")({}), "turns[0].steps is of a kind that it cannot be; it is one of: array"),
+    (set_at("turns", 0, "steps")({}), "turns[0].steps has the wrong type; it must be one of: array"),
     (set_at("turns", 0, "messages", 0, "step")(77), "turns[0].messages[0].step names a step"),
     (set_at("turns", 0, "messages", 0, "role")("system"), "turns[0].messages[0].role is “system”"),
     (set_at("conversation", "title")(" "), "conversation.title is empty"),
     (set_at("conversation", "tags")(["a" * 41]), "conversation.tags[0]"),
-    (set_at("conversation", "tags")(["\u200b"]), "conversation.tags[0] is no tag here: Type a word"),
+    (
+        set_at("conversation", "tags")(["\u200b"]),
+        "conversation.tags[0] is not a valid tag here: Enter a name",
+    ),
     (set_at("conversation", "title")("x" * 201), "conversation.title"),
-    (set_at("conversation", "todos_left")(19), "conversation.todos_left does not fit its last list"),
+    (set_at("conversation", "todos_left")(19), "conversation.todos_left does not match its last list"),
     (set_at("revisions", 0, "items", 0, "status")("done"), "revisions[0].items[0].status is “done”"),
     (set_at("revisions", 0, "turn")(50), "revisions[0].turn names turn 50"),
     (set_at("revisions", 0, "tool_call")({"step": 9, "index": 9}), "revisions[0].tool_call names a call"),
@@ -121,7 +124,7 @@ WRONG: list[tuple[Callable[[File], None], str]] = [
     (set_at("revisions", 0, "told_in")({"turn": 1, "step": 9}), "revisions[0].told_in names a step"),
     (set_at("revisions", 0, "author")("person"), "revisions[0].tool_call names a call, though"),
     (set_at("follow_ups", 0, "turn")(1), "follow_ups[0].turn must name a turn where"),
-    (set_at("pictures", 0, "data")("%"), "pictures[0].data is no base64"),
+    (set_at("pictures", 0, "data")("%"), "pictures[0].data is not base64"),
     (lambda file: file["turns"][0].pop("messages"), "turns[0] lacks “messages”"),
     (lambda file: file.pop("turns"), "the file lacks “turns”"),
     (lambda file: file["pictures"].append(file["pictures"][0]), "pictures.digest has"),
@@ -132,7 +135,7 @@ WRONG: list[tuple[Callable[[File], None], str]] = [
     (decide_at_no_time, "decided_at must be there where there is a decision"),
     (repeat_an_item, "revisions[0].items has"),
     (strange_picture, "detail.pictures[0].size is of a kind"),
-    (other_picture, "pictures[0] is no picture, or not the one of that digest"),
+    (other_picture, "pictures[0] is not an image, or does not match its digest"),
 ]
 
 
@@ -152,13 +155,13 @@ def test_what_is_wrong_is_said(
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "no JSON in UTF-8"),
-        (b"\xff\xfe{", "no JSON in UTF-8"),
-        (b"[" * 100_000, "no JSON in UTF-8"),
+        (b"", "not JSON in UTF-8"),
+        (b"\xff\xfe{", "not JSON in UTF-8"),
+        (b"[" * 100_000, "not JSON in UTF-8"),
         (b'{"format":' + b'{"a":' * 60 + b"1" + b"}" * 61, "more than 48 objects"),
         (b'{"a": 1, "a": 2}', "has “a” twice"),
         (b'{"a": NaN}', "the number NaN"),
-        (b'{"a": ' + b"9" * 5000 + b"}", "no JSON in UTF-8"),
+        (b'{"a": ' + b"9" * 5000 + b"}", "not JSON in UTF-8"),
         (b"[]", "its “format” is not"),
         (b'"agent-conversation"', "its “format” is not"),
         (b'{"format": ["agent-conversation"]}', "its “format” is not"),
@@ -200,7 +203,7 @@ def test_the_page_takes_a_file(owners: Client, owner: User, file: File) -> None:
 
 
 def test_the_page_says_what_is_wrong(owners: Client, settings: Any) -> None:
-    assert "no JSON in UTF-8" in sent(owners, b"<html>").content.decode()
+    assert "not JSON in UTF-8" in sent(owners, b"<html>").content.decode()
     assert "Choose a file first." in owners.post("/conversations/import/").content.decode()
     settings.MAX_UPLOAD_BYTES = 2**20
     assert "larger than 1.0" in sent(owners, b" " * (2**20 + 1)).content.decode()
@@ -215,7 +218,7 @@ def test_what_a_crash_leaves_is_never_seen_and_goes(file: File, owner: User, own
     assert hidden.turns.exists()
     assert not Conversation.objects.exists()
     assert owners.get(f"/conversations/{hidden.pk}/").status_code == 404
-    with pytest.raises(FileRefused, match="Another import of yours is under way"):
+    with pytest.raises(FileRefused, match="You already have an import running"):
         make(file, owner)
     # The process dies here. In a while its place is free, and what it wrote is removed as deleted ones are.
     Conversation.with_deleted.update(deleted_at=timezone.now() - UNDO_TIME)

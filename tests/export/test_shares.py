@@ -37,7 +37,7 @@ def visitor(client: Client) -> Client:
 
 
 def share(owners: Client, conversation: Conversation, **form: str) -> str:
-    """Make a link in the page; its path."""
+    """Create link in the page; its path."""
     before = set(ShareLink.objects.values_list("pk", flat=True))
     answer = owners.post(f"/conversations/{conversation.pk}/share/make/", form)
     assert answer.status_code == 302
@@ -117,7 +117,7 @@ def test_a_turn_at_work_is_not_in_it(owners: Client, visitor: Client, rich: Conv
 def test_nothing_to_share_yet(owners: Client, owner: User) -> None:
     fresh = Conversation.begin(owner, "Begin", uuid.uuid4(), None)
     answer = owners.post(f"/conversations/{fresh.pk}/share/make/", {"days": "7"})
-    assert "There is nothing to share yet" in answer.content.decode()
+    assert "Nothing to share yet" in answer.content.decode()
     assert not ShareLink.objects.exists()
 
 

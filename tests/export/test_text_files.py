@@ -69,10 +69,10 @@ def test_markdown_has_all_of_it(rich: Conversation) -> None:
         f"Turn {n}" for n in range(1, 7)
     ]
     assert len([title for title in titles if title.startswith("Plan ")]) >= 1
-    assert "Messages that were not delivered" in titles
+    assert "Undelivered messages" in titles
     calls = sum(turn.tool_calls.count() for turn in rich.turns.all())
     assert len([token for token in tokens if token.type == "fence" and token.info == "json"]) == calls
-    known = {"Revisions", "Messages that were not delivered", "Person", rich.title}
+    known = {"Revisions", "Undelivered messages", "User", rich.title}
     strange = [
         title for title in titles if title not in known and not re.match(r"(Turn|Plan) \d|P\d|Ada", title)
     ]

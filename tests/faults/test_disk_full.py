@@ -28,7 +28,7 @@ ANSWERED = 12.0  # seconds in which the site answers, whatever it answers
 HEALED = 15.0  # seconds after which a turn has ended that the full disk cut off
 LATE = "Sent while it is full"
 TURN = re.compile(r'<article class="turn" id="turn-(\d+)" data-status="(\w+)"')
-SENTENCE = "The site cannot reach its records"
+SENTENCE = "Database unavailable"
 
 
 @pytest.fixture

@@ -195,7 +195,7 @@ def test_others_write_while_a_large_file_comes_in(served: Served, browser: Brows
     with slowest(write) as locked, slowest(lambda: answers(served)) as taken:
         page, address = browser.imports(file)
     assert 'value="9' in page  # the progress, told as it went
-    assert "It is imported." in page
+    assert "Import finished." in page
     assert max(locked) < MOST_SECONDS
     assert max(taken) < MOST_SECONDS
     assert address.endswith("/conversations/import/")
@@ -209,6 +209,6 @@ def test_who_leaves_ends_the_import_and_one_at_a_time_is_taken(served: Served, b
 
     with browser.post("/conversations/import/", file):  # its beginning, while the rest is still to come
         refused, _address = browser.imports(file_of([turn([])]))
-        assert "Another import of yours is under way." in refused
+        assert "You already have an import running." in refused
     until(lambda: [rows_in(served, t) for t in ("chat_conversation", "chat_turn", "chat_toolcall")] == before)
     assert "/conversations/import/" not in browser.imports(file_of([turn([])]))[1]

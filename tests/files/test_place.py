@@ -73,18 +73,18 @@ def test_no_folder_is_no_refusal(root: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "why"),
     [
-        ("/etc", "must be one of these, or beneath one: "),
+        ("/etc", "must be one of these, or inside one: "),
         ("project", "must be one of these"),
         ("{root}x", "must be one of these"),
         ("{root}/../private", "leads out"),
         ("{root}/project/../../private", "leads out"),
         ("{root}/link", "leads out"),
         ("{root}/absolute", "leads out"),
-        ("{root}/nothing", "There is no folder nothing."),
-        ("{root}/file", "file is no folder."),
+        ("{root}/nothing", "There is no folder called nothing."),
+        ("{root}/file", "file is not a folder."),
         ("{root}/a\0b", "damaged"),
         ("{root}/a\nb", "damaged"),
-        ("{root}/" + "x" * 5000, "damaged or too long"),
+        ("{root}/" + "x" * 5000, "invalid or too long"),
         ("{root}/" + "x" * 300, "x leads out"),
     ],
 )

@@ -193,7 +193,7 @@ async def test_the_script_is_told_that_another_was_first(desk: Desk) -> None:
         return client.post(where, {"decision": "once"})
 
     answer = await sync_to_async(late)()
-    assert (answer.status_code, answer.content.decode()) == (409, "This was answered before: Denied by you.")
+    assert (answer.status_code, answer.content.decode()) == (409, "Already answered: Denied by you.")
 
 
 async def test_stop_ends_the_wait(desk: Desk) -> None:

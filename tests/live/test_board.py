@@ -75,13 +75,13 @@ async def test_it_follows_a_turn_to_its_end(site: Site, model_server: ScriptedMo
     gate = threading.Event()
     model_server.script(PLAN, Reply(text="I stop to ask.", stall_after=1, gate=gate))
     tab = await site.board()
-    assert "Nothing is at work." in displayed(tab, "running")
+    assert "Nothing running." in displayed(tab, "running")
     await begin(site)
     await shows(tab, "running", 'data-status="running"', "1/2", "Writing it")
     await is_the_record(site, tab)
     gate.set()
     await shows(tab, "unseen", 'data-status="completed"', "1 of 2 left")
-    await shows(tab, "running", "Nothing is at work.")
+    await shows(tab, "running", "Nothing running.")
     await displays(tab, lambda: latest(tab, "head > title", "innerHTML") == "(1) Board")
     await is_the_record(site, tab)
 
@@ -117,10 +117,10 @@ async def test_what_a_tab_sees_is_seen(site: Site, model_server: ScriptedModel) 
     turn = await site.turn(conversation)
     await tab.socket.send_json_to({"type": "seen", "turn": turn.pk})
     await shows(board, "unfinished", "1 of 2 left")
-    await shows(board, "unseen", "You have seen everything.")
+    await shows(board, "unseen", "all caught up.")
     await displays(board, lambda: latest(board, "head > title", "innerHTML") == "Board")
     assert await site.post(conversation, "dismiss") == 302
-    await shows(board, "unfinished", "No list was left unfinished.")
+    await shows(board, "unfinished", "No unfinished plans.")
     await is_the_record(site, board)
 
 
@@ -157,7 +157,7 @@ async def test_lost_hints_heal(
     await sync_to_async(conversation.see)((await site.turn(conversation)).pk)
     await shows(tab, "unfinished", "Another title")
     await conversation.adelete()
-    await shows(tab, "unfinished", "No list was left unfinished.")
+    await shows(tab, "unfinished", "No unfinished plans.")
     await is_the_record(site, tab)
 
 
@@ -260,7 +260,7 @@ async def test_another_conversations_page_shows_what_ended_unseen(
     model_server.script(Reply(text="Done."))
     tab = await site.open(await site.conversation())
     other = await begin(site, "Elsewhere")
-    await lists(tab, "Elsewhere", "data-unseen", "Ended, not seen yet:")
+    await lists(tab, "Elsewhere", "data-unseen", "Unread:")
     await displays(tab, lambda: "1 conversation for you" in latest(tab, "#board-link"))
     await sync_to_async(other.see)((await site.turn(other)).pk)
     await displays(tab, lambda: "data-unseen" not in latest(tab, "#sidebar-list"))

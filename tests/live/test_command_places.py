@@ -17,7 +17,7 @@ from tests.live.site import Site, Tab, article
 from tests.model_server import ScriptedModel
 
 COMMAND = "echo begun; until [ -e go ]; do sleep 0.05; done; echo over"
-NOTICE = "Waiting for a free place."
+NOTICE = "Waiting for another command"
 
 
 @pytest.fixture(autouse=True)

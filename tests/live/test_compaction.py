@@ -116,7 +116,7 @@ async def test_results_that_are_read_in_part_carry_a_mark(site: Site, model: Sma
     for call in shortened:
         assert "read book.txt again" in call.shortened
         assert call.output == (LINE * 100).rstrip(), "the record keeps all of it"
-        said = "The model reads only a part of it now"
+        said = "The model now reads only part of this"
         mark = re.search(rf'<span id="{call.note_id}"[^>]*>{said}</span>', page)
         assert mark
         drawn = tab.drawn(f"#{call.note_id}", "outerMorph")
@@ -160,7 +160,7 @@ async def test_a_summary_that_fails_is_done_without(site: Site, model: SmallWind
     assert "no summary of it could be made" in head
     assert "[>] Write the book <- Writing the book" in head
     page = await site.page(conversation)
-    assert "Earlier turns were left out for the model" in article(page, summary.turn)
+    assert "Earlier turns are no longer sent to the model" in article(page, summary.turn)
     assert (await site.turn(conversation)).status == "completed"
 
 

@@ -49,7 +49,7 @@ def test_it_tells_of_the_latest_request(turn: Turn) -> None:
     assert (meter.used, meter.window, meter.percent, meter.level) == (32_000, 128_000, 25, "low")
     assert meter.totals.input_tokens == 131_000
     html = meter_html(turn.conversation)
-    assert "32,000 of the 128,000 tokens that gpt-4o can hold" in html
+    assert "32,000 of 128,000 tokens (gpt-4o)" in html
     assert 'stroke-dasharray="25 100"' in html
 
 
@@ -66,9 +66,7 @@ def test_it_warns_when_little_is_left(turn: Turn, used: int, level: str) -> None
 def test_a_window_that_is_not_known_is_not_made_up(turn: Turn) -> None:
     step(turn, endpoint="https://models.example.com/v1", model="homemade", estimated=True)
     html = meter_html(turn.conversation)
-    assert "~960 tokens. How many homemade can hold is not known." in " ".join(html.split()).replace(
-        "~ ", "~"
-    )
+    assert "~960 tokens; context size of homemade unknown." in " ".join(html.split()).replace("~ ", "~")
     assert 'data-level="unknown"' in html
     assert "%" not in html
 

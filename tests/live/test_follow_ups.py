@@ -126,7 +126,7 @@ async def test_blank_and_overlong_and_too_many_are_refused(site: Site, model_ser
     for number in range(MAX_HELD):
         await tab.send(f"message {number}")
     await tab.send("one too many")
-    assert "Too many messages are held." in (await tab.said("refused"))["message"]
+    assert "Too many messages are waiting." in (await tab.said("refused"))["message"]
     assert len(await work.rows()) == MAX_HELD
     await site.post(work.conversation, "stop")
 

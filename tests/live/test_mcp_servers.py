@@ -173,7 +173,7 @@ async def test_secrets_of_another_key_are_asked_for_anew(servers: McpServers, se
     servers.open()
     await until(lambda: McpServer.unwell().exists())
     await server.arefresh_from_db()
-    assert "enter them anew" in server.problem
+    assert "enter them again" in server.problem
     settings.SECRET_KEY_FALLBACKS = []
 
 

@@ -68,14 +68,14 @@ async def test_what_is_archived_leaves_the_sidebars_and_a_message_brings_it_back
     first, second = await named(site, "First"), await named(site, "Second")
     here, there = await site.open(first), await site.open(second)
     await site.post(first, "organise", kind="archive")
-    await here.until(lambda frame: "In the archive." in frame)
+    await here.until(lambda frame: "Archived." in frame)
     await shows_sidebar_of_page(site, there, second)
     assert ">First<" not in there.drawn("#sidebar-list", "outerMorph")[-1]
     await here.send("Are you there?")
     while ">First<" not in there.drawn("#sidebar-list", "outerMorph")[-1]:
         await there.until(lambda frame: 'id="sidebar-list"' in frame)
     await here.until_idle()
-    assert "In the archive." not in here.drawn("#archived", "outerMorph")[-1]
+    assert "Archived." not in here.drawn("#archived", "outerMorph")[-1]
 
 
 async def test_tags_are_shown_in_every_tab_though_no_hint_comes(site: Site) -> None:
@@ -94,7 +94,7 @@ async def test_a_running_conversation_goes_on_in_the_archive(site: Site, model_s
     await tab.send("Go on")
     await tab.until(lambda frame: "Working" in frame)
     await site.post(conversation, "organise", kind="archive")
-    await tab.until(lambda frame: "In the archive." in frame)
+    await tab.until(lambda frame: "Archived." in frame)
     assert (await site.turn(conversation)).status == "running"
     await site.post(conversation, "stop")
     await tab.until_idle()

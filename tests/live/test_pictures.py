@@ -224,7 +224,7 @@ async def test_what_cannot_be_sent_is_named(site: Site, model_server: ScriptedMo
     ]
     page = await site.page(conversation)
     assert "Too large for the model to see" in page
-    assert "Damaged, so the model does not see it" in page
+    assert "Damaged, so not shown to the model" in page
 
 
 async def test_a_model_that_cannot_see_is_told_so(site: Site, model_server: ScriptedModel) -> None:
@@ -237,7 +237,7 @@ async def test_a_model_that_cannot_see_is_told_so(site: Site, model_server: Scri
     question = model_server.requests[0]["messages"][-1]
     assert "image_url" not in json.dumps(question)
     assert "uploads/a.png:\n[An image was left out here" in question["content"]
-    assert "The model cannot see pictures" in tab.last_turn()
+    assert "This model cannot see images" in tab.last_turn()
     assert tab.last_turn().strip() == article(await site.page(conversation), await site.turn(conversation))
 
 
@@ -265,7 +265,7 @@ async def test_a_picture_that_is_refused_is_left_out(site: Site, model_server: S
     assert [sum(map(len, map(pictures, each["messages"]))) for each in model_server.requests] == [1, 2, 1]
     said = texts(model_server.requests[-1]["messages"][-1])
     assert said[-1] == "[uploads/b.png is left out: the model's endpoint refused this picture.]"
-    assert "Refused by the model" in tab.last_turn()
+    assert "Rejected by the model" in tab.last_turn()
     assert tab.last_turn().strip() == article(await site.page(conversation), turn)
     await tab.send("Now?")
     await tab.until_idle()
@@ -287,7 +287,7 @@ async def test_a_picture_that_was_read_and_is_refused(site: Site, model_server: 
     sent = [request["messages"] for request in model_server.requests]
     assert [sum(map(len, map(pictures, each))) for each in sent] == [0, 1, 0, 0]
     assert sent[3][: len(sent[2])] == sent[2]
-    assert "Refused by the model" in await site.page(conversation)
+    assert "Rejected by the model" in await site.page(conversation)
 
 
 async def test_pictures_go_with_their_conversation(site: Site, settings: Any) -> None:

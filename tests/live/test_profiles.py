@@ -133,7 +133,7 @@ async def test_while_a_turn_works_a_choice_is_for_the_next_one(
     gate.set()
     await tab.until_idle()
     await tab.send("and now")
-    await tab.until(lambda frame: "From here on Other answers" in frame)
+    await tab.until(lambda frame: "Switched to Other" in frame)
     await tab.until_idle()
     assert [request["model"] for request in model_server.requests] == ["small", "small", "large"]
 

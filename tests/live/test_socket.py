@@ -159,7 +159,7 @@ async def test_losing_the_last_frame_still_ends_collapsed(
     await tab.send("do it")
     await tab.until(
         lambda _frame: all(
-            text in "".join(tab.received) for text in ['data-phase="working"', "Todos updated"]
+            text in "".join(tab.received) for text in ['data-phase="working"', "To-dos updated"]
         )
     )
     group = doorbell.conversation_group(conversation.pk)

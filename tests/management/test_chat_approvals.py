@@ -50,7 +50,7 @@ def test_answers_at_the_prompt(asked: Process, scripted: ScriptedModel) -> None:
     asked.wait_for("    command: echo two; pwd\n")
     asked.wait_for("[a] allow once, [d] deny > ")
     asked.type("d\n")
-    asked.wait_for("Why not (the agent reads it) > ")
+    asked.wait_for("Reason (shown to the agent) > ")
     asked.type("one is enough\n")
     asked.wait_for("Done.\n\n")
     asked.wait_for(" s\n\n> ")
@@ -80,7 +80,7 @@ def test_an_answer_from_the_browser_is_told_of_and_gone_on_with(
 ) -> None:
     ToolCall.objects.get(status="waiting").decide("denied", "from the browser")
     asked.type("a\n")
-    asked.wait_for("This was answered before: Denied by you.")
+    asked.wait_for("Already answered: Denied by you.")
     asked.wait_for("    command: echo two; pwd\n")
     asked.type("a\n")
     asked.wait_for("Done.\n\n")
@@ -104,7 +104,7 @@ def test_where_nobody_can_answer_it_waits_for_the_browser(site: Site, scripted: 
     done = site.run("chat", *PROFILE, "write it")
     assert done.returncode == 1
     assert "May the agent run write_file?\n    a.txt\n    + one\n    + two\n" in done.stdout
-    assert "The agent waits for your answer, which you can give in the browser." in done.stdout
+    assert "The agent is waiting for your answer, which you can give in the browser." in done.stdout
     assert "/conversations/" in done.stdout
     assert Turn.objects.get().status == "waiting"
 

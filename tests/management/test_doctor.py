@@ -35,7 +35,7 @@ def test_all_is_well_with_a_model_that_streams_and_calls_tools(site: Site, scrip
 def test_with_the_demo_it_says_how_to_connect_a_real_model(site: Site) -> None:
     done = site.run("doctor")
     assert done.returncode == 0, done.stdout
-    assert "it is not an AI" in line(done.stdout, "model")
+    assert "scripted replies, no AI" in line(done.stdout, "model")
     assert "OPENAI_BASE_URL" in line(done.stdout, "model")
 
 
@@ -86,7 +86,7 @@ def test_a_sandbox_that_is_switched_off_is_said(site: Site) -> None:
     site.settings["SANDBOX"] = "off"
     done = site.run("doctor")
     assert done.returncode == 0
-    assert "switched off (SANDBOX=off)" in line(done.stdout, "sandbox")
+    assert "turned off (SANDBOX=off)" in line(done.stdout, "sandbox")
 
 
 def test_workspaces_that_cannot_be_made(site: Site) -> None:
@@ -94,7 +94,7 @@ def test_workspaces_that_cannot_be_made(site: Site) -> None:
     (site.folder / "workspaces").write_text("a file where a folder should be")
     done = site.run("doctor")
     assert done.returncode == 1
-    assert "cannot be written (File exists)" in line(done.stdout, "data folder")
+    assert "is not writable (File exists)" in line(done.stdout, "data folder")
     assert done.stderr == ""
 
 
@@ -145,7 +145,7 @@ def test_a_data_folder_that_cannot_be_written(site: Site, tmp_path: Path) -> Non
     site.settings |= {"DATA_DIR": str(tmp_path / "file" / "data"), "SECRET_KEY": "x" * 50}
     done = site.run("doctor")
     assert done.returncode == 1
-    assert "cannot be written (Not a directory)" in line(done.stdout, "data folder")
+    assert "is not writable (Not a directory)" in line(done.stdout, "data folder")
 
 
 def test_a_secret_key_that_others_can_read_is_closed_to_them(site: Site) -> None:

@@ -97,7 +97,7 @@ def test_nothing_is_left_to_answer_after_a_stop(running: Turn) -> None:
     call = waiting(running)
     assert running.request_stop()
     assert again(running).status == "stopped"
-    with pytest.raises(DecisionRefused, match="no longer waits"):
+    with pytest.raises(DecisionRefused, match="no longer waiting"):
         call.decide("once")
     assert [each.status for each in running.tool_calls.all()] == ["stopped", "stopped"]
     assert again(running).status == "stopped"

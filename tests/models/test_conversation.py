@@ -241,7 +241,7 @@ def items(done: int, total: int) -> list[dict[str, str]]:
 
 def test_so_many_turns_of_a_user_are_queued_and_no_more(owner: User, stranger: User, settings: Any) -> None:
     settings.MAX_QUEUED_PER_USER = 3
-    sentence = "You have 3 messages waiting for the agent already. Wait for one to start, or stop some."
+    sentence = "You already have 3 messages waiting for the agent. Wait for one to start, or stop some."
     conversations = [begin(owner) for _ in range(3)]
     for refused in (
         lambda: begin(owner),

@@ -54,7 +54,7 @@ def test_what_no_turn_takes_is_not_held(turn: Turn, text: str) -> None:
 
 def test_so_many_are_held_and_no_more(turn: Turn) -> None:
     held = hold(turn.conversation, *map(str, range(MAX_HELD)))
-    with pytest.raises(MessageRefused, match="Too many messages are held"):
+    with pytest.raises(MessageRefused, match="Too many messages are waiting"):
         turn.conversation.send("more", uuid.uuid4())
     assert held[0].take_back()
     assert hold(turn.conversation, "more")

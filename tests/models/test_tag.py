@@ -43,7 +43,7 @@ def test_two_ways_of_writing_one_word_are_one_tag(owner: User, same: str) -> Non
 
 @pytest.mark.parametrize("nothing", ["", "  ", "\u200b", "\u3000", "\x00\x1f"[1:]])
 def test_what_shows_nothing_is_no_tag(owner: User, nothing: str) -> None:
-    with pytest.raises(TagRefused, match="Type a word"):
+    with pytest.raises(TagRefused, match="Enter a name"):
         Tag.of(owner.pk, nothing)
 
 

@@ -31,7 +31,7 @@ def test_who_comes_in_by_a_link_is_asked_for_a_password(client: Client, owner: U
     first = client.get(f"/sign-in/{SignInLink.issue(owner)}/", follow=True).content.decode()
     assert f'href="{PASSWORD}"' in first
     assert save(client, GOOD).url == "/settings/preferences/"
-    assert "Your password is saved" in page(client, "/settings/preferences/")
+    assert "Password saved" in page(client, "/settings/preferences/")
     assert PASSWORD not in page(client, "/"), "and is not asked again"
     client.post("/accounts/logout/")
     form = {"username": "owner", "password": GOOD}

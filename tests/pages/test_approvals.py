@@ -43,7 +43,7 @@ def test_the_page_asks_and_says_that_it_waits(owners: Client, waiting: ToolCall)
     assert '<main id="conversation" class="conversation" data-status="waiting"' in page
     assert "May the agent run <code>bash</code>?" in page
     assert "Allow <code>grep</code> in this conversation" in page
-    assert "The agent waits for your answer" in page
+    assert "The agent is waiting for your answer" in page
     assert 'class="conversation-row__waits">Waiting for your answer' in page
     assert "Waiting for your answer" in owners.get("/conversations/").content.decode()
 
@@ -55,7 +55,7 @@ def test_what_is_no_plain_program_can_only_be_allowed_once(
     ToolCall.objects.update(arguments=f'{{"command": "{command}"}}')
     page = owners.get(f"/conversations/{waiting.turn.conversation_id}/").content.decode()
     assert "Allow once" in page
-    assert "This command can run other programs, so it can be allowed only once." in page
+    assert "This command can run other programs, so you can only allow it once." in page
     assert "in this conversation</button>" not in page
     assert answer(owners, waiting, decision="conversation").status_code == 400
 
@@ -81,7 +81,7 @@ def test_the_second_answer_is_told_of_the_first(owners: Client, waiting: ToolCal
     answer(owners, waiting, decision="once")
     late = answer(owners, waiting, decision="denied")
     assert late.status_code == 400
-    assert "This was answered before: Allowed by you." in late.content.decode()
+    assert "Already answered: Allowed by you." in late.content.decode()
 
 
 def test_a_stranger_answers_nothing(strangers: Client, stranger: User, waiting: ToolCall) -> None:

@@ -91,7 +91,7 @@ def test_the_pages_script_gets_a_sentence(
     settings.MAX_UPLOAD_BYTES = 3
     response = owners.post(where, {"text": "x", "files": file()}, headers=headers)
     assert (response.status_code, response["Content-Type"]) == (400, "text/plain")
-    assert response.content.decode().startswith("The files are too large")
+    assert response.content.decode().startswith("These files are too large")
 
 
 def test_a_full_workspace_takes_no_more(
@@ -130,7 +130,7 @@ def test_a_refused_folder_says_why_and_stays_in_the_form(
     settings.WORKSPACE_ROOTS = [tmp_path / "code"]
     folder = f"{tmp_path}/code/out"
     page = owners.post("/", {"text": "Look", "workspace": folder}).content.decode()
-    assert "out leads out of the folders that are open to conversations." in page
+    assert "out is outside the folders available to conversations." in page
     assert f'value="{folder}"' in page
     assert ">Look</textarea>" in page
     assert not Conversation.objects.exists()
@@ -145,4 +145,4 @@ def test_a_workspace_of_its_own_is_deleted_and_the_page_says_so(
     owners: Client, conversation: Conversation
 ) -> None:
     page = owners.get(f"/conversations/{conversation.pk}/").content.decode()
-    assert "Delete this conversation, its plan and its workspace with all files in it?" in page
+    assert "Delete this conversation, its plan and all files in its workspace?" in page

@@ -16,9 +16,9 @@ from chat.models import Conversation, ToolCall, Turn
 from tests.plan.conftest import Work
 
 FOUND_NOTHING = {
-    "running": "Nothing is at work.",
-    "unseen": "You have seen",
-    "unfinished": "No list was left",
+    "running": "Nothing running.",
+    "unseen": "all caught up",
+    "unfinished": "No unfinished plans",
 }
 ROW = re.compile(r'<li class="board-row".*?</li>', re.DOTALL)
 
@@ -82,12 +82,12 @@ def test_what_waits_for_its_place(owners: Client, owner: User, stranger: User) -
     Work(stranger)
     works = [Work(owner), Work(owner)]
     first, second = rows(shown(owners), "running")
-    assert "Waiting, 1 turn ahead" in first
-    assert "Waiting, 2 turns ahead" in second
+    assert "Queued, 1 turn ahead" in first
+    assert "Queued, 2 turns ahead" in second
     claim(works[0])
     first, second = rows(shown(owners), "running")
     assert 'data-status="running"' in first
-    assert "Waiting, 1 turn ahead" in second
+    assert "Queued, 1 turn ahead" in second
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_who_answers_second_is_told_on_the_board(owners: Client, owner: User) ->
     where = f"/conversations/{call.turn.conversation_id}/tool-calls/{call.pk}/decide/"
     for _ in range(2):
         page = owners.post(where, {"decision": "once", "back": "board"}, follow=True).content.decode()
-    assert "This was answered before: Allowed by you." in page
+    assert "Already answered: Allowed by you." in page
     assert 'id="board"' in page
 
 
@@ -149,10 +149,10 @@ def test_it_is_marked_in_the_sidebar_and_in_the_list(owners: Client, owner: User
     work = Work(owner).end()
     for address in ("/", "/conversations/", "/board/"):
         page = owners.get(address).content.decode()
-        assert page.count("Ended, not seen yet:") == 1
-        assert "1 conversation for you to look at" in page
+        assert page.count("Unread:") == 1
+        assert "1 needs your attention" in page
     own = owners.get(f"/conversations/{work.conversation.pk}/").content.decode()
-    assert "Ended, not seen yet:" not in own
+    assert "Unread:" not in own
 
 
 def test_mark_as_seen(owners: Client, owner: User) -> None:
@@ -186,7 +186,7 @@ def test_what_was_left_unfinished(owners: Client, owner: User) -> None:
     work.conversation.see(work.turn.pk)
     row = only_row(owners, "unfinished")
     assert "1 of 2 left: Write" in re.sub(r"<[^>]+>", "", row)
-    assert "Mark as seen" not in row
+    assert "Mark as read" not in row
     answer = owners.post(f"/conversations/{work.conversation.pk}/dismiss/", {"back": "board"})
     assert answer["Location"] == "/board/"
     assert not ROW.findall(shown(owners))
@@ -249,9 +249,9 @@ def test_a_turn_that_waits_for_its_users_share_says_so(
 ) -> None:
     settings.MAX_TURNS_PER_USER = 1
     first, second = (Conversation.begin(owner, text, uuid.uuid4(), None) for text in ("One", "Two"))
-    assert "Waiting, 1 turn ahead" in owners.get(f"/conversations/{second.pk}/").content.decode()
+    assert "Queued, 1 turn ahead" in owners.get(f"/conversations/{second.pk}/").content.decode()
     assert Turn.claim("worker", first.turns.get().pk)
-    sentence = "Waiting: your other conversations are using your share"
+    sentence = "Queued: your other conversations are using all your slots"
     assert sentence in owners.get(f"/conversations/{second.pk}/").content.decode()
     assert sentence in rows(shown(owners), "running")[1]
     User.objects.filter(pk=stranger.pk).update(is_active=False)

@@ -61,7 +61,7 @@ def undo(browser: Client, page: str) -> str:
         ("archive", {}, "2 conversations archived."),
         ("pin", {}, "2 conversations pinned."),
         ("tag", {"word": "周报"}, "2 conversations tagged “周报”."),
-        ("dismiss", {}, "The lists of 2 conversations dismissed."),
+        ("dismiss", {}, "Plans of 2 conversations dismissed."),
         ("delete", {}, "2 conversations deleted."),
     ],
 )
@@ -73,7 +73,7 @@ def test_each_act_says_what_was_done_and_is_undone(
     page = press(owners, kind, rows[:2], **more)
     assert said in page
     assert said in main_of(owners), "after a reload too"
-    assert "2 conversations are as they were before." in undo(owners, page)
+    assert "2 conversations restored." in undo(owners, page)
     assert without_tokens(main_of(owners)) == without_tokens(before)
 
 
@@ -86,8 +86,8 @@ def test_archived_ones_are_found_in_the_archive(owners: Client, rows: list[Conve
     assert titles(owners) == ["First", "Second"]
     assert titles(owners, "?archived=1") == ["Third"]
     page = press(owners, "bring_back", rows[:1], listing="archived=1")
-    assert "1 conversation brought back." in page
-    assert "Nothing is archived." in page, "it leads back to the archive"
+    assert "1 conversation unarchived." in page
+    assert "No archived conversations." in page, "it leads back to the archive"
     assert titles(owners) == ["First", "Second", "Third"]
 
 
@@ -121,18 +121,18 @@ def test_tags_on_rows_lead_to_what_has_them(owners: Client, rows: list[Conversat
     assert link
     assert titles(owners, link[1]) == ["Second", "Third"]
     assert titles(owners, "?tag=nothing") == []
-    assert "No conversation has this tag." in main_of(owners, "?tag=nothing")
+    assert "No conversations have this tag." in main_of(owners, "?tag=nothing")
 
 
 @pytest.mark.parametrize(
     ("form", "said"),
     [
-        ({"kind": "archive"}, "Choose conversations first."),
-        ({"kind": "archive", "c": ["x", ""]}, "Choose conversations first."),
-        ({"kind": "archive", "c": [str(uuid.uuid4())]}, "There was nothing to change."),
-        ({"kind": "tag", "word": " "}, "Type a word for the tag."),
+        ({"kind": "archive"}, "Select conversations first."),
+        ({"kind": "archive", "c": ["x", ""]}, "Select conversations first."),
+        ({"kind": "archive", "c": [str(uuid.uuid4())]}, "Nothing to change."),
+        ({"kind": "tag", "word": " "}, "Enter a name for the tag."),
         ({"kind": "tag", "word": "报" * 41}, "longer than 40 characters"),
-        ({"kind": "untag", "word": "unknown"}, "There was nothing to change."),
+        ({"kind": "untag", "word": "unknown"}, "Nothing to change."),
     ],
 )
 def test_what_cannot_be_done_is_said(
@@ -150,11 +150,11 @@ def test_an_act_that_there_is_none_of(owners: Client, rows: list[Conversation], 
 
 def test_an_undo_that_comes_twice_or_late_says_so(owners: Client, rows: list[Conversation]) -> None:
     page = press(owners, "archive", rows[:1])
-    assert "1 conversation is as it was before." in undo(owners, page)
-    assert "undone before, or the time for it is over" in undo(owners, page)
+    assert "1 conversation restored." in undo(owners, page)
+    assert "already undone, or it is too late to undo it" in undo(owners, page)
     page = press(owners, "archive", rows[:1])
     BulkAct.objects.update(at=timezone.now() - UNDO_TIME)
-    assert "the time for it is over" in undo(owners, page)
+    assert "it is too late to undo it" in undo(owners, page)
     assert titles(owners, "?archived=1") == ["Third"]
 
 
@@ -162,7 +162,7 @@ def test_an_undo_says_what_stays(owners: Client, rows: list[Conversation]) -> No
     page = press(owners, "archive", rows[:2])
     rows[0].bring_back()
     said = undo(owners, page)
-    assert "1 conversation is as it was before. 1 was changed meanwhile and stays as it is." in said
+    assert "1 conversation restored. 1 has changed since and was left as it is." in said
 
 
 def test_strangers_neither_act_nor_undo(owners: Client, strangers: Client, rows: list[Conversation]) -> None:
@@ -182,7 +182,7 @@ def test_deleting_one_leads_to_the_list_with_an_undo(
 ) -> None:
     page = owners.post(f"/conversations/{conversation.pk}/delete/", follow=True).content.decode()
     assert "1 conversation deleted." in page
-    assert "Gone for good at" in page
+    assert "Undo until" in page
     turn.refresh_from_db()
     assert turn.status == "stopped"
     undo(owners, page)
@@ -223,13 +223,13 @@ def test_organising_one_from_its_menu(owners: Client, conversation: Conversation
         return owners.get(where).content.decode()
 
     assert 'value="unpin"' in organise(kind="pin")
-    assert "In the archive. A message brings it back." in organise(kind="archive")
-    assert "In the archive." not in organise(kind="bring_back")
+    assert "Archived. Sending a message moves it back to your conversations." in organise(kind="archive")
+    assert "Archived." not in organise(kind="bring_back")
     assert "Take off 周报" in organise(kind="tag", word="周报")
     assert "Take off 周报" not in organise(untag="周报")
     owners.post(f"{where}organise/", {"kind": "archive"})
     owners.post(f"{where}messages/", {"text": "Go on", "client_id": str(uuid.uuid4())})
-    assert "In the archive." not in owners.get(where).content.decode()
+    assert "Archived." not in owners.get(where).content.decode()
 
 
 @pytest.mark.parametrize("kind", ["", "delete", "dismiss", "x"])
@@ -243,7 +243,7 @@ def test_what_is_no_tag_is_said_to_the_pages_script(owners: Client, conversation
     where = f"/conversations/{conversation.pk}/organise/"
     for number in range(20):
         owners.post(where, {"kind": "tag", "word": str(number)})
-    for word, said in ((" ", "Type a word for the tag."), ("more", "Take one off first.")):
+    for word, said in ((" ", "Enter a name for the tag."), ("more", "Remove one first.")):
         answer = owners.post(where, {"kind": "tag", "word": word}, headers={"HX-Request": "true"})
         assert answer.status_code == 409
         assert said in answer.content.decode()
@@ -278,12 +278,12 @@ def test_the_page_of_tags(owners: Client, strangers: Client, rows: list[Conversa
     page = owners.post(
         f"/conversations/tags/{tag.pk}/rename/", {"word": "错误"}, follow=True
     ).content.decode()
-    assert "“bug” and “错误” are one tag now." in page
+    assert "“bug” and “错误” were merged." in page
     assert Tag.objects.get().conversations.count() == 3
     page = owners.post(f"/conversations/tags/{Tag.objects.get().pk}/delete/", follow=True).content.decode()
-    assert "Tag “错误” taken from 3 conversations." in page
+    assert "Tag “错误” removed from 3 conversations." in page
     assert not Tag.objects.exists()
     undo(owners, page)
     assert Tag.objects.get().conversations.count() == 3
     wrong = owners.post(f"/conversations/tags/{Tag.objects.get().pk}/rename/", {"word": " "}, follow=True)
-    assert "Type a word for the tag." in wrong.content.decode()
+    assert "Enter a name for the tag." in wrong.content.decode()

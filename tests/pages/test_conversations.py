@@ -43,8 +43,8 @@ def titles(browser: Client, page: str = "") -> list[str]:
 
 def test_an_empty_list_invites_to_begin(owners: Client) -> None:
     page = owners.get("/conversations/").content.decode()
-    assert "Nothing here yet." in page
-    assert "Begin a conversation" in page
+    assert "No conversations yet." in page
+    assert "Start a conversation" in page
 
 
 def test_thirty_a_page_the_newest_first(owners: Client, many: list[str]) -> None:

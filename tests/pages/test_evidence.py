@@ -59,7 +59,7 @@ def test_it_leads_to_calls_and_files(done: Work, owners: Client) -> None:
     assert re.findall(r"/#(tool-call-\d+)\"><b>", page) == [call.dom_id for call in calls]
     assert f'href="{conversation}files/file/?path=src/a%20b.py&amp;as=change"' in page
     first = done.turn.tool_calls.order_by("pk")[0]
-    assert f'href="{conversation}#{first.dom_id}">Where it began' in page
+    assert f'href="{conversation}#{first.dom_id}">Go to where this started' in page
 
 
 def test_as_it_stood_at_an_earlier_revision(done: Work, owners: Client) -> None:
@@ -84,7 +84,7 @@ def test_a_long_list_of_calls_ends_with_their_number(work: Work, owners: Client)
     work.write("a >").look(*map(str, range(53))).end()
     page = page_of(owners, work)
     assert stage(page).count("timeline__call") == 50 + 1
-    assert "3 more calls, in the story" in beneath(page, "a")
+    assert "3 more calls in the timeline" in beneath(page, "a")
 
 
 def test_from_a_call_to_its_item(done: Work, owners: Client) -> None:

@@ -16,7 +16,7 @@ from agentsite.faults import fault
 def test_an_address_that_is_none_says_so(browser_of: Any, owner: User) -> None:
     response = browser_of(owner).get("/nowhere/")
     assert response.status_code == 404
-    assert "There is nothing here" in response.content.decode()
+    assert "Page not found" in response.content.decode()
 
 
 def test_a_form_that_is_too_old_says_so(collected: None, owner: User) -> None:
@@ -24,7 +24,7 @@ def test_a_form_that_is_too_old_says_so(collected: None, owner: User) -> None:
     client.force_login(owner)
     response = client.post("/", {"text": "Hello"})
     assert response.status_code == 403
-    assert "too old to send from" in response.content.decode()
+    assert "page expired" in response.content.decode()
 
 
 def test_a_fault_of_the_server_is_told_without_a_request(collected: None) -> None:
@@ -32,7 +32,7 @@ def test_a_fault_of_the_server_is_told_without_a_request(collected: None) -> Non
 
 
 def test_what_cannot_be_read_is_told_without_a_request(collected: None) -> None:
-    assert "This could not be read" in render_to_string("400.html")
+    assert "This request could not be read" in render_to_string("400.html")
 
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
@@ -42,4 +42,4 @@ def test_a_database_that_is_away_is_said_so(collected: None, error: type[Databas
     except error:
         answer = fault(RequestFactory().get("/"))
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
-    assert "cannot reach its records" in answer.content.decode()
+    assert "Database unavailable" in answer.content.decode()

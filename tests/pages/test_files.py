@@ -77,7 +77,7 @@ def test_a_change_is_shown_line_by_line(owners: Client, conversation: Conversati
     assert 'data-kind="added"' in page
     (work / "kept").unlink()
     page = owners.get(where(conversation, "file/?path=kept")).content.decode()
-    assert "Deleted in this conversation." in page
+    assert "This file was deleted in this conversation." in page
     assert 'data-kind="added"' not in page
     assert page.count('data-kind="removed"') == 2
 
@@ -182,7 +182,7 @@ def test_what_is_no_file_of_the_workspace_is_not_given(
 def test_a_large_text_is_cut_and_says_so(owners: Client, conversation: Conversation, work: Path) -> None:
     (work / "a.txt").write_text("界" * 200_000)
     page = owners.get(where(conversation, "file/?path=a.txt")).content.decode()
-    assert "Only its first 256 KiB are shown." in page
+    assert "Only the first 256 KiB are shown." in page
     assert len(page) < 200_000
     assert len(body(owners.get(where(conversation, "download/?path=a.txt")))) == 600_000
 
@@ -211,7 +211,7 @@ def test_what_is_too_large_to_bring_in_is_refused_with_a_sentence(
     settings.MAX_UPLOAD_BYTES = 10
     response = owners.post(where(conversation, "upload/"), {"files": SimpleUploadedFile("a", b"x" * 11)})
     assert response.status_code == 400
-    assert "The files are too large" in response.content.decode()
+    assert "These files are too large" in response.content.decode()
     assert not (work / "uploads").exists()
 
 

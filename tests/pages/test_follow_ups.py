@@ -32,7 +32,7 @@ def test_too_many_are_refused_and_stay_in_the_composer(owners: Client, conversat
         owners.post(where(conversation, "messages"), {"text": f"More {number}"})
     response = owners.post(where(conversation, "messages"), {"text": "Too much"})
     assert response.status_code == 400
-    assert "Too many messages are held." in response.content.decode()
+    assert "Too many messages are waiting." in response.content.decode()
     assert ">Too much</textarea>" in response.content.decode()
     assert FollowUp.objects.count() == 20
 

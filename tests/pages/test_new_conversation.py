@@ -68,7 +68,7 @@ def test_a_damaged_form_is_refused_and_keeps_the_text(owners: Client, client_id:
     response = post(owners, "My text", client_id=client_id)
     assert response.status_code == 400
     page = response.content.decode()
-    assert "This form is damaged. Load the page again and send it once more." in page
+    assert "This form is damaged. Reload the page and send it again." in page
     assert ">My text</textarea>" in page
     assert not Conversation.objects.exists()
 
@@ -138,9 +138,9 @@ def test_a_site_without_profiles_still_works(owners: Client, profiles: list[Prof
 
 def test_the_demo_says_so_and_offers_ideas(owners: Client, settings: Any) -> None:
     page = owners.get("/").content.decode()
-    assert "A script answers here, not an AI." in page
+    assert "Scripted replies, no AI." in page
     assert "Refactor these five files" in page
     settings.DEMO = False
     page = owners.get("/").content.decode()
-    assert "not an AI" not in page
+    assert "no AI" not in page
     assert "Refactor" not in page

@@ -98,7 +98,7 @@ def test_plans_in_order(work: Work, owners: Client) -> None:
 
 
 def test_no_list_yet(work: Work, owners: Client) -> None:
-    assert "has not written a list" in page_of(owners, work)
+    assert "no plan in this conversation" in page_of(owners, work)
 
 
 def test_what_the_model_wrote_is_text(work: Work, owners: Client) -> None:

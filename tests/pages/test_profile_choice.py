@@ -88,7 +88,7 @@ def test_what_is_no_profile_says_so(
 ) -> None:
     answer = choose(owners, conversation, given)
     assert answer.status_code == 400
-    assert "This profile is not there any more. Choose another one." in answer.content.decode()
+    assert "This profile no longer exists. Choose another one." in answer.content.decode()
     assert Conversation.objects.get().profile is None
 
 
@@ -135,7 +135,7 @@ def test_the_page_tells_who_answered_and_where_that_changed(
     page = owners.get(f"/conversations/{conversation.pk}/").content.decode()
     one, two, three = page.split('<article class="turn"')[1:]
     assert "profile-change" not in one
-    assert "From here on Second answers" in two
+    assert "Switched to Second" in two
     assert "profile-change" not in three
     assert f'id="turn-{first.pk}-profile"' in one
     assert f'id="turn-{second.pk}-profile"' in two

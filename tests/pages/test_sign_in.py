@@ -43,7 +43,7 @@ def test_the_link_works_once(client: Client, link: str) -> None:
     other = Client()
     response = other.get(link)
     assert response.status_code == 410
-    assert "This sign-in link is spent" in response.content.decode()
+    assert "This link has expired or was already used" in response.content.decode()
     assert not is_in(other)
 
 

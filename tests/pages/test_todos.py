@@ -116,7 +116,7 @@ def test_words_that_somebody_else_has_changed(planned: Work, owners: Client) -> 
     seen = str(planned.conversation.revision().pk)  # type: ignore[union-attr]
     send(owners, planned, "reword b", **{"text-b": "Write less"})
     said = conflict(send(owners, planned, "reword b", revision=seen, **{"text-b": "Write more"}))
-    assert "This item was changed meanwhile. It reads now: <q>Write less</q>" in said
+    assert "This item has changed in the meantime. Current text: <q>Write less</q>" in said
     assert 'name="text-b" value="Write more"' in said
     assert listed(planned)[1] == "b - Write less"
     now = re.search(r'name="revision" value="(\d+)"', said)
@@ -126,9 +126,7 @@ def test_words_that_somebody_else_has_changed(planned: Work, owners: Client) -> 
     assert listed(planned)[1] == "b - Write more"
 
 
-@pytest.mark.parametrize(
-    ("do", "button"), [("skip b", "Skip it all the same"), ("tick b", "Tick it all the same")]
-)
+@pytest.mark.parametrize(("do", "button"), [("skip b", "Skip anyway"), ("tick b", "Check off anyway")])
 def test_an_item_that_reads_otherwise_is_not_skipped(
     planned: Work, owners: Client, do: str, button: str
 ) -> None:
@@ -143,7 +141,7 @@ def test_words_for_an_item_that_is_gone_may_be_a_new_one(planned: Work, owners: 
     seen = str(planned.conversation.revision().pk)  # type: ignore[union-attr]
     send(owners, planned, "skip b")
     said = conflict(send(owners, planned, "reword b", revision=seen, **{"text-b": "Write more"}))
-    assert "This item is not on the list any more." in said
+    assert "This item is no longer on the list." in said
     assert 'name="text-new" value="Write more"' in said
 
 
@@ -152,7 +150,7 @@ def test_without_script_a_conflict_is_on_the_page(planned: Work, owners: Client)
     send(owners, planned, "skip b")
     more = {"text-b": "Write more", "text-c": "Test all"}
     said = conflict(send(owners, planned, script=False, revision=seen, **more))
-    assert "This item is not on the list any more." in said
+    assert "This item is no longer on the list." in said
     assert 'value="Write more"' in said
     assert '<main id="conversation"' in said
     assert listed(planned) == ["a > Read", "c - Test all"], "what applies is done all the same"
@@ -161,9 +159,9 @@ def test_without_script_a_conflict_is_on_the_page(planned: Work, owners: Client)
 @pytest.mark.parametrize(
     ("do", "more", "sentence"),
     [
-        ("reword b", {"text-b": " \n "}, "An item needs some words."),
-        ("add", {"text-new": "  "}, "An item needs some words."),
-        ("add", {"text-new": "x" * 501}, "An item has at most 500 characters."),
+        ("reword b", {"text-b": " \n "}, "Enter some text."),
+        ("add", {"text-new": "  "}, "Enter some text."),
+        ("add", {"text-new": "x" * 501}, "An item can have at most 500 characters."),
     ],
 )
 def test_what_no_list_takes(
@@ -177,7 +175,7 @@ def test_a_full_list_takes_no_more(planned: Work, owners: Client, owner: Any) ->
     profile = Profile.objects.create(owner=owner, title="Small", max_todos=3)
     planned.conversation.choose(profile)
     said = conflict(send(owners, planned, "add", **{"text-new": "Fourth"}))
-    assert "The list is full: it has at most 3 items." in said
+    assert "The list is full: at most 3 items." in said
     assert 'value="Fourth"' in said
     assert send(owners, planned, "skip a").status_code == 204
     assert send(owners, planned, "add", **{"text-new": "Fourth"}).status_code == 204

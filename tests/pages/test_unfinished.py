@@ -70,7 +70,7 @@ def test_continue(left: Work, owners: Client) -> None:
         assert act(owners, left, "continue").status_code == 302
     first, second = left.conversation.turns.order_by("pk")
     assert second.follows == first
-    assert "finish the items that are still open" in second.user_text
+    assert "Continue with the remaining to-dos" in second.user_text
 
 
 def test_there_is_nothing_to_continue(work: Work, owners: Client) -> None:

@@ -137,7 +137,7 @@ async def test_a_stopped_turn_closes_the_call_that_ran(shown: Shown) -> None:
 
 async def test_a_model_that_is_asked_again_is_told_of(shown: Shown) -> None:
     shown.turn.sentence = "It is busy."
-    assert await shown.after(TurnChanged()) == "Trying again: It is busy.\n"
+    assert await shown.after(TurnChanged()) == "Retrying: It is busy.\n"
 
 
 async def test_what_no_longer_fits_is_told_of(shown: Shown) -> None:
@@ -157,4 +157,4 @@ async def test_a_model_that_has_not_answered_is_told_of(shown: Shown) -> None:
 
 async def test_a_turn_that_was_taken_away_says_so(shown: Shown) -> None:
     await shown.screen.close()
-    assert "ended from elsewhere" in shown.stream.getvalue()
+    assert "ended elsewhere" in shown.stream.getvalue()

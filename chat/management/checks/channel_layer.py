@@ -14,10 +14,13 @@ async def channel_layer() -> Finding:
     part = _("channel layer")
     well = await answers()
     if not settings.REDIS_URL:
-        return Finding(part, well, _("in memory, which is right for a single process; more need REDIS_URL."))
+        return Finding(
+            part, well, _("in memory, which is fine for a single process; several need REDIS_URL.")
+        )
     if well:
         return Finding(part, True, _("Redis answers."))
     cure = _(
-        "Redis does not answer. Check that it runs and that REDIS_URL is right; a single process needs none."
+        "Redis does not answer. Check that it is running and that REDIS_URL is right; a single process "
+        "does not need it."
     )
     return Finding(part, False, cure)

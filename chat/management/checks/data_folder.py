@@ -23,12 +23,12 @@ def data_folder() -> Finding:
                 pass
     except OSError as error:
         cure = _(
-            "%(folder)s cannot be written (%(reason)s). Give it to the user who starts the server, "
-            "or set DATA_DIR."
+            "%(folder)s is not writable (%(reason)s). Make it writable for the user who starts the "
+            "server, or set DATA_DIR."
         )
         return Finding(part, False, cure % {"folder": folder, "reason": error.strerror})
     key = folder / "secret_key"
     if key.exists() and (mode := stat.S_IMODE(key.stat().st_mode)) & 0o077:
         cure = _("%(key)s can be read by others (mode %(mode)o). Run: chmod 600 %(key)s")
         return Finding(part, False, cure % {"key": key, "mode": mode})
-    return Finding(part, True, _("%s can be written, and its secret key is private.") % folder)
+    return Finding(part, True, _("%s is writable, and its secret key is private.") % folder)

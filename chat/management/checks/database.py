@@ -23,7 +23,7 @@ def database() -> Finding:
     except (DatabaseError, ImproperlyConfigured) as error:
         return Finding(_("database"), False, _unanswered(error))
     except InconsistentMigrationHistory as error:
-        sentence = _("Another version of this program made it, and the two do not fit: %s")
+        sentence = _("It was created by another, incompatible version of this program: %s")
         return Finding(_("database"), False, sentence % error)
     finally:
         asked.close()
@@ -55,8 +55,8 @@ def _finding(asked: BaseDatabaseWrapper) -> Finding:
 def _unanswered(error: Exception) -> str:
     detail = " ".join(str(error).split()) or type(error).__name__
     if connection.vendor == "sqlite":
-        cure = _("Check that DATA_DIR may be written, or set DATABASE_URL.")
+        cure = _("Check that DATA_DIR is writable, or set DATABASE_URL.")
     else:
-        cure = _("Check that the server runs, and address, name and password in DATABASE_URL.")
+        cure = _("Check that the server is running, and the address, name and password in DATABASE_URL.")
     answer = _("%(kind)s does not answer (%(detail)s).")
     return f"{answer % {'kind': connection.display_name, 'detail': detail}} {cure}"

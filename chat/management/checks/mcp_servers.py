@@ -31,7 +31,7 @@ def _findings() -> list[Finding]:
     findings = [_finding(server) for server in _enabled()]
     offered = McpTool.offered(_enabled()).count()
     if offered > MOST_TOOLS:
-        cure = _("%(count)d tools are offered, and an agent takes %(most)d. Choose servers by profile.")
+        cure = _("%(count)d tools are offered, but an agent can have %(most)d. Choose servers by profile.")
         findings.append(Finding("MCP", False, cure % {"count": offered, "most": MOST_TOOLS}))
     return findings
 
@@ -44,9 +44,8 @@ def _finding(server: McpServer) -> Finding:
     waiting = [str(tool) for tool in tools if tool.state in (McpTool.State.NEW, McpTool.State.CHANGED)]
     if waiting:
         cure = ngettext(
-            "a new or changed definition is not offered (%s). Read it in the administration and accept it.",
-            "new or changed definitions are not offered (%s). Read them in the administration and accept "
-            "them.",
+            "a new or changed definition is not offered (%s). Review and accept it in the administration.",
+            "new or changed definitions are not offered (%s). Review and accept them in the administration.",
             len(waiting),
         )
         return Finding(part, False, cure % _few(waiting))

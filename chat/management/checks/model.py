@@ -41,8 +41,8 @@ def _finding(outcome: Outcome) -> Finding:
 
 def _demo() -> str:
     return _(
-        "the built-in demo answers; it is not an AI. To connect a real one set OPENAI_API_KEY, and for any "
-        "other endpoint than OpenAI's OPENAI_BASE_URL and OPENAI_MODEL."
+        "demo mode: scripted replies, no AI. To connect a real model, set OPENAI_API_KEY, and for "
+        "endpoints other than OpenAI's also OPENAI_BASE_URL and OPENAI_MODEL."
     )
 
 

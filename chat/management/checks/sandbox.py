@@ -15,7 +15,7 @@ async def sandbox() -> Finding:
     """The finding about bubblewrap, tried where the workspaces are."""
     part = _("sandbox")
     if settings.SANDBOX == "off":
-        return Finding(part, True, _("switched off (SANDBOX=off), so the agent has no shell commands."))
+        return Finding(part, True, _("turned off (SANDBOX=off), so the agent has no shell commands."))
     problem = await probe(_folder())
     return Finding(part, problem is None, problem or _("commands run, confined to their workspace."))
 

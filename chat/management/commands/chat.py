@@ -70,11 +70,11 @@ class Command(BaseCommand):
             import readline  # noqa: F401 (editing and history at the prompt)
         if settings.DEMO:
             dialogue.paper.line(
-                _("The demo model answers; it is not an AI. README.md says how to connect one.")
+                _("Demo mode: scripted replies, no AI. README.md explains how to connect a model.")
             )
         if Shell.problem:
             dialogue.paper.line(Shell.problem, "quiet")
-        dialogue.paper.line(_("Ctrl-C stops a turn; exit or Ctrl-D leaves."), "quiet")
+        dialogue.paper.line(_("Ctrl-C stops a turn; exit or Ctrl-D quits."), "quiet")
         dialogue.hold()
         self._point_to(dialogue)
         return not dialogue.leaving

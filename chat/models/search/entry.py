@@ -19,7 +19,7 @@ class SearchEntry(models.Model):
     class Kind(models.TextChoices):
         TITLE = "title", _("Title")
         MESSAGE = "message", _("Message")
-        TODO = "todo", _("Todo")
+        TODO = "todo", _("To-do")
         CALL = "call", _("Tool call")
         FILE = "file", _("File")
 

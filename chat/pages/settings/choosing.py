@@ -26,14 +26,14 @@ def use_model(request: SignedInRequest, connection_id: int) -> HttpResponse:
     row = get_object_or_404(Connection.offered_to(request.user), pk=connection_id)
     model = request.POST.get("model", "").strip()
     if not model or len(model) > 200 or not model.isprintable():
-        messages.error(request, _("Name a model of this connection."))
+        messages.error(request, _("Choose a model of this connection."))
         return redirect("try_connection", row.pk)
     return begin_with(request, profile_on(request.user, row, model))
 
 
 def begin_with(request: SignedInRequest, profile: Profile) -> HttpResponse:
     """Lead to a new conversation with the profile, and say what happened."""
-    messages.success(request, _("The profile %s answers from now on.") % profile.title)
+    messages.success(request, _("%s is now your default profile.") % profile.title)
     return redirect("new_conversation")
 
 

@@ -40,7 +40,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
         label=gettext_lazy("Name"),
         max_length=80,
         required=False,
-        help_text=gettext_lazy("What profiles call it. Empty: the name of its host."),
+        help_text=gettext_lazy("Optional; defaults to the host name."),
     )
     base_url = forms.CharField(
         label=gettext_lazy("Address"),
@@ -56,7 +56,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
                 "placeholder": "https://api.openai.com/v1",
             }
         ),
-        help_text=gettext_lazy("The base address of a chat-completions API, as its provider names it."),
+        help_text=gettext_lazy("Base URL, for example https://api.openai.com/v1"),
     )
     key = forms.CharField(
         label=gettext_lazy("Key"),
@@ -64,18 +64,18 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
         required=False,
         widget=forms.PasswordInput(attrs={"class": "mono", "autocomplete": "new-password"}),
     )
-    forget_key = forms.BooleanField(label=gettext_lazy("Forget the key that is set"), required=False)
+    forget_key = forms.BooleanField(label=gettext_lazy("Remove the stored key"), required=False)
     headers = forms.CharField(
-        label=gettext_lazy("Further headers"),
+        label=gettext_lazy("Extra headers"),
         max_length=_MOST_SECRET,
         required=False,
         widget=forms.Textarea(attrs={"class": "mono", "rows": 2, "spellcheck": "false"}),
-        help_text=gettext_lazy("Name: value, one a line, sent with every request. Few endpoints need any."),
+        help_text=gettext_lazy("Name: value, one per line, sent with every request. Few endpoints need any."),
     )
     everyones = forms.BooleanField(
         label=gettext_lazy("For everyone"),
         required=False,
-        help_text=gettext_lazy("Everyone here may choose it for their profiles. Nobody sees the key."),
+        help_text=gettext_lazy("Everyone can use it in their profiles. The key stays hidden."),
     )
 
     class Meta:
@@ -107,14 +107,14 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
     def _hint(self) -> None:
         """Say at the key whether one is set, and that one that was just typed is gone."""
         if self.is_bound and self.data.get(self.add_prefix("key")):
-            said = _("What you typed here is not shown again: enter the key once more.")
+            said = _("The key you typed is not shown again. Enter it once more.")
         elif self.lost:
-            said = _("What was set cannot be read any more, and is not sent. Enter the key again.")
+            said = _("The stored key can no longer be read and is not sent. Enter it again.")
         elif self.kept.key:
-            said = _("A key is set. Leave this empty to keep it.")
+            said = _("A key is set. Leave blank to keep it.")
         else:
             said = _(
-                "Kept sealed, sent to this address alone, never shown again. Empty where none is needed."
+                "Stored encrypted, sent only to this address, never shown again. Leave blank if not needed."
             )
         self.fields["key"].help_text = said
 
@@ -134,7 +134,9 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
         """The key as typed; it must fit into a header."""
         key = self.cleaned_data["key"].strip()
         if not key.isascii() or not key.isprintable() or " " in key:
-            raise ValidationError(_("A key is one line of plain letters, digits and signs, without spaces."))
+            raise ValidationError(
+                _("A key is a single line of plain letters, digits and symbols, without spaces.")
+            )
         return str(key)
 
     def clean_headers(self) -> dict[str, str]:
@@ -149,10 +151,10 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
     def _header(self, line: str) -> tuple[str, str]:
         name, colon, value = (part.strip() for part in line.partition(":"))
         if not colon:
-            raise ValidationError(_("A line lacks its colon. Write Name: value."))
+            raise ValidationError(_("A line has no colon. Write Name: value."))
         if value == KEPT:
             if name not in self.kept.headers:
-                raise ValidationError(_("%(name)s has no value yet."), params={"name": name[:100]})
+                raise ValidationError(_("%(name)s has no value."), params={"name": name[:100]})
             return name, self.kept.headers[name]
         check_header(name, value)
         return name, value
@@ -164,7 +166,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
             self._check_reach(url, inside=self._inside())
             found["name"] = found.get("name") or urlsplit(url).hostname
         if self.instance.pk and found.get("everyones") is False and self._others():
-            self.add_error("everyones", _("Profiles of others use it."))
+            self.add_error("everyones", _("Other users' profiles use it."))
         return found
 
     def _others(self) -> bool:
@@ -176,16 +178,18 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
     def _check_reach(self, url: str, *, inside: bool) -> None:
         parts = urlsplit(url)
         if leads_astray(parts.hostname or "", inside=True):
-            self.add_error("base_url", _("No endpoint may have this address."))
+            self.add_error("base_url", _("This address cannot be used."))
         elif not inside and leads_astray(parts.hostname or "", inside=False):
             self.add_error("base_url", self._astray())
         elif parts.scheme == "http" and not inside:
-            self.add_error("base_url", _("Use https: the key and all that is said would travel in the open."))
+            self.add_error(
+                "base_url", _("Use https. Otherwise the key and all messages would be sent unencrypted.")
+            )
 
     def _astray(self) -> str:
         if self.user.is_staff:
-            return _("This leads into this machine or its network. Tick “in this network” if that is meant.")
-        return _("This leads into the network of this site, which only its staff may set up.")
+            return _("This is a local address. Tick “Allow a local address” to use it.")
+        return _("This is a local address, which only staff can set up.")
 
     def save(self, commit: bool = True) -> Connection:
         """The row with its secrets sealed; `cleared` says that those of another origin were let go."""

@@ -74,10 +74,10 @@ def delete_connection(request: SignedInRequest, connection_id: int) -> HttpRespo
         row.delete()
     except RestrictedError:
         titles = ", ".join(row.profiles.values_list("title", flat=True))
-        said = _("%(name)s is used by these profiles: %(titles)s. Give them another connection first.")
+        said = _("%(name)s is used by these profiles: %(titles)s. Choose another connection for them first.")
         messages.error(request, said % {"name": row.name, "titles": titles})
         return redirect("connection", row.pk)
-    messages.success(request, _("%s is deleted.") % row.name)
+    messages.success(request, _("%s deleted.") % row.name)
     return redirect("connections")
 
 
@@ -94,10 +94,10 @@ def _check_may_connect(request: SignedInRequest) -> None:
 def _saved(request: SignedInRequest, form: ConnectionForm) -> HttpResponse:
     row = form.save()
     if form.cleared:
-        said = _("The address leads to another place now, so key and headers for the old one were let go.")
+        said = _("The address has changed, so the key and headers for the old one were removed.")
         messages.warning(request, said)
         return redirect("connection", row.pk)
-    messages.success(request, _("%s is saved.") % row.name)
+    messages.success(request, _("%s saved.") % row.name)
     return redirect("connections")
 
 

@@ -23,7 +23,7 @@ async def look_for_servers(request: SignedInRequest) -> HttpResponse:
         raise Http404
     if not await look():
         places = ", ".join(settings.LOCAL_SERVERS) or "-"
-        messages.info(request, _("No model server answers on this machine (%s).") % places)
+        messages.info(request, _("No model server found on this machine (%s).") % places)
     return redirect("connections")
 
 
@@ -35,7 +35,7 @@ def use_local_server(request: SignedInRequest) -> HttpResponse:
     server = next((each for each in found() if each.place == request.POST.get("place")), None)
     model = request.POST.get("model", "")
     if server is None or model not in server.models:
-        messages.error(request, _("This server or this model was not found. Look for local servers again."))
+        messages.error(request, _("The server or model was not found. Look for local servers again."))
         return redirect("connections")
     return begin_with(request, profile_on(request.user, _connection(request.user, server), model))
 

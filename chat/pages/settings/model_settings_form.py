@@ -18,30 +18,30 @@ CAN: dict[str, Label] = {"tools": gettext_lazy("Calls tools"), "images": gettext
 NUMBERS: dict[str, tuple[Label, Label]] = {
     "context_window": (
         gettext_lazy("Context window"),
-        gettext_lazy("Tokens that a request and its reply may have together. 0: not known."),
+        gettext_lazy("The most tokens a request and its reply can have together. 0: unknown."),
     ),
     "first_byte": (
-        gettext_lazy("Seconds until it answers"),
+        gettext_lazy("Seconds to the first reply"),
         gettext_lazy(
-            "The reply must begin by then. If you set only the seconds of silence, they count here too."
+            "The reply must start within this time. If you only set the idle limit, it applies here too."
         ),
     ),
     "silence": (
-        gettext_lazy("Seconds of silence"),
-        gettext_lazy("The reply ends if nothing comes for this long."),
+        gettext_lazy("Idle limit in seconds"),
+        gettext_lazy("The reply is ended if nothing arrives for this long."),
     ),
 }
 # How it is asked: rarely of anybody's concern, as most is learned from the endpoint's own errors.
 HABITS: dict[str, Label] = {
-    "simple_schemas": gettext_lazy("Needs the plainest schemas of tools"),
-    "user_after_tool": gettext_lazy("Takes a message right after a tool's result"),
+    "simple_schemas": gettext_lazy("Needs simplified tool schemas"),
+    "user_after_tool": gettext_lazy("Accepts a message right after a tool result"),
     "alternate": gettext_lazy("Needs roles to alternate"),
-    "forbid_reasoning": gettext_lazy("Refuses its own reasoning"),
-    "content_with_reasoning": gettext_lazy("Takes text and reasoning in one message"),
+    "forbid_reasoning": gettext_lazy("Rejects its own reasoning"),
+    "content_with_reasoning": gettext_lazy("Accepts text and reasoning in one message"),
 }
 WORDS: dict[str, tuple[Label, dict[str, Label]]] = {
     "echo_reasoning": (
-        gettext_lazy("Wants its reasoning back"),
+        gettext_lazy("Needs its reasoning sent back"),
         {
             "never": gettext_lazy("never"),
             "calls": gettext_lazy("with its tool calls"),
@@ -49,23 +49,23 @@ WORDS: dict[str, tuple[Label, dict[str, Label]]] = {
         },
     ),
     "system_role": (
-        gettext_lazy("Takes instructions as"),
-        {"system": gettext_lazy("a system message"), "user": gettext_lazy("part of yours")},
+        gettext_lazy("Instructions sent as"),
+        {"system": gettext_lazy("a system message"), "user": gettext_lazy("part of your message")},
     ),
     "id_style": (
-        gettext_lazy("Takes ids of calls"),
+        gettext_lazy("Call IDs sent"),
         {
-            "native": gettext_lazy("as they came"),
-            "alnum9": gettext_lazy("of nine letters and digits"),
+            "native": gettext_lazy("unchanged"),
+            "alnum9": gettext_lazy("as nine letters and digits"),
             "functions": "functions.name:0",
         },
     ),
     "max_tokens_param": (
-        gettext_lazy("Name for the longest reply"),
+        gettext_lazy("Parameter for the reply limit"),
         {
             "max_tokens": "max_tokens",
             "max_completion_tokens": "max_completion_tokens",
-            "": gettext_lazy("none: it is left out"),
+            "": gettext_lazy("none (not sent)"),
         },
     ),
 }
@@ -88,7 +88,7 @@ class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscr
         for name, (label, words) in WORDS.items():
             self._offer(name, label, {word or _NONE: said for word, said in words.items()})
         for name, (label, said) in NUMBERS.items():
-            known_number = f"{self.known[name]:.0f}" if self.known[name] else _("not known")
+            known_number = f"{self.known[name]:.0f}" if self.known[name] else _("unknown")
             shown = forms.NumberInput(attrs={"placeholder": known_number})
             self.fields[name] = forms.IntegerField(
                 label=label, help_text=said, min_value=0, max_value=2**31 - 1, required=False, widget=shown
@@ -99,7 +99,7 @@ class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscr
     def _offer(self, name: str, label: Label, choices: dict[str, Label]) -> None:
         """A choice among these, or as it is known."""
         known = choices.get(_word(self.known[name]), "")
-        open_ = ("", format_lazy("{} {}", gettext_lazy("as known:"), known))
+        open_ = ("", format_lazy("{} {}", gettext_lazy("automatic:"), known))
         self.fields[name] = forms.ChoiceField(label=label, choices=[open_, *choices.items()], required=False)
         set_ = self.instance.traits.get(name)
         self.initial[name] = "" if set_ is None else _word(set_)
@@ -113,9 +113,9 @@ class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscr
             }
         )
         self.fields["drop_params"] = forms.CharField(
-            label=_("Parameters that are left out"), required=False, max_length=500, widget=shown
+            label=_("Parameters not sent"), required=False, max_length=500, widget=shown
         )
-        self.fields["drop_params"].help_text = _("Names parted by commas, such as temperature, top_p.")
+        self.fields["drop_params"].help_text = _("Names separated by commas, such as temperature, top_p.")
         self.initial["drop_params"] = ", ".join(self.instance.traits.get("drop_params", []))
 
     @property

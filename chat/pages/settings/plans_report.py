@@ -117,7 +117,7 @@ class Report:
     @cached_property
     def total(self) -> Line:
         """All lines together."""
-        return sum(self.lines, Line(_("In all")))
+        return sum(self.lines, Line(_("Total")))
 
     @cached_property
     def shown(self) -> list[Line]:

@@ -28,7 +28,7 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscrip
         field = self.fields["default_profile"]
         assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 (as the model has it)
         field.queryset = Profile.offered_to(self.instance.user)
-        field.label = gettext_lazy("New conversations begin with")
+        field.label = gettext_lazy("Default profile")
         field.empty_label = _("The first profile")
         self.fields["name_conversations"].label = gettext_lazy("Let the model name conversations")
 
@@ -40,7 +40,7 @@ def preferences(request: SignedInRequest) -> HttpResponse:
     form = PreferencesForm(request.POST or None, instance=row)
     if request.method == "POST" and form.is_valid():
         form.save()
-        messages.success(request, _("Your preferences are saved."))
+        messages.success(request, _("Preferences saved."))
         return redirect("preferences")
     context = {"section": "preferences", "form": form}
     return render(request, "settings/preferences.html", context, status=400 if form.errors else 200)

@@ -47,7 +47,7 @@ def import_profile(request: SignedInRequest) -> HttpResponse:
     if not form.is_valid():
         return form_page(request, form)
     row = form.save()
-    messages.success(request, _("%s is imported. Look through it before you use it.") % row.title)
+    messages.success(request, _("%s imported. Review it before you use it.") % row.title)
     return redirect("profile", row.pk)
 
 
@@ -63,10 +63,7 @@ def _unmet(given: dict[str, Any], connection: Connection | None) -> str:
     wanted = given.get("connection")
     if not wanted or connection:
         return ""
-    said = _(
-        "None of your connections leads to %(address)s (%(name)s in the file), so none is chosen. "
-        "Set one up or choose another."
-    )
+    said = _("You have no connection to %(address)s (%(name)s in the file). Add one, or choose another.")
     named = {key: str(wanted.get(key, "?"))[:200] for key in ("name", "address")}
     return said % named
 

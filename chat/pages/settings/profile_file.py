@@ -41,15 +41,15 @@ def read(file: UploadedFile[bytes] | None) -> dict[str, Any]:
     if file is None:
         raise FileRefused(_("Choose a file first."))
     if (file.size or 0) > MOST_BYTES:
-        raise FileRefused(_("The file is larger than 256 KiB, so it is no profile."))
+        raise FileRefused(_("The file is larger than 256 KiB, so it is not a profile."))
     try:
         found = json.loads(file.read(MOST_BYTES + 1).decode("utf-8-sig"))
     except (ValueError, RecursionError):
-        raise FileRefused(_("The file is no JSON in UTF-8, so it is no profile.")) from None
+        raise FileRefused(_("The file is not JSON in UTF-8, so it is not a profile.")) from None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise FileRefused(_("The file is JSON, but no profile: its “format” is not “%s”.") % FORMAT)
+        raise FileRefused(_("The file is JSON but not a profile: its “format” is not “%s”.") % FORMAT)
     if found.get("version") != VERSION or isinstance(found["version"], bool):
-        said = _("The file is of version %(theirs)s; this site reads version %(ours)s.")
+        said = _("The file has version %(theirs)s; this site reads version %(ours)s.")
         raise FileRefused(said % {"theirs": str(found.get("version"))[:20], "ours": VERSION})
     return _checked(found.get("profile"))
 
@@ -59,7 +59,7 @@ def _checked(profile: object) -> dict[str, Any]:
         raise FileRefused(_("The file has no “profile”."))
     if unknown := sorted(profile.keys() - {*FIELDS, "connection"}):
         named = ", ".join(unknown)[:200]
-        raise FileRefused(_("The file has fields that this site does not know: %s.") % named)
+        raise FileRefused(_("The file has unknown fields: %s.") % named)
     for name, value in profile.items():
         _check_kind(name, value)
     try:
@@ -78,4 +78,4 @@ def _check_kind(name: str, value: object) -> None:
     else:
         fits = value is None or (isinstance(value, int | float) and not isinstance(value, bool))
     if not fits:
-        raise FileRefused(_("In the file, “%s” is of a kind that it cannot be.") % name)
+        raise FileRefused(_("In the file, “%s” has the wrong type.") % name)

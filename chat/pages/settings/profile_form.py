@@ -35,7 +35,7 @@ class ProfileForm(RulesForm):
         required=False,
         max_length=MOST_INSTRUCTIONS,
         widget=forms.Textarea(attrs={"rows": 5}),
-        help_text=gettext_lazy("What the agent is to know and heed in every conversation."),
+        help_text=gettext_lazy("Instructions for every conversation."),
     )
     colour = forms.ChoiceField(
         label=gettext_lazy("Colour"),
@@ -45,7 +45,7 @@ class ProfileForm(RulesForm):
         required=False,
     )
     todo_policy = forms.ChoiceField(
-        label=gettext_lazy("Todo list"),
+        label=gettext_lazy("To-do list"),
         choices=Profile.Policy,
         initial=Profile.Policy.FOCUSED,
         widget=forms.RadioSelect,
@@ -56,7 +56,9 @@ class ProfileForm(RulesForm):
         choices=Profile.Language,
         initial=Profile.Language.ENGLISH,
         required=False,
-        help_text=gettext_lazy("Of what the agent is told; it answers in the language of your messages."),
+        help_text=gettext_lazy(
+            "Language of the agent's own prompts. It replies in the language of your messages."
+        ),
     )
     temperature = forms.FloatField(
         label=gettext_lazy("Temperature"),
@@ -64,7 +66,7 @@ class ProfileForm(RulesForm):
         max_value=2,
         required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
-        help_text=gettext_lazy("0 to 2: lower is more predictable. Empty: the endpoint's own."),
+        help_text=gettext_lazy("0 to 2: lower is more predictable. Blank: the endpoint's default."),
     )
     top_p = forms.FloatField(
         label=gettext_lazy("Top p"),
@@ -72,38 +74,37 @@ class ProfileForm(RulesForm):
         max_value=1,
         required=False,
         widget=forms.NumberInput(attrs={"step": "any"}),
-        help_text=gettext_lazy("0 to 1: from how much of the likely words it chooses."),
+        help_text=gettext_lazy("0 to 1: lower considers only the most likely words."),
     )
     max_output_tokens = _number(
-        gettext_lazy("Most tokens of a reply"),
+        gettext_lazy("Max tokens per reply"),
         10_000_000,
         "",
-        help_text=gettext_lazy("Longer replies are cut off. Empty: the endpoint's own."),
+        help_text=gettext_lazy("Longer replies are cut off. Blank: the endpoint's default."),
     )
     max_steps = _number(
-        gettext_lazy("Most steps"), 1000, _USUAL.steps, help_text=gettext_lazy("Calls of the model.")
+        gettext_lazy("Max steps"), 1000, _USUAL.steps, help_text=gettext_lazy("Each step is one model call.")
     )
-    max_tool_calls = _number(gettext_lazy("Most tool calls"), 5000, _USUAL.tool_calls)
+    max_tool_calls = _number(gettext_lazy("Max tool calls"), 5000, _USUAL.tool_calls)
     max_seconds = _number(
-        gettext_lazy("Most seconds"),
+        gettext_lazy("Max seconds"),
         86_400,
         _USUAL.seconds,
-        help_text=gettext_lazy("Time in which you are asked does not count."),
+        help_text=gettext_lazy("Time spent waiting for you doesn't count."),
     )
-    max_todos = _number(gettext_lazy("Most todos"), 200, 20)
+    max_todos = _number(gettext_lazy("Max to-dos"), 200, 20)
     remind_after = _number(
         gettext_lazy("Rounds before a reminder"),
         1000,
         "",
         help_text=gettext_lazy(
-            "After so many rounds of tool calls without a word on the list the agent is reminded of it. "
-            "Empty: the policy's own number."
+            "Remind the agent after this many tool rounds without a list update. Blank: default."
         ),
     )
     everyones = forms.BooleanField(
         label=gettext_lazy("For everyone"),
         required=False,
-        help_text=gettext_lazy("Everyone here may choose it; only staff may change it."),
+        help_text=gettext_lazy("Everyone can use it; only staff can change it."),
     )
 
     class Meta:
@@ -146,15 +147,15 @@ class ProfileForm(RulesForm):
         field.queryset = Connection.offered_to(self.user)
         field.empty_label = _("Demo") if settings.DEMO else _("Environment: %s") % settings.MODEL_NAME
         field.help_text = ""
-        self.fields["model"].help_text = _("Empty without a connection: %s.") % settings.MODEL_NAME
-        self.fields["title"].help_text = _("What you choose it by.")
-        self.fields["name"].help_text = _("Shown at its messages, and what it calls itself.")
+        self.fields["model"].help_text = _("Without a connection, blank means %s.") % settings.MODEL_NAME
+        self.fields["title"].help_text = _("Name shown in menus.")
+        self.fields["name"].help_text = _("Shown next to its messages.")
 
     def _offer_servers(self) -> None:
         """A choice for each server whose tools the profile may use."""
         self.servers = {f"server_{row.name}": row.name for row in McpServer.offered_to(self.instance)}
         for field, name in self.servers.items():
-            choices = [("", _("As all servers")), *Rule.choices]
+            choices = [("", _("Same as all servers")), *Rule.choices]
             self.fields[field] = forms.ChoiceField(label=name, choices=choices, required=False)
             self.initial.setdefault(field, self.instance.rules.get(f"{name}__*", ""))
         every = self.initial["single_rules"].splitlines()
@@ -178,7 +179,7 @@ class ProfileForm(RulesForm):
         rules = super().clean_single_rules()
         for name in self.servers.values():
             if f"{name}__*" in rules:
-                raise ValidationError(_("%(name)s has a field of its own."), params={"name": f"{name}__*"})
+                raise ValidationError(_("%(name)s has its own field."), params={"name": f"{name}__*"})
         return rules
 
     def clean_colour(self) -> str:

@@ -55,7 +55,7 @@ def prefer_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     """Let the person's conversations begin with it."""
     row = get_object_or_404(Profile.offered_to(request.user), pk=profile_id)
     Preferences.choose(request.user, row)
-    messages.success(request, _("New conversations begin with %s.") % row.title)
+    messages.success(request, _("%s is now your default profile.") % row.title)
     return redirect("profiles")
 
 
@@ -64,7 +64,7 @@ def delete_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     """Delete a profile; what it answered stays as it is."""
     row = get_object_or_404(Profile.changeable_by(request.user), pk=profile_id)
     row.delete()
-    messages.success(request, _("%s is deleted.") % row.title)
+    messages.success(request, _("%s deleted.") % row.title)
     return redirect("profiles")
 
 
@@ -90,5 +90,5 @@ def form_page(request: SignedInRequest, form: ProfileForm, **more: Any) -> HttpR
 
 def _saved(request: SignedInRequest, form: ProfileForm) -> HttpResponse:
     row = form.save()
-    messages.success(request, _("%s is saved. It holds from the next turn on.") % row.title)
+    messages.success(request, _("%s saved. Applies from the next turn.") % row.title)
     return redirect("profiles")

@@ -14,9 +14,9 @@ from chat.models.rule import BUILT_IN_TOOLS, OTHERS, check_rules
 
 LABELS = {
     "bash": gettext_lazy("Shell commands (bash)"),
-    "read_file": gettext_lazy("Reading files (read_file)"),
-    "write_file": gettext_lazy("Writing files (write_file)"),
-    "edit_file": gettext_lazy("Changing files (edit_file)"),
+    "read_file": gettext_lazy("Read files (read_file)"),
+    "write_file": gettext_lazy("Write files (write_file)"),
+    "edit_file": gettext_lazy("Edit files (edit_file)"),
     OTHERS: gettext_lazy("Tools of MCP servers"),
 }
 FIELDS = {tool: f"rule_{tool}" if tool != OTHERS else "rule_others" for tool in (*BUILT_IN_TOOLS, OTHERS)}
@@ -36,12 +36,12 @@ class RulesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable 
     rule_edit_file = _choice("edit_file")
     rule_others = _choice(OTHERS)
     single_rules = forms.CharField(
-        label=gettext_lazy("Single tools of MCP servers"),
+        label=gettext_lazy("Individual tools of MCP servers"),
         required=False,
         max_length=20_000,
         widget=forms.Textarea(attrs={"rows": 4, "cols": 60, "spellcheck": "false", "class": "mono"}),
         help_text=gettext_lazy(
-            "One a line: a tool's name or all of a server's, then run, ask or never. For example "
+            "One per line: a tool, or all tools of a server, then run, ask or never. For example "
             "“github__create_issue = ask” or “github__* = never”."
         ),
     )
@@ -59,9 +59,9 @@ class RulesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable 
         for line in self.cleaned_data["single_rules"].splitlines():
             name, found, rule = (part.strip() for part in line.partition("="))
             if line.strip() and not found:
-                raise ValidationError(_("A line lacks its %(mark)s."), params={"mark": "="})
+                raise ValidationError(_("A line has no %(mark)s."), params={"mark": "="})
             if name in FIELDS:
-                raise ValidationError(_("%(name)s has a field of its own."), params={"name": name})
+                raise ValidationError(_("%(name)s has its own field."), params={"name": name})
             if line.strip():
                 rules[name] = rule.lower()
         check_rules(rules)

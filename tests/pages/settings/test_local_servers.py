@@ -57,7 +57,7 @@ def test_a_click_finds_it_and_another_uses_it(staffs: Client, owner: User, place
 
 def test_nobody_there(staffs: Client, place: str, settings: Any) -> None:
     settings.LOCAL_SERVERS = settings.LOCAL_SERVERS[:1]
-    assert "No model server answers" in staffs.post(LOOK, follow=True).content.decode()
+    assert "No model server found" in staffs.post(LOOK, follow=True).content.decode()
 
 
 def test_a_configured_site_offers_it_among_its_connections_alone(

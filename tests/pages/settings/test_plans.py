@@ -50,7 +50,7 @@ def rows_of(browser: Client, query: str = "") -> list[dict[str, str]]:
 
 def test_a_page_without_figures_says_so(owners: Client) -> None:
     page = shown(owners)
-    assert "No turn ended in these days." in page
+    assert "No turns ended in this period." in page
     assert "How this is counted" in page
 
 
@@ -90,7 +90,7 @@ def test_it_tells_of_reminders_and_refused_lists(owners: Client, owner: User) ->
     counted(owner, policy="lean", reminders=1, writes=2, refused=2, reasons={"unknown_status": 2})
     text = text_of(shown(owners))
     assert "Focused 1 8 6 75 % 20 5 25 % Lean 1 1 0 2 2" in text
-    assert "an item without activeForm 4 0 4 a status that the policy does not have 0 2 2" in text
+    assert "an item without activeForm 4 0 4 a status the policy does not have 0 2 2" in text
     assert "another reason 1 0 1" in text
 
 
@@ -174,7 +174,7 @@ def test_a_stranger_sees_nothing_of_it(strangers: Client, owner: User) -> None:
     Work(owner).write("a x").end()
     for query in ("", "who=everybody", "who=everybody&by=profile"):
         assert "secret-profile" not in shown(strangers, query)
-        assert "No turn ended in these days." in shown(strangers, query)
+        assert "No turns ended in this period." in shown(strangers, query)
         assert rows_of(strangers, query) == []
     assert "Everybody" not in shown(strangers)
     assert PlanFigures.objects.count() == 1, "nor does their look count what is another's"

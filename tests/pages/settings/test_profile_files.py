@@ -85,7 +85,7 @@ def test_another_person_gets_a_connection_of_their_own_or_none(
     page = bring(strangers, content, follow=True).content.decode()
     row = Profile.objects.get(owner=stranger)
     assert (row.connection, row.model) == (None, "large")
-    assert "None of your connections leads to https://api.example/v1" in page
+    assert "You have no connection to https://api.example/v1" in page
     own = Connection.objects.create(owner=stranger, name="Other", base_url="https://api.example/v1")
     bring(strangers, content)
     assert Profile.objects.filter(owner=stranger, connection=own).count() == 1
@@ -112,12 +112,15 @@ def test_a_file_with_only_a_title_will_do(owners: Client, owner: User) -> None:
     ("content", "said"),
     [
         (b"", "The submitted file is empty|no JSON|Choose a file"),
-        (b"\xff\xfe", "no JSON in UTF-8"),
-        (b"[" * 100_000, "no JSON in UTF-8"),
+        (b"\xff\xfe", "not JSON in UTF-8"),
+        (b"[" * 100_000, "not JSON in UTF-8"),
         (b" " * (256 * 1024 + 1), "larger than 256 KiB"),
-        ([1], "no profile: its “format” is not “agent-profile”"),
-        ({"format": "other", "version": 1}, "no profile: its “format”"),
-        ({"format": "agent-profile", "version": 2, "profile": {}}, "of version 2; this site reads version 1"),
+        ([1], "not a profile: its “format” is not “agent-profile”"),
+        ({"format": "other", "version": 1}, "not a profile: its “format”"),
+        (
+            {"format": "agent-profile", "version": 2, "profile": {}},
+            "has version 2; this site reads version 1",
+        ),
         ({"format": "agent-profile", "version": True, "profile": {}}, "of version True"),
         ({"format": "agent-profile", "profile": {}}, "of version None"),
         ({"format": "agent-profile", "version": 1}, "has no “profile”"),

@@ -106,7 +106,7 @@ def test_a_new_profile_begins_with_what_is_usual(owners: Client) -> None:
         ("max_todos", "201", "less than or equal to 200"),
         ("reasoning_effort", "huge", "is not one of the available choices"),
         ("rule_bash", "maybe", "is not one of the available choices"),
-        ("single_rules", "files__list", "A line lacks its =."),
+        ("single_rules", "files__list", "A line has no =."),
         ("connection", "999", "not one of the available choices"),
     ],
 )
@@ -117,7 +117,7 @@ def test_what_does_not_fit_says_why_and_nothing_typed_is_lost(
     page = answer.content.decode()
     assert answer.status_code == 400
     assert said in page
-    assert "Nothing is saved yet" in page
+    assert "Not saved yet" in page
     kept = {"title": 'value="Careful"', "instructions": "Be brief.", "single_rules": "files__list = run"}
     assert not [text for name, text in kept.items() if name != field and text not in page]
     assert not Profile.objects.filter(title="Careful").exists()
@@ -126,7 +126,7 @@ def test_what_does_not_fit_says_why_and_nothing_typed_is_lost(
 def test_a_connection_needs_a_model(owners: Client, owner: User) -> None:
     row = Connection.objects.create(owner=owner, name="Mine", base_url="https://api.example/v1")
     answer = owners.post("/settings/profiles/add/", {**GIVEN, "connection": row.pk, "model": ""})
-    assert "Name one of the connection&#x27;s models." in answer.content.decode()
+    assert "Choose one of the connection&#x27;s models." in answer.content.decode()
     assert owners.post("/settings/profiles/add/", {**GIVEN, "connection": row.pk}).status_code == 302
     assert Profile.objects.get(title="Careful").connection == row
 
@@ -145,7 +145,7 @@ def test_everyones_profile_stands_on_no_ones_own_connection(staff: Client, owner
     row = Connection.objects.create(owner=owner, name="Mine", base_url="https://api.example/v1")
     given = {**GIVEN, "connection": row.pk, "everyones": "on"}
     answer = staff.post("/settings/profiles/add/", given)
-    assert "only their own profiles can stand on it" in answer.content.decode()
+    assert "only their profiles can use it" in answer.content.decode()
     Connection.objects.update(owner=None)
     assert staff.post("/settings/profiles/add/", given).status_code == 302
     assert Profile.objects.get(title="Careful").owner is None
@@ -250,7 +250,7 @@ def test_each_server_has_a_rule_of_its_own(owners: Client, mine: Profile) -> Non
 def test_a_server_is_not_ruled_twice(owners: Client, mine: Profile) -> None:
     McpServer.objects.create(name="github", command=["serve"])
     answer = owners.post(where(mine), {**GIVEN, "single_rules": "github__* = run"})
-    assert "github__* has a field of its own." in answer.content.decode()
+    assert "github__* has its own field." in answer.content.decode()
 
 
 def test_preferences_are_kept(owners: Client, owner: User, mine: Profile, theirs: Profile) -> None:

@@ -86,7 +86,7 @@ def test_a_key_that_is_refused(connection: Connection, model_server: ScriptedMod
     assert [state for state, _s in steps(page)] == ["well", "note", "well", "failed", "skipped"]
     assert "refused the API key" in steps(page)[3][1]
     assert KEY not in page
-    assert "Mend it and test again" in page
+    assert "Fix the problems above" in page
 
 
 def test_nobody_there(connection: Connection) -> None:
@@ -103,7 +103,7 @@ def test_a_model_without_tools_can_be_chosen(connection: Connection, model_serve
     page = tried(connection)
     assert steps(page)[4][0] == "failed"
     assert "it can only chat" in steps(page)[4][1]
-    assert "Make a profile" in page
+    assert "Create a profile" in page
 
 
 def test_who_may_not_lead_inside_learns_nothing(connection: Connection, model_server: ScriptedModel) -> None:

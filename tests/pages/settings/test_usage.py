@@ -50,7 +50,7 @@ def rows_of(browser: Client, query: str = "") -> list[dict[str, str]]:
 
 
 def test_a_page_without_usage_says_so(owners: Client) -> None:
-    assert "Nothing was used in these days." in shown(owners)
+    assert "No usage in this period." in shown(owners)
 
 
 def test_it_sums_what_was_used(owners: Client, owner: User) -> None:
@@ -147,9 +147,9 @@ def test_a_stranger_sees_nothing_of_it(strangers: Client, stranger: User, owner:
     used(owner, model="secret-model")
     for query in ("", "who=everybody", "who=everybody&by=person"):
         assert "secret-model" not in shown(strangers, query)
-        assert "Nothing was used" in shown(strangers, query)
+        assert "No usage in this period" in shown(strangers, query)
         assert rows_of(strangers, query) == []
-    assert "By person" not in shown(strangers)
+    assert "By user" not in shown(strangers)
 
 
 def test_staff_may_see_everybodys(strangers: Client, stranger: User, owner: User) -> None:
