@@ -9,11 +9,11 @@ from typing import Any
 
 from django.conf import settings
 
-from chat.live.agent_consumer import close_pool
-from chat.live.local_servers import look
-from chat.live.mcp_servers import close_mcp_servers
-from chat.live.model_clients import close_models
-from chat.live.worker import work
+from chat.connections.local_servers import look
+from chat.connections.mcp_servers import close_mcp_servers
+from chat.connections.model_clients import close_models
+from chat.turns.agent_consumer import close_pool
+from chat.turns.worker import work
 
 Application = Callable[..., Awaitable[Any]]
 

@@ -21,7 +21,7 @@ class Subject(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Mark the record."""
         # The log is set up before the models can be loaded; until then nothing is about a turn.
-        about = sys.modules.get("chat.live.about")
+        about = sys.modules.get("chat.turns.about")
         record.subject = about.subject() if about else {}
         return True
 
@@ -44,7 +44,7 @@ class ClientFaults(logging.Filter):
 
 
 class PlainLines(logging.Formatter):
-    """`2026-01-31 12:00:00,000 WARNING chat.live.pool: what happened [turn=7]`."""
+    """`2026-01-31 12:00:00,000 WARNING chat.turns.pool: what happened [turn=7]`."""
 
     def __init__(self) -> None:
         super().__init__("{asctime} {levelname} {name}: {message}", style="{")

@@ -8,6 +8,6 @@ class ChatConfig(AppConfig):
 
     def ready(self) -> None:
         """Count failures of the database from the first connection on."""
-        from chat.live.measures import count_database_errors
+        from chat.measures import count_database_errors
 
         count_database_errors()

@@ -14,26 +14,30 @@ ROOT = Path(__file__).parent.parent
 TREES = ("agentsite", "chat", "examples")
 
 # What a part of the project may import of the project, itself aside.
+BASE = ("chat.database", "chat.measures", "chat.models", "chat.agent")
 MAY_IMPORT = {
     "chat.agent": (),
+    "chat.database": (),
+    "chat.measures": ("chat.agent",),
     "chat.models": (),
     "chat.demo": (),
     "chat.files": ("chat.models", "chat.agent"),
     "chat.plan": ("chat.models", "chat.agent"),
     "chat.search": ("chat.models", "chat.agent"),
-    "chat.export": ("chat.live", "chat.plan", "chat.files", "chat.models", "chat.agent"),
-    "chat.live": ("chat.plan", "chat.files", "chat.models", "chat.agent"),
+    "chat.connections": BASE,
+    "chat.live": ("chat.connections", "chat.plan", "chat.files", *BASE),
+    "chat.turns": ("chat.live", "chat.connections", "chat.plan", "chat.files", *BASE),
+    "chat.export": ("chat.turns", "chat.live", "chat.plan", "chat.files", *BASE),
     "chat.pages": (
-        "chat.export",
-        "chat.live",
-        "chat.search",
-        "chat.files",
-        "chat.plan",
-        "chat.models",
-        "chat.agent",
+        *("chat.export", "chat.turns", "chat.live", "chat.connections"),
+        *("chat.search", "chat.files", "chat.plan"),
+        *BASE,
     ),
-    "chat.terminal": ("chat.live", "chat.models", "chat.agent"),
-    "chat.management": ("chat.terminal", "chat.live", "chat.models", "chat.agent", "chat.demo", "agentsite"),
+    "chat.terminal": ("chat.turns", "chat.live", "chat.connections", *BASE),
+    "chat.management": (
+        *("chat.terminal", "chat.turns", "chat.live", "chat.connections", "chat.demo", "agentsite"),
+        *BASE,
+    ),
 }
 
 
@@ -83,9 +87,11 @@ def test_a_part_imports_only_the_parts_beneath_it(part: str) -> None:
     assert wrong == set()
 
 
-def test_only_live_and_the_site_import_channels() -> None:
+def test_only_sockets_workers_and_the_site_import_channels() -> None:
     assert {
-        module for module in importers("channels") if not within(module, "chat.live", "agentsite")
+        module
+        for module in importers("channels")
+        if not within(module, "chat.live", "chat.turns", "agentsite")
     } == set()
 
 

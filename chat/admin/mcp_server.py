@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from chat.admin.mcp_server_form import McpServerForm
-from chat.live.mcp_servers import look
+from chat.connections.mcp_servers import look
 from chat.models import McpServer, McpTool
 
 

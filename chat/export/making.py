@@ -25,10 +25,10 @@ from chat.export.consistency import Row, check, refused
 from chat.export.tables import CONVERSATION
 from chat.files.pictures import Album
 from chat.files.place import folder_of, quota_of
-from chat.live.deleted import remove
 from chat.models import Conversation, Turn
 from chat.models.search.index import index_title
 from chat.models.tag import Tag, TagRefused
+from chat.turns.deleted import remove
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

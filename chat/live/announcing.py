@@ -7,7 +7,7 @@ import uuid
 
 from asgiref.sync import async_to_sync
 
-from chat.live.database import in_database
+from chat.database import in_database
 from chat.live.doorbell import board_group, conversation_group, owner_group, publish, ring
 from chat.live.fragments import draw_turn, partial
 from chat.live.frames import Position, key_frame, message, position_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import partial
 
+from chat.database import in_database
 from chat.live.admission import signed_in
 from chat.live.board_regions import BOARD_REGIONS, BoardState, board_states_of
-from chat.live.database import in_database
 from chat.live.doorbell import board_group
 from chat.live.page_consumer import PageConsumer, batched, beating
 from chat.live.resync import Have, Lacking, drawn_regions, lacking_regions

@@ -10,9 +10,9 @@ from typing import Any
 from django.db import DatabaseError
 from django.utils.translation import gettext as _
 
+from chat.database import in_database
 from chat.live.admission import admitted
 from chat.live.announcing import offer, publish_regions, publish_sidebar
-from chat.live.database import in_database
 from chat.live.doorbell import conversation_group, owner_group
 from chat.live.incoming import message_of, seen_of
 from chat.live.page_consumer import CLOSE_NOT_FOUND, PageConsumer, batched, beating

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chat.agent.model import known_traits
-from chat.live.accounts import settings_of
-from chat.live.model_clients import changed
+from chat.connections.model_clients import changed, settings_of
 from chat.models import Conversation, ModelSettings, Step
 from chat.models.totals import Totals
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from channels.layers import get_channel_layer
 
-from chat.live import measures
+from chat import measures
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chat.live import measures
+from chat import measures
+from chat.database import in_database
 from chat.live.admission import signed_in_users
-from chat.live.database import in_database
 from chat.live.doorbell import answers, workers_answer
 from chat.live.incoming import content_of
 from chat.live.resync import Coalescer, Have, Lacking

@@ -13,6 +13,7 @@ from html import unescape
 
 from django.utils.safestring import SafeString, mark_safe
 
+from chat.database import in_database
 from chat.live.announcing import publish_board, publish_sidebar, whole_frame
 from chat.live.changes import (
     Change,
@@ -23,7 +24,6 @@ from chat.live.changes import (
     TextGrew,
     TurnChanged,
 )
-from chat.live.database import in_database
 from chat.live.doorbell import conversation_group, publish
 from chat.live.fragments import (
     Row,

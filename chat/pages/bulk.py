@@ -14,13 +14,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from chat.live.announcing import publish_sidebar
-from chat.live.deleted import stop_deleted
 from chat.live.doorbell import ring_stop
 from chat.models import BulkAct, TagRefused
 from chat.pages.bulk_words import sentence_of_undoing
 from chat.pages.listing import Listing
 from chat.pages.search_form import SearchForm
 from chat.pages.signed_in import SignedInRequest
+from chat.turns.deleted import stop_deleted
 
 
 @require_POST

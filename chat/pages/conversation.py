@@ -15,7 +15,6 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.workspace import WorkspaceError
 from chat.files.uploads import MOST_FILES, UploadRefused
-from chat.live.agents import Shell
 from chat.live.announcing import announce_sync, publish_heading, publish_regions, publish_sidebar
 from chat.live.doorbell import ring_stop
 from chat.live.regions import state_of
@@ -25,6 +24,7 @@ from chat.pages.attachments import message_of
 from chat.pages.bulk import act_on
 from chat.pages.new_conversation import client_id_of
 from chat.pages.signed_in import SignedInRequest
+from chat.turns.agents import Shell
 
 
 @require_safe

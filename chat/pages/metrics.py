@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
-from chat.live import measures  # noqa: F401 (its figures are part of every answer)
+from chat import measures  # noqa: F401 (its figures are part of every answer)
 from chat.models import Turn
 
 REFUSAL = "These figures are for staff, and for a scraper that brings METRICS_TOKEN as its bearer token.\n"

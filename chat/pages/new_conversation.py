@@ -14,7 +14,6 @@ from django.views.decorators.http import require_http_methods
 from chat.agent.workspace import WorkspaceError
 from chat.files.roots import FolderRefused, offered
 from chat.files.uploads import MOST_FILES, UploadRefused
-from chat.live.agents import Shell
 from chat.live.doorbell import ring
 from chat.models import MessageRefused, Preferences, Profile
 from chat.models.profile import answers_by_script
@@ -22,6 +21,7 @@ from chat.pages import attachments
 from chat.pages.account import asks_for_password
 from chat.pages.settings.local_servers import first_offers
 from chat.pages.signed_in import SignedInRequest
+from chat.turns.agents import Shell
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_POST
 
 from chat.agent.todo import ITEM_ACTIONS, Action, Edit
 from chat.live.announcing import publish_regions, publish_sidebar
-from chat.live.editing import Edited, edit
 from chat.models import Conversation
 from chat.models.text import clean
 from chat.pages.conversation import own_conversation, page
 from chat.pages.signed_in import SignedInRequest
+from chat.turns.editing import Edited, edit
 
 MAX_KEY = 19  # digits
 

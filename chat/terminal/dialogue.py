@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 from django.db import transaction
 from django.utils.translation import gettext as _
 
-from chat.live.run_turn import RunningTurn
-from chat.live.solo import SoloTurn
 from chat.live.turn_usage import told, usage_of
 from chat.models import Conversation, DecisionRefused, MessageRefused, Profile, ToolCall, Turn, worker
 from chat.terminal.paper import Paper
 from chat.terminal.question import Question
 from chat.terminal.screen import TerminalScreen
+from chat.turns.run_turn import RunningTurn
+from chat.turns.solo import SoloTurn
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User

@@ -12,11 +12,11 @@ from django.utils.translation import ngettext
 from chat.agent import TodoItem, TodoList
 from chat.agent.prompts import Language
 from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
-from chat.live.compaction import SUMMARISING
-from chat.live.recorder import SILENT
 from chat.live.todo_panel import TodoPanel
 from chat.models import Message, Summary, ToolCall, Turn
 from chat.terminal.paper import Paper
+from chat.turns.compaction import SUMMARISING
+from chat.turns.recorder import SILENT
 
 OUTPUT_LINES = 6  # of a call's output; the record has all of it
 OUTPUT_WIDTH = 160  # characters of each of them

@@ -15,8 +15,8 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from agentsite.logs import JsonLines, PlainLines, Subject, logging_settings
-from chat.live.about import about
 from chat.models import Turn
+from chat.turns.about import about
 from tests.serving import ROOT
 
 log = logging.getLogger("tests.logs")

@@ -12,11 +12,11 @@ from asgiref.sync import sync_to_async
 from django.contrib.auth.models import User
 from django.test import Client
 
+from chat.connections.model_clients import close_models
 from chat.demo.reply import Reply
 from chat.live.changes import Change
-from chat.live.model_clients import close_models
-from chat.live.run_turn import RunningTurn
 from chat.models import Conversation, ModelSettings, Profile, Turn
+from chat.turns.run_turn import RunningTurn
 from tests.conformance.expectation import check
 from tests.conformance.scenario import Scenario
 from tests.model_server import ScriptedModel

@@ -19,9 +19,9 @@ from django.utils import timezone
 from chat.export.arrival import FileRefused, read
 from chat.export.consistency import MOST_ROWS, check
 from chat.export.making import importing, make
-from chat.live.deleted import overdue, remove
 from chat.models import Conversation, Turn
 from chat.models.bulk_act import UNDO_TIME
+from chat.turns.deleted import overdue, remove
 from tests.export.conftest import exported
 from tests.export.rich import Rich
 

@@ -11,8 +11,8 @@ import pytest
 from django.conf import settings as site_settings
 
 from chat.demo.reply import Reply
-from chat.live.agents import command_places
 from chat.models import Conversation, ToolCall
+from chat.turns.agents import command_places
 from tests.live.site import Site, Tab, article
 from tests.model_server import ScriptedModel
 

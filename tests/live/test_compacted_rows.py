@@ -14,9 +14,9 @@ from chat.agent.context import as_sent, compacted
 from chat.agent.context.marks import sent
 from chat.agent.context.plan import Plan
 from chat.agent.tokens import message_tokens
-from chat.live.compaction import compact
-from chat.live.transcript import transcript
 from chat.models import Conversation, Turn
+from chat.turns.compaction import compact
+from chat.turns.transcript import transcript
 from tests.agent.context.small_window import check_valid
 
 SYSTEM = {"role": "system", "content": "You are an agent."}

@@ -14,7 +14,7 @@ from django.db import OperationalError, connection, transaction
 from django.db.backends.signals import connection_created
 from django.utils import translation
 
-from chat.live.database import THREADS, close_database_threads, in_database
+from chat.database import THREADS, close_database_threads, in_database
 
 word: ContextVar[str] = ContextVar("word", default="")
 

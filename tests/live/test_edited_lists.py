@@ -10,8 +10,8 @@ from asgiref.sync import sync_to_async
 
 from chat.agent.todo import Edit
 from chat.demo.reply import Reply
-from chat.live.editing import Edited, edit
 from chat.models import Conversation, Profile, Step, TodoRevision, Turn
+from chat.turns.editing import Edited, edit
 from tests.live.site import Site, panel, until
 from tests.live.test_taken_up import left_behind
 from tests.model_server import ScriptedModel

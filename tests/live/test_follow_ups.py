@@ -13,9 +13,9 @@ from django.test import Client
 
 from chat.demo.reply import Reply
 from chat.live import doorbell
-from chat.live.agent_consumer import close_pool, pool
 from chat.models import Conversation, FollowUp, Message, Turn, take_back
 from chat.models.conversation import MAX_HELD
+from chat.turns.agent_consumer import close_pool, pool
 from tests.live.site import Site, Tab, article, until
 from tests.model_server import ScriptedModel
 

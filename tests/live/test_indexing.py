@@ -9,8 +9,8 @@ import uuid
 
 from asgiref.sync import sync_to_async
 
-from chat.live.agent_consumer import close_pool, pool
 from chat.models import Turn
+from chat.turns.agent_consumer import close_pool, pool
 from tests.live.site import Site
 from tests.model_server import Reply, ScriptedModel
 

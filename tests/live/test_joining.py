@@ -7,12 +7,12 @@ import threading
 
 from asgiref.sync import sync_to_async
 
+from chat.database import THREADS, in_database
 from chat.demo.reply import Reply
-from chat.live.agent_consumer import close_pool, pool
 from chat.live.changes import RowChanged
-from chat.live.database import THREADS, in_database
 from chat.live.markdown import MAX_BLOCK
 from chat.models import Message
+from chat.turns.agent_consumer import close_pool, pool
 from tests.live.site import Site, article, until
 from tests.model_server import ScriptedModel
 

@@ -14,9 +14,9 @@ from chat.agent import ToolCall as CallRequest
 from chat.agent.events import Reply as ModelReply
 from chat.demo.reply import Reply
 from chat.live.fragments import draw
-from chat.live.recorder import Recorder
-from chat.live.transcript import transcript
 from chat.models import Conversation, ToolCall, Turn, take_back
+from chat.turns.recorder import Recorder
+from chat.turns.transcript import transcript
 from tests.live.site import Site, article, until
 from tests.model_server import ScriptedModel
 

@@ -12,8 +12,8 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 
 from chat.agent.mcp.connection import Connection
+from chat.connections.mcp_servers import McpServers, look, mcp_servers
 from chat.demo.reply import Reply
-from chat.live.mcp_servers import McpServers, look, mcp_servers
 from chat.models import Conversation, McpServer, McpTool, Profile
 from tests.agent.mcp.conftest import SOURCE
 from tests.live.site import Site

@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 
 from chat.agent import Model, ModelError
 from chat.agent.model.chat_model import ChatModel
+from chat.connections.endpoint import Endpoint
+from chat.connections.model_clients import close_models, model_for, traits_of
 from chat.demo.reply import Reply, Request
-from chat.live.endpoint import Endpoint
-from chat.live.model_clients import close_models, model_for, traits_of
 from chat.models import Connection, ModelSettings, Profile
 from chat.models.connection import Secrets
 from tests.model_server import ScriptedModel

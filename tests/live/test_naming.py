@@ -11,9 +11,9 @@ from asgiref.sync import sync_to_async
 
 from chat.demo.reply import Reply
 from chat.live import doorbell
-from chat.live.agent_consumer import pool
 from chat.live.announcing import publish_heading
 from chat.models import Conversation, Preferences, SideCall
+from chat.turns.agent_consumer import pool
 from tests.live.site import Site, Tab, until
 from tests.model_server import ScriptedModel
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chat.demo.reply import Reply
-from chat.live import recorder
+from chat.turns import recorder
 from tests.live.site import Site
 from tests.model_server import ScriptedModel
 

@@ -11,9 +11,9 @@ from asgiref.sync import sync_to_async
 
 from chat.demo.reply import Reply
 from chat.live.changes import Change, TextGrew
-from chat.live.run_turn import RunningTurn
-from chat.live.solo import SoloTurn
 from chat.models import Conversation, Turn
+from chat.turns.run_turn import RunningTurn
+from chat.turns.solo import SoloTurn
 from tests.live.site import Site
 from tests.model_server import ScriptedModel
 

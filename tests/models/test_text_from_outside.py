@@ -6,8 +6,8 @@ import pytest
 
 from chat.agent import Reply, Retrying, StepStarted, ToolCallEnded, ToolCallStarted, ToolResult
 from chat.agent import ToolCall as Request
-from chat.live.recorder import Recorder
 from chat.models import Step, ToolCall, Turn
+from chat.turns.recorder import Recorder
 
 UNFIT = "a\x00b\ud800c"
 FIT = "a\ufffdb\ufffdc"

@@ -12,9 +12,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from chat.live.deleted import overdue, remove
 from chat.models import Conversation, LeaseLost, Message, TodoRevision, ToolCall, Turn
 from chat.models.bulk_act import UNDO_TIME
+from chat.turns.deleted import overdue, remove
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
 HTMX = {"HX-Request": "true"}

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
-from chat.live.compaction import SUMMARISING
-from chat.live.recorder import SILENT
 from chat.live.todo_panel import TodoPanel
 from chat.models import Conversation, Message, Summary, ToolCall, Turn
 from chat.terminal.paper import Paper
 from chat.terminal.screen import TerminalScreen
+from chat.turns.compaction import SUMMARISING
+from chat.turns.recorder import SILENT
 
 NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 

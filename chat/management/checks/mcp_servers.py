@@ -7,7 +7,7 @@ from django.db import DatabaseError
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from chat.live.mcp_servers import MOST_TOOLS, look
+from chat.connections.mcp_servers import MOST_TOOLS, look
 from chat.management.checks.finding import Finding
 from chat.models import McpServer, McpTool
 

@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 
 from chat.agent.model.trial import Outcome, trial
 from chat.agent.prompts import Language
-from chat.live.endpoint import endpoint_of
-from chat.live.trying import candidate
+from chat.connections.endpoint import endpoint_of
+from chat.connections.trying import candidate
 from chat.management.checks.finding import Finding
 
 

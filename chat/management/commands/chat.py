@@ -14,13 +14,13 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils.translation import gettext as _
 
-from chat.live.agents import Shell
-from chat.live.mcp_servers import close_mcp_servers
-from chat.live.model_clients import close_models
+from chat.connections.mcp_servers import close_mcp_servers
+from chat.connections.model_clients import close_models
 from chat.management.address import site_address
 from chat.models import MessageRefused, Preferences, Profile, Turn, site_owner
 from chat.terminal.dialogue import Dialogue
 from chat.terminal.paper import Paper
+from chat.turns.agents import Shell
 
 
 class Command(BaseCommand):

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from chat.live.model_clients import close_models
+from chat.connections.model_clients import close_models
 from chat.management.checks.channel_layer import channel_layer
 from chat.management.checks.data_folder import data_folder
 from chat.management.checks.database import database

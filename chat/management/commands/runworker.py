@@ -10,12 +10,12 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from prometheus_client import start_http_server
 
-from chat.live.agent_consumer import close_pool
+from chat.connections.mcp_servers import close_mcp_servers
+from chat.connections.model_clients import close_models
 from chat.live.doorbell import AGENT_CHANNEL, answers
-from chat.live.mcp_servers import close_mcp_servers
-from chat.live.model_clients import close_models
-from chat.live.worker import work
 from chat.management.open_files import allow_open_files
+from chat.turns.agent_consumer import close_pool
+from chat.turns.worker import work
 
 TRIES = 5  # to reach the channel layer, a second apart
 

@@ -11,9 +11,9 @@ from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from chat.live.endpoint import InsecureError, endpoint_of
-from chat.live.model_lists import known_models
-from chat.live.windows import keep_windows
+from chat.connections.endpoint import InsecureError, endpoint_of
+from chat.connections.model_lists import known_models
+from chat.connections.windows import keep_windows
 from chat.models import Connection, Preferences, Profile
 from chat.models.seal import SealBrokenError
 from chat.pages.settings.trial import language

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from chat.agent.model.address import Address
-from chat.live.reach import leads_astray
+from chat.connections.reach import leads_astray
 from chat.models import Connection
 from chat.models.connection import Secrets
 from chat.models.headers import KEPT, check_header

@@ -8,8 +8,8 @@ from django.views.decorators.http import require_safe
 
 from chat.agent.model import ModelError
 from chat.agent.model.trial import conversational
-from chat.live.endpoint import InsecureError, endpoint_of
-from chat.live.model_lists import known_models, models_of
+from chat.connections.endpoint import InsecureError, endpoint_of
+from chat.connections.model_lists import known_models, models_of
 from chat.models import Connection
 from chat.models.seal import SealBrokenError
 from chat.pages.signed_in import SignedInRequest

@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from chat.live.local_servers import LocalServer, found, look
+from chat.connections.local_servers import LocalServer, found, look
 from chat.models import Connection
 from chat.pages.settings.choosing import begin_with, profile_on
 from chat.pages.signed_in import SignedInRequest

@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
-from chat.live.model_clients import changed, site_traits
+from chat.connections.model_clients import changed, site_traits
 from chat.models import Connection, ModelSettings
 from chat.pages.settings.model_settings_form import ModelSettingsForm
 from chat.pages.settings.surroundings import environment

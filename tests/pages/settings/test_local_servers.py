@@ -11,7 +11,7 @@ from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chat.live import local_servers
+from chat.connections import local_servers
 from chat.models import Connection, Profile
 from tests.model_server import ScriptedModel, listening
 

@@ -11,9 +11,9 @@ from django.test import Client
 
 from chat.agent.model import Traits
 from chat.agent.model.listing import ListedModel
-from chat.live.endpoint import endpoint_of
-from chat.live.model_clients import traits_of
-from chat.live.windows import keep_windows
+from chat.connections.endpoint import endpoint_of
+from chat.connections.model_clients import traits_of
+from chat.connections.windows import keep_windows
 from chat.models import Connection, ModelSettings, Profile
 from tests.model_server import ScriptedModel
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
-from chat.live.database import in_database
-from chat.live.endpoint import Endpoint
-from chat.live.windows import keep_windows
+from chat.connections.endpoint import Endpoint
+from chat.connections.windows import keep_windows
+from chat.database import in_database
 
 if TYPE_CHECKING:
     from chat.agent.model.listing import ListedModel

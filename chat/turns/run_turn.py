@@ -11,20 +11,20 @@ from typing import Any, Generic, Protocol, TypeVar
 from django.db import DatabaseError, InterfaceError, OperationalError
 from django.utils.translation import gettext as _
 
+from chat import measures
 from chat.agent import Agent, Event, Reply, TodoItem
-from chat.live import measures
-from chat.live.about import about
-from chat.live.agents import agent_for
+from chat.database import in_database
 from chat.live.announcing import announce
-from chat.live.approvals import Approvals
 from chat.live.changes import Change, TurnChanged
-from chat.live.database import in_database
-from chat.live.pictures import sees
-from chat.live.recorder import SAVE_EVERY, Recorder
-from chat.live.resumption import Past
-from chat.live.transcript import transcript
 from chat.models import LeaseLost, Step, Turn
 from chat.models.turn import LEASE
+from chat.turns.about import about
+from chat.turns.agents import agent_for
+from chat.turns.approvals import Approvals
+from chat.turns.pictures import sees
+from chat.turns.recorder import SAVE_EVERY, Recorder
+from chat.turns.resumption import Past
+from chat.turns.transcript import transcript
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Iterable
 
-from chat.live.database import in_database
+from chat.database import in_database
 from chat.models import Conversation, PlanCount
 from chat.plan.figures import count
 

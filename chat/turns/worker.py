@@ -10,12 +10,12 @@ from channels.layers import get_channel_layer
 from channels.routing import ChannelNameRouter
 from channels.worker import Worker
 
-from chat.live import measures
-from chat.live.agent_consumer import AgentConsumer, pool
-from chat.live.agents import Shell
+from chat import measures
+from chat.connections.mcp_servers import mcp_servers
 from chat.live.doorbell import AGENT_CHANNEL
-from chat.live.indexing import keep_indexed
-from chat.live.mcp_servers import mcp_servers
+from chat.turns.agent_consumer import AgentConsumer, pool
+from chat.turns.agents import Shell
+from chat.turns.indexing import keep_indexed
 
 log = logging.getLogger(__name__)
 

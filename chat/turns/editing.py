@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 from chat.agent import TodoItem, TodoPolicy
 from chat.agent.prompts import Language
 from chat.agent.todo import LONGEST, Edit, EditError, filled
-from chat.live.planning import items_of, stored
-from chat.live.terms import policy_of
 from chat.models import Conversation, TodoRevision, Turn
 from chat.models.search.index import index_revision
+from chat.turns.planning import items_of, stored
+from chat.turns.terms import policy_of
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ from chat.agent.sandbox import CommandPlaces, Place, Sandbox, SandboxLimits, pro
 from chat.agent.tools import workspace_tools
 from chat.agent.tools.seen import Seen
 from chat.agent.workspace import Workspace
+from chat.connections.mcp_servers import mcp_servers
+from chat.connections.model_clients import model_for
+from chat.database import in_database
 from chat.files.pictures import Album
 from chat.files.place import open_workspace, quota_of
-from chat.live.database import in_database
-from chat.live.mcp_servers import mcp_servers
-from chat.live.model_clients import model_for
-from chat.live.seen import seen_in
-from chat.live.terms import limits_of_turn, options_of, policy_of
 from chat.models import Conversation, Profile, Rule, Turn
+from chat.turns.seen import seen_in
+from chat.turns.terms import limits_of_turn, options_of, policy_of
 
 WORKSPACE_AS_SEEN = "/workspace"
 UNBOUNDED = 2**62

@@ -11,8 +11,8 @@ from django.db.models import Prefetch
 from chat.agent import Reply
 from chat.agent import ToolCall as CallRequest
 from chat.agent.context import as_one
-from chat.live.pictures import pictures_of
 from chat.models import Message, Step, Summary, ToolCall, Turn
+from chat.turns.pictures import pictures_of
 
 ChatMessage = dict[str, Any]
 Row = Message | Step | ToolCall

@@ -14,9 +14,9 @@ from django.db import DatabaseError, transaction
 
 from chat.agent import Model, ModelError
 from chat.agent.model import Delta, Traits, is_local, known_traits
-from chat.live.database import in_database
-from chat.live.endpoint import Endpoint, InsecureError, endpoint_of
-from chat.models import ModelSettings, Profile
+from chat.connections.endpoint import Endpoint, InsecureError, endpoint_of
+from chat.database import in_database
+from chat.models import ModelSettings, Profile, Turn
 from chat.models.seal import SealBrokenError
 
 if TYPE_CHECKING:
@@ -157,3 +157,14 @@ def remember(connection: int | None, name: str, changes: Mapping[str, Any]) -> N
             row.save(update_fields=["learned"])
     except DatabaseError as error:  # a connection that was deleted meanwhile, say; it is learned again
         log.warning("what was learned of %s is not kept: %s", name, error)
+
+
+def settings_of(turn: Turn, model: str) -> ModelSettings | None:
+    """The settings of a model where the turn's profile asks it; None where nobody made any."""
+    return ModelSettings.objects.filter(connection=connection_of(turn), model=model).first()
+
+
+def connection_of(turn: Turn) -> int | None:
+    """The key of the connection that the turn began with; None for the environment's endpoint."""
+    key: int | None = turn.profile_then["connection"]["id"] if turn.profile_then else None
+    return key

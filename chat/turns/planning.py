@@ -10,10 +10,10 @@ from chat.agent import TodoItem
 from chat.agent.todo import merged
 from chat.live.changes import PanelChanged
 from chat.live.todo_panel import drafted, panel, panel_of
-from chat.live.transcript import line_of
 from chat.models import FollowUp, Step, TodoRevision, ToolCall, Turn
 from chat.models.text import clean
 from chat.models.todo_revision import Items
+from chat.turns.transcript import line_of
 
 
 class Planning:

@@ -16,14 +16,14 @@ from chat.agent import Model, Usage
 from chat.agent.meter import Meter
 from chat.agent.prompts import Language
 from chat.agent.title import ask_title
-from chat.live.about import about
-from chat.live.accounts import charge
+from chat.connections.model_clients import model_for
+from chat.database import in_database
 from chat.live.announcing import publish_heading
-from chat.live.database import in_database
-from chat.live.model_clients import model_for
 from chat.models import Conversation, Message, Preferences, Profile, SideCall, Turn
 from chat.models.message_text import title_of
 from chat.models.search.index import index_title
+from chat.turns.about import about
+from chat.turns.accounts import charge
 
 log = logging.getLogger(__name__)
 

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 
-from chat.live.database import in_database
+from chat.database import in_database
 from chat.models.search.catch_up import catch_up
 from chat.models.search.index import index_turn, marked_turns
 

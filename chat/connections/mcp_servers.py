@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from django.db import DatabaseError
 
+from chat import measures
 from chat.agent import Tool
 from chat.agent.mcp import ServerError, UnfitError, server_tool
 from chat.agent.sandbox import UNBOUNDED, Place
-from chat.live import measures
-from chat.live.database import in_database
-from chat.live.mcp_listing import definition_of, server_of, write_down
+from chat.connections.mcp_listing import definition_of, server_of, write_down
+from chat.database import in_database
 from chat.models import McpServer, McpTool, Profile
 
 if TYPE_CHECKING:

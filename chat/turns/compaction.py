@@ -7,11 +7,11 @@ import logging
 from django.utils.translation import gettext_lazy as _
 
 from chat.agent import Compacted
-from chat.live.accounts import record_side_call
 from chat.live.changes import Change, OutputShortened, RowChanged
-from chat.live.transcript import Row, Told, told
 from chat.models import SideCall, Step, Summary, ToolCall, Turn
 from chat.models.text import clean
+from chat.turns.accounts import record_side_call
+from chat.turns.transcript import Row, Told, told
 
 log = logging.getLogger(__name__)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from chat.agent import Reply, Spent
 from chat.agent import ToolCall as CallRequest
 from chat.agent.todo import TODO_WRITE
-from chat.live.recorder import Recorder
 from chat.models import Message, Step, ToolCall, Turn
+from chat.turns.recorder import Recorder
 
 
 class Past:

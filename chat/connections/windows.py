@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from django.conf import settings
 
-from chat.live.endpoint import Endpoint
-from chat.live.model_clients import remember
+from chat.connections.endpoint import Endpoint
+from chat.connections.model_clients import remember
 from chat.models import ModelSettings, Profile
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from chat.agent import Model
 from chat.agent.model.trial import Candidate
-from chat.live.database import in_database
-from chat.live.endpoint import Endpoint
-from chat.live.model_clients import new_model
-from chat.live.model_lists import list_models
+from chat.connections.endpoint import Endpoint
+from chat.connections.model_clients import new_model
+from chat.connections.model_lists import list_models
+from chat.database import in_database
 
 if TYPE_CHECKING:
     from chat.agent.model.chat_model import ChatModel

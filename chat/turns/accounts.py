@@ -8,8 +8,9 @@ from typing import Any
 
 from django.utils import timezone
 
+from chat import measures
 from chat.agent import Usage
-from chat.live import measures
+from chat.connections.model_clients import settings_of
 from chat.models import DailyUsage, ModelSettings, SideCall, Step, Turn
 from chat.models.totals import Totals
 
@@ -143,17 +144,6 @@ def record_side_call(
     )
     charge(call, usage)
     return call
-
-
-def settings_of(turn: Turn, model: str) -> ModelSettings | None:
-    """The settings of a model where the turn's profile asks it; None where nobody made any."""
-    return ModelSettings.objects.filter(connection=connection_of(turn), model=model).first()
-
-
-def connection_of(turn: Turn) -> int | None:
-    """The key of the connection that the turn began with; None for the environment's endpoint."""
-    key: int | None = turn.profile_then["connection"]["id"] if turn.profile_then else None
-    return key
 
 
 def cost_of(usage: Usage, prices: ModelSettings | None) -> Decimal | None:

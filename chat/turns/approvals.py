@@ -11,10 +11,10 @@ from chat.agent import Agent, Tool, ToolError, Undecided
 from chat.agent import ToolCall as CallRequest
 from chat.agent.arguments import decoded
 from chat.agent.todo import TODO_WRITE
-from chat.live.database import in_database
-from chat.live.recorder import Recorder
+from chat.database import in_database
 from chat.models import Rule, ToolCall
 from chat.models.text import clean_json
+from chat.turns.recorder import Recorder
 
 log = logging.getLogger(__name__)
 

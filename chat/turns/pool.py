@@ -14,18 +14,18 @@ from weakref import WeakSet
 from django.conf import settings
 from django.db.models import F, Q
 
-from chat.live import measures
+from chat import measures
+from chat.database import in_database
 from chat.live.announcing import announce
-from chat.live.counting import count_all, count_missed
-from chat.live.database import in_database
-from chat.live.deleted import overdue, remove_deleted, stop_deleted
-from chat.live.indexing import index_marked
-from chat.live.naming import name_conversation
-from chat.live.run_turn import RunningTurn
 from chat.live.stream import TurnStream
 from chat.models import Turn, end_unanswered, worker
 from chat.models.lookout import Lookout
 from chat.models.orphan import orphans, take_back_all
+from chat.turns.counting import count_all, count_missed
+from chat.turns.deleted import overdue, remove_deleted, stop_deleted
+from chat.turns.indexing import index_marked
+from chat.turns.naming import name_conversation
+from chat.turns.run_turn import RunningTurn
 
 log = logging.getLogger(__name__)
 

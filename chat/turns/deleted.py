@@ -9,8 +9,8 @@ import uuid
 from django.db import transaction
 from django.utils import timezone
 
+from chat.database import in_database
 from chat.files.place import remove_workspace
-from chat.live.database import in_database
 from chat.models import BulkAct, Conversation, Tag, Turn
 from chat.models.bulk_act import UNDO_TIME
 

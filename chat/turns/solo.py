@@ -9,10 +9,10 @@ from typing import Any
 from django.db import DatabaseError
 from django.utils.translation import gettext as _
 
-from chat.live.database import in_database
-from chat.live.pool import ROUND
-from chat.live.run_turn import RunningTurn
+from chat.database import in_database
 from chat.models import LeaseLost, Turn
+from chat.turns.pool import ROUND
+from chat.turns.run_turn import RunningTurn
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from django.conf import settings
 
 from chat.agent.model import ModelError
 from chat.agent.model.trial import conversational
-from chat.live.endpoint import Endpoint
-from chat.live.model_lists import list_models
+from chat.connections.endpoint import Endpoint
+from chat.connections.model_lists import list_models
 
 NAMES = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
 CONNECT_SECONDS = 0.5

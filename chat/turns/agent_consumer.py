@@ -7,7 +7,7 @@ from typing import Any
 from channels.consumer import AsyncConsumer
 
 from chat.live.doorbell import AGENTS_GROUP, send_to
-from chat.live.pool import Pool
+from chat.turns.pool import Pool
 
 Message = dict[str, Any]
 

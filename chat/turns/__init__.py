@@ -1,0 +1,1 @@
+"""What workers do: a turn on its way from the queue through the engine to the record."""
