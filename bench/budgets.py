@@ -35,13 +35,13 @@ TARGETS = {
 }
 
 # What the tests hold the live path to: counts, of turns as in `--short`. A machine with other work to do
-# makes turns longer, which costs more of them; these are the most that were seen on a busy one, and 5 %.
+# makes turns longer, which costs more of them: there is room for a quarter more statements than on an idle one.
 LIMITS = {
-    "text 1: statements per turn": 410,
-    "text 1: connections per turn": 66,
-    "text 1: bytes per token": 660,
-    "agent 1: statements per turn": 1120,
-    "agent 1: connections per turn": 182,
+    "text 1: statements per turn": 110,
+    "text 1: connections per turn": 2,
+    "text 1: bytes per token": 250,
+    "agent 1: statements per turn": 280,
+    "agent 1: connections per turn": 2,
     "agent 1: KB per turn": 465,
     "idle tabs 5: statements per s": 19,
     "idle tabs 5: connections per s": 5.2,
