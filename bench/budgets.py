@@ -35,7 +35,7 @@ TARGETS = {
 }
 
 # What the tests hold the live path to: counts, of turns as in `--short`. A machine with other work to do
-# makes turns longer, which costs more of them: there is room for a quarter more statements than on an idle one.
+# makes turns longer, which costs more of them: there is room for a quarter more than on an idle one.
 LIMITS = {
     "text 1: statements per turn": 110,
     "text 1: connections per turn": 2,
