@@ -96,7 +96,7 @@ def test_tags_in_chinese(site: Site, visitors: Visitors) -> None:
     page.get_by_role("button", name="Rename").click()
     expect(page.get_by_label("Name of 每周报告")).to_have_value("每周报告")
     page.get_by_role("button", name="Delete 每周报告").click()
-    expect(page.get_by_role("status")).to_have_text("Tag “每周报告” taken from 2 conversations.")
+    expect(page.get_by_role("status")).to_have_text("Tag “每周报告” removed from 2 conversations.")
 
 
 def test_the_menu_pins_and_tags_without_leaving_the_page(site: Site, visitors: Visitors) -> None:
@@ -118,7 +118,7 @@ def test_the_menu_pins_and_tags_without_leaving_the_page(site: Site, visitors: V
     expect(menu.locator(".tag")).to_contain_text("数据")
     expect(word).to_have_value("")
     expect(word).to_be_focused()
-    menu.get_by_role("button", name="Take off 数据").click()
+    menu.get_by_role("button", name="Remove 数据").click()
     expect(menu.locator(".tag")).to_have_count(0)
     menu.get_by_role("button", name="Archive").click()
     expect(page.locator("#archived")).to_contain_text("Archived.")
@@ -177,5 +177,5 @@ def test_without_script(site: Site, visitors: Visitors) -> None:
     page.locator("#conversation-menu").get_by_role("combobox", name="Tag").fill("周报")
     page.locator("#conversation-menu").get_by_role("button", name="Add").click()
     page.get_by_role("button", name=re.compile("Conversation menu")).click()
-    page.get_by_role("button", name="Take off 周报").click()
-    expect(page.get_by_role("button", name="Take off 周报")).to_have_count(0)
+    page.get_by_role("button", name="Remove 周报").click()
+    expect(page.get_by_role("button", name="Remove 周报")).to_have_count(0)

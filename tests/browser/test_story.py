@@ -24,8 +24,8 @@ STORY = [
     "Revision 1 0/5 step 1 · Read the files added 重构解析器 added Run the tests added Write notes added "
     "Tidy up added",
     "read_file . Done",
-    "Revision 2 1/5 step 2 · Read the files done 重构解析器 begun",
-    "Revision 3 2/5 step 3 · 重构解析器 done Run the tests begun",
+    "Revision 2 1/5 step 2 · Read the files done 重构解析器 started",
+    "Revision 3 2/5 step 3 · 重构解析器 done Run the tests started",
     "Completed",
     "keep the new version",
     "Revision 4 2/5 step 1 · Saved again without changes",

@@ -82,7 +82,7 @@ async def test_tags_are_shown_in_every_tab_though_no_hint_comes(site: Site) -> N
     conversation = await named(site, "First")
     tab = await site.open(conversation)
     await carry_out(site.user, "tag", conversation, word="周报")
-    await tab.until(lambda frame: "Take off 周报" in frame)
+    await tab.until(lambda frame: "Remove 周报" in frame)
     await carry_out(site.user, "untag", conversation, word="周报")
     await tab.until(lambda frame: 'id="organised"' in frame and "周报" not in frame.split("<datalist")[0])
 

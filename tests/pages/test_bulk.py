@@ -131,7 +131,7 @@ def test_tags_on_rows_lead_to_what_has_them(owners: Client, rows: list[Conversat
         ({"kind": "archive", "c": ["x", ""]}, "Select conversations first."),
         ({"kind": "archive", "c": [str(uuid.uuid4())]}, "Nothing to change."),
         ({"kind": "tag", "word": " "}, "Enter a name for the tag."),
-        ({"kind": "tag", "word": "报" * 41}, "longer than 40 characters"),
+        ({"kind": "tag", "word": "报" * 41}, "at most 40 characters"),
         ({"kind": "untag", "word": "unknown"}, "Nothing to change."),
     ],
 )
@@ -225,8 +225,8 @@ def test_organising_one_from_its_menu(owners: Client, conversation: Conversation
     assert 'value="unpin"' in organise(kind="pin")
     assert "Archived. Sending a message moves it back to your conversations." in organise(kind="archive")
     assert "Archived." not in organise(kind="bring_back")
-    assert "Take off 周报" in organise(kind="tag", word="周报")
-    assert "Take off 周报" not in organise(untag="周报")
+    assert "Remove 周报" in organise(kind="tag", word="周报")
+    assert "Remove 周报" not in organise(untag="周报")
     owners.post(f"{where}organise/", {"kind": "archive"})
     owners.post(f"{where}messages/", {"text": "Go on", "client_id": str(uuid.uuid4())})
     assert "Archived." not in owners.get(where).content.decode()
