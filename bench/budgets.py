@@ -43,6 +43,6 @@ LIMITS = {
     "agent 1: statements per turn": 280,
     "agent 1: connections per turn": 2,
     "agent 1: KB per turn": 465,
-    "idle tabs 5: statements per s": 19,
-    "idle tabs 5: connections per s": 5.2,
+    "idle tabs 5: statements per s": 3,
+    "idle tabs 5: connections per s": 0.5,
 }
