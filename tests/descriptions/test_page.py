@@ -124,7 +124,7 @@ async def test_an_empty_list_says_so_until_the_turn_ends(
     model_server.script(planned("pending"), planned(), working(gate), Reply("Nothing to do."))
     await tab.send("Plan")
     await shows(tab, 0, 0)
-    assert "No todos" in panels(tab)[-1]
+    assert "No to-dos" in panels(tab)[-1]
     gate.set()
     await tab.until_idle()
     assert panel(await site.page(conversation)) == ""
