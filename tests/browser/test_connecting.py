@@ -120,7 +120,7 @@ def test_a_server_on_this_machine_is_offered_from_the_start(
         return page.locator(".local-server").count() == 1
 
     until(page, offered)
-    expect(page.locator(".local-server")).to_contain_text(f"answers at {urlsplit(model.base_url).netloc}.")
+    expect(page.locator(".local-server")).to_contain_text(f"found at {urlsplit(model.base_url).netloc}.")
     page.click("text=Use it")
     expect(page.locator(".local-server")).to_have_count(0)
     begin(page, "Who are you?")

@@ -64,7 +64,7 @@ def test_a_refused_first_message_leaves_nothing(
 def test_too_much_is_refused_with_a_sentence(owners: Client, settings: Any) -> None:
     settings.MAX_UPLOAD_BYTES = 3
     page = owners.post("/", {"text": "Read", "files": file()}).content.decode()
-    assert 'role="alert">The files are too large' in page
+    assert 'role="alert">These files are too large' in page
     assert ">Read</textarea>" in page
 
 
@@ -116,7 +116,7 @@ def test_a_conversation_begins_on_a_folder_beneath_a_root(
     assert owners.post("/", {"text": "Look", "workspace": folder}).status_code == 302
     assert begun().workspace == folder
     page = owners.get(f"/conversations/{begun().pk}/").content.decode()
-    assert f"The folder {folder} stays as it is." in page
+    assert f"The folder {folder} is not touched." in page
     assert f'">{folder}</span>' in page, "its header names it"
     owners.post(f"/conversations/{begun().pk}/delete/")
     assert (tmp_path / "code" / "project").is_dir()

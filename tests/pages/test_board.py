@@ -75,7 +75,7 @@ def test_what_works(owners: Client, owner: User) -> None:
     assert "1/3" in row
     assert ">Write</p>" in row
     assert re.search(r'class="board-row__time elapsed" datetime="[^"]+">0:0\d<', row)
-    assert "1 at work" in shown(owners)
+    assert "1 running" in shown(owners)
 
 
 def test_what_waits_for_its_place(owners: Client, owner: User, stranger: User) -> None:
@@ -181,11 +181,11 @@ def test_mark_all_as_seen_is_about_ones_own(owners: Client, owner: User, strange
 def test_what_was_left_unfinished(owners: Client, owner: User) -> None:
     work = Work(owner).write("a x", "b > Write").end()
     row = only_row(owners, "unseen")
-    assert "1 of 2 left" in row
+    assert "1 of 2 to do" in row
     assert f"/conversations/{work.conversation.pk}/continue/" in row
     work.conversation.see(work.turn.pk)
     row = only_row(owners, "unfinished")
-    assert "1 of 2 left: Write" in re.sub(r"<[^>]+>", "", row)
+    assert "1 of 2 to do: Write" in re.sub(r"<[^>]+>", "", row)
     assert "Mark as read" not in row
     answer = owners.post(f"/conversations/{work.conversation.pk}/dismiss/", {"back": "board"})
     assert answer["Location"] == "/board/"

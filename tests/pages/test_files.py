@@ -223,4 +223,4 @@ def test_many_files_take_a_moment_and_no_more_queries(
     with django_assert_max_num_queries(8):
         page = owners.get(where(conversation)).content.decode()
     assert page.count('<li class="file-row"') == 1000
-    assert "2001 more are not shown." in page
+    assert "2001 more items are not shown." in page

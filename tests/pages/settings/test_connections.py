@@ -131,7 +131,7 @@ def test_an_address_that_was_changed_behind_our_back_gets_no_key(owners: Client,
     with pytest.raises(SealBrokenError):
         _ = mine.opened
     assert "can no longer be read" in page(owners, f"{LIST}{mine.pk}/")
-    assert "Enter it again" in page(owners, f"{LIST}{mine.pk}/test/")
+    assert "Enter the key again" in page(owners, f"{LIST}{mine.pk}/test/")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_staff_may_lead_inside_and_open_it_to_everyone(staffs: Client) -> None:
 
 
 def test_staff_is_told_what_to_tick(staffs: Client) -> None:
-    assert "Tick “allow a local address”" in refused(staffs, base_url="http://127.0.0.1:11434/v1")
+    assert "Tick “Allow a local address”" in refused(staffs, base_url="http://127.0.0.1:11434/v1")
 
 
 def test_nobody_may_lead_to_where_clouds_keep_credentials(staffs: Client) -> None:
@@ -230,7 +230,7 @@ def test_what_others_profiles_use_stays_everyones(staffs: Client, owner: User) -
     row = Connection.objects.create(name="Ours", base_url=PUBLIC)
     Profile.objects.create(title="Coder", owner=owner, connection=row, model="m")
     answer = staffs.post(f"{LIST}{row.pk}/", {"name": "Ours", "base_url": PUBLIC})
-    assert "Other users' profiles use it." in answer.content.decode()
+    assert "Other users&#x27; profiles use it." in answer.content.decode()
     row.refresh_from_db()
     assert row.owner is None
 

@@ -45,8 +45,8 @@ def test_nothing_is_asked_by_looking_at_a_page(staffs: Client, place: str) -> No
 
 def test_a_click_finds_it_and_another_uses_it(staffs: Client, owner: User, place: str) -> None:
     page = staffs.post(LOOK, follow=True).content.decode()
-    assert f"answers at {place}" in page
-    assert f"answers at {place}" in staffs.get("/").content.decode()
+    assert f"found at {place}" in page
+    assert f"found at {place}" in staffs.get("/").content.decode()
     answer = staffs.post(USE, {"place": place, "model": "demo"})
     assert answer.url == "/"
     row = Connection.objects.get()

@@ -59,7 +59,7 @@ def test_it_tells_what_became_of_lists(owners: Client, owner: User) -> None:
     counted(owner, 3, lists=4, finished=4)
     counted(owner, policy="lean", lists=7)
     text = text_of(shown(owners))
-    assert "Left open Focused 10 8 80 % 1 1 1 Lean 7 0 0 % 0 0 7 In all 17 8 47 % 1 1 8" in text
+    assert "Unfinished Focused 10 8 80 % 1 1 1 Lean 7 0 0 % 0 0 7 Total 17 8 47 % 1 1 8" in text
     assert "80 % · 8 of 10" in text
 
 
@@ -118,7 +118,7 @@ def test_it_is_told_by_profile_too(owners: Client, owner: User) -> None:
 def test_the_days_can_be_chosen(owners: Client, owner: User, days: str, lists: int) -> None:
     for back, count in ((6, 1), (29, 2), (89, 4), (90, 8)):
         counted(owner, back, lists=count)
-    assert f"Left open Focused {lists} " in text_of(shown(owners, f"days={days}"))
+    assert f"Unfinished Focused {lists} " in text_of(shown(owners, f"days={days}"))
     assert sum(int(row["lists"]) for row in rows_of(owners, f"days={days}")) == lists
 
 
@@ -176,7 +176,7 @@ def test_a_stranger_sees_nothing_of_it(strangers: Client, owner: User) -> None:
         assert "secret-profile" not in shown(strangers, query)
         assert "No turns ended in this period." in shown(strangers, query)
         assert rows_of(strangers, query) == []
-    assert "Everybody" not in shown(strangers)
+    assert "All users" not in shown(strangers)
     assert PlanFigures.objects.count() == 1, "nor does their look count what is another's"
 
 
@@ -184,9 +184,9 @@ def test_staff_may_see_everybodys_sums(strangers: Client, stranger: User, owner:
     counted(owner, lists=2, seconds=[1.5], timed=1, reasons={"other": 1}, refused=1)
     counted(stranger, lists=1, seconds=[0.5], timed=1)
     User.objects.filter(pk=stranger.pk).update(is_staff=True)
-    assert "Left open Focused 1 " in text_of(shown(strangers)), "their own, unless they ask"
+    assert "Unfinished Focused 1 " in text_of(shown(strangers)), "their own, unless they ask"
     page = shown(strangers, "who=everybody&by=profile")
-    assert "Left open Focused 3 " in text_of(page)
+    assert "Unfinished Focused 3 " in text_of(page)
     assert "Private matters" not in page[page.index("<main") :]
     (row,) = rows_of(strangers, "who=everybody")
     assert (row["lists"], row["refused_because"], row["item_seconds"]) == ("3", "other 1", "0.5 1.5")

@@ -60,7 +60,7 @@ def test_it_sums_what_was_used(owners: Client, owner: User) -> None:
     text = text_of(shown(owners))
     assert "Model Calls In Cached Out Thinking Cost gpt-5 4 2,000 200 1,000 0 1.75 USD" in text
     assert "qwen 2 ~20 0 ~5 0" in text
-    assert "In all 6 ~2,020 200 ~1,005 0 1.75 USD" in text
+    assert "Total 6 ~2,020 200 ~1,005 0 1.75 USD" in text
     assert "some calls were cut off" in text
 
 
@@ -86,7 +86,7 @@ def test_it_is_told_by_profile_too(owners: Client, owner: User) -> None:
 def test_the_days_can_be_chosen(owners: Client, owner: User, days: str, calls: int) -> None:
     for back, count in ((6, 1), (29, 2), (89, 4), (90, 8)):
         used(owner, back, calls=count)
-    assert f"In all {calls} " in text_of(shown(owners, f"days={days}"))
+    assert f"Total {calls} " in text_of(shown(owners, f"days={days}"))
     assert sum(int(row["calls"]) for row in rows_of(owners, f"days={days}")) == calls
 
 
