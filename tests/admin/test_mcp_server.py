@@ -92,7 +92,7 @@ def test_secrets_are_never_shown_again(administrators: Client) -> None:
         ({"name": "Mine"}, "Lowercase letters"),
         ({"name": "a__b"}, "Lowercase letters"),
         ({"command": ""}, "needs a command"),
-        ({"environment": "TOKEN"}, "lacks its ="),
+        ({"environment": "TOKEN"}, "has no ="),
         ({"environment": "A B=c"}, "is not a valid variable name"),
         ({"environment": "TOKEN=••••••"}, "has no value"),
         ({"seconds": "601"}, "600"),

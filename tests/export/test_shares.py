@@ -234,7 +234,7 @@ def test_links_have_a_bound(owners: Client, rich: Conversation) -> None:
     for _number in range(20):
         share(owners, rich)
     answer = owners.post(f"/conversations/{rich.pk}/share/make/")
-    assert "There are 20 links" in answer.content.decode()
+    assert "already has 20 links" in answer.content.decode()
 
 
 def _item(content: str) -> dict[str, str]:

@@ -72,7 +72,7 @@ def test_what_is_not_sent_stays_as_it_is(administrator: Client) -> None:
         ("files__list", "A line has no =."),
         ("bash = run", "bash has its own field."),
         ("* = run", "* has its own field."),
-        ("files list = run", "files list is no tool’s name."),
+        ("files list = run", "files list is not a tool name."),
         ("files__list = maybe", "The rule of files__list must be run, ask or never, not maybe."),
     ],
 )

@@ -47,7 +47,7 @@ def test_a_large_output_is_folded_and_fetched_whole(
     assert MIDDLE not in shown
     assert len(shown) < 60_000
     assert f'hx-get="/conversations/{conversation.pk}/calls/{call.pk}/output/"' in shown
-    assert "Show all: " in shown
+    assert "Show all (" in shown
     fragment = part(owners, call, "output", headers=FETCHED)
     html = fragment.content.decode()
     assert html.startswith(f'<div class="tool-call__output" id="{call.dom_id}-output" hx-morph-skip>')
