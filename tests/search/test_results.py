@@ -79,8 +79,8 @@ def test_a_title_is_marked_itself(owners: Client, talk: Begin) -> None:
 def test_a_todo_leads_to_its_revision(owners: Client, talk: Begin) -> None:
     one = talk("Plan it").plan("Write the parser", "Test it").plan("Write the parser", "Test the lexer").end()
     where = f"/conversations/{one.conversation.pk}/plan/?revision="
-    assert places(owners, "parser") == [("todo", f"{where}1#item-i0", "Todo Write the <mark>parser</mark>")]
-    assert places(owners, "lexer") == [("todo", f"{where}2#item-i1", "Todo Test the <mark>lexer</mark>")]
+    assert places(owners, "parser") == [("todo", f"{where}1#item-i0", "To-do Write the <mark>parser</mark>")]
+    assert places(owners, "lexer") == [("todo", f"{where}2#item-i1", "To-do Test the <mark>lexer</mark>")]
 
 
 def test_a_tool_call_is_found_by_name_argument_and_output(owners: Client, talk: Begin) -> None:
@@ -198,7 +198,7 @@ def test_more_places_are_a_click_away(owners: Client, talk: Begin) -> None:
     one.end()
     html = page(owners, "needle")
     assert len(PLACE.findall(html)) == 3
-    more = re.search(r'href="(\?[^"]*in=[^"]+)">\s*6 more places', html)
+    more = re.search(r'href="(\?[^"]*in=[^"]+)">\s*6 more matches', html)
     assert more
     assert len(PLACE.findall(owners.get(f"/conversations/{unescape(more[1])}").content.decode())) == 9
 
