@@ -125,7 +125,7 @@ def took(person: Person, address: str) -> tuple[float, int]:
     """How many seconds an answer took, and its status; one that is not the page says why in a sentence."""
     began = time.monotonic()
     status, page = person._wait(patient(person.session, address))
-    assert status == 200 or "Database unavailable" in page or "does not answer" in page, page
+    assert status == 200 or "Database unavailable" in page or "is not responding" in page, page
     return time.monotonic() - began, status
 
 
