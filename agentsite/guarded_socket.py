@@ -26,7 +26,7 @@ class GuardedSocket(WebSocketProtocol):
         self.refused = False
         self.allowance = Allowance()
         self.queued = 0
-        self.asked_at = time.monotonic()
+        self.heard_at = time.monotonic()  # when it last said something, or was asked to
         self.read = asyncio.Event()
         self.read.set()
 
@@ -40,6 +40,7 @@ class GuardedSocket(WebSocketProtocol):
         """Queue a message for the application; too many end the socket."""
         if self.refused:
             return
+        self.heard_at = time.monotonic()
         self.queued = len(payload) + (self.queued if self.application_queue.qsize() else 0)
         if self.allowance.take() and self.queued <= MAX_QUEUED:
             super().onMessage(payload, isBinary)
@@ -66,12 +67,15 @@ class GuardedSocket(WebSocketProtocol):
         self.sendPreparedMessage(self.factory.prepareMessage(payload, binary, doNotCompress=True))
 
     def check_timeouts(self) -> None:
-        """Give up a handshake, or ask for a sign of life, in time: Daphne goes by a clock that may be set."""
-        since = time.monotonic() - self.asked_at
+        """Give up a handshake, or ask a silent client for a sign of life, in time.
+
+        Daphne goes by a clock that may be set, and asks those too whose heartbeats come all the time.
+        """
+        since = time.monotonic() - self.heard_at
         if self.state == self.STATE_CONNECTING and since > self.server.websocket_connect_timeout:
             self.serverReject()
         elif self.state == self.STATE_OPEN and since > self.server.ping_interval:
-            self.asked_at += since
+            self.heard_at += since
             self._sendAutoPing()
 
     def onClose(self, wasClean: bool, code: int, reason: str) -> None:  # noqa: N802, N803

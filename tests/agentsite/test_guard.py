@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -14,7 +15,7 @@ import pytest
 
 from agentsite.guard import HEADER_SECONDS, MAX_BODY, MAX_UPLOADS
 from agentsite.guarded_socket import BURST, CLOSE_FLOODED, MAX_MESSAGE, STALL_SECONDS
-from tests.agentsite.wire import connections, memory, message, signed_in, text_frame, wire
+from tests.agentsite.wire import Wire, connections, memory, message, signed_in, text_frame, wire
 from tests.serving import Served, serving, until
 
 MIB = 1024 * 1024
@@ -48,6 +49,23 @@ def cookie(served: Served) -> str:
 def socket_path(served: Served) -> str:
     """The socket of a conversation whose snapshot is some MiB."""
     return f"/ws/conversations/{served.shell(LONG_CONVERSATION)}/"
+
+
+def until_ping(client: Wire) -> Iterator[tuple[int, bytes]]:
+    """Frames up to a ping."""
+    while True:
+        frame = client.frame()
+        yield frame
+        if frame[0] == 9:
+            return
+
+
+def until_alive(client: Wire, count: int) -> Iterator[tuple[int, bytes]]:
+    """Frames up to the answer to so many heartbeats."""
+    while count:
+        frame = client.frame()
+        yield frame
+        count -= b'"alive"' in frame[1]
 
 
 def is_ready(served: Served) -> bool:
@@ -159,6 +177,20 @@ def test_who_writes_at_a_persons_pace_is_not_cut_off(served: Served, cookie: str
             client.pour(message(" "), 1)
             kind, _content = next(frame for frame in client.frames() if b"refused" in frame[1])
             assert kind == 1
+
+
+def test_only_a_silent_client_is_asked_for_a_sign_of_life(
+    served: Served, cookie: str, socket_path: str
+) -> None:
+    """A ping comes 10 to 12 seconds after a client's last word; heartbeats come every eight."""
+    heartbeat = text_frame(json.dumps({"type": "heartbeat"}))
+    with wire(served) as talking, wire(served) as silent:
+        for client in (talking, silent):
+            assert client.upgrade("/ws/board/", cookie) == 101
+        threading.Timer(6, talking.socket.sendall, [heartbeat]).start()
+        assert [kind for kind, _content in until_ping(silent)] == [9]
+        talking.socket.sendall(heartbeat)
+        assert 9 not in [kind for kind, _content in until_alive(talking, 2)]
 
 
 def test_who_never_reads_is_cut_off(served: Served, cookie: str, socket_path: str) -> None:
