@@ -41,8 +41,8 @@ from chat.live.regions import states_of
 from chat.models import Message, Turn
 
 JOIN = 0.05  # seconds for which changes are joined into one frame, while few turns stream
-LONGEST_JOIN = 0.15  # the same while many do
-A_CROWD = 50  # turns that stream at once, at which it is reached
+CROWDED_JOIN = 0.15  # the same while A_CROWD turns stream, and longer in proportion while more do
+A_CROWD = 50
 SHARE = 10  # drawing may take one part in so many of the processor's time
 BEGIN = 0.1  # seconds that the first frame of a turn waits at most for the request to the model
 LONGEST = 1.0  # seconds that a change waits at most
@@ -246,8 +246,8 @@ class TurnStream:
         while self._has_news:
             await asyncio.sleep(max(0.0, self._wait_until - time.monotonic()))
             drawn_in = await (self._send_whole() if self._whole else self._send())
-            crowded = min(1.0, TurnStream.running / A_CROWD)
-            pause = max(JOIN + (LONGEST_JOIN - JOIN) * crowded, SHARE * drawn_in)
+            crowded = TurnStream.running / A_CROWD
+            pause = max(JOIN + (CROWDED_JOIN - JOIN) * crowded, SHARE * drawn_in)
             self._wait_until = time.monotonic() + min(pause, LONGEST)
 
     async def _send(self) -> float:
