@@ -34,6 +34,7 @@ from tests.postgres import postgres_server
 
 PATIENCE = 180.0  # seconds for a turn
 EACH_START = 0.2  # seconds between the starts of turns that stream slowly, for all to stream together
+SETTLE = 300.0  # seconds in which a site comes to rest
 AT_ONCE = 8  # tabs that are being opened
 SEED = """
 import json, uuid
@@ -129,6 +130,16 @@ class Cluster(Site):
         return child
 
 
+async def settled(site: Site) -> None:
+    """Wait until the site has indexed what was seeded and rests; raises TimeoutError if it does not."""
+    async with asyncio.timeout(SETTLE):
+        quiet = False
+        while not quiet:
+            before = site.counts()
+            await asyncio.sleep(10)  # a heartbeat of every tab
+            quiet = (site.counts() - before).statements < 100
+
+
 async def paced(crowd: Crowd, text: str, pause: float) -> list[Sending]:
     """Everybody sends the text, so many seconds apart; what they sent, once all turns have ended."""
     sendings = []
@@ -140,19 +151,20 @@ async def paced(crowd: Crowd, text: str, pause: float) -> list[Sending]:
 
 
 async def said(
+    site: Site,
     places: Sequence[Place],
     seats: Sequence[Seat],
     text: str,
     cpu: Callable[[], float],
     pause: float = 0.0,
 ) -> Figures:
-    """A turn of everybody's, spread over the places; `cpu` is of all that serves them."""
+    """A turn of everybody's, spread over the site's places; `cpu` is of all that serves them."""
     async with contextlib.AsyncExitStack() as entered:
         crowds = [
             await entered.enter_async_context(Seated(place, seats[number :: len(places)]))
             for number, place in enumerate(places)
         ]
-        await asyncio.sleep(LINGER)
+        await settled(site)
         counts, before = places[0].counts(), cpu()
         said_by = await asyncio.gather(*(paced(crowd, text, pause) for crowd in crowds))
         sendings = list(itertools.chain.from_iterable(said_by))
@@ -180,7 +192,7 @@ class Scale:
         count, text = (6, "bench para 150 50") if self.short else (20, "bench para 500 50")
         with self._site("one") as site:
             seats = seats_of(site, count, 1)
-            one = asyncio.run(said([site], seats, text, lambda: site.child.cpu))
+            one = asyncio.run(said(site, [site], seats, text, lambda: site.child.cpu))
         four = self._four(count, text)
         share = four["CPU s per 1,000 tokens"] / one["CPU s per 1,000 tokens"]
         return {
@@ -210,7 +222,7 @@ class Scale:
                 }
                 before = {name: cpu() for name, cpu in parts.items()}
                 figures = asyncio.run(
-                    said(cluster.webs, seats, text, lambda: sum(cpu() for cpu in parts.values()))
+                    said(cluster, cluster.webs, seats, text, lambda: sum(cpu() for cpu in parts.values()))
                 )
                 spent = {name: cpu() - before[name] for name, cpu in parts.items()}
         total = sum(spent.values())
@@ -231,7 +243,7 @@ class Scale:
         async with Seated(site, seats[:first]):
             start = site.child.rss
             async with Seated(site, seats[first:]) as rest:
-                await asyncio.sleep(10)  # past the first heartbeats
+                await settled(site)
                 held, counts, cpu = site.child.rss - start, site.counts(), site.child.cpu
                 await asyncio.sleep(seconds)
                 spent, asked = site.child.cpu - cpu, site.counts() - counts
@@ -248,7 +260,7 @@ class Scale:
         count, text = (40, "bench para 200 20") if self.short else (200, "bench para 1000 20")
         with self._site("streams", MAX_TURNS=str(count)) as site:
             seats = seats_of(site, count, 1)
-            figures = asyncio.run(said([site], seats, text, lambda: site.child.cpu, EACH_START))
+            figures = asyncio.run(said(site, [site], seats, text, lambda: site.child.cpu, EACH_START))
             figures["RSS of the process, MB"] = site.child.rss / 1e6
         return {f"{count} streams of 20 tokens/s: {kind}": value for kind, value in figures.items()}
 
