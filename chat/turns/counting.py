@@ -1,4 +1,4 @@
-"""Plan figures are counted some time after a turn has ended; a page that shows them counts first."""
+"""Plan figures are counted by the page that shows them; a worker catches up as it starts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import logging
 import time
 import uuid
-from collections.abc import Iterable
 
 from chat.database import in_database
 from chat.models import Conversation, PlanCount
@@ -22,12 +21,7 @@ async def count_missed() -> None:
     except Exception as error:  # a database that is away comes back
         log.warning("whether plans are counted is not known: %r", error)
         return
-    await count_all(behind)
-
-
-async def count_all(conversations: Iterable[uuid.UUID]) -> None:
-    """Count the plans of these conversations, one after the other."""
-    for conversation_id in conversations:
+    for conversation_id in behind:
         began = time.monotonic()
         try:
             await in_database(count, conversation_id)

@@ -6,7 +6,6 @@ import asyncio
 import contextvars
 import logging
 import time
-import uuid
 from collections.abc import Coroutine
 from typing import Any
 from weakref import WeakSet
@@ -21,7 +20,7 @@ from chat.live.stream import TurnStream
 from chat.models import Turn, end_unanswered, worker
 from chat.models.lookout import Lookout
 from chat.models.orphan import orphans, take_back_all
-from chat.turns.counting import count_all, count_missed
+from chat.turns.counting import count_missed
 from chat.turns.deleted import overdue, remove_deleted, stop_deleted
 from chat.turns.indexing import index_marked
 from chat.turns.naming import name_conversation
@@ -45,7 +44,6 @@ class Pool:
         self.running: dict[int, tuple[RunningTurn[TurnStream], asyncio.Task[None]]] = {}
         self.naming: set[asyncio.Task[None]] = set()
         self.counting: set[asyncio.Task[None]] = set()
-        self.uncounted: set[uuid.UUID] = set()  # conversations whose plan figures are behind
         self.indexing: set[asyncio.Task[None]] = set()
         self._cancelled: WeakSet[asyncio.Task[None]] = WeakSet()
         self.closing = False
@@ -119,7 +117,6 @@ class Pool:
             if self._is_full:
                 self._follow_up = asyncio.create_task(self.kick())
             self._index(after=INDEX_AFTER)
-            self.uncounted.add(turn.conversation_id)
             if turn.status == Turn.Status.COMPLETED:
                 _beside(name_conversation(turn), self.naming)
 
@@ -176,13 +173,10 @@ class Pool:
             self.stop(turn.pk)
 
     async def _tidy(self) -> None:
-        """Now and then count plans, and remove what was deleted a while ago, unless that is under way."""
+        """Begin to remove what was deleted a while ago, now and then, if nothing of that is under way."""
         if time.monotonic() < self._tidy_at or (self._removing and not self._removing.done()):
             return
         self._tidy_at = time.monotonic() + TIDY_EVERY
-        if self.uncounted and not self.counting:
-            uncounted, self.uncounted = self.uncounted, set()
-            _beside(count_all(uncounted), self.counting)
         if keys := await in_database(overdue):
             self._removing = asyncio.create_task(remove_deleted(keys), context=contextvars.Context())
 

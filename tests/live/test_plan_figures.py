@@ -14,7 +14,6 @@ from chat.agent.tokens import text_tokens, tools_tokens
 from chat.demo.reply import Reply
 from chat.models import Conversation, PlanCount, PlanFigures, Profile, TodoRevision
 from chat.models.plan_figures import COUNTS
-from chat.turns import pool as pools
 from chat.turns.agent_consumer import close_pool, pool
 from tests.live.site import Site, until
 from tests.model_server import ScriptedModel
@@ -154,14 +153,6 @@ async def test_a_count_that_was_missed_is_made_at_the_next_start(
     assert (await figures(conversation)).finished == 1
 
 
-async def test_a_worker_counts_though_no_page_asks(
-    site: Site, model_server: ScriptedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pools, "TIDY_EVERY", 0.1)
-    model_server.script(*script("lean"))
-    assert (await figures(await converse(site, "lean"))).finished == 1
-
-
 async def test_a_turn_that_is_stopped_counts_too(site: Site, model_server: ScriptedModel) -> None:
     stalled = Reply(text="I look at all of it now. " * 50, piece=100, stall_after=4)
     model_server.script(Reply(tool_calls=[a_list("focused", "doing", "todo")], usage=USED), stalled)
@@ -170,6 +161,7 @@ async def test_a_turn_that_is_stopped_counts_too(site: Site, model_server: Scrip
     await tab.send("do it")
     await tab.until(lambda frame: "I look at all" in frame)
     await site.post(conversation, "stop")
+    await tab.until_idle()
     row = await counted(site, conversation)
     assert (row.lists, row.finished, row.items, row.completed) == (1, 0, 2, 0)
     assert (row.steps, row.estimated_steps, row.estimated_writes) == (2, 1, 0)
