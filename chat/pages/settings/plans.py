@@ -27,7 +27,7 @@ from chat.plan.share import ENOUGH
 from chat.plan.tally import Tally
 
 SPANS = (7, 30, 90)
-AT_ONCE = 10  # conversations that a look at the page counts, if they were missed
+AT_ONCE = 100  # conversations that a look at the page counts: a second, mostly
 KEY = ("day", "profile", "policy")
 
 

@@ -163,7 +163,7 @@ def test_what_was_missed_is_counted_by_a_look(owners: Client, owner: User) -> No
 
 
 def test_a_long_backlog_is_told(owners: Client, owner: User) -> None:
-    for _number in range(12):
+    for _number in range(102):
         Work(owner).write("a x").end()
     assert "2 conversations are still being counted" in shown(owners)
     assert "still being counted" not in shown(owners)
