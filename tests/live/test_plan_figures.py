@@ -173,6 +173,10 @@ async def test_the_three_stand_side_by_side(site: Site, model_server: ScriptedMo
         await counted(site, await converse(site, policy))
 
     def rows() -> list[tuple[str, int, int]]:
-        return list(PlanFigures.objects.order_by("pk").values_list("policy", "finished", "refused"))
+        return list(
+            PlanFigures.objects.order_by("conversation__created_at").values_list(
+                "policy", "finished", "refused"
+            )
+        )
 
     assert await sync_to_async(rows)() == [(policy, 1, 1) for policy in REASON]
