@@ -261,10 +261,10 @@ async def test_another_conversations_page_shows_what_ended_unseen(
     tab = await site.open(await site.conversation())
     other = await begin(site, "Elsewhere")
     await lists(tab, "Elsewhere", "data-unseen", "Unread:")
-    await displays(tab, lambda: "1 conversation for you" in latest(tab, "#board-link"))
+    await displays(tab, lambda: "1 needs your attention" in latest(tab, "#board-link"))
     await sync_to_async(other.see)((await site.turn(other)).pk)
     await displays(tab, lambda: "data-unseen" not in latest(tab, "#sidebar-list"))
-    await displays(tab, lambda: "for you" not in latest(tab, "#board-link"))
+    await displays(tab, lambda: "your attention" not in latest(tab, "#board-link"))
 
 
 async def test_the_boards_own_sidebar_follows(site: Site, model_server: ScriptedModel) -> None:
