@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import threading
 import uuid
@@ -15,7 +16,7 @@ from chat.demo.reply import Call, Reply
 from chat.live import doorbell, page_consumer
 from chat.live.announcing import announce, publish_board, publish_heading
 from chat.models import Conversation, Profile, Turn
-from tests.live.site import REGION, Site, Tab, until
+from tests.live.site import PATIENCE, REGION, Site, Tab, until
 from tests.model_server import ScriptedModel
 
 SECTIONS = ("running", "unseen", "unfinished")
@@ -57,8 +58,9 @@ async def is_the_record(site: Site, tab: Tab) -> None:
 
 async def displays(tab: Tab, wanted: Callable[[], bool]) -> None:
     """Receive until what the tab has is as wanted."""
-    while not wanted():
-        await tab.until(lambda frame: frame.startswith("<"))
+    async with asyncio.timeout(PATIENCE):
+        while not wanted():
+            await tab.until(lambda frame: frame.startswith("<"))
 
 
 async def shows(tab: Tab, name: str, *words: str) -> None:
