@@ -81,7 +81,7 @@ def test_stop_says_what_becomes_of_held_messages(scripted: Site, visitors: Visit
     expect(page.locator("#stop-and-send")).to_have_count(0)
     hold(page, "One")
     hold(page, "Two")
-    expect(stop).to_have_text("Stop and return to the composer", use_inner_text=True)
+    expect(stop).to_have_text("Stop and unsend", use_inner_text=True)
     stop.click()
     at_rest(page)
     expect(page.locator("#composer-text")).to_have_value("One\n\nTwo")

@@ -79,7 +79,7 @@ def test_a_denial_keeps_its_reason(running: Turn) -> None:
 @pytest.mark.parametrize("decision", ["", "covered", "yes", "ONCE"])
 def test_what_is_no_answer_decides_nothing(running: Turn, decision: str) -> None:
     call = waiting(running)
-    with pytest.raises(DecisionRefused, match="no answer"):
+    with pytest.raises(DecisionRefused, match="either Allow or Deny"):
         call.decide(decision)
     assert again(running).status == "waiting"
 
@@ -88,7 +88,7 @@ def test_the_second_answer_is_told_of_the_first(running: Turn) -> None:
     call = waiting(running)
     late = ToolCall.objects.get(pk=call.pk)
     call.decide("denied", "no")
-    with pytest.raises(DecisionRefused, match="answered before: Denied by you"):
+    with pytest.raises(DecisionRefused, match="Already answered: Denied by you"):
         late.decide("once")
     assert (late.decision, late.reason) == ("denied", "no")
 
