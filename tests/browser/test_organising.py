@@ -65,7 +65,7 @@ def test_archive_a_range_and_undo(site: Site, visitors: Visitors) -> None:
     expect(page.get_by_role("button", name="Archive")).to_be_hidden()
     box(page, "Talk 4").click()
     box(page, "Talk 2").click(modifiers=["Shift"])
-    expect(page.locator("#bulk-count")).to_have_text("3 chosen")
+    expect(page.locator("#bulk-count")).to_have_text("3 selected")
     press(page, "Archive")
     expect(page.get_by_role("status")).to_have_text("3 conversations archived.")
     expect(page.locator("main")).not_to_contain_text("Talk 3")
@@ -135,7 +135,7 @@ def test_with_the_keyboard_alone(site: Site, visitors: Visitors) -> None:
     box(page, "Talk 4").focus()
     page.keyboard.press("Enter")  # does nothing
     page.keyboard.press("Space")
-    expect(page.locator("#bulk-count")).to_have_text("1 chosen")
+    expect(page.locator("#bulk-count")).to_have_text("1 selected")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
     expect(row(page, "Talk 4").get_by_role("button", name="Pin")).to_be_focused()
@@ -153,7 +153,7 @@ def test_on_a_phone_rows_are_chosen_in_a_mode(site: Site, visitors: Visitors) ->
     page.get_by_text("Select", exact=True).tap()
     row(page, "Talk 4").get_by_role("link", name="Talk 4").tap()
     row(page, "Talk 3").get_by_role("link", name="Talk 3").tap()
-    expect(page.locator("#bulk-count")).to_have_text("2 chosen")
+    expect(page.locator("#bulk-count")).to_have_text("2 selected")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     press(page, "Delete")
     expect(page.get_by_role("status")).to_contain_text("2 conversations deleted.")

@@ -204,7 +204,7 @@ async def test_a_second_user_is_answered_while_the_first_ones_turns_hang(
     fifth = await site.open(await site.conversation())
     await fifth.send("do it")
     refused = await fifth.said("refused")
-    assert refused["message"].startswith("You have 2 messages waiting for the agent already.")
+    assert refused["message"].startswith("You already have 2 messages waiting for the agent.")
     model_server.script(Reply("Hello."))
     theirs = await sync_to_async(Conversation.objects.create)(owner=stranger, title="Theirs")
     tab = await site.open(theirs, stranger)
