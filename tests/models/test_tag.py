@@ -49,7 +49,7 @@ def test_what_shows_nothing_is_no_tag(owner: User, nothing: str) -> None:
 
 def test_words_and_their_number_are_bounded(owner: User, stranger: User) -> None:
     Tag.of(owner.pk, "报" * LONGEST)
-    with pytest.raises(TagRefused, match="longer than 40"):
+    with pytest.raises(TagRefused, match="at most 40 characters"):
         Tag.of(owner.pk, "报" * (LONGEST + 1))
     Tag.objects.bulk_create(
         [Tag(owner=owner, word=str(number), folded=str(number)) for number in range(MOST - 1)]
