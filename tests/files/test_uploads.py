@@ -66,14 +66,14 @@ def test_a_link_in_the_folders_place_is_not_followed(workspace: Workspace, tmp_p
 
 
 def test_too_many_are_refused(workspace: Workspace) -> None:
-    with pytest.raises(UploadRefused, match="At most 20 files"):
+    with pytest.raises(UploadRefused, match="up to 20 files"):
         save_uploads(workspace, uploads(*"x" * (MOST_FILES + 1)))
     assert held(workspace) == []
 
 
 def test_too_large_ones_are_refused(workspace: Workspace, settings: Any) -> None:
     settings.MAX_UPLOAD_BYTES = 1024
-    with pytest.raises(UploadRefused, match=r"at most 1\.0\s*KB together"):
+    with pytest.raises(UploadRefused, match=r"up to 1\.0\s*KB at once"):
         save_uploads(workspace, uploads("a", "b", content=b"x" * 600))
     assert held(workspace) == []
 

@@ -66,7 +66,7 @@ def test_binary_sides_have_no_lines(binary: bytes) -> None:
     diff = diff_of(binary, "text\n")
     assert diff.binary
     assert not diff.hunks
-    assert "no text" in drawn(diff)
+    assert "not a text file" in drawn(diff)
 
 
 @pytest.mark.parametrize(
