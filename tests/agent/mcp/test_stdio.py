@@ -202,7 +202,7 @@ async def test_closing_ends_the_program(program: Make, connect: Connect) -> None
     mark = f"sleep 86{os.getpid()}"
     start = f"subprocess.Popen({mark.split()!r}, start_new_session=True) and 1"
     assert await connection.call(connection.tools["look"], {"code": start}) == "1"
-    assert running(mark)
+    await until(lambda: running(mark))
     await connection.close()
     assert not running(mark)
 
