@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 
 from chat.live.outline import Outline, Place, outline_of
 from chat.live.todo_panel import TodoPanel, panel
-from chat.live.unfinished import QUIET
 from chat.models import TodoRevision, ToolCall, Turn
 
 
@@ -29,11 +28,6 @@ class BoardRow:
         if self.call and self.call.asked_at:
             return self.call.asked_at
         return self.turn.ended_at or self.turn.started_at or self.turn.created_at
-
-    @property
-    def is_quiet(self) -> bool:
-        """Whether its list can be gone on with; after a bad end it is the turn that is tried again."""
-        return self.place.status in QUIET
 
 
 @dataclass(frozen=True)

@@ -67,15 +67,6 @@ class FollowUp(models.Model):
         return list(held.prefetch_related("attachments"))
 
     @classmethod
-    def held_by_conversation(cls, keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, list[int]]:
-        """The primary keys of the held ones of several conversations, in one query."""
-        found: dict[uuid.UUID, list[int]] = {}
-        held = cls.objects.filter(conversation__in=list(keys), status=cls.Status.HELD)
-        for key, pk in held.values_list("conversation_id", "pk"):
-            found.setdefault(key, []).append(pk)
-        return found
-
-    @classmethod
     def claim(cls, conversation_id: uuid.UUID) -> list[FollowUp]:
         """The held ones, which nobody else delivers or takes back before the caller's transaction ends."""
         held = cls.objects.filter(conversation=conversation_id, status=cls.Status.HELD)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import unicodedata
-import uuid
-from collections.abc import Iterable
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -61,15 +59,6 @@ class Tag(models.Model):
         if cls.objects.filter(owner=owner_id).count() >= MOST:
             raise TagRefused(_("There are too many tags. Merge or delete some first."))
         return cls.objects.create(owner_id=owner_id, word=word, folded=folded(word))
-
-    @classmethod
-    def words_by_conversation(cls, keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, list[str]]:
-        """The words that each of the conversations has, in one query."""
-        found: dict[uuid.UUID, list[str]] = {}
-        tagged = cls.objects.filter(conversations__in=list(keys))
-        for key, word in tagged.values_list("conversations", "word"):
-            found.setdefault(key, []).append(word)
-        return found
 
     @classmethod
     def sweep(cls, owner_id: int) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
-from django.db.models import Max, Q
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.step import Step
@@ -89,13 +88,6 @@ class TodoRevision(models.Model):
             skipped=list(skipped),
             kept=kept,
         )._written()
-
-    @classmethod
-    def latest_edits(cls, keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, int]:
-        """The primary keys of the latest lists that the person made, by conversation, in one query."""
-        edits = cls.objects.filter(conversation__in=list(keys), author=cls.Author.PERSON).order_by()
-        found = edits.values("conversation").annotate(latest=Max("pk"))
-        return dict(found.values_list("conversation", "latest"))
 
     def _written(self) -> TodoRevision:
         self.conversation = conversation = self.turn.conversation
