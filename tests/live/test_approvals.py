@@ -262,6 +262,7 @@ async def test_a_lost_frame_is_made_up_for_from_the_rows(desk: Desk) -> None:
 async def test_a_tab_that_waits_is_not_redrawn(desk: Desk) -> None:
     """Or what is typed as a reason, and where the keyboard is, would be at risk with every heartbeat."""
     tab, call = await desk.ask_for(bash("pwd"))
+    await until(_nothing_runs)  # the worker has sent its last frame
     await tab.close()
     desk.site.tabs.remove(tab)
     other = await desk.site.open(desk.conversation)
