@@ -95,7 +95,7 @@ def _is_tried(turn: Turn) -> bool:
     """Whether this was seen to before, as after all turns but the first: known without a lock."""
     tried = SideCall.objects.filter(turn__conversation=turn.conversation_id, purpose="title")
     completed = Turn.objects.filter(conversation=turn.conversation_id, status=Turn.Status.COMPLETED)
-    earlier = completed.exclude(pk=turn.pk)
+    earlier = completed.filter(pk__lt=turn.pk)  # a later one may have been faster than this look
     return Turn.objects.filter(Exists(tried) | Exists(earlier), pk=turn.pk).exists()
 
 
@@ -106,7 +106,7 @@ def _is_nameless(conversation: Conversation, turn: Turn) -> bool:
     return (
         first is not None
         and conversation.title == title_of(first.user_text)
-        and not completed.exclude(pk=turn.pk).exists()
+        and not completed.filter(pk__lt=turn.pk).exists()
         and not SideCall.objects.filter(turn__conversation=conversation, purpose="title").exists()
         and not Preferences.objects.filter(user=conversation.owner_id, name_conversations=False).exists()
         and not _is_scripted(turn.profile)

@@ -278,6 +278,7 @@ def refused_as_one_too_many(served: Served, lines: list[str]) -> bool:
 def test_who_does_not_read_a_download_costs_no_memory(served: Served, cookie: str, socket_path: str) -> None:
     path = f"{socket_path.removeprefix('/ws')}files/"
     folder = served.data / "workspaces" / socket_path.split("/")[3]
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "large").write_bytes(os.urandom(MIB) * 80)
     before = memory(served)
     with wire(served) as client:

@@ -14,6 +14,7 @@ from chat.live import doorbell
 from chat.live.announcing import publish_heading
 from chat.models import Conversation, Preferences, SideCall
 from chat.turns.agent_consumer import pool
+from chat.turns.naming import name_conversation
 from tests.live.site import Site, Tab, until
 from tests.model_server import ScriptedModel
 
@@ -143,6 +144,27 @@ async def test_nobody_waits_for_a_title(
     assert pool().naming
     gate.set()
     await shows(tab, "Late")
+
+
+async def test_a_second_turn_that_ends_first_takes_nothing_away(
+    site: Site, model_server: ScriptedModel, conversation: Conversation
+) -> None:
+    """The look at the first turn may come after the second has ended, on a busy machine."""
+    model_server.title = Reply(text="Still named")
+    model_server.script(Reply(text="The second."))
+    preferences = await Preferences.objects.acreate(user=site.user, name_conversations=False)
+    tab = await site.open(conversation)
+    await doorbell.ring()
+    await tab.until_idle()
+    first = await site.turn(conversation)
+    await tab.send("and this")
+    await until(lambda: conversation.turns.filter(status="completed", pk__gt=first.pk).aexists())
+    await until(_idle)
+    await preferences.adelete()
+    await name_conversation(await site.turn(conversation))
+    assert not model_server.title_requests, "the second names nothing"
+    await name_conversation(first)
+    assert await title_of(conversation) == "Still named"
 
 
 async def test_who_wants_none_is_not_asked_for(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import uuid
 from collections.abc import Callable
 
@@ -213,6 +214,20 @@ def test_a_long_conversation_costs_no_more_to_index(owner: User, talk: Begin) ->
         index_marked()
     assert found(owner, "wombat") == 1
     assert len(queries) <= 11
+
+
+def test_indexing_a_large_conversation_takes_little_memory(talk: Begin) -> None:
+    one = talk("Look around")
+    for _number in range(20):
+        one.answer("word " * 13_000)
+    one.end()
+    tracemalloc.start()
+    try:
+        reindex(one.conversation)
+        _now, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 12 * 1024**2, "1.3 MB of text, and the words of a part of it"
 
 
 def test_uploads_outlast_an_indexing_of_all(talk: Begin) -> None:

@@ -4,7 +4,8 @@ indexed where they are changed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from django.db import transaction
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 OPEN_CALLS = ("pending", "waiting", "running")
 AT_ONCE = 100  # turns
+BATCH = 50  # entries whose words are held in memory at a time
 
 # An entry without its shelf and key, and its words: all of them, and those that are inner ones.
 Prepared = tuple[dict[str, Any], list[str], set[str]]
@@ -53,7 +55,7 @@ def index_turn(turn: Any) -> None:
     shelf = getattr(turn.conversation, "search_shelf", None)
     if shelf is not None and shelf.edition != EDITION:
         shelf = None
-    new = _prepared(_new_pieces(turn, shelf)) if shelf else []
+    new = list(_prepared(_new_pieces(turn, shelf))) if shelf else []
     with transaction.atomic():
         if not Turn.objects.filter(pk=turn.pk, unindexed_at=turn.unindexed_at).update(unindexed_at=None):
             return
@@ -176,13 +178,14 @@ def _put(conversation: Conversation, shelf: SearchShelf, found: Iterable[Piece])
     _write(conversation, shelf, _prepared(found))
 
 
-def _prepared(found: Iterable[Piece]) -> list[Prepared]:
-    """What is to be written of these, told apart into words; of a long text that takes a while."""
-    return [
-        ({"kind": piece.kind, "row": piece.row, "place": piece.place, "part": number}, *_words(text))
-        for piece in found
-        for number, text in piece.parts()
-    ]
+def _prepared(found: Iterable[Piece]) -> Iterator[Prepared]:
+    """The entries of these pieces with their words, which takes a while for a long text."""
+    for piece in found:
+        for number, text in piece.parts():
+            yield (
+                {"kind": piece.kind, "row": piece.row, "place": piece.place, "part": number},
+                *_words(text),
+            )
 
 
 def _words(text: str) -> tuple[list[str], set[str]]:
@@ -190,12 +193,14 @@ def _words(text: str) -> tuple[list[str], set[str]]:
     return [word.text for word in words if not word.inner], {word.text for word in words if word.inner}
 
 
-def _write(conversation: Conversation, shelf: SearchShelf, prepared: list[Prepared]) -> None:
-    if not prepared:
-        return
-    rows = [SearchEntry(shelf=shelf, **entry) for entry, _words, _inner in prepared]
-    with transaction.atomic(savepoint=False):
-        entries = SearchEntry.objects.bulk_create(rows)
-        told = zip(entries, prepared, strict=True)
-        documents = [Document(shelf.pk, entry.pk, words, inner) for entry, (_row, words, inner) in told]
-        store().add(conversation.owner_id, documents)
+def _write(conversation: Conversation, shelf: SearchShelf, prepared: Iterable[Prepared]) -> None:
+    remaining = iter(prepared)
+    while batch := list(islice(remaining, BATCH)):
+        rows = [SearchEntry(shelf=shelf, **entry) for entry, _words, _inner in batch]
+        with transaction.atomic(savepoint=False):
+            entries = SearchEntry.objects.bulk_create(rows)
+            written = zip(entries, batch, strict=True)
+            documents = [
+                Document(shelf.pk, entry.pk, words, inner) for entry, (_row, words, inner) in written
+            ]
+            store().add(conversation.owner_id, documents)
