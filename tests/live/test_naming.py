@@ -134,10 +134,15 @@ async def test_nobody_waits_for_a_title(
     gate = threading.Event()
     model_server.title = Reply(text="Late", stall_after=0, gate=gate)
     model_server.script(Reply(text="The second."))
+
+    async def asked() -> bool:
+        return bool(model_server.title_requests)
+
     tab = await site.open(conversation)
     await doorbell.ring()
     await tab.until_idle()
     first = await site.turn(conversation)
+    await until(asked)
     await tab.send("and this")
     await tab.until(lambda frame: "The second." in frame)
     await until(lambda: conversation.turns.filter(status="completed", pk__gt=first.pk).aexists())
