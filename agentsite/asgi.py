@@ -16,11 +16,11 @@ from django.conf import settings  # noqa: E402
 from django.urls import path, re_path  # noqa: E402
 from servestatic import ServeStaticASGI  # noqa: E402
 
-from agentsite.bodyless import BodylessResponses  # noqa: E402
 from agentsite.embedded import EmbeddedWorker  # noqa: E402
-from chat.live.board_consumer import BoardConsumer  # noqa: E402
+from agentsite.middleware import BodylessResponses  # noqa: E402
+from chat.live.board import BoardConsumer  # noqa: E402
 from chat.live.chat_consumer import ChatConsumer  # noqa: E402
-from chat.live.origin import RefusedSocket, SameOrigin  # noqa: E402
+from chat.live.socket_auth import RefusedSocket, SameOrigin  # noqa: E402
 
 sockets = URLRouter(
     [

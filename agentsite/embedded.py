@@ -12,8 +12,7 @@ from django.conf import settings
 from chat.connections.local_servers import look
 from chat.connections.mcp_servers import close_mcp_servers
 from chat.connections.model_clients import close_models
-from chat.turns.agent_consumer import close_pool
-from chat.turns.worker import work
+from chat.turns.worker import close_pool, work
 
 Application = Callable[..., Awaitable[Any]]
 

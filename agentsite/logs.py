@@ -21,7 +21,7 @@ class Subject(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         """Mark the record."""
         # The log is set up before the models can be loaded; until then nothing is about a turn.
-        about = sys.modules.get("chat.turns.about")
+        about = sys.modules.get("chat.turns.log_context")
         record.subject = about.subject() if about else {}
         return True
 

@@ -12,8 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from agentsite import environment
 from agentsite.logs import logging_settings
-from agentsite.private import private_file, private_folder
-from agentsite.secret_key import kept_secret_key
+from agentsite.private import kept_secret_key, private_file, private_folder
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 DATA_DIR = private_folder(environment.path("DATA_DIR", BASE_DIR / "var"))
@@ -97,9 +96,9 @@ INSTALLED_APPS = [
 ]
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "agentsite.compression.PageCompression",
+    "agentsite.middleware.PageCompression",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "agentsite.content_security_policy.content_security_policy",
+    "agentsite.middleware.content_security_policy",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
@@ -161,9 +160,9 @@ if WORKER == "none" and not REDIS_URL:
     raise ImproperlyConfigured("WORKER must be embedded where REDIS_URL is unset: no other worker is heard.")
 CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
     "default": (
-        {"BACKEND": "chat.live.redis_layer.RedisLayer", "CONFIG": {"hosts": [REDIS_URL]}}
+        {"BACKEND": "chat.live.channel_layers.RedisLayer", "CONFIG": {"hosts": [REDIS_URL]}}
         if REDIS_URL
-        else {"BACKEND": "chat.live.memory_layer.MemoryLayer"}
+        else {"BACKEND": "chat.live.channel_layers.MemoryLayer"}
     )
 }
 
@@ -177,7 +176,7 @@ STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STATICFILES_FINDERS = [
-    "agentsite.assets.JoinedFinder",
+    "agentsite.static_files.JoinedFinder",
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
 ]

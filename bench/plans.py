@@ -64,7 +64,7 @@ def _measure(conversations: int) -> Figures:
     from django.test import Client
 
     from chat.models import Conversation, PlanCount, PlanFigures, TodoRevision
-    from chat.plan.figures import count
+    from chat.plan.plan_stats import count
 
     reader = _filled(conversations)
     long = Conversation.objects.filter(owner=reader).latest("created_at")
@@ -160,7 +160,7 @@ def _write(turns: list[Turn]) -> list[TodoRevision]:
 def _count_up(revisions: list[TodoRevision], chance: random.Random) -> None:
     """The figures that counting would give, as far as the page takes time to add them up."""
     from chat.models import PlanCount, PlanFigures
-    from chat.models.plan_count import VERSION
+    from chat.models.plan_stats import VERSION
 
     last = revisions[TURNS * WRITES - 1 :: TURNS * WRITES]
     PlanCount.objects.bulk_create(

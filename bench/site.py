@@ -21,7 +21,7 @@ BATCH = 20  # users that are enrolled at once, at least
 
 PREPARE = """
 from django.core.management import call_command
-from agentsite.collecting import collect
+from agentsite.static_files import collect
 call_command("migrate", verbosity=0, interactive=False)
 collect()
 """

@@ -15,7 +15,7 @@ from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 from django.test import Client
 
-from agentsite.collecting import collect
+from agentsite.static_files import collect
 from chat.models import Profile
 from tests.model_server import model_server
 

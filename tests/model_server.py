@@ -19,9 +19,8 @@ import pytest
 import uvicorn
 
 from chat.agent.prompts import text
-from chat.demo.outlet import Message, Send
 from chat.demo.reply import Reply, Request
-from chat.demo.server import Answer, App, ModelServer, Receive
+from chat.demo.server import Answer, App, Message, ModelServer, Receive, Send
 
 TITLE_OPENINGS = [text("title", language).template.split("\n")[0] for language in ("en", "zh")]
 NO_TITLE = Reply(text="")
@@ -189,7 +188,7 @@ def main() -> None:
 
 
 def _chosen(demo: bool) -> Answer:
-    from chat.demo.answer import answer
+    from chat.demo.transport import answer
 
     return answer if demo else lambda request: EMPTY
 

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 60.0  # seconds that a start or an end may take on a busy machine
 LINK = "Sign in: "
 PREPARED = (
-    "from django.core.management import call_command; from agentsite.collecting import collect;"
+    "from django.core.management import call_command; from agentsite.static_files import collect;"
     "call_command('migrate', verbosity=0); collect()"
 )
 

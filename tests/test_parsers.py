@@ -18,41 +18,37 @@ import pytest
 from django.template.defaultfilters import truncatechars
 
 from chat.agent import arguments
-from chat.agent.called import called
-from chat.agent.draft import Draft
+from chat.agent.calls import called
+from chat.agent.meter import text_tokens
+from chat.agent.model.adaptation import lesson
 from chat.agent.model.assembly import Assembly, OpenCall
-from chat.agent.model.complaint import Complaint
-from chat.agent.model.failure import _wait
-from chat.agent.model.faults import error_text, page_title
-from chat.agent.model.lesson import lesson
+from chat.agent.model.errors import Complaint, _wait, error_text, page_title
 from chat.agent.model.protocol import ToolCallDelta
-from chat.agent.model.sse import sse_data
-from chat.agent.model.thinking import Thinking
+from chat.agent.model.reasoning_tags import Thinking
+from chat.agent.model.response import sse_data
 from chat.agent.model.traits import Traits
 from chat.agent.title import as_title
 from chat.agent.todo import POLICIES, TODO_WRITE, TodoList
-from chat.agent.todo.refusals import reason_of
-from chat.agent.tokens import text_tokens
+from chat.agent.todo.reading import reason_of
 from chat.agent.tool import ToolError, schema_check
-from chat.demo.desk import files_listed
-from chat.demo.history import History
+from chat.agent.turn import Draft
+from chat.demo.demo_request import History, files_listed, parted
 from chat.demo.steps import listed, numbered
-from chat.demo.told import parted
-from chat.export.arrival import read
-from chat.export.markdown_text import code, fenced, inline, quoted
+from chat.export.markdown_file import code, fenced, inline, quoted
+from chat.export.validation import read
 from chat.files.names import safe_name
 from chat.live import markdown
 from chat.live.diff import diff_of
-from chat.models.attachment import named_in
-from chat.models.message_text import MessageRefused, checked_message, title_of
-from chat.models.program import program_of
+from chat.models.follow_up import named_in
+from chat.models.message import MessageRefused, checked_message, title_of
 from chat.models.search.pieces import parts_of
 from chat.models.search.term import Term
 from chat.models.search.words import prepared, words_of
 from chat.models.tag import checked
-from chat.models.web_address import origin_of
-from chat.search.excerpt import excerpt
+from chat.models.tool_call import program_of
+from chat.models.url_validation import origin_of
 from chat.search.query import query_of
+from chat.search.results import excerpt
 from chat.templatetags.rendering import plainly
 
 SIZE = 64 * 1024

@@ -5,9 +5,37 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils.translation import gettext_lazy
 
-from chat.admin.profile_form import ProfileForm
 from chat.models import Profile
-from chat.pages.settings.rules_form import FIELDS
+from chat.pages.settings.profile_form import FIELDS, RulesForm
+
+
+class ProfileForm(RulesForm):
+    """A profile as an administrator edits it: whoever's it is, and in which place it stands."""
+
+    class Meta:
+        model = Profile
+        fields = (
+            "title",
+            "name",
+            "colour",
+            "instructions",
+            "language",
+            "owner",
+            "position",
+            "connection",
+            "model",
+            "temperature",
+            "top_p",
+            "max_output_tokens",
+            "reasoning_effort",
+            "todo_policy",
+            "max_todos",
+            "remind_after",
+            "max_steps",
+            "max_tool_calls",
+            "max_seconds",
+        )
+
 
 OPTIONS = ["temperature", "top_p", "max_output_tokens", "reasoning_effort"]
 RULES = gettext_lazy("Permissions")

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from chat.live.admission import close_sockets_of
+from chat.live.socket_auth import close_sockets_of
 
 admin.site.unregister(User)
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from chat.agent.events import End, EndReason, Event, Reply, ToolCall, Usage
+from chat.agent.hooks import Approve, Edits, Inbox, allow, no_edits, no_notes
 from chat.agent.limits import Limits, Retry, Spent
 from chat.agent.meter import Meter
 from chat.agent.model import Model, Traits, known_traits
-from chat.agent.person import Approve, Edits, Inbox, allow, no_edits, no_notes
 from chat.agent.progress import cancelled
 from chat.agent.prompts import Language, default_name
 from chat.agent.system_prompt import build_plain_prompt, build_system_prompt

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,3 +81,60 @@ def _arguments(text: str, language: Language) -> dict[str, Any]:
     if not isinstance(arguments, dict):
         raise ToolError(phrase(language, "call.not_an_object"))
     return arguments
+
+
+# What templates and other clients' habits leave around a name.
+_AHEAD = re.compile(r"^(functions?|tools?|default_api|multi_tool_use)[.:/]")
+_BEHIND = re.compile(r"(<\||\(|:\d+$).*$", re.DOTALL)
+
+# How the formats of Hermes, Qwen, Llama and Mistral begin a call, on a line of its own.
+_WRITTEN = re.compile(r"^[ \t]*(<tool_call>|<function=|<\|python_tag\|>|\[TOOL_CALLS\])", re.MULTILINE)
+
+
+def called(name: str, tools: Collection[str]) -> str:
+    """The name of the one of `tools` that `name` stands for, or else `name` without what is around it.
+
+    An exact name wins; otherwise a namespace in front, template words and numbers behind, and differences of
+    case and of dashes are passed over, as long as that leaves no doubt.
+    """
+    if name in tools:
+        return name
+    bare = _BEHIND.sub("", _AHEAD.sub("", name.strip().strip("`'\"*"))).strip()
+    if bare in tools:
+        return bare
+    alike = [tool for tool in tools if _plain(tool) == _plain(bare)]
+    return alike[0] if len(alike) == 1 else bare
+
+
+def written_call(text: str, tools: Iterable[str]) -> str:
+    """The tool whose call a model wrote into its text in place of making it; empty for none.
+
+    A call that is shown inside a code block is an example.
+    """
+    for found in _WRITTEN.finditer(text):
+        beginning = text[found.end() : found.end() + 200]
+        tool = next((tool for tool in tools if re.search(rf"\b{re.escape(tool)}\b", beginning)), "")
+        if tool and text.count("```", 0, found.start()) % 2 == 0:
+            return tool
+    return ""
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[-_ ]", "", name).lower()
+
+
+def answered_last(messages: Sequence[Mapping[str, Any]]) -> set[str]:
+    """The ids of the calls whose results end the messages."""
+    answered = set()
+    for message in reversed(messages):
+        if message["role"] != "tool":
+            break
+        answered.add(str(message["tool_call_id"]))
+    return answered
+
+
+def first_of_the_latest(messages: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    """The first result of the latest calls, if it has come."""
+    asked = [place for place, message in enumerate(messages) if message.get("tool_calls")]
+    results = [message for message in messages[asked[-1] :] if message["role"] == "tool"] if asked else []
+    return results[0] if results else None

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import re
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from jiter import from_json
 
 from chat.agent.arguments import readable
-from chat.agent.budget import Budget, LimitError
-from chat.agent.called import written_call
-from chat.agent.calls import Outcome, Undecided, outcome
+from chat.agent.calls import Outcome, Undecided, answered_last, first_of_the_latest, outcome, written_call
 from chat.agent.context import Context, as_notes, as_sent, compacted
-from chat.agent.draft import Draft
+from chat.agent.context.annotations import begins_turn
 from chat.agent.events import (
     Compacted,
     End,
@@ -36,20 +38,19 @@ from chat.agent.events import (
     ToolCallProgress,
     ToolCallStarted,
 )
-from chat.agent.limits import Spent
+from chat.agent.hooks import Approve, Edits, Inbox, no_edits
+from chat.agent.limits import Limits, Spent
 from chat.agent.meter import Meter
 from chat.agent.model import Assembly, Delta, ModelError, ToolCallDelta
-from chat.agent.person import Approve, Edits, Inbox, no_edits
-from chat.agent.pictures import marked, painted
+from chat.agent.model.assembly import OpenCall
+from chat.agent.pictures import MARK, Picture, marked, painted
 from chat.agent.progress import Watched
-from chat.agent.prompts import phrase
-from chat.agent.refused_pictures import refused_by, without
-from chat.agent.results import answered_last
-from chat.agent.riders import Riders
+from chat.agent.prompts import Language, phrase
 from chat.agent.todo import TODO_WRITE, Reminders, TodoItem, TodoList, todo_tool
 
 if TYPE_CHECKING:
     from chat.agent.agent import Agent
+
 
 # Takes the events of a turn in order. The turn goes on when it returns; what it raises ends the turn.
 Emit = Callable[[Event], Awaitable[None]]
@@ -296,3 +297,167 @@ class TurnRun:
         text = self.reply.text
         steps, usage = self.budget.steps, self.meter.total
         return End(reason, text, sentence, self.todos.items, usage, steps, self.asked, tuple(self.messages))
+
+
+T = TypeVar("T")
+
+
+class LimitError(Exception):
+    """The turn used up one of its limits; the message is the sentence that says which."""
+
+
+class Budget:
+    """Counts a turn's steps, tool calls and seconds against its limits."""
+
+    def __init__(self, limits: Limits, spent: Spent, language: Language) -> None:
+        self.limits = limits
+        self.language = language
+        self.steps = spent.steps
+        self.tool_calls = spent.tool_calls
+        self.deadline = time.monotonic() + limits.seconds - spent.seconds
+        self.last_call = ("", "")
+        self.repeats = 0
+
+    def start_step(self) -> int:
+        """Count a step and give its number; raises LimitError when anything that it needs is used up."""
+        if self.steps >= self.limits.steps:
+            raise self._error("steps", self.limits.steps)
+        if self.tool_calls >= self.limits.tool_calls:
+            raise self._error("tool_calls", self.limits.tool_calls)
+        if self._seconds_left() <= 0:
+            raise self._error("seconds", self.limits.seconds)
+        self.steps += 1
+        return self.steps
+
+    def start_call(self, call: ToolCall) -> None:
+        """Count a tool call; raises LimitError when it is one too many, or the same once too often."""
+        same = (call.name, call.arguments) == self.last_call
+        self.last_call = (call.name, call.arguments)
+        self.repeats = self.repeats + 1 if same else 1
+        if self.tool_calls >= self.limits.tool_calls:
+            raise self._error("tool_calls", self.limits.tool_calls)
+        if self.repeats >= self.limits.repeats:
+            raise self._error("repeats", self.limits.repeats, name=call.name)
+        self.tool_calls += 1
+
+    async def within_time(self, work: Awaitable[T]) -> T:
+        """Await `work`, but not past the turn's time; raises LimitError then, with the work cancelled."""
+        try:
+            async with asyncio.timeout(self._seconds_left()) as time_limit:
+                return await work
+        except TimeoutError:
+            if time_limit.expired():
+                raise self._error("seconds", self.limits.seconds) from None
+            raise
+
+    @contextmanager
+    def stopped_clock(self) -> Iterator[None]:
+        """What happens in here takes none of the turn's time: a person is asked."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.deadline += time.monotonic() - began
+
+    def _seconds_left(self) -> float:
+        return self.deadline - time.monotonic()
+
+    def _error(self, which: str, maximum: float, **values: str) -> LimitError:
+        return LimitError(phrase(self.language, f"limit.{which}", maximum=f"{maximum:g}", **values))
+
+
+# Characters; a list of twenty items is far shorter, and each piece means reading all of it again.
+MAX_DRAFT = 64 * 1024
+
+
+class Draft:
+    """Follows the first `TodoWrite` of a reply; `items` is what was last shown of it, None for nothing."""
+
+    def __init__(self, todos: TodoList) -> None:
+        self.todos = todos
+        self.items: tuple[TodoItem, ...] | None = None
+
+    def read(self, calls: Sequence[OpenCall]) -> tuple[TodoItem, ...] | None:
+        """The list that the calls, half written, amount to, or None when it did not change."""
+        call = next((call for call in calls if call.name == TODO_WRITE), None)
+        if call is None or not call.arguments or len(call.arguments) > MAX_DRAFT:
+            return None
+        try:
+            arguments = from_json(call.arguments.encode(), partial_mode="trailing-strings")
+        except ValueError:
+            return None
+        items = self.todos.draft(arguments)
+        if not items or items == self.items:
+            return None
+        self.items = items
+        return items
+
+
+# An endpoint's complaint about a picture that it was sent, and none about pictures as such.
+ABOUT_A_PICTURE = re.compile(r"\b(?:image|picture|photo|media)s?\b|image_url|base64", re.IGNORECASE)
+_KINDS = ("refused", "reported", "unavailable")
+
+Message = Mapping[str, Any]
+
+
+def refused_by(error: ModelError, messages: Sequence[Message]) -> tuple[Picture, ...]:
+    """The pictures that the error is about: the new ones, or all where none is new; none for another error.
+
+    New are those that no reply has followed yet.
+    """
+    if error.kind not in _KINDS or not ABOUT_A_PICTURE.search(str(error.values.get("detail", ""))):
+        return ()
+    said = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
+    # The latest reply may be the one that asked for the pictures, so what follows it is new.
+    new = _sent(messages[said[-1] + 1 :] if said else messages)
+    return new or _sent(messages)
+
+
+def without(messages: Sequence[Message], pictures: Sequence[Picture]) -> list[dict[str, Any]]:
+    """The messages with these pictures named as refused."""
+    return [
+        {**message, MARK: tuple(_refused(each, pictures) for each in message[MARK])}
+        if MARK in message
+        else dict(message)
+        for message in messages
+    ]
+
+
+def _sent(messages: Sequence[Message]) -> tuple[Picture, ...]:
+    return tuple(each for message in messages for each in message.get(MARK, ()) if not each.fault)
+
+
+def _refused(picture: Picture, refused: Sequence[Picture]) -> Picture:
+    return replace(picture, fault="refused") if picture in refused else picture
+
+
+class Riders:
+    """Puts them where the request carries them: ahead of the first of the latest results.
+
+    Nothing may stand between a call and its results, and some endpoints allow no message of the person's
+    right after them. In a turn's first request there is no result: what the person changed stands ahead of
+    their words.
+    """
+
+    def __init__(self, todos: TodoList, reminders: Reminders, edits: Edits) -> None:
+        self.todos = todos
+        self.reminders = reminders
+        self.edits = edits
+
+    async def tell(self, messages: list[dict[str, Any]]) -> str:
+        """Take in what the person has made of the list, and tell the model so; gives the note."""
+        items = await self.edits()
+        note = self.todos.take(items) if items is not None else ""
+        begins = bool(messages) and begins_turn(messages[-1])
+        carrier = messages[-1] if begins else first_of_the_latest(messages)
+        if carrier and note:
+            carrier["told"] = note
+        return note
+
+    def remind(self, messages: list[dict[str, Any]]) -> str:
+        """Give a reminder that is due; the text of it."""
+        result = first_of_the_latest(messages)
+        reminder = self.reminders.due() if result else ""
+        if result and reminder:
+            result["reminder"] = reminder
+        return reminder

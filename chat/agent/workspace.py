@@ -12,9 +12,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from chat.agent.beneath import open_beneath, open_folder, walk_open
 from chat.agent.ownership import acting_as, hand_over
-from chat.agent.quota import Quota
+from chat.agent.safe_open import open_beneath, open_folder, walk_open
 
 MOUNT = "/workspace"
 """Where commands see the workspace; the file tools take the same absolute paths."""
@@ -292,3 +291,34 @@ def _stamp_of(folder: int, name: str) -> tuple[int, ...]:
         return _stamp(os.stat(name, dir_fd=folder, follow_symlinks=False))
     except FileNotFoundError:
         return ()
+
+
+@dataclass(frozen=True)
+class Quota:
+    """Bounds of a workspace: bytes on disk, and how many files and folders."""
+
+    size: int = 500 * 1024 * 1024
+    files: int = 20_000
+
+    def refusal(self, folder: int, size: int = 0, new: int = 0) -> str:
+        """Why `size` more bytes in `new` more files do not fit into the folder (a descriptor), or nothing.
+
+        What a file holds that is about to be replaced counts until it is. For none more: whether there is too
+        much already.
+        """
+        # Imported late: the sandbox, whose room the measure stands in, knows the workspace, which knows this.
+        from chat.agent.sandbox.limits import usage
+
+        used = usage(folder)
+        if used.size + size > self.size:
+            more = f"; {size / 2**20:.1f} MiB more do not fit" if size else ""
+            return (
+                f"The workspace holds {used.size / 2**20:.1f} MiB and may hold {self.size / 2**20:g}{more}. "
+                "Delete what is not needed."
+            )
+        if used.files + new > self.files:
+            return (
+                f"The workspace holds {used.files} files and folders and may hold {self.files}. "
+                "Delete what is not needed."
+            )
+        return ""

@@ -17,7 +17,7 @@ from chat.agent.model import Delta, Traits, is_local, known_traits
 from chat.connections.endpoint import Endpoint, InsecureError, endpoint_of
 from chat.database import in_database
 from chat.models import ModelSettings, Profile, Turn
-from chat.models.seal import SealBrokenError
+from chat.models.secrets import SealBrokenError
 
 if TYPE_CHECKING:
     from chat.agent.model.chat_model import ChatModel

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from django.conf import settings
 from django.db import DatabaseError
 
+from chat.agent import Model
+from chat.agent.model.trial import Candidate
 from chat.connections.endpoint import Endpoint
-from chat.connections.windows import keep_windows
+from chat.connections.model_clients import new_model, remember
 from chat.database import in_database
+from chat.models import ModelSettings, Profile
 
 if TYPE_CHECKING:
+    from chat.agent.model.chat_model import ChatModel
     from chat.agent.model.listing import ListedModel
+
 
 FRESH = 600.0  # seconds
 _NOBODYS = "none"  # in a key's place
@@ -55,3 +62,35 @@ async def list_models(endpoint: Endpoint, *, with_key: bool = True) -> list[List
     with suppress(DatabaseError):  # kept the next time
         await in_database(keep_windows, endpoint, models)
     return models
+
+
+def keep_windows(endpoint: Endpoint, listed: Iterable[ListedModel]) -> None:
+    """Write down the windows of the models that profiles use; lists have hundreds that nobody does."""
+    used = set(Profile.objects.filter(connection=endpoint.connection).values_list("model", flat=True))
+    if endpoint.connection is None:
+        used.add(settings.MODEL_NAME)
+    rows = ModelSettings.objects.filter(connection=endpoint.connection, model__in=used)
+    known = {row.model: row.learned.get("context_window") for row in rows}
+    for model in listed:
+        if model.name in used and model.context_window and known.get(model.name) != model.context_window:
+            remember(endpoint.connection, model.name, {"context_window": model.context_window})
+
+
+@asynccontextmanager
+async def candidate(endpoint: Endpoint) -> AsyncIterator[Candidate]:
+    """The endpoint as a candidate for a trial; its clients are closed in the end."""
+    made: list[ChatModel] = []
+
+    async def listed(with_key: bool) -> Sequence[str]:
+        return [model.name for model in await list_models(endpoint, with_key=with_key)]
+
+    async def model(name: str) -> Model:
+        client: ChatModel = await in_database(new_model, endpoint, name)
+        made.append(client)
+        return client
+
+    try:
+        yield Candidate(listed, model, has_key=bool(endpoint.key))
+    finally:
+        for client in made:
+            await client.close()

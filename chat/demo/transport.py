@@ -8,8 +8,10 @@ from collections.abc import AsyncIterator
 
 import httpx2
 
-from chat.demo.outlet import Message
-from chat.demo.server import App, ModelServer
+from chat.demo.demo_request import Desk, play
+from chat.demo.reply import Reply, Request
+from chat.demo.scenarios import script
+from chat.demo.server import App, Message, ModelServer
 
 _BUFFER = 16  # chunks in flight; a client that does not read makes the app wait, as a socket would
 
@@ -84,7 +86,6 @@ def demo_transport(pace: float | None = None) -> httpx2.AsyncBaseTransport:
     `pace` is the time between chunks in seconds; without it DEMO_PACE says, and else it is 0.02.
     Raises ValueError when DEMO_PACE is not a number of seconds.
     """
-    from chat.demo.answer import answer
 
     return AppTransport(ModelServer(answer, pace=_pace() if pace is None else pace))
 
@@ -114,3 +115,9 @@ def _scope(request: httpx2.Request) -> Message:
         "client": None,
         "server": None,
     }
+
+
+def answer(request: Request) -> Reply:
+    """What the demo says or does next, derived from the request alone: it remembers nothing itself."""
+    desk = Desk.read(request)
+    return play(script(desk), desk)

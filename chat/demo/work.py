@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from chat.demo.desk import Desk, Script, ask
-from chat.demo.plan import Item, advanced
+from chat.demo.demo_request import Desk, Item, Script, advanced, ask
 from chat.demo.words import doing, one_line
 
 

@@ -9,11 +9,7 @@ from typing import Any, TypeVar
 from django.db.models import Model, QuerySet
 from django.utils import timezone
 
-from chat.export.kinds import written
-from chat.export.numbers import Numbers
-from chat.export.pictures import Pictures, digests_of
-from chat.export.redaction import Redaction
-from chat.export.tables import (
+from chat.export.file_format import (
     ATTACHMENT,
     CONVERSATION,
     FOLLOW_UP,
@@ -24,8 +20,12 @@ from chat.export.tables import (
     SUMMARY,
     TOOL_CALL,
     TURN,
+    Numbers,
     Table,
+    written,
 )
+from chat.export.pictures import Pictures, digests_of
+from chat.export.redaction import Redaction
 from chat.models import Conversation, FollowUp, Message, TodoRevision, Turn
 
 FORMAT = "agent-conversation"

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from chat.export.markdown_text import code, fenced, inline, quoted
 from chat.export.record import Record, Reminder, Row, rows_of
-from chat.live.figures import lasting
-from chat.live.turn_usage import told, usage_of
+from chat.live.usage_text import lasting, told, usage_of
 from chat.models import Conversation, Message, Summary, ToolCall, Turn
 from chat.plan.difference import Kind, Line
 from chat.plan.history import Plan
-from chat.plan.story import Revision
+from chat.plan.timeline import Revision
 
 BOXES = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 
@@ -127,3 +126,34 @@ def _call(call: ToolCall) -> Iterator[str]:
 
 def _time(moment: datetime.datetime | None) -> str:
     return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S") if moment else ""
+
+
+_LINE = re.compile(r"\r\n|\r|\n")  # what ends a line in CommonMark
+_MARKS = re.compile(r"([\\`*_{}\[\]<>#+\-!|~&])")
+_TICKS = re.compile("`+")
+
+
+def quoted(text: str) -> str:
+    """The text as a block quote: whatever it opens, a fence or a list, ends with the quote."""
+    return "\n".join(f"> {line}".rstrip() for line in _LINE.split(text))
+
+
+def fenced(text: str, language: str = "") -> str:
+    """The text as code, in a fence that is longer than any in it."""
+    longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    lines = "\n".join(_LINE.split(text.rstrip("\r\n")))
+    return f"{fence}{language}\n{lines}\n{fence}"
+
+
+def inline(text: str) -> str:
+    """The text in one line, each mark of it as the character that it is."""
+    return _MARKS.sub(r"\\\1", " ".join(text.split()))
+
+
+def code(text: str) -> str:
+    """The text in one line as code."""
+    line = " ".join(text.split())
+    longest = max((len(ticks) for ticks in _TICKS.findall(line)), default=0)
+    ticks = "`" * (longest + 1)
+    return f"{ticks} {line} {ticks}" if longest or not line else f"{ticks}{line}{ticks}"

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
+from django.contrib.staticfiles.storage import staticfiles_storage
 from django.template.loader import render_to_string
+from django.utils import timezone
 
-from chat.export.reading import Reading
+from chat.export.pictures import Pictures
 from chat.export.record import Record, Reminder, rows_of
-from chat.live.fragments import draw
+from chat.live.frames import draw
 from chat.live.todo_panel import TodoPanel
-from chat.models import Message, TodoRevision, ToolCall, Turn
+from chat.models import Conversation, Message, TodoRevision, ToolCall, Turn
 from chat.plan.evidence import evidence_of
 
 
@@ -74,3 +77,30 @@ def _panel(turn: Turn, revision: TodoRevision, reading: Reading, phase: str = "w
     panel = TodoPanel(turn.conversation_id, turn.pk, phase, revision.items, cut_off=cut_off)
     context = {"panel": panel, "reading": reading, "revision": revision, "phase": phase}
     return render_to_string("reading/_panel.html", context)
+
+
+def html_pieces(conversation: Conversation) -> Iterator[str]:
+    """The file's text. Pictures are within it, as many as there is room for; the others are named."""
+    record = Record.whole(conversation)
+    reading = Reading(picture=Pictures(conversation).address)
+    more = {"styles": _styles(), "now": timezone.now(), "follow_ups": record.follow_ups()}
+    return page_pieces(record, reading, "reading/file.html", **more)
+
+
+def _styles() -> str:
+    with staticfiles_storage.open("app.css") as file:
+        return str(file.read().decode())
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How rows are drawn where they stand apart from the site.
+
+    `picture` gives the address of a picture by its digest, empty for one that is not shown. A public page is
+    anybody's: it tells neither what a turn took nor of what went wrong with an endpoint. One that `replays`
+    tells the moment of each row.
+    """
+
+    picture: Callable[[str], str]
+    is_public: bool = False
+    replays: bool = False

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from chat.export.redaction import Redaction
 from chat.models import Conversation, FollowUp, Message, Step, Summary, TodoRevision, ToolCall, Turn
 from chat.plan.history import Plan, plans_in
-from chat.plan.story import Entry, Revision, story
+from chat.plan.timeline import Entry, Revision, story
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,9 @@ from django.conf import settings
 from django.db.models import F, Model, Q
 
 from chat.agent.workspace import MOUNT
-from chat.files.place import folder_of
+from chat.files.conversation_workspace import folder_of
 from chat.models import Connection, Conversation, Message, Step, Summary, TodoRevision, ToolCall
-from chat.models.seal import SealBrokenError
+from chat.models.secrets import SealBrokenError
 from chat.models.text import clean_json
 
 SHORTEST = 20  # characters; a shorter text may be guessed, and stands in other texts by chance

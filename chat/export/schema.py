@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from chat.export import kinds
-from chat.export.json_file import FORMAT, VERSION
-from chat.export.tables import (
+from chat.export import file_format
+from chat.export.file_format import (
     ATTACHMENT,
     CONVERSATION,
     FOLLOW_UP,
@@ -16,6 +15,7 @@ from chat.export.tables import (
     WITH_ATTACHMENTS,
     Table,
 )
+from chat.export.json_file import FORMAT, VERSION
 from chat.models.tag import LONGEST, MOST_OF_ONE
 
 NUMBER = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
@@ -54,7 +54,7 @@ def schema() -> dict[str, Any]:
             {
                 "format": {"const": FORMAT},
                 "version": {"const": VERSION},
-                "exported_at": {"type": "string", "pattern": kinds.MOMENT},
+                "exported_at": {"type": "string", "pattern": file_format.MOMENT},
                 "conversation": _of(CONVERSATION),
                 "turns": _array(turn),
                 "revisions": _array(_of(REVISION)),
@@ -67,8 +67,8 @@ def schema() -> dict[str, Any]:
 
 def _of(table: Table[Any]) -> dict[str, Any]:
     """The schema of a row."""
-    needed = [name for name in table.fields if kinds.is_needed(table.column(name))]
-    found = _object({name: kinds.schema(table.column(name)) for name in table.fields}, needed)
+    needed = [name for name in table.fields if file_format.is_needed(table.column(name))]
+    found = _object({name: file_format.schema(table.column(name)) for name in table.fields}, needed)
     found["properties"] |= dict.fromkeys(table.words, WORDS)
     for name, kind in table.refs.items():
         leads = REFS[kind]

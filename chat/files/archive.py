@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import time
 import zipfile
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 
-from chat.agent.walk import CROWDED, Entry, is_utf8, walk
-from chat.agent.workspace import Workspace, WorkspaceError
-from chat.files.reading import PIECE, open_file
+from chat.agent.safe_open import open_beneath
+from chat.agent.scan import CROWDED, Entry, is_utf8, walk
+from chat.agent.workspace import Workspace, WorkspaceError, relative, sentences
 
 MOST_BYTES = 2 * 1024**3  # of content
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # a zip file knows no earlier time
@@ -86,3 +89,43 @@ def _described(entry: Entry) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(name, max(stamp, _EARLIEST) if stamp[0] < 2107 else _EARLIEST)
     info.compress_type = zipfile.ZIP_DEFLATED
     return info
+
+
+PIECE = 64 * 1024
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
+
+
+@contextmanager
+def opened(workspace: Workspace, path: str) -> Iterator[int]:
+    """A descriptor of the regular file at `path`; raises WorkspaceError with a sentence for anything else."""
+    found = open_file(workspace, path)
+    try:
+        yield found
+    finally:
+        os.close(found)
+
+
+def open_file(workspace: Workspace, path: str) -> int:
+    """What `opened` gives, for the caller to close."""
+    name = relative(path)
+    with sentences(path), workspace.as_owner() as root:
+        found = open_beneath(root, name, _READ)
+        try:
+            _check(found)
+        except OSError:
+            os.close(found)
+            raise
+        return found
+
+
+def _check(found: int) -> None:
+    mode = os.fstat(found).st_mode
+    if not stat.S_ISREG(mode):
+        code = errno.EISDIR if stat.S_ISDIR(mode) else errno.ENXIO
+        raise OSError(code, os.strerror(code))
+
+
+def beginning(workspace: Workspace, path: str, most: int) -> tuple[bytes, int]:
+    """The first `most` bytes of the file, and its size."""
+    with opened(workspace, path) as found:
+        return os.pread(found, most, 0), os.fstat(found).st_size

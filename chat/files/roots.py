@@ -8,7 +8,7 @@ from pathlib import Path
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chat.agent.beneath import open_beneath
+from chat.agent.safe_open import open_beneath
 
 MOST_OFFERED = 200
 _LOOK = os.O_PATH | os.O_DIRECTORY

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
-from chat.agent.walk import CROWDED, Entry, Kind, is_utf8
-from chat.files.changes import Change
+from chat.agent.scan import CROWDED, Entry, Kind, is_utf8
+from chat.files.baseline import Change
 
 MOST_ROWS = 1000
 DEEPEST = 12  # folders within each other on one page

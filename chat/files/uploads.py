@@ -12,7 +12,7 @@ from django.conf import settings
 from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 
-from chat.agent.beneath import open_folder
+from chat.agent.safe_open import open_folder
 from chat.agent.workspace import Workspace, sentences
 from chat.files.names import numbered, safe_name
 

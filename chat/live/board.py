@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable
+import functools
+import uuid
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
 
+from django.db.models import Case, Exists, OuterRef, QuerySet, Subquery, Value, When
+from django.db.models.functions import Coalesce
+from django.utils.html import escape
 from django.utils.translation import gettext as _
 
-from chat.live.outline import Outline, Place, outline_of
+from chat.database import in_database
+from chat.live.attention import Attention, active_of, attention_of
+from chat.live.broadcast import board_group
+from chat.live.frames import partial
+from chat.live.page_consumer import PageConsumer, batched, beating
+from chat.live.regions import BoardLink, Once, OwnerState, Region, Sidebar, digest, owner_state_of
+from chat.live.resync import Have, Lacking, drawn_regions, lacking_regions
+from chat.live.socket_auth import signed_in
 from chat.live.todo_panel import TodoPanel, panel
-from chat.models import TodoRevision, ToolCall, Turn
+from chat.models import Conversation, TodoRevision, ToolCall, Turn
+from chat.models.turn import share_is_used
 
 
 @dataclass(frozen=True)
@@ -85,3 +101,205 @@ def _plan(place: Place, lists: dict[int, TodoRevision]) -> TodoPanel | None:
     if revision is None or not (revision.turn_id == place.turn_id or place.left):
         return None
     return panel(revision.turn, revision.items)
+
+
+LISTED = 50  # conversations in each section; there is a page for the others
+
+Waiting, Running = Turn.Status.WAITING, Turn.Status.RUNNING
+FIRST_WHO_WAITS = Case(When(status=Waiting, then=Value(0)), When(status=Running, then=Value(1)), default=2)
+
+
+class Place(NamedTuple):
+    """A conversation on the board: its latest turn as it stands, its latest list, and how much is left."""
+
+    conversation_id: uuid.UUID
+    title: str
+    left: int
+    turn_id: int
+    revision_id: int | None
+    status: str
+    fence: int
+    sentence: str
+    ahead: int = 0
+    waits_for_share: bool = False
+
+
+class Outline(NamedTuple):
+    """The sections, each of up to LISTED places; `more` is True where unfinished ones find no room."""
+
+    attention: Attention
+    running: tuple[Place, ...] = ()
+    unseen: tuple[Place, ...] = ()
+    unfinished: tuple[Place, ...] = ()
+    more: bool = False
+
+
+def outline_of(owner_id: int) -> Outline:
+    """What stands on the board of a person, in seven queries at most."""
+    conversations = Conversation.objects.filter(owner=owner_id)
+    unfinished = _places(_left_alone(conversations.current().unfinished()), LISTED + 1)
+    return Outline(
+        attention_of([owner_id])[owner_id],
+        _running(owner_id),
+        _places(conversations.unseen().order_by("-unseen_turn_id"), LISTED),
+        unfinished[:LISTED],
+        len(unfinished) > LISTED,
+    )
+
+
+def _left_alone(conversations: QuerySet[Conversation]) -> QuerySet[Conversation]:
+    """Those of them that stand in no other section, newest first."""
+    # Asked for as NULL, the unseen turn would have SQLite read through everybody's conversations.
+    seen = conversations.alias(unseen=Coalesce("unseen_turn_id", 0)).filter(unseen=0)
+    return seen.exclude(Exists(_active(OuterRef("pk")))).order_by("-updated_at")
+
+
+def _running(owner_id: int) -> tuple[Place, ...]:
+    found = (
+        active_of([owner_id])
+        .order_by(FIRST_WHO_WAITS, "pk")
+        .values_list(
+            "conversation",
+            "conversation__title",
+            "conversation__todos_left",
+            "pk",
+            _latest(TodoRevision, OuterRef("conversation")),
+            "status",
+            "fence",
+            "sentence",
+        )
+    )
+    places = [Place(*each) for each in found[:LISTED]]
+    if not any(place.status == Turn.Status.QUEUED for place in places):
+        return tuple(places)
+    queue, share_used = _queue(), share_is_used(owner_id)
+    return tuple(
+        place._replace(ahead=bisect_left(queue, place.turn_id), waits_for_share=share_used)
+        if place.status == Turn.Status.QUEUED
+        else place
+        for place in places
+    )
+
+
+def _places(conversations: QuerySet[Conversation], most: int) -> tuple[Place, ...]:
+    """Conversations in which nothing works, with how their last turns ended."""
+    here = OuterRef("pk")
+    found = conversations.values_list(
+        "pk",
+        "title",
+        "todos_left",
+        _latest(Turn, here),
+        _latest(TodoRevision, here),
+        *(_latest(Turn, here, name) for name in ("status", "fence", "sentence")),
+    )
+    return tuple(Place(*each) for each in found[:most])
+
+
+def _latest(model: type[Turn] | type[TodoRevision], conversation: OuterRef, name: str = "pk") -> Subquery:
+    """That column of the conversation's latest row."""
+    rows: QuerySet[Any] = model.objects.filter(conversation=conversation)
+    return Subquery(rows.order_by("-pk").values(name)[:1])
+
+
+def _active(conversation: OuterRef) -> QuerySet[Turn]:
+    return Turn.objects.filter(conversation=conversation, status__in=Turn.ACTIVE)
+
+
+def _queue() -> list[int]:
+    waiting = Turn.objects.filter(status=Turn.Status.QUEUED).order_by("pk")
+    return list(waiting.values_list("pk", flat=True))
+
+
+class BoardState:
+    """The board of a user, as cheaply as it can be known; the whole of it is read where a section is
+    drawn.
+    """
+
+    conversation = None
+    is_active = False
+
+    def __init__(self, outline: Outline, owner: OwnerState) -> None:
+        self.outline = outline
+        self.owner = owner
+        self.once = Once()
+
+    @cached_property
+    def board(self) -> Board:
+        """All that the sections show. Reads the database."""
+        return filled(self.outline)
+
+
+def board_states_of(owners: Iterable[int]) -> dict[int, BoardState]:
+    """The boards of these users."""
+    return {owner: _board_state_of(owner) for owner in owners}
+
+
+def _board_state_of(owner_id: int) -> BoardState:
+    outline, owner = outline_of(owner_id), owner_state_of(owner_id)
+    owner.attention = outline.attention
+    return BoardState(outline, owner)
+
+
+class Section(Region):
+    """A section of the board, drawn again where what it shows of the outline differs."""
+
+    def __init__(self, name: str, shown: Callable[[Outline], object]) -> None:
+        self.name = name
+        self.target = f"#board-{name}"
+        self.template = f"partials/_board_{name}.html"
+        self.shown = shown
+
+    def version(self, state: BoardState) -> str:
+        return digest(self.shown(state.outline))
+
+    def context(self, state: BoardState) -> Mapping[str, Any]:
+        return {"board": state.board}
+
+
+class BoardTitle(BoardLink):
+    """The link to the board, and the number in the title of the board's own tab."""
+
+    def message(self, state: BoardState) -> str:
+        return super().message(state) + partial("head > title", "innerHTML", escape(state.board.title))
+
+
+BOARD_REGIONS: dict[str, Region] = {
+    region.name: region
+    for region in (
+        Section("running", lambda outline: outline.running),
+        Section("unseen", lambda outline: (outline.unseen, outline.attention.unseen)),
+        Section("unfinished", lambda outline: (outline.unfinished, outline.more)),
+        BoardTitle(),
+        Sidebar(),
+    )
+}
+
+
+class BoardConsumer(PageConsumer):
+    """Speaks with one tab that shows a board."""
+
+    states = drawings = batched(board_states_of)
+    heartbeats = beating(board_states_of)
+
+    async def admit(self) -> bool:
+        """Let a user in who is signed in."""
+        user = await in_database(signed_in, self.scope)
+        if user is not None:
+            self.key = self.user_id = user.pk
+        return user is not None
+
+    def groups_to_join(self) -> list[str]:
+        """The board's own."""
+        return [board_group(self.key)]
+
+    def lacking(self, state: BoardState, have: Have) -> Lacking:
+        """The sections that differ, all of them in one message: a conversation goes from one to another
+        at once.
+        """
+        return Lacking(turns=False, regions=tuple(lacking_regions(state, have, BOARD_REGIONS)))
+
+    async def send_lacking(self, state: BoardState, have: Have, lacks: Lacking) -> None:
+        """Send them."""
+        draw = functools.partial(drawn_regions, state, lacks.regions, BOARD_REGIONS)
+        if html := await in_database(state.once, lacks.regions, draw):
+            await self.send(text_data=html)

@@ -11,13 +11,11 @@ from django.db import DatabaseError
 from django.utils.translation import gettext as _
 
 from chat.database import in_database
-from chat.live.admission import admitted
-from chat.live.announcing import offer, publish_regions, publish_sidebar
-from chat.live.doorbell import conversation_group, owner_group
-from chat.live.incoming import message_of, seen_of
-from chat.live.page_consumer import CLOSE_NOT_FOUND, PageConsumer, batched, beating
+from chat.live.broadcast import conversation_group, offer, owner_group, publish_regions, publish_sidebar
+from chat.live.page_consumer import CLOSE_NOT_FOUND, PageConsumer, batched, beating, message_of, seen_of
 from chat.live.regions import ConversationState, comparable_states_of, states_of
 from chat.live.resync import Have, Lacking, drawn_regions, drawn_turn, lacking, turns_after
+from chat.live.socket_auth import admitted
 from chat.models import Conversation, FollowUp, MessageRefused
 
 offers: set[asyncio.Task[None]] = set()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from chat.agent.model import known_traits
 from chat.connections.model_clients import changed, settings_of
 from chat.models import Conversation, ModelSettings, Step
-from chat.models.totals import Totals
+from chat.models.usage import Totals
 
 HIGH, FULL = 70, 90  # per cent of the window
 

@@ -3,7 +3,7 @@ opened.
 
 So neither a page nor a frame grows with what tools print or are given. A call that the user is asked about
 or watches is drawn whole, and so is every call on a page that stands apart from the site
-(chat.export.reading).
+(chat.export.page).
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import json
 import logging
+import uuid
 from collections.abc import Callable, Coroutine, Hashable
 from typing import Any, ClassVar
 
@@ -15,10 +16,9 @@ from django.utils.translation import gettext as _
 
 from chat import measures
 from chat.database import in_database
-from chat.live.admission import signed_in_users
-from chat.live.doorbell import answers, workers_answer
-from chat.live.incoming import content_of
+from chat.live.broadcast import answers, workers_answer
 from chat.live.resync import Coalescer, Have, Lacking
+from chat.live.socket_auth import signed_in_users
 
 log = logging.getLogger(__name__)
 
@@ -250,3 +250,44 @@ def beating(read: Callable[[list[Any]], Any]) -> Coalescer[Any, Any]:
         return {key: (state, answers or not state.is_active) for key, state in states.items()}
 
     return Coalescer(run, HEARTBEATS)
+
+
+MAX_FRAME = 256 * 1024  # characters of one incoming frame
+MAX_KEY = 10**18
+
+
+def content_of(data: str | None) -> dict[str, Any]:
+    """What an incoming frame holds; raises ValueError with a sentence."""
+    if data is None or len(data) > MAX_FRAME:
+        raise ValueError(_("This frame is not a message: it must be a JSON object of at most 256 KiB."))
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        content = None
+    if not isinstance(content, dict):
+        raise _no_message()
+    return content
+
+
+def message_of(content: dict[str, Any]) -> tuple[str, uuid.UUID]:
+    """Text and client id of a message; raises ValueError with a sentence."""
+    try:
+        text = content["text"]
+        client_id = uuid.UUID(content["client_id"]) if "client_id" in content else uuid.uuid4()
+    except (ValueError, TypeError, KeyError, AttributeError):
+        raise _no_message() from None
+    if not isinstance(text, str):
+        raise ValueError(_("The text of a message must be a string."))
+    return text, client_id
+
+
+def seen_of(content: dict[str, Any]) -> int:
+    """The turn up to which the person looks at a conversation; raises ValueError with a sentence."""
+    seen = content.get("turn")
+    if not isinstance(seen, int):
+        raise _no_message()
+    return max(0, min(seen, MAX_KEY))
+
+
+def _no_message() -> ValueError:
+    return ValueError(_("This frame is not a message: it must be a JSON object with a text and a client_id."))

@@ -8,7 +8,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from chat.models import Profile
-from chat.models.rule import OTHERS, rule_in
+from chat.models.profile import OTHERS, rule_in
 
 Fact = tuple[str, str]
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache, cached_property
 from hashlib import blake2s
 from typing import Any, TypeVar
 
+from django.conf import settings
 from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
 from django.template.loader import render_to_string
 from django.utils.html import escape
@@ -21,13 +23,9 @@ from django.utils.safestring import SafeString
 
 from chat.live.attention import Attention, attention_of
 from chat.live.context_meter import ContextMeter, context_meter_of
-from chat.live.fragments import panel_message, partial
-from chat.live.frames import END, Position
-from chat.live.profile_choice import profile_choice
-from chat.live.sidebar_list import SidebarList, sidebar_list_of
+from chat.live.frames import END, Position, panel_message, partial
 from chat.live.todo_panel import panel_of
-from chat.live.unfinished import QUIET, Unfinished
-from chat.models import Conversation, FollowUp, Tag, TodoRevision, Turn
+from chat.models import Conversation, FollowUp, Profile, Tag, TodoRevision, Turn
 
 T = TypeVar("T")
 
@@ -399,3 +397,48 @@ REGIONS: dict[str, Region] = {
         Status(),
     )
 }
+
+
+def profile_choice(conversation: Conversation) -> dict[str, Any]:
+    """What the choice beside the composer is drawn from. Reads the database."""
+    return {
+        "conversation": conversation,
+        "in_use": conversation.profile_in_use(),
+        "profiles": Profile.offered_to(conversation.owner),
+        "model_of_environment": settings.MODEL_NAME,
+    }
+
+
+RECENT = 30
+
+
+class SidebarList(list[Conversation]):
+    """Conversations as the sidebar lists them, and the version of the list."""
+
+    version = ""
+
+
+def sidebar_list_of(owner_id: int) -> SidebarList:
+    """The user's pinned conversations, then the newest: thirty in all, none of them archived."""
+    current = Conversation.objects.filter(owner=owner_id).current()
+    return SidebarList(current.pinned_first().listed(0, RECENT))
+
+
+QUIET = (Turn.Status.COMPLETED, Turn.Status.STOPPED)  # after a bad end the turn itself offers how to go on
+
+
+@dataclass(frozen=True)
+class Unfinished:
+    """So many items of the last list are open, and the person may say how to go on."""
+
+    conversation_id: uuid.UUID
+    left: int
+    total: int
+
+
+def unfinished_of(conversation: Conversation) -> Unfinished | None:
+    """What is left; None while the agent works, after a bad end, and where nothing is. Reads the database."""
+    left = conversation.todos_left
+    last = conversation.turns.order_by("pk").last()
+    revision = conversation.revision() if left and last and last.status in QUIET else None
+    return Unfinished(conversation.pk, left, revision.total) if revision else None

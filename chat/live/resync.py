@@ -14,8 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from django.utils.translation import gettext as _
 
-from chat.live.fragments import turn_message
-from chat.live.frames import END, Position, position_of, resync_frame
+from chat.live.frames import END, Position, position_of, resync_frame, turn_message
 from chat.live.regions import REGIONS, ConversationState, Region
 from chat.models import Turn
 

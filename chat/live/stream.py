@@ -14,28 +14,30 @@ from html import unescape
 from django.utils.safestring import SafeString, mark_safe
 
 from chat.database import in_database
-from chat.live.announcing import publish_board, publish_sidebar, whole_frame
-from chat.live.changes import (
+from chat.live.broadcast import conversation_group, publish, publish_board, publish_sidebar, whole_frame
+from chat.live.frames import (
+    END,
     Change,
     ContextGrew,
     OutputShortened,
     PanelChanged,
+    Position,
+    Row,
     RowChanged,
     TextGrew,
     TurnChanged,
-)
-from chat.live.doorbell import conversation_group, publish
-from chat.live.fragments import (
-    Row,
     context_message,
+    frame,
+    message,
+    panel_frame,
     panel_message,
     partial,
     row_messages,
     shortened_message,
     tail_of,
+    text_frame,
     thought_of,
 )
-from chat.live.frames import END, Position, frame, message, panel_frame, text_frame
 from chat.live.markdown import MAX_BLOCK, Block, Settling, render
 from chat.live.regions import states_of
 from chat.models import Message, Turn

@@ -10,27 +10,145 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models, transaction
-from django.db.models import Count, Exists, Q, Subquery
+from django.db.models import Count, Exists, F, Index, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.attachment import Attachment
-from chat.models.conversation_queryset import ConversationManager, ConversationQuerySet
-from chat.models.follow_up import FollowUp, joined
-from chat.models.message import Message
-from chat.models.message_text import MessageRefused, checked_message, title_of
-from chat.models.organised import Organised
-from chat.models.preferences import Preferences
+from chat.models.account import Preferences
+from chat.models.follow_up import Attachment, FollowUp, joined
+from chat.models.message import Message, MessageRefused, checked_message, title_of
 from chat.models.profile import Profile
 from chat.models.search.index import index_title
+from chat.models.tag import Tag, folded, normalised
 from chat.models.text import clean
 from chat.models.todo_revision import TodoRevision
 from chat.models.tool_call import ToolCall
 from chat.models.turn import Turn
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from django.contrib.auth.models import AnonymousUser, User
+
+
+class ConversationQuerySet(QuerySet["Conversation"]):
+    """Conversations as they may be asked for."""
+
+    def visible_to(self, user: User | AnonymousUser) -> ConversationQuerySet:
+        """Those that the user may see: their own, archived ones too, deleted ones never."""
+        return self.kept().filter(owner_id=user.pk) if user.pk else self.none()
+
+    def kept(self) -> ConversationQuerySet:
+        """Those that are not deleted."""
+        return self.filter(deleted_at__isnull=True)
+
+    def current(self) -> ConversationQuerySet:
+        """Those that are not in the archive."""
+        return self.filter(archived_at__isnull=True)
+
+    def archived(self) -> ConversationQuerySet:
+        """Those that are in the archive."""
+        return self.filter(archived_at__isnull=False)
+
+    def pinned_first(self) -> ConversationQuerySet:
+        """The pinned ones ahead of the others, each kind with the newest first."""
+        return self.order_by("-pinned", "-updated_at", "-pk")
+
+    def unfinished(self) -> ConversationQuerySet:
+        """Those whose last list has open items that nobody dismissed."""
+        return self.filter(todos_left__gt=0)
+
+    def unseen(self) -> ConversationQuerySet:
+        """Those in which a turn ended while their owner did not look."""
+        return self.filter(unseen_turn__isnull=False)
+
+    def tagged(self, word: str) -> ConversationQuerySet:
+        """Those that have their owner's tag of that word, however it is written."""
+        return self.filter(tags__folded=folded(normalised(word)))
+
+    def listed(self, start: int, stop: int) -> list[Conversation]:
+        """Those from place `start` up to `stop`, with their latest lists as `plan`, in two queries."""
+        latest = TodoRevision.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
+        waiting = Turn.objects.filter(conversation=OuterRef("pk"), status=Turn.Status.WAITING)
+        found = self.annotate(latest=Subquery(latest.values("pk")[:1]), waiting=Exists(waiting))
+        rows: list[Any] = list(found[start:stop])
+        plans = TodoRevision.objects.in_bulk([row.latest for row in rows if row.latest])
+        for row in rows:
+            row.plan, row.waits = plans.get(row.latest), row.waiting
+        return rows
+
+
+_Manager = models.Manager.from_queryset(ConversationQuerySet)
+
+
+class ConversationManager(_Manager["Conversation"]):
+    """All conversations but the deleted ones, of which nobody is to see anything."""
+
+    def get_queryset(self) -> ConversationQuerySet:
+        """Those that are kept."""
+        return ConversationQuerySet(self.model, using=self._db).kept()
+
+
+class Organised(models.Model):
+    """Pinned ones come first; archived ones are out of the way; deleted ones are hidden, soon gone."""
+
+    pinned = models.BooleanField(_("pinned"), default=False)
+    archived_at = models.DateTimeField(_("archived"), null=True, blank=True)
+    deleted_at = models.DateTimeField(_("deleted"), null=True, blank=True)
+    tags = models.ManyToManyField(Tag, verbose_name=_("tags"), related_name="conversations", blank=True)
+
+    known_words: list[str] | None = None  # of its tags, where somebody looked them up
+    if TYPE_CHECKING:
+        owner_id: int
+
+    class Meta:
+        abstract = True
+
+    # Each serves a list in its order, without what the list leaves out.
+    INDEXES = [
+        Index(
+            F("owner"),
+            F("pinned").desc(),
+            F("updated_at").desc(),
+            F("id").desc(),
+            condition=Q(archived_at__isnull=True, deleted_at__isnull=True),
+            name="conversation_current",
+        ),
+        Index(
+            F("owner"),
+            F("updated_at").desc(),
+            F("id").desc(),
+            condition=Q(archived_at__isnull=False, deleted_at__isnull=True),
+            name="conversation_archived",
+        ),
+        Index(fields=["deleted_at"], condition=Q(deleted_at__isnull=False), name="conversation_deleted"),
+    ]
+
+    @property
+    def archived(self) -> bool:
+        """Whether it is in the archive."""
+        return self.archived_at is not None
+
+    @property
+    def words(self) -> list[str]:
+        """The words of its tags."""
+        if self.known_words is None:
+            self.known_words = list(self.tags.values_list("word", flat=True))
+        return self.known_words
+
+    @property
+    def suggested_tags(self) -> QuerySet[Tag]:
+        """Its owner's tags that it does not have."""
+        return Tag.objects.filter(owner=self.owner_id).exclude(conversations=self.pk)
+
+    def has_tag(self, word: str) -> bool:
+        """Whether it has its owner's tag of that word, however it is written."""
+        return self.tags.filter(folded=folded(normalised(word))).exists()
+
+    def bring_back(self) -> None:
+        """Take it out of the archive, whatever this object knows of that."""
+        type(self)._default_manager.filter(pk=self.pk).update(archived_at=None)
+        self.archived_at = None
+
 
 Sent = TypeVar("Sent", Turn, FollowUp)
 MAX_HELD = 20  # messages that wait for one turn

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterable
+from typing import Any
 
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from chat.models.message import Message
 from chat.models.turn import Turn
 
 
@@ -103,3 +106,96 @@ class FollowUp(models.Model):
 def joined(texts: Iterable[str]) -> str:
     """Several messages as one: with a blank line between them."""
     return "\n\n".join(texts)
+
+
+# The line of a message that names a file: a word, a colon, the path.
+_NAMING = re.compile(r"[^\s:：]{1,20}[:：]\s*(.+)")
+_BLANKS = re.compile(r"\n{3,}")
+
+
+class Attachment(models.Model):
+    """A file at `path` in the workspace that came with a message, be it delivered or held.
+
+    A picture has a media type by its bytes, and is kept under its digest. One with a fault is not kept, and
+    the model does not see it.
+    """
+
+    class Fault(models.TextChoices):
+        LARGE = "large", _("Too large for the model to see")
+        DAMAGED = "damaged", _("Damaged, so not shown to the model")
+        FULL = "full", _("Not kept, so not shown to the model")
+        REFUSED = "refused", _("Rejected by the model's endpoint, so not shown to the model")
+
+    message = models.ForeignKey(Message, on_delete=models.CASCADE, null=True, related_name="attachments")
+    follow_up = models.ForeignKey(FollowUp, on_delete=models.CASCADE, null=True, related_name="attachments")
+    path = models.TextField()
+    media_type = models.CharField(max_length=40, blank=True)
+    size = models.PositiveBigIntegerField(default=0)
+    digest = models.CharField(max_length=64, blank=True)
+    fault = models.CharField(max_length=10, choices=Fault, blank=True)
+
+    class Meta:
+        verbose_name = _("attachment")
+        verbose_name_plural = _("attachments")
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(message__isnull=False, follow_up__isnull=True)
+                | Q(message__isnull=True, follow_up__isnull=False),
+                name="attachment_of_one_message",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.path
+
+    @property
+    def name(self) -> str:
+        """The file's own name."""
+        return self.path.rpartition("/")[2]
+
+    def about(self) -> dict[str, Any]:
+        """What it says of its picture."""
+        names = ("media_type", "size", "digest", "fault")
+        return {"name": self.path, **{name: getattr(self, name) for name in names}}
+
+    @classmethod
+    def bring(cls, attachments: Iterable[Attachment], to: Message | FollowUp) -> None:
+        """Write down that copies of these came with the message."""
+        place = {"message": to} if isinstance(to, Message) else {"follow_up": to}
+        names = ("path", "media_type", "size", "digest", "fault")
+        copies = [
+            Attachment(**place, **{name: getattr(each, name) for name in names}) for each in attachments
+        ]
+        Attachment.objects.bulk_create(copies)
+
+    @classmethod
+    def deliver(cls, claimed: Iterable[FollowUp], to: Message) -> Message:
+        """Hand on what came with held messages to the one that they have become, which knows it then."""
+        held = cls.objects.filter(follow_up__in=[each.pk for each in claimed])
+        held.update(follow_up=None, message=to)
+        models.prefetch_related_objects([to], "attachments")  # it is drawn where no database can be asked
+        return to
+
+    @classmethod
+    def taken_back(cls, conversation_id: object, text: str) -> list[Attachment]:
+        """What came with messages that were taken back, and which the text names again: it is sent anew."""
+        if not (named := set(named_in(text))):
+            return []
+        held = {"follow_up__conversation": conversation_id, "follow_up__status": FollowUp.Status.TAKEN_BACK}
+        latest = {each.path: each for each in cls.objects.filter(**held, path__in=named)}
+        return list(latest.values())
+
+
+def named_in(text: str) -> list[str]:
+    """The paths that lines of the text name."""
+    return [found[1].strip() for line in text.splitlines() if (found := _NAMING.fullmatch(line.strip()))]
+
+
+def without_names(text: str, attachments: Iterable[Attachment]) -> str:
+    """The text without the lines that name these, for a page that shows them beside it."""
+    paths = {each.path for each in attachments}
+    if not paths:
+        return text
+    lines = [line for line in text.split("\n") if not paths.intersection(named_in(line))]
+    return _BLANKS.sub("\n\n", "\n".join(lines)).strip()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+import uuid
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
@@ -13,10 +16,53 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.connection import Connection
-from chat.models.rule import Rule, check_rules, rule_in, strictest
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
+
+    from chat.models.conversation import Conversation
+
+
+# Confined by the sandbox and the workspace, so they need no question. What is not named here asks.
+BUILT_IN_TOOLS = ("bash", "read_file", "write_file", "edit_file")
+OTHERS = "*"  # in a profile's rules: every tool that they name nowhere else, which is to say of MCP servers
+_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}|[A-Za-z0-9_-]{1,60}__\*|\*")
+
+
+class Rule(models.TextChoices):
+    """What becomes of a call before it runs: it just runs, the person is asked, or it is not even offered."""
+
+    RUN = "run", _("Run: without asking")
+    ASK = "ask", _("Ask: wait for an answer first")
+    NEVER = "never", _("Never: not offered to the model")
+
+
+def check_rules(rules: object) -> None:
+    """Raise ValidationError for what is no object of tools' names and their rules."""
+    if not isinstance(rules, dict):
+        raise ValidationError(_("The rules must be an object of tool names and rules."))
+    for name, rule in rules.items():
+        if not _TOOL_NAME.fullmatch(name):
+            raise ValidationError(_("%(name)s is not a tool name."), params={"name": name})
+        if rule not in Rule.values:
+            raise ValidationError(
+                _("The rule of %(name)s must be run, ask or never, not %(rule)s."),
+                params={"name": name, "rule": rule},
+            )
+
+
+def rule_in(rules: Mapping[str, str], tool: str) -> Rule:
+    """What the rules say of the tool: its own rule, its server's (`server__*`), or the default."""
+    server = f"{tool.partition('__')[0]}__*" if "__" in tool else tool
+    for name in (tool, server):
+        if name in rules:
+            return Rule(rules[name])
+    return Rule.RUN if tool in BUILT_IN_TOOLS else Rule(rules.get(OTHERS, Rule.ASK))
+
+
+def strictest(*rules: Rule) -> Rule:
+    """Of several rules the one that lets least happen."""
+    return max(rules, key=list(Rule).index)
 
 
 class Profile(models.Model):
@@ -175,3 +221,104 @@ class Profile(models.Model):
 def answers_by_script(profile: Profile | None) -> bool:
     """Whether the demo answers for the profile, which is no AI and is called so."""
     return bool(settings.DEMO and (profile is None or profile.connection_id is None))
+
+
+# What makes up a profile besides its connection; also what a file of it holds.
+FIELDS = (
+    "title",
+    "name",
+    "colour",
+    "instructions",
+    "language",
+    "model",
+    "temperature",
+    "top_p",
+    "max_output_tokens",
+    "reasoning_effort",
+    "todo_policy",
+    "max_todos",
+    "remind_after",
+    "rules",
+    "max_steps",
+    "max_tool_calls",
+    "max_seconds",
+)
+
+
+def recorded(profile: Profile) -> dict[str, Any]:
+    """The profile as JSON has it, with its connection's name and address, and none of its secrets."""
+    kept = {name: getattr(profile, name) for name in FIELDS}
+    return {"id": profile.pk, **kept, "asked": asked_model(profile), "connection": _connection(profile)}
+
+
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """The names of what differs between two records."""
+    return [name for name in after if after[name] != before.get(name)]
+
+
+def at_work(record: Mapping[str, Any], conversation: Conversation) -> Profile:
+    """The profile of a record, for a turn of the conversation to work with. Reads the database.
+
+    It is its owner's, so that nobody else's connection is asked. Rules that have become stricter since hold.
+    Where the connection is gone, the one that the profile has today is asked, and its model.
+    """
+    chosen = conversation.profile
+    now = chosen if chosen and chosen.pk == record["id"] else Profile.objects.filter(pk=record["id"]).first()
+    kept = {name: record[name] for name in FIELDS if name in record}  # an older release knew fewer
+    profile = Profile(pk=record["id"], owner_id=conversation.owner_id, **kept)
+    profile.rules_since = now.rules if now else {}
+    connection_id = record["connection"]["id"]
+    if connection_id is not None:
+        profile.connection = Connection.objects.filter(pk=connection_id).first()
+        if profile.connection is None:
+            other = now or conversation.profile_in_use()
+            profile.connection, profile.model = other.connection, other.model
+    return profile
+
+
+def asked_model(profile: Profile) -> str:
+    """The name of the model that the profile asks."""
+    return profile.model or settings.MODEL_NAME
+
+
+def _connection(profile: Profile) -> dict[str, Any]:
+    """Which endpoint the profile asks. The environment's has neither id nor name."""
+    connection = profile.connection
+    if connection is None:
+        return {"id": None, "name": "", "address": bare_address(settings.MODEL_BASE_URL or "")}
+    return {"id": connection.pk, "name": connection.name, "address": bare_address(connection.base_url)}
+
+
+def bare_address(url: str) -> str:
+    """An address without what may be secret in it: user, password and query."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+
+class Allowance(models.Model):
+    """A tool that needs no further question in one conversation; of the shell, one program."""
+
+    conversation = models.ForeignKey("chat.Conversation", on_delete=models.CASCADE, related_name="allowances")
+    tool = models.CharField(max_length=200)
+    program = models.CharField(max_length=200, blank=True)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("allowance")
+        verbose_name_plural = _("allowances")
+        ordering = ["pk"]
+        constraints = [
+            models.UniqueConstraint(fields=["conversation", "tool", "program"], name="allowance_once"),
+            models.CheckConstraint(
+                condition=~models.Q(tool="bash", program=""), name="allowance_names_a_program"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.tool} {self.program}".rstrip()
+
+    @classmethod
+    def covers(cls, conversation_id: uuid.UUID, tool: str, program: str) -> bool:
+        """Whether the tool, with this program where it is the shell, was allowed in the conversation."""
+        found = cls.objects.filter(conversation=conversation_id, tool=tool, program=program)
+        return found.exists()

@@ -11,7 +11,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.seal import SealBrokenError, seal, unseal
+from chat.models.secrets import SealBrokenError, seal, unseal
 from chat.models.turn import Turn
 
 if TYPE_CHECKING:

@@ -2,11 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from django.db import models
+from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.model_call import ModelCall
 from chat.models.turn import Turn
+
+
+class ModelCall(models.Model):
+    """What every call of a model leaves behind; tokens are the endpoint's own count unless `estimated`.
+
+    `cost` is in `currency`, by the prices that were set when the call was made; None where there were none.
+    """
+
+    endpoint = models.CharField(max_length=500, blank=True)
+    model = models.CharField(max_length=200, blank=True)
+    input_tokens = models.PositiveIntegerField(default=0)
+    output_tokens = models.PositiveIntegerField(default=0)
+    cached_tokens = models.PositiveIntegerField(default=0)
+    reasoning_tokens = models.PositiveIntegerField(default=0)
+    estimated = models.BooleanField(default=False)
+    cost = models.DecimalField(max_digits=16, decimal_places=8, null=True)
+    currency = models.CharField(max_length=3, blank=True)
+    started_at = models.DateTimeField(default=timezone.now)
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
 
 
 class Step(ModelCall):
@@ -29,3 +54,71 @@ class Step(ModelCall):
 
     def __str__(self) -> str:
         return f"step {self.number} of turn {self.turn_id}"
+
+
+class SideCall(ModelCall):
+    """A call of the model for the conversation's sake, of which no answer comes: a title, a summary."""
+
+    class Purpose(models.TextChoices):
+        TITLE = "title", _("Title")
+        SUMMARY = "summary", _("Summary")
+
+    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="side_calls")
+    purpose = models.CharField(max_length=10, choices=Purpose)
+
+    class Meta:
+        verbose_name = _("side call")
+        verbose_name_plural = _("side calls")
+        ordering = ["pk"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(purpose__in=["title", "summary"]), name="side_call_purpose_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.purpose} in turn {self.turn_id}"
+
+
+AHEAD = -2  # the place ahead of all that belongs to a step
+
+
+class Summary(models.Model):
+    """From step `number` of `turn` on, the model reads `carried` in place of all up to the turn `until`.
+
+    That turn is gone whole, or only its steps up to `until_step`; the person's own words in it stay then.
+    `text` is the summary that `carried` holds, empty where none could be had.
+    """
+
+    turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="summaries")
+    number = models.PositiveIntegerField()
+    until = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="summarised_by")
+    until_step = models.PositiveIntegerField(null=True)
+    text = models.TextField(blank=True)
+    carried = models.TextField()
+    side_call = models.OneToOneField(SideCall, on_delete=models.SET_NULL, null=True, related_name="summary")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("summary")
+        verbose_name_plural = _("summaries")
+        ordering = ["pk"]
+
+    def __str__(self) -> str:
+        return f"summary in turn {self.turn_id}"
+
+    @classmethod
+    def of(cls, line: Sequence[int]) -> Summary | None:
+        """The one that stands for the beginning of those turns (keys, oldest first); None if none does."""
+        earlier = Q(until__in=line[:-1]) | Q(until=line[-1], until_step__isnull=False)
+        return cls.objects.filter(earlier).order_by("pk").last()
+
+    @property
+    def dom_id(self) -> str:
+        """Its id on the page."""
+        return f"summary-{self.pk}"
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """Where it stands in its turn: step, then place in the step."""
+        return (self.number, AHEAD)

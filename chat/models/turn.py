@@ -19,14 +19,14 @@ from django.db.models.lookups import LessThan
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.profile_then import at_work, differences, recorded
+from chat.models.profile import at_work, differences, recorded
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
     from chat.models.message import Message
     from chat.models.profile import Profile
-    from chat.models.summary import Summary
+    from chat.models.step import Summary
     from chat.models.tool_call import ToolCall
 
 LEASE = datetime.timedelta(seconds=8)

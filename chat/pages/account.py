@@ -7,7 +7,8 @@ from typing import Any, cast
 from asgiref.sync import async_to_sync
 from django import forms
 from django.contrib import messages
-from django.contrib.auth import authenticate, update_session_auth_hash
+from django.contrib.auth import authenticate, login, update_session_auth_hash
+from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, HttpResponse
@@ -16,9 +17,10 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
-from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.http import require_GET, require_http_methods, require_POST, require_safe
 
-from chat.live.admission import close_sockets_of
+from chat.live.socket_auth import close_sockets_of
+from chat.models import SignInLink
 from chat.pages.signed_in import SignedInRequest
 
 NOT_NOW = "no_password_yet"  # key in the session of a user who was asked for a password
@@ -98,3 +100,21 @@ def _password_form(request: SignedInRequest) -> SetPasswordForm[Any]:
     )
     form.fields["new_password2"].help_text = ""
     return form
+
+
+@login_not_required
+@never_cache
+@require_GET
+def sign_in(request: HttpRequest, token: str) -> HttpResponse:
+    """Sign its user in, once, and lead to the composer; say what to do when the link is spent.
+
+    A browser that fetches the page before its user asks for it does not spend the link.
+    """
+    if "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", "")):
+        return HttpResponse(status=503)
+    user = SignInLink.redeem(token)
+    if user is not None:
+        login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+    if request.user.is_authenticated:
+        return redirect("new_conversation")
+    return render(request, "sign_in_spent.html", status=410)

@@ -6,12 +6,12 @@ import uuid
 from typing import cast
 
 from chat.agent.pictures import HEAD, LARGEST, image_type
+from chat.files.conversation_workspace import open_workspace, remove_workspace
 from chat.files.pictures import Album
-from chat.files.place import open_workspace, remove_workspace
 from chat.files.roots import chosen_folder
 from chat.files.uploads import Upload, check_uploads, naming, save_uploads
 from chat.models import Attachment, Conversation, FollowUp, Profile, Turn
-from chat.models.message_text import checked_message
+from chat.models.message import checked_message
 from chat.pages.signed_in import SignedInRequest
 
 

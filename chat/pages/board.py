@@ -9,8 +9,8 @@ from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from chat.live.announcing import publish_sidebar
-from chat.live.board_regions import board_states_of
+from chat.live.board import board_states_of
+from chat.live.broadcast import publish_sidebar
 from chat.models import Conversation
 from chat.pages.conversation import give_back, own_conversation
 from chat.pages.signed_in import SignedInRequest

@@ -11,13 +11,13 @@ from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from chat.live.announcing import publish_sidebar
-from chat.live.doorbell import ring_stop
+from chat.live.broadcast import publish_sidebar, ring_stop
 from chat.models import BulkAct, TagRefused
-from chat.pages.bulk_words import sentence_of_undoing
-from chat.pages.listing import Listing
+from chat.models.bulk import Undone
+from chat.pages.conversations import Listing
 from chat.pages.search_form import SearchForm
 from chat.pages.signed_in import SignedInRequest
 from chat.turns.deleted import stop_deleted
@@ -104,3 +104,50 @@ def _keys(given: Iterable[str]) -> list[uuid.UUID]:
         except ValueError:
             continue
     return keys
+
+
+def sentence_of(act: BulkAct) -> str:
+    """What was done: for the person who did it."""
+    count = act.count
+    sentences = {
+        "archive": ngettext("%(count)s conversation archived.", "%(count)s conversations archived.", count),
+        "bring_back": ngettext(
+            "%(count)s conversation unarchived.", "%(count)s conversations unarchived.", count
+        ),
+        "pin": ngettext("%(count)s conversation pinned.", "%(count)s conversations pinned.", count),
+        "unpin": ngettext("%(count)s conversation unpinned.", "%(count)s conversations unpinned.", count),
+        "tag": ngettext(
+            "%(count)s conversation tagged “%(word)s”.", "%(count)s conversations tagged “%(word)s”.", count
+        ),
+        "untag": ngettext(
+            "Tag “%(word)s” removed from %(count)s conversation.",
+            "Tag “%(word)s” removed from %(count)s conversations.",
+            count,
+        ),
+        "dismiss": ngettext(
+            "Plan of %(count)s conversation dismissed.",
+            "Plans of %(count)s conversations dismissed.",
+            count,
+        ),
+        "delete": ngettext("%(count)s conversation deleted.", "%(count)s conversations deleted.", count),
+    }
+    return sentences[act.kind] % {"count": count, "word": act.word}
+
+
+def sentence_of_undoing(undone: Undone | None) -> str:
+    """What came of an Undo."""
+    if undone is None:
+        return _("This was already undone, or it is too late to undo it.")
+    restored = ngettext(
+        "%(count)s conversation restored.",
+        "%(count)s conversations restored.",
+        undone.restored,
+    ) % {"count": undone.restored}
+    if not undone.left:
+        return restored
+    left = ngettext(
+        "%(count)s has changed since and was left as it is.",
+        "%(count)s have changed since and were left as they are.",
+        undone.left,
+    ) % {"count": undone.left}
+    return f"{restored} {left}"

@@ -8,21 +8,29 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.workspace import WorkspaceError
 from chat.files.uploads import MOST_FILES, UploadRefused
-from chat.live.announcing import announce_sync, publish_heading, publish_regions, publish_sidebar
-from chat.live.doorbell import ring_stop
-from chat.live.regions import state_of
-from chat.models import BulkAct, Conversation, FollowUp, MessageRefused, Turn
+from chat.live.broadcast import announce_sync, publish_heading, publish_regions, publish_sidebar, ring_stop
+from chat.live.regions import state_of, unfinished_of
+from chat.models import (
+    BulkAct,
+    Conversation,
+    DecisionRefused,
+    FollowUp,
+    MessageRefused,
+    TagRefused,
+    ToolCall,
+    Turn,
+)
 from chat.models.profile import answers_by_script
 from chat.pages.attachments import message_of
 from chat.pages.bulk import act_on
-from chat.pages.new_conversation import client_id_of
+from chat.pages.new_conversation import chosen_profile, client_id_of
 from chat.pages.signed_in import SignedInRequest
 from chat.turns.agents import Shell
 
@@ -183,3 +191,112 @@ def page(
     }
     status_code = more.pop("status_code", 400 if refusal else 200)
     return render(request, "conversation.html", context | more, status=status_code)
+
+
+OFFERED = {"pin", "unpin", "archive", "bring_back", "tag", "untag"}
+
+
+@require_POST
+def organise(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """Do what the pressed button says; one that takes a tag off has its word as `untag`."""
+    conversation = own_conversation(request, conversation_id)
+    word = request.POST.get("untag", request.POST.get("word", ""))
+    kind = "untag" if "untag" in request.POST else request.POST.get("kind", "")
+    if kind not in OFFERED:
+        raise Http404
+    try:
+        done = act_on(request, kind, [conversation.pk], word)
+    except TagRefused as refusal:
+        return refuse(request, conversation, str(refusal))
+    if kind == BulkAct.Kind.TAG and not done.count and not conversation.has_tag(word):
+        return refuse(request, conversation, _("A conversation can have 20 tags. Remove one first."))
+    return give_back(request, conversation)
+
+
+@require_POST
+def choose_profile(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """Let another profile answer: from the next turn on, as one that has begun keeps what it began with."""
+    conversation = own_conversation(request, conversation_id)
+    profile = chosen_profile(request)
+    if profile is None:
+        return refuse(request, conversation, _("This profile no longer exists. Choose another one."))
+    conversation.choose(profile)
+    async_to_sync(publish_heading)(conversation)
+    return give_back(request, conversation)
+
+
+@require_POST
+def take_back_follow_up(
+    request: SignedInRequest, conversation_id: uuid.UUID, follow_up_id: int
+) -> HttpResponse:
+    """Return a held message to the composer; one that the agent has read by now stays where it is."""
+    conversation = own_conversation(request, conversation_id)
+    follow_up = get_object_or_404(conversation.follow_ups, pk=follow_up_id)
+    # Asked twice, it is given twice: the first answer may have been lost, and the text with it.
+    text = follow_up.text if follow_up.take_back(act_of(request)) else ""
+    async_to_sync(publish_regions)(conversation.pk, "follow_ups")
+    return give_back(request, conversation, text)
+
+
+@require_safe
+def taken_back_follow_up(
+    request: SignedInRequest, conversation_id: uuid.UUID, act: uuid.UUID
+) -> HttpResponse:
+    """What the request `act` took back, for a page that never got the answer."""
+    conversation = own_conversation(request, conversation_id)
+    text = FollowUp.text_taken_by(conversation.pk, act)
+    return HttpResponse(text, content_type="text/plain", status=200 if text else 204)
+
+
+@require_POST
+def send_follow_ups(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """Start a turn with what is held."""
+    conversation = own_conversation(request, conversation_id)
+    if turn := conversation.send_held():
+        announce_sync(turn)
+    return give_back(request, conversation)
+
+
+@require_POST
+def resume_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """Have the agent take up the open items; nothing where there are none, or it is at work already."""
+    conversation = own_conversation(request, conversation_id)
+    last = conversation.turns.order_by("pk").last()
+    if last and unfinished_of(conversation):
+        # The same click twice is one turn: its id follows from the last one.
+        client_id = uuid.uuid5(last.client_id, "continue")
+        try:
+            text = _("Continue with the remaining to-dos.")
+            announce_sync(conversation.start_turn(text, client_id))
+        except MessageRefused as refusal:
+            return refuse(request, conversation, str(refusal))
+    return give_back(request, conversation)
+
+
+@require_POST
+def dismiss_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """Leave the list as it is: it counts as unfinished no more, until it is written again."""
+    conversation = own_conversation(request, conversation_id)
+    conversation.dismiss()
+    async_to_sync(publish_regions)(conversation.pk, "unfinished")
+    async_to_sync(publish_sidebar)(request.user.pk)
+    return give_back(request, conversation)
+
+
+@require_POST
+def decide(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int) -> HttpResponse:
+    """Allow the call once or in this conversation, or deny it; who comes second is told what was decided."""
+    conversation = own_conversation(request, conversation_id)
+    call = get_object_or_404(
+        ToolCall.objects.select_related("turn__conversation"),
+        pk=tool_call_id,
+        turn__conversation=conversation,
+    )
+    try:
+        # On the board several calls may be asked about, so that each of them has a field of its own.
+        reason = request.POST.get(f"reason-{call.pk}", request.POST.get("reason", ""))
+        call.decide(request.POST.get("decision", ""), reason)
+    except DecisionRefused as refusal:
+        return refuse(request, conversation, str(refusal))
+    announce_sync(Turn.objects.get(pk=call.turn_id))
+    return give_back(request, conversation)

@@ -6,18 +6,21 @@ import uuid
 from collections.abc import Iterator
 
 from django.http import HttpResponseBase, StreamingHttpResponse
+from django.urls import reverse
 from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_safe
 
-from chat.export.html_file import html_pieces
 from chat.export.json_file import json_pieces
 from chat.export.markdown_file import markdown_pieces
+from chat.export.page import Reading, html_pieces
+from chat.export.record import Record
 from chat.files.names import safe_name
 from chat.models import Conversation
 from chat.pages.conversation import own_conversation
 from chat.pages.files import SANDBOXED
-from chat.pages.rows_stream import RowsStream
+from chat.pages.read_only import read_only_page
 from chat.pages.signed_in import SignedInRequest
+from chat.pages.streaming import RowsStream
 
 
 @require_safe
@@ -50,3 +53,16 @@ def _file(conversation: Conversation, texts: Iterator[str], ending: str, kind: s
         "Cache-Control": "private, no-store",
     }
     return StreamingHttpResponse(RowsStream(texts), content_type=f"{kind}; charset=utf-8", headers=headers)
+
+
+@require_safe
+def replay(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
+    """The turns that have ended, with the moment of each row; a script reveals them in order."""
+    conversation = own_conversation(request, conversation_id)
+
+    def picture(digest: str) -> str:
+        return reverse("picture", args=[conversation.pk, digest])
+
+    back = reverse("conversation", args=[conversation.pk])
+    reading = Reading(picture, replays=True)
+    return read_only_page(Record.ended(conversation), reading, "reading/replay.html", back=back)

@@ -12,17 +12,15 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.pictures import HEAD, image_type
-from chat.agent.walk import walk
+from chat.agent.scan import walk
 from chat.agent.workspace import WorkspaceError
-from chat.files.archive import archive
-from chat.files.changes import changes
+from chat.files.archive import archive, open_file
+from chat.files.baseline import changes, start_of
 from chat.files.colour import coloured_file
-from chat.files.look import MOST_PAINTED, Look, look_at
+from chat.files.conversation_workspace import folder_of, open_workspace, workspace_of
 from chat.files.names import safe_name
 from chat.files.pictures import Album
-from chat.files.place import folder_of, open_workspace, workspace_of
-from chat.files.reading import open_file
-from chat.files.start import start_of
+from chat.files.preview import MOST_PAINTED, Look, look_at
 from chat.files.tree import Tree, shown, tree_of
 from chat.files.uploads import UploadRefused, save_uploads
 from chat.live.diff import Diff, diff_of
@@ -31,7 +29,7 @@ from chat.models.search.index import index_files
 from chat.pages.attachments import uploads_of
 from chat.pages.conversation import own_conversation
 from chat.pages.signed_in import SignedInRequest
-from chat.pages.stream import Stream, content
+from chat.pages.streaming import Stream, content
 
 # Whatever lies in a workspace, a browser that opens it runs nothing, fetches nothing, and shares no origin.
 SANDBOXED = "sandbox; default-src 'none'; frame-ancestors 'none'"

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
-from django.http import HttpRequest, HttpResponse
+from django.db.models import Count
+from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
+from django.utils.crypto import constant_time_compare
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
-from chat.live.doorbell import answers, workers_answer
-from chat.models import McpServer
+from chat import measures  # noqa: F401 (its figures are part of every answer)
+from chat.live.broadcast import answers, workers_answer
+from chat.models import McpServer, Turn
 
 
 @login_not_required
@@ -45,3 +51,35 @@ def _unwell_servers() -> list[str]:
         return [f"MCP server {server.name}: {server.problem}" for server in McpServer.unwell()]
     except DatabaseError:
         return []
+
+
+REFUSAL = "These figures are for staff, and for a scraper that brings METRICS_TOKEN as its bearer token.\n"
+
+
+@login_not_required
+@never_cache
+@require_safe
+def metrics(request: HttpRequest) -> HttpResponse:
+    """What this process counted and how many turns there are, for staff or whoever knows METRICS_TOKEN."""
+    if not _may_see(request):
+        return HttpResponseForbidden(REFUSAL, content_type="text/plain")
+    figures = generate_latest() + generate_latest(_turns())
+    return HttpResponse(figures, content_type=CONTENT_TYPE_LATEST)
+
+
+def _may_see(request: HttpRequest) -> bool:
+    kind, _blank, token = request.headers.get("Authorization", "").partition(" ")
+    if kind.lower() == "bearer":
+        known = settings.METRICS_TOKEN
+        return bool(known) and constant_time_compare(token.strip(), known)
+    return bool(request.user.is_authenticated and request.user.is_staff)
+
+
+def _turns() -> CollectorRegistry:
+    """Turns by state, as the database has them: the same figures from every process."""
+    registry = CollectorRegistry()
+    gauge = Gauge("agentsite_turns", "Turns by state, in the database", ["state"], registry=registry)
+    counted = dict(Turn.objects.order_by().values_list("status").annotate(Count("pk")))
+    for state in Turn.Status.values:
+        gauge.labels(state).set(counted.get(state, 0))
+    return registry

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from chat.agent.workspace import WorkspaceError
 from chat.files.roots import FolderRefused, offered
 from chat.files.uploads import MOST_FILES, UploadRefused
-from chat.live.doorbell import ring
+from chat.live.broadcast import ring
 from chat.models import MessageRefused, Preferences, Profile
 from chat.models.profile import answers_by_script
 from chat.pages import attachments

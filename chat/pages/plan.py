@@ -14,7 +14,7 @@ from chat.pages.conversation import own_conversation
 from chat.pages.signed_in import SignedInRequest
 from chat.plan.evidence import evidence_of, item_of
 from chat.plan.history import Plan, plans_of
-from chat.plan.story import Revision
+from chat.plan.timeline import Revision
 
 
 @require_safe

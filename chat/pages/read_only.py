@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from django.http import StreamingHttpResponse
 
-from chat.export.page import page_pieces
-from chat.export.reading import Reading
+from chat.export.page import Reading, page_pieces
 from chat.export.record import Record
-from chat.pages.rows_stream import RowsStream
+from chat.pages.streaming import RowsStream
 
 # These pages show what others wrote to readers who may be administrators. Should any of it ever become
 # markup, it could still send no request with the reader's cookies.

@@ -14,17 +14,17 @@ from django.views.decorators.http import require_safe
 
 from chat.agent.pictures import HEAD, image_type
 from chat.agent.workspace import WorkspaceError
+from chat.export.page import Reading
 from chat.export.pictures import digests_of
-from chat.export.reading import Reading
 from chat.export.record import Record
+from chat.files.conversation_workspace import workspace_of
 from chat.files.names import safe_name
 from chat.files.pictures import Album
-from chat.files.place import workspace_of
-from chat.files.shared import open_shared, unchanged
+from chat.files.shared_files import open_shared, unchanged
 from chat.models import ShareLink
 from chat.pages.files import SANDBOXED, sent
 from chat.pages.read_only import read_only_page
-from chat.pages.stream import Stream, content
+from chat.pages.streaming import Stream, content
 
 # The address is a secret: no page that is linked to learns it, no cache keeps what was at it, no search
 # engine lists it.

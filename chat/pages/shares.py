@@ -13,8 +13,8 @@ from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from chat.files.place import workspace_of
-from chat.files.shared import shareable
+from chat.files.conversation_workspace import workspace_of
+from chat.files.shared_files import shareable
 from chat.models import Conversation, ShareLink, ShareRefused
 from chat.pages.conversation import own_conversation
 from chat.pages.signed_in import SignedInRequest

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
-from chat.live.announcing import publish_sidebar
+from chat.live.broadcast import publish_sidebar
 from chat.models import BulkAct, Tag, TagRefused
 from chat.pages.bulk import act_on
 from chat.pages.signed_in import SignedInRequest

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST
 
 from chat.agent.todo import ITEM_ACTIONS, Action, Edit
-from chat.live.announcing import publish_regions, publish_sidebar
+from chat.live.broadcast import publish_regions, publish_sidebar
 from chat.models import Conversation
 from chat.models.text import clean
 from chat.pages.conversation import own_conversation, page

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from chat.models import Conversation, Turn
-from chat.plan.story import Entry, Revision, story
+from chat.plan.timeline import Entry, Revision, story
 
 
 @dataclass

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Subquery
 from django.utils import timezone
 
 from chat.models import TodoRevision, Turn
-from chat.models.conversation_queryset import ConversationQuerySet
+from chat.models.conversation import ConversationQuerySet
 
 # How the last turn stands, in the words of the filter.
 STATUSES = {str(status): [status] for status in Turn.Status} | {"running": ["queued", "running"]}

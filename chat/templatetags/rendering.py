@@ -10,28 +10,28 @@ from django import template
 from django.template import Context
 from django.utils.safestring import SafeString, mark_safe
 
-from chat.live import folding, fragments, markdown
-from chat.live.board_regions import BOARD_REGIONS, BoardState
+from chat.live import folding, frames, markdown
+from chat.live.board import BOARD_REGIONS, BoardState
 from chat.live.diff import Diff, diff_of
 from chat.live.regions import REGIONS, ConversationState
 from chat.models import Attachment, FollowUp, Message, ToolCall, Turn
-from chat.models.attachment import without_names
+from chat.models.follow_up import without_names
 
 if TYPE_CHECKING:
-    from chat.export.reading import Reading
+    from chat.export.page import Reading
 
 register = template.Library()
 HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode's categories of characters that command rather than show
 
 
 @register.simple_tag(takes_context=True)
-def draw(context: Context, row: fragments.Row) -> SafeString:
+def draw(context: Context, row: frames.Row) -> SafeString:
     """A message or a tool call."""
-    return fragments.draw(row, context.get("reading"))
+    return frames.draw(row, context.get("reading"))
 
 
 @register.simple_tag(takes_context=True)
-def moment(context: Context, row: fragments.Row | Turn) -> SafeString:
+def moment(context: Context, row: frames.Row | Turn) -> SafeString:
     """When the row came to be and when it ended, for a replay: `{% moment row %}` within a tag."""
     if not getattr(context.get("reading"), "replays", False):
         return SafeString()
@@ -60,7 +60,7 @@ def message_body(message: Message) -> SafeString:
     growing = markdown.Settling(message.text)
     blocks, tail = growing.advance()
     settled = mark_safe("".join(block.html for block in blocks))  # noqa: S308
-    return settled + fragments.tail_of(message, growing.settled, tail, live=message.live)
+    return settled + frames.tail_of(message, growing.settled, tail, live=message.live)
 
 
 @register.simple_tag
@@ -68,7 +68,7 @@ def thought_end(message: Message) -> SafeString:
     """Where the reasoning of a message grows while it is being written."""
     if message.complete:
         return SafeString()
-    return fragments.thought_of(message, len(message.reasoning), "", live=message.live)
+    return frames.thought_of(message, len(message.reasoning), "", live=message.live)
 
 
 @register.simple_tag

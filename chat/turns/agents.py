@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
-from typing import cast
+from typing import Any, cast
 
 from django.conf import settings
 from django.utils.translation import gettext as _
 
-from chat.agent import Agent, Model, Retry, Tool
+from chat.agent import Agent, Limits, Model, Retry, TodoPolicy, Tool
 from chat.agent.prompts import Language
 from chat.agent.sandbox import CommandPlaces, Place, Sandbox, SandboxLimits, probe
+from chat.agent.todo import as_policy
 from chat.agent.tools import workspace_tools
-from chat.agent.tools.seen import Seen
+from chat.agent.tools.read_state import Seen
 from chat.agent.workspace import Workspace
 from chat.connections.mcp_servers import mcp_servers
 from chat.connections.model_clients import model_for
 from chat.database import in_database
+from chat.files.conversation_workspace import open_workspace, quota_of
 from chat.files.pictures import Album
-from chat.files.place import open_workspace, quota_of
-from chat.models import Conversation, Profile, Rule, Turn
-from chat.turns.seen import seen_in
-from chat.turns.terms import limits_of_turn, options_of, policy_of
+from chat.models import Conversation, Profile, Rule, ToolCall, Turn
 
 WORKSPACE_AS_SEEN = "/workspace"
 UNBOUNDED = 2**62
@@ -98,3 +98,38 @@ def limits_of(conversation: Conversation) -> SandboxLimits:
     quota = quota_of(conversation)
     size, files = (quota.size, quota.files) if quota else (UNBOUNDED, UNBOUNDED)
     return SandboxLimits(workspace_bytes=size, workspace_files=files)
+
+
+def policy_of(profile: Profile) -> TodoPolicy:
+    """The profile's todo policy, with its own numbers where it has any."""
+    policy = as_policy(profile.todo_policy)
+    remind_after = profile.remind_after or policy.remind_after
+    return dataclasses.replace(policy, max_items=profile.max_todos, remind_after=remind_after)
+
+
+def limits_of_turn(profile: Profile) -> Limits:
+    """What ends a turn; what the profile leaves open is as usual."""
+    wished = {
+        "steps": profile.max_steps,
+        "tool_calls": profile.max_tool_calls,
+        "seconds": profile.max_seconds,
+    }
+    return dataclasses.replace(Limits(), **{name: value for name, value in wished.items() if value})
+
+
+def options_of(profile: Profile) -> dict[str, Any]:
+    """What goes into every request; what the profile leaves open is the endpoint's to choose."""
+    wished = {
+        "temperature": profile.temperature,
+        "top_p": profile.top_p,
+        "max_tokens": profile.max_output_tokens,
+        "reasoning_effort": profile.reasoning_effort or None,
+    }
+    return {name: value for name, value in wished.items() if value is not None}
+
+
+def seen_in(conversation: Conversation) -> Seen:
+    """The states in which the conversation's tool calls last read or wrote its files."""
+    done = ToolCall.objects.filter(turn__conversation=conversation, status=ToolCall.Status.SUCCEEDED)
+    told = done.filter(detail__has_key="state").order_by("pk").values_list("detail__path", "detail__state")
+    return Seen(dict(told))

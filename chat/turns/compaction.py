@@ -7,10 +7,10 @@ import logging
 from django.utils.translation import gettext_lazy as _
 
 from chat.agent import Compacted
-from chat.live.changes import Change, OutputShortened, RowChanged
+from chat.live.frames import Change, OutputShortened, RowChanged
 from chat.models import SideCall, Step, Summary, ToolCall, Turn
 from chat.models.text import clean
-from chat.turns.accounts import record_side_call
+from chat.turns.billing import record_side_call
 from chat.turns.transcript import Row, Told, told
 
 log = logging.getLogger(__name__)

@@ -10,9 +10,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from chat.database import in_database
-from chat.files.place import remove_workspace
+from chat.files.conversation_workspace import remove_workspace
 from chat.models import BulkAct, Conversation, Tag, Turn
-from chat.models.bulk_act import UNDO_TIME
+from chat.models.bulk import UNDO_TIME
 
 log = logging.getLogger(__name__)
 

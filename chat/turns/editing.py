@@ -14,8 +14,8 @@ from chat.agent.prompts import Language
 from chat.agent.todo import LONGEST, Edit, EditError, filled
 from chat.models import Conversation, TodoRevision, Turn
 from chat.models.search.index import index_revision
+from chat.turns.agents import policy_of
 from chat.turns.planning import items_of, stored
-from chat.turns.terms import policy_of
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from chat.agent.prompts import Language
 from chat.agent.title import ask_title
 from chat.connections.model_clients import model_for
 from chat.database import in_database
-from chat.live.announcing import publish_heading
+from chat.live.broadcast import publish_heading
 from chat.models import Conversation, Message, Preferences, Profile, SideCall, Turn
-from chat.models.message_text import title_of
+from chat.models.message import title_of
 from chat.models.search.index import index_title
-from chat.turns.about import about
-from chat.turns.accounts import charge
+from chat.turns.billing import charge
+from chat.turns.log_context import about
 
 log = logging.getLogger(__name__)
 

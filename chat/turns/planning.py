@@ -8,7 +8,7 @@ from django.db.models import Exists, Q, Subquery
 
 from chat.agent import TodoItem
 from chat.agent.todo import merged
-from chat.live.changes import PanelChanged
+from chat.live.frames import PanelChanged
 from chat.live.todo_panel import drafted, panel, panel_of
 from chat.models import FollowUp, Step, TodoRevision, ToolCall, Turn
 from chat.models.text import clean

@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import logging
 import time
+import uuid
 from collections.abc import Coroutine
 from typing import Any
 from weakref import WeakSet
@@ -15,18 +16,40 @@ from django.db.models import F, Q
 
 from chat import measures
 from chat.database import in_database
-from chat.live.announcing import announce
+from chat.live.broadcast import announce
 from chat.live.stream import TurnStream
-from chat.models import Turn, end_unanswered, worker
-from chat.models.lookout import Lookout
-from chat.models.orphan import orphans, take_back_all
-from chat.turns.counting import count_missed
+from chat.models import Conversation, PlanCount, Turn, end_unanswered, turn_recovery
+from chat.models.turn_recovery import Lookout, orphans, take_back_all
+from chat.plan.plan_stats import count
 from chat.turns.deleted import overdue, remove_deleted, stop_deleted
 from chat.turns.indexing import index_marked
 from chat.turns.naming import name_conversation
 from chat.turns.run_turn import RunningTurn
 
 log = logging.getLogger(__name__)
+
+
+async def count_missed() -> None:
+    """Count what was never counted, or in another way: after a crash, an import, an upgrade."""
+    try:
+        behind = await in_database(_behind)
+    except Exception as error:  # a database that is away comes back
+        log.warning("whether plans are counted is not known: %r", error)
+        return
+    for conversation_id in behind:
+        began = time.monotonic()
+        try:
+            await in_database(count, conversation_id)
+        except Exception as error:  # nothing but a page of figures depends on it
+            log.warning("the plans of conversation %s are not counted: %r", conversation_id, error)
+        await asyncio.sleep(time.monotonic() - began)  # after an upgrade there are many, and turns come first
+
+
+def _behind() -> list[uuid.UUID]:
+    """Those that moved last first."""
+    behind = PlanCount.behind(Conversation.objects.all()).order_by("-updated_at")
+    return list(behind.values_list("pk", flat=True))
+
 
 ROUND = 2.0  # seconds between looks at the database
 IDLE_ROUND = 4.0  # the same while no turn is active anywhere; a new one is announced
@@ -39,7 +62,7 @@ class Pool:
     """Claims turns while there is room; outlives the consumer that rings it, which Channels may replace."""
 
     def __init__(self) -> None:
-        self.worker = worker.new_name()
+        self.worker = turn_recovery.new_name()
         self.lookout = Lookout()
         self.running: dict[int, tuple[RunningTurn[TurnStream], asyncio.Task[None]]] = {}
         self.naming: set[asyncio.Task[None]] = set()

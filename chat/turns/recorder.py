@@ -36,15 +36,15 @@ from chat.agent import (
 )
 from chat.agent import ToolCall as CallRequest
 from chat.agent.todo import TODO_WRITE
-from chat.live.changes import Change, ContextGrew, RowChanged, TextGrew, TurnChanged
 from chat.live.context_meter import context_meter_of, meter_after
+from chat.live.frames import Change, ContextGrew, RowChanged, TextGrew, TurnChanged
 from chat.models import Attachment, FollowUp, LeaseLost, Message, SearchEntry, Step, ToolCall, Turn
 from chat.models.search.index import forget
 from chat.models.text import clean, clean_json
-from chat.turns.accounts import Account
+from chat.turns.billing import Account
 from chat.turns.compaction import SUMMARISING, compact
-from chat.turns.pictures import pictures_of, refuse
 from chat.turns.planning import Planning
+from chat.turns.transcript import pictures_of, refuse
 
 SAVE_EVERY = 1.0  # seconds of streamed text that a crash may cost
 SILENT = gettext_lazy("The model has not replied yet. Wait, or stop and choose another model.")

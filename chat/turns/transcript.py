@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.db.models import Prefetch
 
-from chat.agent import Reply
+from chat.agent import Model, Reply
 from chat.agent import ToolCall as CallRequest
 from chat.agent.context import as_one
-from chat.models import Message, Step, Summary, ToolCall, Turn
-from chat.turns.pictures import pictures_of
+from chat.agent.pictures import Picture, marked
+from chat.files.pictures import Album
+from chat.live.frames import Change, TurnChanged
+from chat.models import Attachment, Message, Step, Summary, ToolCall, Turn
 
 ChatMessage = dict[str, Any]
 Row = Message | Step | ToolCall
@@ -130,3 +132,37 @@ def _result(call: ToolCall) -> ChatMessage:
 def _printed(call: ToolCall) -> list[str]:
     """What a call that came to no result had shown by then."""
     return ["It had printed:", call.output.rstrip("\n")] if call.output.strip() else []
+
+
+def pictures_of(row: Message | ToolCall) -> dict[str, Any]:
+    """What the row's message has beside its content: its pictures, if it brings any."""
+    if isinstance(row, ToolCall):
+        succeeded = row.status == ToolCall.Status.SUCCEEDED
+        told = row.detail.get("pictures", ()) if succeeded else ()
+    else:
+        told = [each.about() for each in row.attachments.all() if each.media_type]
+    album = Album(row.turn.conversation_id)
+    return marked([album.picture(each) for each in told])
+
+
+def sees(model: Model) -> bool:
+    """Whether the model can see pictures, as far as that is known."""
+    return bool(getattr(getattr(model, "traits", None), "images", True))
+
+
+def refuse(turn: Turn, refused: Iterable[Picture]) -> list[Change]:
+    """Write down that the endpoint refused these pictures, wherever the conversation has them."""
+    digests = {picture.digest for picture in refused}
+    brought = Attachment.objects.filter(message__turn__conversation=turn.conversation_id, digest__in=digests)
+    brought.update(fault=Attachment.Fault.REFUSED)
+    calls = ToolCall.objects.filter(turn__conversation=turn.conversation_id, detail__has_key="pictures")
+    for call in calls:
+        told = call.detail["pictures"]
+        if digests.intersection(each["digest"] for each in told):
+            call.detail["pictures"] = [_refused(each, digests) for each in told]
+            call.save(update_fields=["detail"])
+    return [TurnChanged()]
+
+
+def _refused(about: dict[str, Any], digests: set[str]) -> dict[str, Any]:
+    return {**about, "fault": Attachment.Fault.REFUSED.value} if about["digest"] in digests else about

@@ -13,7 +13,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from chat.models import McpServer, McpTool
-from chat.models.mcp_tool import Listed
+from chat.models.mcp import Listed
 from tests.agent.mcp.conftest import SOURCE
 
 ADD = "/admin/chat/mcpserver/add/"

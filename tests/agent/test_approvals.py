@@ -20,7 +20,7 @@ from chat.agent import (
     Undecided,
     tool,
 )
-from chat.agent.budget import Budget
+from chat.agent.turn import Budget
 from chat.demo.reply import Call
 from chat.demo.reply import Reply as Scripted
 from tests.agent.conftest import MakeAgent

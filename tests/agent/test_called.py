@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chat.agent.called import called
+from chat.agent.calls import called
 
 TOOLS = ("TodoWrite", "bash", "read_file", "files__read", "files__Read")
 

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from chat.agent import Limits, TodoDraft, TodoItem, TodoList, TodoUpdate
-from chat.agent.draft import MAX_DRAFT, Draft
 from chat.agent.model import ToolCallDelta
 from chat.agent.model.assembly import OpenCall
 from chat.agent.todo import Status
+from chat.agent.turn import MAX_DRAFT, Draft
 from chat.demo.reply import Reply
 from tests.agent.conftest import MakeAgent
 from tests.agent.turns import PLAN, end, of, told

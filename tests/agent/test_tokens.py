@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from chat.agent.tokens import (
+from chat.agent.meter import (
     AROUND_MESSAGE,
     PICTURE,
     PICTURE_LOW,

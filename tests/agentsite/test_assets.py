@@ -13,7 +13,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.conf import settings
 from django.templatetags.static import static
 
-from agentsite.assets import joined
+from agentsite.static_files import joined
 
 SOURCES = Path(settings.BASE_DIR) / "static"
 YEAR = 365 * 24 * 3600

@@ -11,7 +11,7 @@ from django.core.asgi import get_asgi_application
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.urls import path
 
-from agentsite.bodyless import BodylessResponses
+from agentsite.middleware import BodylessResponses
 
 Application = Callable[..., Awaitable[Any]]
 END: list[dict[str, Any]] = [{"type": "http.response.body", "body": b""}]

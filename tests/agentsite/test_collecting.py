@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agentsite.collecting import collect
+from agentsite.static_files import collect
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chat.files.place import folder_of
+from chat.files.conversation_workspace import folder_of
 from chat.models import Attachment, Conversation
 from tests.export.rich import Rich
 

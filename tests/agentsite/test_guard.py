@@ -13,8 +13,15 @@ from contextlib import ExitStack
 
 import pytest
 
-from agentsite.guard import HEADER_SECONDS, MAX_BODY, MAX_UPLOADS
-from agentsite.guarded_socket import BURST, CLOSE_FLOODED, MAX_MESSAGE, STALL_SECONDS
+from agentsite.guard import (
+    BURST,
+    CLOSE_FLOODED,
+    HEADER_SECONDS,
+    MAX_BODY,
+    MAX_MESSAGE,
+    MAX_UPLOADS,
+    STALL_SECONDS,
+)
 from tests.agentsite.wire import Wire, connections, memory, message, signed_in, text_frame, wire
 from tests.serving import Served, serving, until
 

@@ -17,8 +17,8 @@ FORGED = "HTTP/1.1 200 OK\\r\\nContent-Length: 6\\r\\n\\r\\nforged"
 PREPARE = f"""
 import datetime, json
 from django.utils import timezone
-from chat.files.place import folder_of, workspace_of
-from chat.files.shared import shareable
+from chat.files.conversation_workspace import folder_of, workspace_of
+from chat.files.shared_files import shareable
 from chat.models import Attachment, ShareLink, ToolCall, site_owner
 from chat.models.connection import Connection
 from tests.export.rich import Rich

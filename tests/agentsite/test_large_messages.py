@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from agentsite.guarded_socket import MAX_MESSAGE
+from agentsite.guard import MAX_MESSAGE
 from tests.agentsite.wire import Wire, text_frame
 from tests.serving import ROOT
 

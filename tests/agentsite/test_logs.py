@@ -16,7 +16,7 @@ from asgiref.sync import sync_to_async
 
 from agentsite.logs import JsonLines, PlainLines, Subject, logging_settings
 from chat.models import Turn
-from chat.turns.about import about
+from chat.turns.log_context import about
 from tests.serving import ROOT
 
 log = logging.getLogger("tests.logs")

@@ -26,7 +26,7 @@ COMMAND = """
 import asyncio
 from chat.agent.sandbox import Sandbox
 from chat.agent.tools import workspace_tools
-from chat.files.place import open_workspace
+from chat.files.conversation_workspace import open_workspace
 from chat.models import Conversation, site_owner
 workspace = open_workspace(Conversation.objects.create(owner=site_owner(), title="Test"))
 bash = next(tool for tool in workspace_tools(workspace, Sandbox()) if tool.name == "bash")

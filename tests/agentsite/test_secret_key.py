@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from agentsite.secret_key import kept_secret_key
+from agentsite.private import kept_secret_key
 
 ROOT = Path(__file__).resolve().parents[2]
 AT_A_SIGN = """
 import sys
 from pathlib import Path
-from agentsite.secret_key import kept_secret_key
+from agentsite.private import kept_secret_key
 print(flush=True)
 sys.stdin.read()
 print(kept_secret_key(Path(sys.argv[1])), end="")

@@ -107,7 +107,7 @@ def test_the_defaults_need_nothing(data_dir: Path) -> None:
     assert plain["ALLOWED_HOSTS"] == ["localhost", "127.0.0.1", "[::1]"]
     assert (plain["MAX_TURNS"], plain["MAX_TURNS_PER_USER"]) == (50, 37)
     assert plain["MAX_COMMANDS"] == 2 * len(os.sched_getaffinity(0))
-    assert plain["CHANNEL_LAYERS"]["default"]["BACKEND"] == "chat.live.memory_layer.MemoryLayer"
+    assert plain["CHANNEL_LAYERS"]["default"]["BACKEND"] == "chat.live.channel_layers.MemoryLayer"
     assert plain["DATABASES"]["default"]["NAME"] == str(data_dir / "db.sqlite3")
     assert plain["SECRET_KEY"] == (data_dir / "secret_key").read_text()
 
@@ -201,7 +201,7 @@ def test_a_postgresql_on_a_unix_socket() -> None:
 
 def test_redis_carries_the_frames() -> None:
     layer = settings(REDIS_URL="redis://cache:6379/1")["CHANNEL_LAYERS"]["default"]
-    assert layer["BACKEND"] == "chat.live.redis_layer.RedisLayer"
+    assert layer["BACKEND"] == "chat.live.channel_layers.RedisLayer"
     assert layer["CONFIG"] == {"hosts": ["redis://cache:6379/1"]}
 
 

@@ -14,7 +14,7 @@ from django.test import Client
 
 from chat.connections.model_clients import close_models
 from chat.demo.reply import Reply
-from chat.live.changes import Change
+from chat.live.frames import Change
 from chat.models import Conversation, ModelSettings, Profile, Turn
 from chat.turns.run_turn import RunningTurn
 from tests.conformance.expectation import check

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chat.demo.chunks import chunk, sse
 from chat.demo.reply import Reply
+from chat.demo.server import chunk, sse
 
 FILE = {"path": "a.txt", "content": "one"}
 OTHER = {"path": "b.txt", "content": "two"}

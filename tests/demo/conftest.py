@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from chat.demo.answer import answer
 from chat.demo.server import ModelServer
+from chat.demo.transport import answer
 from chat.demo.workspace import seed
 from tests.demo.clients import in_process
 from tests.demo.turns import Conversation

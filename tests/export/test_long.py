@@ -11,11 +11,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.export.arrival import read
-from chat.export.html_file import html_pieces
+from chat.export.importer import make
 from chat.export.json_file import json_pieces
-from chat.export.making import make
 from chat.export.markdown_file import markdown_pieces
+from chat.export.page import html_pieces
+from chat.export.validation import read
 from chat.models import Conversation, Message, Step, ToolCall, Turn
 
 OUTPUT = 40_000  # characters of each call

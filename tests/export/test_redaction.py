@@ -14,15 +14,13 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.export.arrival import read
-from chat.export.html_file import html_pieces
+from chat.export.importer import make
 from chat.export.json_file import json_pieces
-from chat.export.making import make
 from chat.export.markdown_file import markdown_pieces
-from chat.export.page import page_pieces
-from chat.export.reading import Reading
+from chat.export.page import Reading, html_pieces, page_pieces
 from chat.export.record import Record
 from chat.export.redaction import MOST, REDACTED, Redaction
+from chat.export.validation import read
 from chat.models import Connection, Conversation, ShareLink, Summary, TodoRevision, ToolCall, Turn
 from chat.models.connection import Secrets
 

@@ -14,11 +14,11 @@ from django.db import models
 from django.test import Client
 from jsonschema import Draft202012Validator
 
-from chat.export.arrival import read
-from chat.export.making import make
+from chat.export.file_format import LEFT_OUT, TABLES, Table
+from chat.export.importer import make
 from chat.export.schema import schema
-from chat.export.tables import LEFT_OUT, TABLES, Table
-from chat.files.place import folder_of
+from chat.export.validation import read
+from chat.files.conversation_workspace import folder_of
 from chat.models import Conversation, DailyUsage, Turn
 from tests.export.conftest import exported
 from tests.export.rich import Rich

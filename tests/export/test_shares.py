@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from chat.files.place import folder_of
+from chat.files.conversation_workspace import folder_of
 from chat.models import Conversation, Message, ShareLink, Step, TodoRevision, ToolCall, Turn
 from tests.export.rich import Rich
 

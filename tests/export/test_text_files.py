@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from chat.export.html_file import html_pieces
-from chat.export.markdown_file import markdown_pieces
-from chat.export.markdown_text import code, fenced, inline, quoted
+from chat.export.markdown_file import code, fenced, inline, markdown_pieces, quoted
+from chat.export.page import html_pieces
 from chat.models import Conversation, ToolCall
 from tests.export.rich import TEXTS, Rich
 

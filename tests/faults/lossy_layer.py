@@ -10,7 +10,7 @@ from typing import Any
 
 from channels_redis.pubsub import RedisPubSubLoopLayer
 
-from chat.live.memory_layer import MemoryLayer
+from chat.live.channel_layers import MemoryLayer
 from tests.faults.muddle import Muddle
 
 Message = dict[str, Any]

@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 from chat.demo.reply import Reply
-from chat.models.orphan import MAX_DEATHS
+from chat.models.turn_recovery import MAX_DEATHS
 from tests.faults import promises
 from tests.faults.person import Person
 from tests.faults.records import Records

@@ -12,7 +12,7 @@ from contextlib import ExitStack, suppress
 
 import pytest
 
-from agentsite.guarded_socket import MAX_MESSAGE
+from agentsite.guard import MAX_MESSAGE
 from chat.demo.reply import Reply
 from chat.live.page_consumer import CLOSE_TOO_MANY, MOST
 from tests.agentsite.test_guard import LONG_CONVERSATION, connections, is_ready

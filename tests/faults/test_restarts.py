@@ -13,7 +13,7 @@ import pytest
 
 from chat.demo.reply import Reply, Request
 from chat.models import Turn
-from chat.models.orphan import MAX_DEATHS
+from chat.models.turn_recovery import MAX_DEATHS
 from tests.faults import promises
 from tests.faults.conftest import SOAK
 from tests.faults.machines import Machines, Worker, machines

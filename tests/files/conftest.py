@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat.agent.walk import walk
+from chat.agent.scan import walk
 from chat.agent.workspace import Workspace
-from chat.files.changes import Change, changes
-from chat.files.start import keep_start, start_of
+from chat.files.baseline import Change, changes, keep_start, start_of
 from chat.models import Conversation
 
 

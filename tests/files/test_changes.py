@@ -10,10 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from chat.agent.walk import walk
+from chat.agent.scan import walk
 from chat.agent.workspace import Workspace
-from chat.files.changes import Change, changes
-from chat.files.start import KEPT_FILE, Start, forget_start, keep_start, place_of, start_of
+from chat.files.baseline import (
+    KEPT_FILE,
+    Change,
+    Start,
+    changes,
+    forget_start,
+    keep_start,
+    place_of,
+    start_of,
+)
 
 Since = Callable[[], dict[str, Change]]
 

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from chat.agent.workspace import Folder, WorkspaceError
-from chat.files.place import open_workspace, quota_of, remove_workspace, workspace_of
+from chat.files.baseline import place_of, start_of
+from chat.files.conversation_workspace import open_workspace, quota_of, remove_workspace, workspace_of
 from chat.files.roots import FolderRefused, chosen_folder, offered
-from chat.files.start import place_of, start_of
 from chat.models import Conversation
 
 

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from chat.agent.removal import remove_folder
-from chat.agent.walk import walk
+from chat.agent.scan import walk
 from chat.agent.workspace import Workspace, WorkspaceError
-from chat.files.changes import Change
+from chat.files.baseline import Change
 from chat.files.tree import DEEPEST, MOST_ROWS, Row, Tree, tree_of
 
 

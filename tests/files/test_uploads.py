@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
-from chat.agent.quota import Quota
-from chat.agent.workspace import Workspace, WorkspaceError
+from chat.agent.workspace import Quota, Workspace, WorkspaceError
 from chat.files.uploads import MOST_FILES, UploadRefused, naming, save_uploads
 
 

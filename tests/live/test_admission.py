@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from chat.live import page_consumer
-from chat.live.admission import signed_in_users
+from chat.live.socket_auth import signed_in_users
 from tests.live.site import Site, Tab
 
 AT_ONCE = 5.0  # seconds at most on a busy machine; the periodic check comes after 8

@@ -17,8 +17,8 @@ from chat.agent.tools import workspace_tools
 from chat.agent.workspace import Workspace
 from chat.demo.reply import Call, Reply
 from chat.models import Conversation, Profile, ToolCall, Turn
-from chat.models.rule import BUILT_IN_TOOLS
-from chat.turns.agent_consumer import close_pool, pool
+from chat.models.profile import BUILT_IN_TOOLS
+from chat.turns.worker import close_pool, pool
 from tests.live.site import STATUS, Site, Tab, article, until
 from tests.model_server import ScriptedModel
 
@@ -276,7 +276,7 @@ async def test_a_tab_that_waits_is_not_redrawn(desk: Desk) -> None:
 
 
 async def test_waiting_costs_no_time_of_the_turn(desk: Desk) -> None:
-    from chat.turns.resumption import Past
+    from chat.turns.run_turn import Past
 
     _tab, call = await desk.ask_for(bash("pwd"))
     hours = datetime.timedelta(hours=5)

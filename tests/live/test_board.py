@@ -13,8 +13,8 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from chat.demo.reply import Call, Reply
-from chat.live import doorbell, page_consumer
-from chat.live.announcing import announce, publish_board, publish_heading
+from chat.live import broadcast, page_consumer
+from chat.live.broadcast import announce, publish_board, publish_heading
 from chat.models import Conversation, Profile, Turn
 from tests.live.site import PATIENCE, REGION, Site, Tab, until
 from tests.model_server import ScriptedModel
@@ -148,8 +148,8 @@ async def test_lost_hints_heal(
     gate = threading.Event()
     model_server.script(PLAN, Reply(text="Done.", stall_after=1, gate=gate))
     tab = await site.board()
-    layer = doorbell.get_channel_layer()  # type: ignore[attr-defined]
-    layer.groups.pop(doorbell.board_group(site.user.pk))
+    layer = broadcast.get_channel_layer()  # type: ignore[attr-defined]
+    layer.groups.pop(broadcast.board_group(site.user.pk))
     conversation = await begin(site)
     await shows(tab, "running", "1/2", "Writing it")
     await sync_to_async(conversation.rename)("Another title")

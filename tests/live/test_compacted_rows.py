@@ -11,9 +11,9 @@ from django.contrib.auth.models import User
 
 from chat.agent import Compacted
 from chat.agent.context import as_sent, compacted
-from chat.agent.context.marks import sent
-from chat.agent.context.plan import Plan
-from chat.agent.tokens import message_tokens
+from chat.agent.context.annotations import sent
+from chat.agent.context.context import Plan
+from chat.agent.meter import message_tokens
 from chat.models import Conversation, Turn
 from chat.turns.compaction import compact
 from chat.turns.transcript import transcript

@@ -11,10 +11,10 @@ from django.conf import settings
 
 from chat.agent.context import as_sent
 from chat.demo.reply import Reply, Request
-from chat.files.place import open_workspace
+from chat.files.conversation_workspace import open_workspace
 from chat.models import Conversation, ModelSettings, SideCall, Summary, ToolCall
-from chat.turns.agent_consumer import close_pool, pool
 from chat.turns.transcript import transcript
+from chat.turns.worker import close_pool, pool
 from tests.agent.context.small_window import SmallWindow, breaks
 from tests.live.site import Site, Tab, article
 from tests.model_server import ScriptedModel

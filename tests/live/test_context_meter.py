@@ -11,8 +11,7 @@ import pytest
 from django.template.loader import render_to_string
 
 from chat.live.context_meter import context_meter_of
-from chat.live.figures import grouped, lasting, money, tokens
-from chat.live.turn_usage import usage_of
+from chat.live.usage_text import grouped, lasting, money, tokens, usage_of
 from chat.models import Conversation, ModelSettings, SideCall, Step, Turn
 
 

@@ -9,8 +9,7 @@ import time
 import pytest
 from django.template import Context, Template
 
-from chat.live.diff import MOST_CHARACTERS, MOST_LINES, Diff, diff_of
-from chat.live.edit_script import edit_script
+from chat.live.diff import MOST_CHARACTERS, MOST_LINES, Diff, diff_of, edit_script
 
 
 def shown(diff: Diff) -> list[str]:

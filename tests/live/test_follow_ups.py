@@ -12,10 +12,10 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 
 from chat.demo.reply import Reply
-from chat.live import doorbell
+from chat.live import broadcast
 from chat.models import Conversation, FollowUp, Message, Turn, take_back
 from chat.models.conversation import MAX_HELD
-from chat.turns.agent_consumer import close_pool, pool
+from chat.turns.worker import close_pool, pool
 from tests.live.site import Site, Tab, article, until
 from tests.model_server import ScriptedModel
 
@@ -358,12 +358,12 @@ async def test_a_lost_end_is_made_good_when_the_next_turn_shows(
     work = Work(site, model_server, {}, Reply(text="Instead.", stall_after=1, gate=gate))
     tab = await work.begin()
     await hold(tab, "next")
-    layer = doorbell.get_channel_layer()
-    members = layer.groups.pop(doorbell.conversation_group(work.conversation.pk))
+    layer = broadcast.get_channel_layer()
+    members = layer.groups.pop(broadcast.conversation_group(work.conversation.pk))
     first = await site.turn(work.conversation)
     work.go.set()
     await until(lambda: work.conversation.turns.filter(pk__gt=first.pk, status="running").aexists())
-    layer.groups[doorbell.conversation_group(work.conversation.pk)] = members
+    layer.groups[broadcast.conversation_group(work.conversation.pk)] = members
     gate.set()
     await tab.until_idle()
     page = await site.page(work.conversation)
@@ -374,11 +374,11 @@ async def test_a_lost_end_is_made_good_when_the_next_turn_shows(
 async def test_a_lost_hint_is_made_good_by_the_next_beat(site: Site, model_server: ScriptedModel) -> None:
     work = Work(site, model_server, {})
     tab = await work.begin()
-    layer = doorbell.get_channel_layer()
-    members = layer.groups.pop(doorbell.conversation_group(work.conversation.pk))
+    layer = broadcast.get_channel_layer()
+    members = layer.groups.pop(broadcast.conversation_group(work.conversation.pk))
     await tab.send("unheard of")
     await tab.said("accepted")
-    layer.groups[doorbell.conversation_group(work.conversation.pk)] = members
+    layer.groups[broadcast.conversation_group(work.conversation.pk)] = members
     await tab.until(lambda frame: 'id="follow-ups"' in frame and held(frame) == ["unheard of"])
     await site.post(work.conversation, "stop")
 

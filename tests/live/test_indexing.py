@@ -10,7 +10,7 @@ import uuid
 from asgiref.sync import sync_to_async
 
 from chat.models import Turn
-from chat.turns.agent_consumer import close_pool, pool
+from chat.turns.worker import close_pool, pool
 from tests.live.site import Site
 from tests.model_server import Reply, ScriptedModel
 

@@ -9,10 +9,10 @@ from asgiref.sync import sync_to_async
 
 from chat.database import THREADS, in_database
 from chat.demo.reply import Reply
-from chat.live.changes import RowChanged
+from chat.live.frames import RowChanged
 from chat.live.markdown import MAX_BLOCK
 from chat.models import Message
-from chat.turns.agent_consumer import close_pool, pool
+from chat.turns.worker import close_pool, pool
 from tests.live.site import Site, article, until
 from tests.model_server import ScriptedModel
 

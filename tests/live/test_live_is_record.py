@@ -6,7 +6,7 @@ import asyncio
 import threading
 
 from chat.demo.reply import Reply
-from chat.turns.agent_consumer import pool
+from chat.turns.worker import pool
 from tests.live.site import Site, article, panel
 from tests.model_server import ScriptedModel
 

@@ -13,7 +13,7 @@ from chat.agent import StepStarted, ToolCallProgress, ToolCallStarted
 from chat.agent import ToolCall as CallRequest
 from chat.agent.events import Reply as ModelReply
 from chat.demo.reply import Reply
-from chat.live.fragments import draw
+from chat.live.frames import draw
 from chat.models import Conversation, ToolCall, Turn, take_back
 from chat.turns.recorder import Recorder
 from chat.turns.transcript import transcript

@@ -12,9 +12,9 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.demo.reply import Reply
-from chat.files.place import folder_of
+from chat.files.conversation_workspace import folder_of
 from chat.models import BulkAct, Conversation, FollowUp, Message, Turn
-from chat.models.bulk_act import UNDO_TIME
+from chat.models.bulk import UNDO_TIME
 from tests.live.site import Site, Tab, until
 from tests.model_server import ScriptedModel
 

@@ -18,9 +18,9 @@ from django.utils import timezone
 
 from chat.agent.pictures import LARGEST
 from chat.demo.reply import Reply
-from chat.files.place import folder_of
+from chat.files.conversation_workspace import folder_of
 from chat.models import Attachment, Conversation
-from chat.models.bulk_act import UNDO_TIME
+from chat.models.bulk import UNDO_TIME
 from tests.live.site import Site, article, until
 from tests.model_server import ScriptedModel
 from tests.pictures import png

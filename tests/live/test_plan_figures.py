@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from asgiref.sync import sync_to_async
 
+from chat.agent.meter import text_tokens, tools_tokens
 from chat.agent.prompts import text
-from chat.agent.tokens import text_tokens, tools_tokens
 from chat.demo.reply import Reply
 from chat.models import Conversation, PlanCount, PlanFigures, Profile, TodoRevision
-from chat.models.plan_figures import COUNTS
-from chat.turns.agent_consumer import close_pool, pool
+from chat.models.plan_stats import COUNTS
+from chat.turns.worker import close_pool, pool
 from tests.live.site import Site, until
 from tests.model_server import ScriptedModel
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from chat.live.redis_layer import CAPACITY, RedisLayer
+from chat.live.channel_layers import CAPACITY, RedisLayer
 from tests.management.conftest import redis_url  # noqa: F401 (a fixture)
 
 

@@ -13,7 +13,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
-from chat.live.announcing import whole_turn
+from chat.live.broadcast import whole_turn
 from chat.live.frames import END, Position
 from chat.live.regions import REGIONS, ConversationState, comparable_states_of, state_of
 from chat.live.resync import Coalescer, Have, drawn_regions, drawn_turn, lacking, turns_after

@@ -11,7 +11,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from chat.demo.reply import Reply
-from chat.live import doorbell
+from chat.live import broadcast
 from chat.models import Message, Turn
 from tests.live.site import Site, Tab, article, panel, until
 from tests.model_server import ScriptedModel
@@ -162,8 +162,8 @@ async def test_losing_the_last_frame_still_ends_collapsed(
             text in "".join(tab.received) for text in ['data-phase="working"', "To-dos updated"]
         )
     )
-    group = doorbell.conversation_group(conversation.pk)
-    layer = doorbell.get_channel_layer()
+    group = broadcast.conversation_group(conversation.pk)
+    layer = broadcast.get_channel_layer()
     members = layer.groups.pop(group)
     gate.set()
     await until(lambda: Turn.objects.filter(conversation=conversation, status="completed").aexists())
@@ -185,8 +185,8 @@ async def test_a_lost_frame_in_the_middle_is_healed(site: Site, model_server: Sc
     tab = await site.open(conversation)
     await tab.send("do it")
     await tab.until(lambda frame: "One." in frame)
-    group = doorbell.conversation_group(conversation.pk)
-    layer = doorbell.get_channel_layer()
+    group = broadcast.conversation_group(conversation.pk)
+    layer = broadcast.get_channel_layer()
     members = layer.groups.pop(group)
     gates[0].set()
     await until(lambda: Message.objects.filter(text__startswith="Two").aexists())

@@ -10,7 +10,7 @@ import pytest
 from asgiref.sync import sync_to_async
 
 from chat.demo.reply import Reply
-from chat.live.changes import Change, TextGrew
+from chat.live.frames import Change, TextGrew
 from chat.models import Conversation, Turn
 from chat.turns.run_turn import RunningTurn
 from chat.turns.solo import SoloTurn

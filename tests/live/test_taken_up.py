@@ -10,8 +10,8 @@ from asgiref.sync import sync_to_async
 
 from chat.demo.reply import Reply
 from chat.models import Conversation, Message, Turn
-from chat.turns.agent_consumer import close_pool, pool
 from chat.turns.recorder import Recorder
+from chat.turns.worker import close_pool, pool
 from tests.live.site import Site, article, until
 from tests.model_server import ScriptedModel
 

@@ -6,8 +6,8 @@ import re
 from html import unescape
 from typing import Any
 
-from chat.demo.chunks import chunk, sse
 from chat.demo.reply import Reply
+from chat.demo.server import chunk, sse
 from chat.models import Conversation, Message, Turn
 from tests.live.site import Site, article
 from tests.model_server import ScriptedModel

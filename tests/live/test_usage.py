@@ -11,10 +11,10 @@ import pytest
 from asgiref.sync import sync_to_async
 from prometheus_client import REGISTRY
 
-from chat.agent.tokens import request_tokens, text_tokens
+from chat.agent.meter import request_tokens, text_tokens
 from chat.demo.reply import Reply
 from chat.models import Conversation, DailyUsage, ModelSettings, SideCall, Step
-from chat.turns.agent_consumer import close_pool, pool
+from chat.turns.worker import close_pool, pool
 from tests.live.site import Site, until
 from tests.model_server import ScriptedModel
 

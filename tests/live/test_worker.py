@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from channels.layers import get_channel_layer
 
-from chat.live.doorbell import AGENT_CHANNEL, workers_answer
+from chat.live.broadcast import AGENT_CHANNEL, workers_answer
 from tests.live.site import Site, until
 
 

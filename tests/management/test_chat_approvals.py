@@ -9,7 +9,7 @@ import pytest
 
 from chat.demo.reply import Call, Reply
 from chat.models import Allowance, Profile, ToolCall, Turn, take_back_orphans
-from chat.models.lookout import Lookout
+from chat.models.turn_recovery import Lookout
 from tests.management.site import Process, Site, wait_until
 from tests.model_server import ScriptedModel
 

@@ -24,8 +24,8 @@ from chat.models import (
     end_unanswered,
     take_back_orphans,
 )
-from chat.models.lookout import Lookout
 from chat.models.tool_call import MAX_REASON
+from chat.models.turn_recovery import Lookout
 from tests.models.racing import race
 
 

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from chat.models import BulkAct, Conversation, Tag, TagRefused, Turn
-from chat.models.bulk_act import UNDO_TIME, Undone
+from chat.models.bulk import UNDO_TIME, Undone
 from chat.models.tag import MOST_OF_ONE
 
 CHANGED = {

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from chat.models import Turn
-from chat.models.lookout import BETWEEN, LOOKS, Lookout
+from chat.models.turn_recovery import BETWEEN, LOOKS, Lookout
 
 HOUR = datetime.timedelta(hours=1)
 
@@ -27,7 +27,7 @@ class Watch:
 @pytest.fixture
 def watch(monkeypatch: Any) -> Watch:
     made = Watch()
-    monkeypatch.setattr("chat.models.lookout.time", made)
+    monkeypatch.setattr("chat.models.turn_recovery.time", made)
     return made
 
 

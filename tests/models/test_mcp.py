@@ -9,8 +9,8 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 
 from chat.models import McpServer, McpTool, Profile
-from chat.models.mcp_tool import Listed
-from chat.models.seal import SealBrokenError, seal, unseal
+from chat.models.mcp import Listed
+from chat.models.secrets import SealBrokenError, seal, unseal
 
 pytestmark = pytest.mark.django_db
 

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.models import Connection, Conversation, Profile, Turn
-from chat.models.profile_then import bare_address
+from chat.models.profile import bare_address
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chat.models.program import PLAIN_PROGRAMS, program_of
+from chat.models.tool_call import PLAIN_PROGRAMS, program_of
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 
 from chat.models import SignInLink, site_owner
-from chat.models.sign_in_link import LIFETIME
+from chat.models.account import LIFETIME
 from tests.models.racing import race
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chat.models import Conversation, SideCall, Step, Turn
-from chat.models.totals import TOKENS, Totals
+from chat.models.usage import TOKENS, Totals
 
 
 @pytest.fixture

@@ -26,13 +26,15 @@ from chat.models import (
     Turn,
     take_back,
     take_back_orphans,
-    worker,
+    turn_recovery,
 )
-from chat.models.lookout import Lookout
 from chat.models.turn import LEASE
+from chat.models.turn_recovery import Lookout
 from tests.models.racing import race
 
-NAME_A_WORKER = "import django; django.setup(); from chat.models import worker; print(worker.new_name())"
+NAME_A_WORKER = (
+    "import django; django.setup(); from chat.models import turn_recovery; print(turn_recovery.new_name())"
+)
 LONG_AGO = timezone.now() - datetime.timedelta(hours=1)
 
 
@@ -169,7 +171,7 @@ def test_an_orphan_that_was_to_stop_is_stopped(running: Turn) -> None:
 
 def test_a_dead_process_of_this_machine_is_known_at_once(running: Turn) -> None:
     name = subprocess.check_output([sys.executable, "-c", NAME_A_WORKER], text=True).strip()
-    Turn.objects.update(worker=worker.new_name())
+    Turn.objects.update(worker=turn_recovery.new_name())
     assert take_back_orphans(Lookout()) == [], "this process lives"
     Turn.objects.update(worker=name)
     assert take_back_orphans(Lookout()) == [running], "its lease is fresh, but it is gone"

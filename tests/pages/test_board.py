@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from chat.live import outline
+from chat.live import board
 from chat.models import Conversation, ToolCall, Turn
 from tests.plan.conftest import Work
 
@@ -222,7 +222,7 @@ def test_nobody_sees_anothers_board(strangers: Client, owner: User) -> None:
 def test_beyond_the_newest_there_is_a_way_to_the_others(
     owners: Client, owner: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(outline, "LISTED", 2)
+    monkeypatch.setattr(board, "LISTED", 2)
     works = [Work(owner).write("a >").end() for _ in range(5)]
     page = shown(owners)
     assert len(rows(page, "unseen")) == 2
@@ -280,7 +280,7 @@ def test_a_look_reads_no_conversation_that_is_over_and_seen(owner: User) -> None
 
     fill(owner, 1)
     with CaptureQueriesContext(connection) as queries:
-        outline.outline_of(owner.pk)
+        board.outline_of(owner.pk)
     for query in queries.captured_queries:
         with connection.cursor() as cursor:
             cursor.execute(f"EXPLAIN QUERY PLAN {query['sql']}")

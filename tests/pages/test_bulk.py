@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.models import BulkAct, Conversation, FollowUp, Tag, Turn
-from chat.models.bulk_act import UNDO_TIME
+from chat.models.bulk import UNDO_TIME
 from tests.pages.routes import address
 from tests.pages.test_who_may_see import METHODS, ONES_OWN, SHOWN
 

@@ -13,7 +13,7 @@ from django.templatetags.static import static
 from django.test import Client
 from django.utils import timezone
 
-from agentsite.content_security_policy import POLICY
+from agentsite.middleware import POLICY
 from chat.models import Conversation, Profile, ShareLink, Turn
 
 INLINE = re.compile(

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.models import Conversation, LeaseLost, Message, TodoRevision, ToolCall, Turn
-from chat.models.bulk_act import UNDO_TIME
+from chat.models.bulk import UNDO_TIME
 from chat.turns.deleted import overdue, remove
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&"

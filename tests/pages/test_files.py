@@ -12,8 +12,8 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from agentsite.content_security_policy import POLICY
-from chat.files.place import open_workspace
+from agentsite.middleware import POLICY
+from chat.files.conversation_workspace import open_workspace
 from chat.models import Conversation
 from chat.pages.files import SANDBOXED
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from chat.files.reading import PIECE
-from chat.pages.stream import Stream, content
+from chat.files.archive import PIECE
+from chat.pages.streaming import Stream, content
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ import pytest
 from django.utils import timezone
 
 from chat.models import ToolCall, Turn
-from chat.plan.evidence import Evidence, evidence_of
+from chat.plan.evidence import Evidence, Trace, evidence_of
 from chat.plan.history import plans_of
-from chat.plan.walk import Trace
 from tests.plan.conftest import Work
 
 NONE = Evidence(Trace(), timezone.now())

@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.models import Conversation, PlanCount, PlanFigures, Step, Turn
-from chat.models.plan_figures import COUNTS
-from chat.plan import figures
-from chat.plan.figures import count, count_behind
+from chat.models.plan_stats import COUNTS
+from chat.plan import plan_stats
+from chat.plan.plan_stats import count, count_behind
 from tests.plan.conftest import Work
 
 
@@ -159,7 +159,7 @@ def test_what_was_counted_is_not_counted_again(work: Work, monkeypatch: pytest.M
     assert behind() == 1
     count(work.conversation.pk)
     assert behind() == 0
-    monkeypatch.setattr("chat.models.plan_count.VERSION", 99)
+    monkeypatch.setattr("chat.models.plan_stats.VERSION", 99)
     assert behind() == 1, "it was counted in another way"
 
 
@@ -209,7 +209,7 @@ def test_counting_takes_as_many_queries_for_many_lists(work: Work) -> None:
 def test_an_older_count_does_not_replace_a_newer_one(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two count at once: what one had read before a turn ended comes to be written last."""
     work.write("a >").end()
-    read = figures.figures_of
+    read = plan_stats.figures_of
 
     def overtaken(conversation: Conversation) -> list[PlanFigures]:
         rows = read(conversation)
@@ -218,6 +218,6 @@ def test_an_older_count_does_not_replace_a_newer_one(work: Work, monkeypatch: py
         count(conversation.pk)
         return rows
 
-    monkeypatch.setattr(figures, "figures_of", overtaken)
+    monkeypatch.setattr(plan_stats, "figures_of", overtaken)
     count(work.conversation.pk)
     assert (PlanFigures.objects.get().finished, behind()) == (1, 0)

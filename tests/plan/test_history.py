@@ -8,7 +8,7 @@ import pytest
 
 from chat.models import TodoRevision, Turn
 from chat.plan.history import Plan, latest_plan_of, plans_of
-from chat.plan.story import Calls, Entry, Revision, TurnBegan
+from chat.plan.timeline import Calls, Entry, Revision, TurnBegan
 from tests.plan.conftest import Work
 from tests.plan.test_difference import a_list
 

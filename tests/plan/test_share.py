@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.plan.share import Share
+from chat.plan.plan_stats import Share
 
 
 # From Newcombe, Statistics in Medicine 17 (1998), table I: the score method without continuity correction.

@@ -13,11 +13,11 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.models import Conversation, Message, SearchEntry, SearchShelf, Turn
-from chat.models.orphan import take_back
 from chat.models.search.catch_up import catch_up, unindexed
 from chat.models.search.index import forget, index_files, index_turn, marked_turns, reindex
 from chat.models.search.store import store
 from chat.models.search.term import Term
+from chat.models.turn_recovery import take_back
 from chat.search.query import query_of
 from tests.search.conftest import Talk, index_marked
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from chat.terminal.paper import Paper, printable
+from chat.terminal.console import Paper, printable
 
 
 @pytest.fixture

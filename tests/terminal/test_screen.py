@@ -10,11 +10,10 @@ from typing import Any
 
 import pytest
 
-from chat.live.changes import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
+from chat.live.frames import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
 from chat.live.todo_panel import TodoPanel
 from chat.models import Conversation, Message, Summary, ToolCall, Turn
-from chat.terminal.paper import Paper
-from chat.terminal.screen import TerminalScreen
+from chat.terminal.console import Paper, TerminalScreen
 from chat.turns.compaction import SUMMARISING
 from chat.turns.recorder import SILENT
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from chat.agent.model import ModelError
-from chat.agent.model.overflow import window_in
+from chat.agent.model.errors import window_in
 
 RESERVE = 8192  # tokens kept free for the reply, where the window is large
 FULL = 0.8  # of the room; beyond it the conversation is made shorter

@@ -1,8 +1,6 @@
 """Tools of other programs, over the Model Context Protocol. Importing this does not load `mcp` itself."""
 
-from chat.agent.mcp.definition import Definition
-from chat.agent.mcp.names import offered_name
-from chat.agent.mcp.schema import UnfitError
+from chat.agent.mcp.definition import Definition, UnfitError, offered_name
 from chat.agent.mcp.server import NAME, NAME_LIMIT, Address, Program, Server, ServerError
 from chat.agent.mcp.tools import server_tool
 

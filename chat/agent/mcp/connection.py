@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from contextvars import Context
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from mcp import Client, types
+from mcp import Client, MCPError, types
+from pydantic import ValidationError
 
 from chat.agent.limits import Retry
-from chat.agent.mcp.calling import BrokenOffError, asked, text_of
 from chat.agent.mcp.definition import Definition
-from chat.agent.mcp.fault import Fault, fault_of
-from chat.agent.mcp.listing import listed
-from chat.agent.mcp.server import Program, Server, ServerError
+from chat.agent.mcp.server import Fault, Program, Server, ServerError, fault_of
+from chat.agent.sandbox.process import Output
+
+if TYPE_CHECKING:
+    from mcp_types import CallToolResult, ContentBlock
+
 
 CONNECT_SECONDS = 30.0
 LIST_EVERY = 300.0  # seconds; not every server says when its tools change
@@ -221,7 +225,7 @@ class Connection:
     def _transport(self) -> Any:
         reached = self.server.reached
         if isinstance(reached, Program):
-            from chat.agent.mcp.pipes import pipes
+            from chat.agent.mcp.stdio import pipes
 
             return pipes(
                 reached, lambda process: self._end(Fault(process.over, " ".join(process.said.split())))
@@ -251,3 +255,98 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
             return await event.wait()
     except TimeoutError:
         return False
+
+
+class BrokenOffError(Exception):
+    """The connection ended under the call."""
+
+
+async def asked(client: Client, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
+    """The server's answer. Not by `client.call_tool`, which runs patterns of the server's over results."""
+    params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
+    return await client.session.send_request(types.CallToolRequest(params=params), types.CallToolResult)
+
+
+def text_of(call: asyncio.Task[types.CallToolResult]) -> str:
+    """The text of a call that is over; raises ServerError if it failed, BrokenOffError if it was lost."""
+    try:
+        result = call.result()
+    except MCPError as error:
+        if error.code == types.CONNECTION_CLOSED or error.message == "Session terminated":
+            raise BrokenOffError(error.message) from None
+        raise ServerError(capped(error.message)) from None
+    except (ValidationError, ValueError):
+        raise ServerError("It answered in a form that the protocol does not know.") from None
+    except asyncio.CancelledError:
+        raise BrokenOffError("It was closed.") from None
+    if result.is_error:
+        raise ServerError(shown(result))
+    return shown(result)
+
+
+PART = 24 * 1024
+"""Bytes kept of a result's beginning, and of its end."""
+
+
+def shown(result: CallToolResult) -> str:
+    """The result's text, images and the like as a line about each, and the middle of a long one left out.
+
+    Structured content is shown where there is no text: servers send the same as text beside it.
+    """
+    lines = [line for block in result.content for line in _lines(block)]
+    if result.structured_content is not None and not any(block.type == "text" for block in result.content):
+        lines.append(json.dumps(result.structured_content, ensure_ascii=False, default=str))
+    return capped("\n".join(lines)) or "(no output)"
+
+
+def capped(text: str) -> str:
+    """The beginning and the end of a long text, with a line between them that counts what is left out."""
+    kept = Output(PART, PART)
+    kept.feed(text.encode(errors="replace"))
+    return kept.text()
+
+
+def _lines(block: ContentBlock) -> Iterator[str]:
+    match block.type:
+        case "text":
+            yield block.text
+        case "image" | "audio":
+            yield f"[{block.type}, {block.mime_type}, {_size(block.data)}, not shown]"
+        case "resource_link":
+            about = ", ".join(filter(None, [block.name, block.mime_type, block.description]))
+            yield f"[resource {block.uri} ({about})]"
+        case "resource":
+            resource = block.resource
+            kind = resource.mime_type or "unknown type"
+            if hasattr(resource, "text"):
+                yield f"[resource {resource.uri}, {kind}]"
+                yield resource.text
+            else:
+                yield f"[resource {resource.uri}, {kind}, {_size(resource.blob)}, not shown]"
+
+
+def _size(base64: str) -> str:
+    return f"{len(base64) * 3 / 4 / 1024:.1f} KiB"
+
+
+PAGES = 20
+TOOLS = 200
+
+
+async def listed(client: Client) -> dict[str, Definition]:
+    """All of the server's tools by name; raises ServerError when there is no end of them.
+
+    Of two with the same name the first counts.
+    """
+    found: dict[str, Definition] = {}
+    cursor: str | None = None
+    for _page in range(PAGES):
+        page = await client.list_tools(cursor=cursor)
+        for tool in page.tools:
+            found.setdefault(tool.name, Definition.read(tool.name, tool.description, tool.input_schema))
+        cursor = page.next_cursor
+        if len(found) > TOOLS:
+            break
+        if not cursor:
+            return found
+    raise ServerError(f"It lists more than {TOOLS} tools, or no end of pages of them.")

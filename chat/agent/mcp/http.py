@@ -12,8 +12,7 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from chat.agent.addresses import refusal
-from chat.agent.mcp.allowance import Allowance
-from chat.agent.mcp.server import Address
+from chat.agent.mcp.server import Address, Allowance
 
 RESPONSE = 8 * 1024**2
 """Bytes of one answer."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from chat.agent.mcp.definition import Definition
-from chat.agent.mcp.names import offered_name
+from chat.agent.mcp.definition import Definition, offered_name
 from chat.agent.mcp.server import Program, ServerError
 from chat.agent.sandbox import UNBOUNDED, Place
 from chat.agent.tool import Tool, ToolError

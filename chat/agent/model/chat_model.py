@@ -11,14 +11,13 @@ import httpx2
 import openai
 from openai import AsyncAPIResponse
 
+from chat.agent.model.adaptation import Lessons
 from chat.agent.model.endpoint import Endpoint
-from chat.agent.model.fitting import Fitting
 from chat.agent.model.http import Allow
-from chat.agent.model.known import known_traits
-from chat.agent.model.lesson import Lessons
 from chat.agent.model.protocol import Delta, ModelError
-from chat.agent.model.reading import read_reply
-from chat.agent.model.traits import Traits
+from chat.agent.model.request_builder import Fitting
+from chat.agent.model.response import read_reply
+from chat.agent.model.traits import Traits, known_traits
 
 # Options that say how the `openai` package asks, and are no part of the request's body.
 _ASKING = ("extra_headers", "extra_query", "timeout")

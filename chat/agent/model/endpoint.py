@@ -10,9 +10,9 @@ import httpx2
 from openai import AsyncOpenAI, Omit
 
 from chat.agent.model.address import Address
-from chat.agent.model.failure import Failures
+from chat.agent.model.errors import Failures
 from chat.agent.model.http import Allow, http_client
-from chat.agent.model.known import OPENAI
+from chat.agent.model.traits import OPENAI
 
 NO_KEY = "none"
 CONNECT = 10.0  # seconds

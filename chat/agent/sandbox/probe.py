@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from chat.agent.sandbox import launch, seccomp
-from chat.agent.sandbox.diagnosis import SandboxError
+from chat.agent.sandbox import bubblewrap, seccomp
+from chat.agent.sandbox.bubblewrap import SandboxError
 from chat.agent.sandbox.runner import Sandbox
 from chat.agent.workspace import Workspace
 
@@ -30,7 +30,7 @@ async def probe(folder: Path | None = None) -> str | None:
     `folder` is where workspaces will be (default: the system's temporary folder); the test makes one there
     for a moment.
     """
-    if missing := launch.missing_programs():
+    if missing := bubblewrap.missing_programs():
         packages = "bubblewrap" if missing == ["bwrap"] else "bubblewrap, util-linux and mount"
         return (
             f"Commands cannot run because {', '.join(missing)} is not installed: apt-get install {packages}."

@@ -8,7 +8,7 @@ from chat.agent.tool import Tool
 from chat.agent.tools.bash import bash_tool
 from chat.agent.tools.edit_file import edit_file_tool
 from chat.agent.tools.read_file import Keep, read_file_tool
-from chat.agent.tools.seen import Seen
+from chat.agent.tools.read_state import Seen
 from chat.agent.tools.write_file import write_file_tool
 from chat.agent.workspace import Workspace
 

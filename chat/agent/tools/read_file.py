@@ -10,7 +10,7 @@ from pydantic import Field
 
 from chat.agent.pictures import HEAD, LARGEST, Picture, image_type
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
-from chat.agent.tools.seen import Seen
+from chat.agent.tools.read_state import Seen
 from chat.agent.workspace import FILE_LIMIT, Content, Folder, Workspace, WorkspaceError
 
 _FAULTS = {

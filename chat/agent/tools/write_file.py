@@ -8,9 +8,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from chat.agent.tool import Tool, ToolResult, tool
-from chat.agent.tools.change import change_detail, encoded
-from chat.agent.tools.seen import Seen
-from chat.agent.tools.work import done
+from chat.agent.tools.file_change import change_detail, done, encoded
+from chat.agent.tools.read_state import Seen
 from chat.agent.workspace import Content, Workspace, WorkspaceError
 
 

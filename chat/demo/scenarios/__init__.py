@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from chat.demo.desk import Desk, Script
-from chat.demo.scenarios import (
-    errand,
-    failure,
-    forgetful,
-    program,
-    refactor,
-    resume,
-    steps,
-    talk,
-    wrong_status,
-)
+from chat.demo.demo_request import Desk, Script
+from chat.demo.scenarios import errand, failure, forgetful, program, refactor, resume, talk, wrong_status
 
 _IN_ORDER = (
     resume,
-    steps.Numbered,
+    errand.Numbered,
     refactor,
     forgetful,
     wrong_status,
     failure,
     program,
-    steps.Listed,
+    errand.Listed,
     errand,
 )
 

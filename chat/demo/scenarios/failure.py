@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chat.demo.desk import Desk, Script
-from chat.demo.history import Result
-from chat.demo.plan import Item
+from chat.demo.demo_request import Desk, Item, Result, Script
 from chat.demo.work import Outcome, Work, quoted
 
 _ASKED = re.compile(

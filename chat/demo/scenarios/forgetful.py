@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chat.demo.desk import Desk, Script, ask, files_listed
+from chat.demo.demo_request import Desk, Script, ask, files_listed
 from chat.demo.reply import Call
 from chat.demo.work import Work, signature
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from chat.demo.desk import Desk, Script, free_name
-from chat.demo.errands import Errands
-from chat.demo.plan import Item
+from chat.demo.demo_request import Desk, Item, Script, free_name
+from chat.demo.heuristics import Errands
 from chat.demo.words import files_in
 from chat.demo.work import Outcome, Work, quoted
 

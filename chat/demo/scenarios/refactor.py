@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from chat.demo.desk import Desk, Script, ask, free_name
-from chat.demo.errands import Errands
-from chat.demo.plan import Item
-from chat.demo.practice import MODULES, NEW_RESTOCK, OLD_RESTOCK, Module
+from chat.demo.demo_request import Desk, Item, Script, ask, free_name
+from chat.demo.heuristics import Errands
 from chat.demo.reply import Call
 from chat.demo.words import files_in
 from chat.demo.work import Outcome, Work, quoted
@@ -156,3 +155,119 @@ def _decided(desk: Desk, path: str, choice: str) -> Script[Outcome]:
         (read,) = yield from desk.read_files(path)
         done = stays.strip() in read.text and goes.strip() not in read.text
     return Outcome(told if done else edited.text, ok=done, quote=quoted(diff, "diff"))
+
+
+OLD_RESTOCK = '''def restock(shelf, name, count):
+    """Old: adds without a limit."""
+    shelf[name] = shelf.get(name, 0) + count
+    return shelf
+
+
+'''
+NEW_RESTOCK = '''def restock(shelf, name, count, limit=100):
+    """New: never more than the limit."""
+    shelf[name] = min(shelf.get(name, 0) + count, limit)
+    return shelf
+'''
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module: what stays, what is replaced and by what (nothing: the person decides), and why."""
+
+    name: str
+    head: str
+    before: str
+    after: str = ""
+    english: str = ""
+    chinese: str = ""
+
+    @property
+    def source(self) -> str:
+        """The module before the work."""
+        return f"{self.head}{self.before}"
+
+
+_CART = Module(
+    "cart.py",
+    '''"""What a customer is about to buy."""
+
+
+def add(cart, name, count):
+''',
+    """    if name in cart:
+        cart[name] = cart[name] + count
+    else:
+        cart[name] = count
+    return cart
+""",
+    """    cart[name] = cart.get(name, 0) + count
+    return cart
+""",
+    "four lines became one",
+    "四行变成一行",
+)
+_PRICES = Module(
+    "prices.py",
+    '"""What things cost."""\n\n',
+    """
+def tax(price):
+    return price * 0.19
+
+
+def with_tax(price):
+    return price * 1.19
+""",
+    """TAX = 0.19
+
+
+def tax(price):
+    return price * TAX
+
+
+def with_tax(price):
+    return price + tax(price)
+""",
+    "the tax rate is now a named constant",
+    "税率改为具名常量，只写一次",
+)
+_STOCK = Module("stock.py", '"""What is on the shelf."""\n\n\n', OLD_RESTOCK + NEW_RESTOCK)
+_ORDERS = Module(
+    "orders.py",
+    '''"""What has been ordered."""
+
+
+def ready(order):
+''',
+    """    if order["paid"]:
+        if order["packed"]:
+            return True
+        else:
+            return False
+    else:
+        return False
+""",
+    """    return bool(order["paid"] and order["packed"])
+""",
+    "the nested branches became one expression",
+    "嵌套的分支合并为一个表达式",
+)
+_REPORT = Module(
+    "report.py",
+    '''"""What the shop tells its owner."""
+
+
+def report(names):
+''',
+    """    text = ""
+    for name in names:
+        text = text + name + "\\n"
+    return text
+""",
+    """    return "".join(f"{name}\\n" for name in names)
+""",
+    "uses join() instead of +",
+    "用 join() 代替 +",
+)
+
+MODULES = (_CART, _PRICES, _STOCK, _ORDERS, _REPORT)

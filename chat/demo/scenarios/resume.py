@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 
 from chat.demo import steps
-from chat.demo.desk import Desk, Script
-from chat.demo.errands import Errands
-from chat.demo.plan import Dialect, Item
+from chat.demo.demo_request import Desk, Dialect, Item, Script
+from chat.demo.heuristics import Errands
 from chat.demo.scenarios import program, refactor
 from chat.demo.words import doing, is_question, one_line
 from chat.demo.work import Work

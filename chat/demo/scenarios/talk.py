@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chat.demo.desk import Desk, Script
+from chat.demo.demo_request import Desk, Script
 
 _ENGLISH = """Hello! I'm the **built-in demo**, not an AI: my replies are scripted, so you can try this \
 site without a key. The tools, the files and the plan are real.

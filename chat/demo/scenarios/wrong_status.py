@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from chat.demo.desk import Desk, Script, ask
-from chat.demo.errands import Errands
-from chat.demo.plan import Dialect
+from chat.demo.demo_request import Desk, Dialect, Script, ask
+from chat.demo.heuristics import Errands
 from chat.demo.work import Work, quoted
 
 _ASKED = re.compile(

@@ -18,8 +18,8 @@ from chat.connections.mcp_servers import close_mcp_servers
 from chat.connections.model_clients import close_models
 from chat.management.address import site_address
 from chat.models import MessageRefused, Preferences, Profile, Turn, site_owner
+from chat.terminal.console import Paper
 from chat.terminal.dialogue import Dialogue
-from chat.terminal.paper import Paper
 from chat.turns.agents import Shell
 
 

@@ -11,13 +11,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from chat.connections.model_clients import close_models
-from chat.management.checks.channel_layer import channel_layer
-from chat.management.checks.data_folder import data_folder
-from chat.management.checks.database import database
-from chat.management.checks.finding import Finding
-from chat.management.checks.mcp_servers import mcp_servers
-from chat.management.checks.model import model
-from chat.management.checks.sandbox import sandbox
+from chat.management.checks import Finding, channel_layer, data_folder, database, mcp_servers, model, sandbox
 
 
 class Command(BaseCommand):

@@ -12,10 +12,9 @@ from prometheus_client import start_http_server
 
 from chat.connections.mcp_servers import close_mcp_servers
 from chat.connections.model_clients import close_models
-from chat.live.doorbell import AGENT_CHANNEL, answers
+from chat.live.broadcast import AGENT_CHANNEL, answers
 from chat.management.open_files import allow_open_files
-from chat.turns.agent_consumer import close_pool
-from chat.turns.worker import work
+from chat.turns.worker import close_pool, work
 
 TRIES = 5  # to reach the channel layer, a second apart
 

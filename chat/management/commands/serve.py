@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from twisted.internet import reactor
 
-from agentsite.collecting import collect
+from agentsite.static_files import collect
 from chat.management.address import site_address
 from chat.management.open_files import allow_open_files
 from chat.models import SignInLink, site_owner

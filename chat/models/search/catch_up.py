@@ -6,8 +6,7 @@ import time
 
 from django.db.models import Exists, OuterRef
 
-from chat.models.conversation import Conversation
-from chat.models.conversation_queryset import ConversationQuerySet
+from chat.models.conversation import Conversation, ConversationQuerySet
 from chat.models.search.index import reindex
 from chat.models.search.shelf import EDITION, SearchShelf
 from chat.models.turn import Turn

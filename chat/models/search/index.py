@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from chat.models.attachment import Attachment
+from chat.models.follow_up import Attachment
 from chat.models.message import Message
 from chat.models.search import pieces
 from chat.models.search.entry import SearchEntry

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as TooLateError
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -11,13 +15,12 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from chat.agent.addresses import refusal
 from chat.agent.model.address import Address
-from chat.connections.reach import leads_astray
 from chat.models import Connection
 from chat.models.connection import Secrets
-from chat.models.headers import KEPT, check_header
-from chat.models.seal import SealBrokenError
-from chat.models.web_address import check_url, origin_of
+from chat.models.secrets import KEPT, SealBrokenError, check_header
+from chat.models.url_validation import check_url, origin_of
 
 # What a person who knows the provider's name need not look up.
 KNOWN_ADDRESSES = {
@@ -214,3 +217,21 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
             return Secrets(key, fresh)
         kept = "" if self.cleaned_data.get("forget_key") else self.kept.key
         return Secrets(key or kept, headers)
+
+
+SECONDS = 5.0
+_resolvers = ThreadPoolExecutor(4, "resolver")
+
+
+def leads_astray(host: str, *, inside: bool) -> bool:
+    """Whether any address of the host is one that may not be connected to.
+
+    A name that leads nowhere, or not in time, does no harm yet: every connection is checked once more, by the
+    address that it really goes to.
+    """
+    try:
+        found = _resolvers.submit(socket.getaddrinfo, host, None, type=socket.SOCK_STREAM).result(SECONDS)
+    except (OSError, UnicodeError, TooLateError):
+        return False
+    addresses = {str(entry[4][0]).partition("%")[0] for entry in found}
+    return any(refusal(str(ip_address(address)), inside=inside) for address in addresses)

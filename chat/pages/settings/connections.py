@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
@@ -9,16 +10,20 @@ from django.contrib import messages
 from django.contrib.auth.models import User
 from django.db.models import RestrictedError
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from chat.agent.model import ModelError
+from chat.agent.model.trial import conversational
+from chat.connections.endpoint import InsecureError, endpoint_of
+from chat.connections.model_lists import known_models, models_of
 from chat.models import Connection
+from chat.models.profile import bare_address
+from chat.models.secrets import SealBrokenError
 from chat.pages.settings.connection_form import KNOWN_ADDRESSES, ConnectionForm
-from chat.pages.settings.listed import listed_models
 from chat.pages.settings.local_servers import local_offers
-from chat.pages.settings.surroundings import environment
 from chat.pages.settings.trial import AT_ONCE
 from chat.pages.signed_in import SignedInRequest
 
@@ -112,3 +117,51 @@ def _form_page(request: HttpRequest, form: ConnectionForm, **more: Any) -> HttpR
     context = {"section": "connections", "form": form, "known_addresses": KNOWN_ADDRESSES, **more}
     status = 400 if form.errors else 200
     return render(request, "settings/connection.html", context, status=status)
+
+
+def listed_models(connection: Connection | None) -> list[str]:
+    """What this process knows of the list; nothing is asked for that."""
+    try:
+        return [model.name for model in known_models(endpoint_of(connection)) or ()]
+    except (SealBrokenError, InsecureError):
+        return []
+
+
+@require_safe
+async def models_of_connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
+    """The list as options of a field, asked for unless it is known; empty where there is none."""
+    offered = Connection.offered_to(await request.auser()).select_related("owner")
+    row = await aget_object_or_404(offered, pk=connection_id)
+    return render(request, "settings/_models.html", {"models": await _names(row)})
+
+
+@require_safe
+async def models_of_environment(request: SignedInRequest) -> HttpResponse:
+    """The same of the environment's endpoint, which everybody may choose."""
+    return render(request, "settings/_models.html", {"models": await _names(None)})
+
+
+async def _names(row: Connection | None) -> list[str]:
+    try:
+        return conversational([model.name for model in await models_of(endpoint_of(row))])
+    except (ModelError, SealBrokenError, InsecureError):
+        return []  # whoever tests the connection learns why
+
+
+OPENAI = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What may be shown of it."""
+
+    address: str
+    model: str
+    has_key: bool
+    is_demo: bool
+
+
+def environment() -> Surroundings:
+    """What OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL say, or that the demo answers in their place."""
+    address = bare_address(settings.MODEL_BASE_URL or OPENAI)
+    return Surroundings(address, settings.MODEL_NAME, bool(settings.MODEL_API_KEY), settings.DEMO)

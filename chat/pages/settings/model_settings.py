@@ -1,18 +1,179 @@
-"""What is set for one model of a connection."""
+"""The form of a model's settings: what it costs, what it can, and how it is asked."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from django import forms
 from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
+from chat.agent.model import Traits
 from chat.connections.model_clients import changed, site_traits
 from chat.models import Connection, ModelSettings
-from chat.pages.settings.model_settings_form import ModelSettingsForm
-from chat.pages.settings.surroundings import environment
+from chat.pages.settings.connections import environment
 from chat.pages.signed_in import SignedInRequest
+
+Label = Any  # text, or text to be translated when it is shown
+
+CAN: dict[str, Label] = {"tools": gettext_lazy("Calls tools"), "images": gettext_lazy("Sees images")}
+NUMBERS: dict[str, tuple[Label, Label]] = {
+    "context_window": (
+        gettext_lazy("Context window"),
+        gettext_lazy("The most tokens a request and its reply can have together. 0: unknown."),
+    ),
+    "first_byte": (
+        gettext_lazy("Seconds to the first reply"),
+        gettext_lazy(
+            "The reply must start within this time. If you only set the idle limit, it applies here too."
+        ),
+    ),
+    "silence": (
+        gettext_lazy("Idle limit in seconds"),
+        gettext_lazy("The reply is ended if nothing arrives for this long."),
+    ),
+}
+# How it is asked: rarely of anybody's concern, as most is learned from the endpoint's own errors.
+HABITS: dict[str, Label] = {
+    "simple_schemas": gettext_lazy("Needs simplified tool schemas"),
+    "user_after_tool": gettext_lazy("Accepts a message right after a tool result"),
+    "alternate": gettext_lazy("Needs roles to alternate"),
+    "forbid_reasoning": gettext_lazy("Rejects its own reasoning"),
+    "content_with_reasoning": gettext_lazy("Accepts text and reasoning in one message"),
+}
+WORDS: dict[str, tuple[Label, dict[str, Label]]] = {
+    "echo_reasoning": (
+        gettext_lazy("Needs its reasoning sent back"),
+        {
+            "never": gettext_lazy("never"),
+            "calls": gettext_lazy("with its tool calls"),
+            "always": gettext_lazy("always"),
+        },
+    ),
+    "system_role": (
+        gettext_lazy("Instructions sent as"),
+        {"system": gettext_lazy("a system message"), "user": gettext_lazy("part of your message")},
+    ),
+    "id_style": (
+        gettext_lazy("Call IDs sent"),
+        {
+            "native": gettext_lazy("unchanged"),
+            "alnum9": gettext_lazy("as nine letters and digits"),
+            "functions": "functions.name:0",
+        },
+    ),
+    "max_tokens_param": (
+        gettext_lazy("Parameter for the reply limit"),
+        {
+            "max_tokens": "max_tokens",
+            "max_completion_tokens": "max_completion_tokens",
+            "": gettext_lazy("none (not sent)"),
+        },
+    ),
+}
+_ANSWERS = {"true": gettext_lazy("yes"), "false": gettext_lazy("no")}
+_NONE = "none"  # stands for an empty word, which in a field means that nothing was chosen
+
+
+class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
+    """What a person sets goes ahead of what is known and learned; what they leave open stays so."""
+
+    class Meta:
+        model = ModelSettings
+        fields = ("input_price", "cached_price", "output_price", "currency")
+
+    def __init__(self, *args: Any, known: Traits, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.known = known.as_dict()
+        for name, label in (CAN | HABITS).items():
+            self._offer(name, label, _ANSWERS)
+        for name, (label, words) in WORDS.items():
+            self._offer(name, label, {word or _NONE: said for word, said in words.items()})
+        for name, (label, said) in NUMBERS.items():
+            known_number = f"{self.known[name]:.0f}" if self.known[name] else _("unknown")
+            shown = forms.NumberInput(attrs={"placeholder": known_number})
+            self.fields[name] = forms.IntegerField(
+                label=label, help_text=said, min_value=0, max_value=2**31 - 1, required=False, widget=shown
+            )
+            self.initial[name] = self.instance.traits.get(name)
+        self._offer_drops()
+
+    def _offer(self, name: str, label: Label, choices: dict[str, Label]) -> None:
+        """A choice among these, or as it is known."""
+        known = choices.get(_word(self.known[name]), "")
+        open_ = ("", format_lazy("{} {}", gettext_lazy("automatic:"), known))
+        self.fields[name] = forms.ChoiceField(label=label, choices=[open_, *choices.items()], required=False)
+        set_ = self.instance.traits.get(name)
+        self.initial[name] = "" if set_ is None else _word(set_)
+
+    def _offer_drops(self) -> None:
+        shown = forms.TextInput(
+            attrs={
+                "placeholder": ", ".join(self.known["drop_params"]),
+                "spellcheck": "false",
+                "class": "mono",
+            }
+        )
+        self.fields["drop_params"] = forms.CharField(
+            label=_("Parameters not sent"), required=False, max_length=500, widget=shown
+        )
+        self.fields["drop_params"].help_text = _("Names separated by commas, such as temperature, top_p.")
+        self.initial["drop_params"] = ", ".join(self.instance.traits.get("drop_params", []))
+
+    @property
+    def prices(self) -> list[forms.BoundField]:
+        """The fields of what it costs."""
+        return [self[name] for name in self._meta.fields or ()]
+
+    @property
+    def abilities(self) -> list[forms.BoundField]:
+        """The fields of what it can."""
+        return [self[name] for name in (*NUMBERS, *CAN)]
+
+    @property
+    def habits(self) -> list[forms.BoundField]:
+        """The fields of how it is asked."""
+        return [self[name] for name in (*WORDS, *HABITS, "drop_params")]
+
+    @property
+    def habits_are_set(self) -> bool:
+        """Whether there is something to see, or to mend, among what is folded away."""
+        return any(field.value() not in (None, "") or field.errors for field in self.habits)
+
+    def clean_currency(self) -> str:
+        """Three capital letters, as ISO 4217 has them."""
+        currency = self.cleaned_data["currency"].strip().upper()
+        if len(currency) != 3 or not currency.isascii() or not currency.isalpha():
+            raise forms.ValidationError(_("Three letters, such as USD, EUR or CNY."))
+        return str(currency)
+
+    def save(self, commit: bool = True) -> ModelSettings:
+        """The row with the traits that were set; those that no field shows stay."""
+        shown = {*CAN, *HABITS, *WORDS, *NUMBERS, "drop_params"}
+        kept = {name: value for name, value in self.instance.traits.items() if name not in shown}
+        self.instance.traits = kept | self._set()
+        saved: ModelSettings = super().save(commit)
+        return saved
+
+    def _set(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        found: dict[str, Any] = {name: given[name] == "true" for name in (*CAN, *HABITS) if given[name]}
+        found |= {name: "" if given[name] == _NONE else given[name] for name in WORDS if given[name]}
+        found |= {name: given[name] for name in NUMBERS if given[name] is not None}
+        dropped = [name.strip() for name in given["drop_params"].split(",") if name.strip()]
+        return found | ({"drop_params": dropped} if dropped else {})
+
+
+def _word(value: Any) -> str:
+    """The value as the choices have it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) or _NONE
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -18,10 +18,9 @@ from django.views.decorators.http import require_http_methods
 from chat.agent.model.trial import Begun, Outcome, Step, trial
 from chat.agent.prompts import Language, phrase
 from chat.connections.endpoint import Endpoint, InsecureError, endpoint_of
-from chat.connections.model_lists import known_models
-from chat.connections.trying import candidate
+from chat.connections.model_lists import candidate, known_models
 from chat.models import Connection
-from chat.models.seal import SealBrokenError
+from chat.models.secrets import SealBrokenError
 from chat.pages.signed_in import SignedInRequest
 
 LABELS: dict[Step, str | Promise] = {

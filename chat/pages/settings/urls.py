@@ -5,9 +5,7 @@ from django.views.generic import RedirectView
 
 from chat.pages import account
 from chat.pages.settings import (
-    choosing,
     connections,
-    listed,
     local_servers,
     model_settings,
     plans,
@@ -28,15 +26,19 @@ urlpatterns = [
         model_settings.model_settings_of_environment,
         name="model_settings_of_environment",
     ),
-    path("connections/environment/models/", listed.models_of_environment, name="models_of_environment"),
+    path("connections/environment/models/", connections.models_of_environment, name="models_of_environment"),
     path("connections/local/", local_servers.look_for_servers, name="look_for_servers"),
     path("connections/local/use/", local_servers.use_local_server, name="use_local_server"),
     path("connections/<int:connection_id>/", connections.connection, name="connection"),
     path("connections/<int:connection_id>/delete/", connections.delete_connection, name="delete_connection"),
     path("connections/<int:connection_id>/model/", model_settings.model_settings, name="model_settings"),
-    path("connections/<int:connection_id>/models/", listed.models_of_connection, name="models_of_connection"),
+    path(
+        "connections/<int:connection_id>/models/",
+        connections.models_of_connection,
+        name="models_of_connection",
+    ),
     path("connections/<int:connection_id>/test/", trial.try_connection, name="try_connection"),
-    path("connections/<int:connection_id>/use/", choosing.use_model, name="use_model"),
+    path("connections/<int:connection_id>/use/", local_servers.use_model, name="use_model"),
     path("profiles/", profiles.profiles, name="profiles"),
     path("profiles/add/", profiles.add_profile, name="add_profile"),
     path("profiles/import/", profile_exchange.import_profile, name="import_profile"),

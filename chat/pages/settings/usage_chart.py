@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol
 
-from chat.models.totals import TOKENS
+from chat.models.usage import TOKENS
 
 WIDTH, HEIGHT = 1000, 200
 FILLED = 0.72  # of a day's place

@@ -9,11 +9,9 @@ from hypothesis import strategies as st
 
 from chat.agent import Compacted
 from chat.agent.context import as_sent, compacted
-from chat.agent.context.cutting import last_turn
-from chat.agent.context.marks import sent
-from chat.agent.context.plan import Plan
-from chat.agent.context.results import latest_step
-from chat.agent.tokens import message_tokens
+from chat.agent.context.annotations import last_turn, sent
+from chat.agent.context.context import Plan, latest_step
+from chat.agent.meter import message_tokens
 from tests.agent.context.histories import histories
 from tests.agent.context.small_window import check_valid
 

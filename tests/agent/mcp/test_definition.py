@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.agent.mcp import Definition, UnfitError
-from chat.agent.mcp.schema import repaired
+from chat.agent.mcp.definition import repaired
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 values = st.recursive(

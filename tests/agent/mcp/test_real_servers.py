@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chat.agent.mcp import Program, Server, ServerError, server_tool
-from chat.agent.mcp.confinement import HOME, SCRATCH
+from chat.agent.mcp.stdio import HOME, SCRATCH
 from chat.agent.workspace import Workspace
 from tests.agent.mcp.conftest import Connect
 

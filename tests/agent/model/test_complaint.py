@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chat.agent.model.complaint import Complaint
+from chat.agent.model.errors import Complaint
 
 
 def error(message: str, **more: Any) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import pytest
 
 from chat.agent.events import Reasoning, Text, Usage
 from chat.agent.model import Delta, Finish, ModelError, ToolCallDelta
-from chat.agent.model.deltas import ChunkReader
-from chat.agent.model.faults import error_text
+from chat.agent.model.chunks import ChunkReader
+from chat.agent.model.errors import error_text
 
 
 def deltas(chunk: dict[str, Any]) -> Iterator[Delta]:

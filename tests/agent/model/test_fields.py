@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chat.agent.model import ModelError
-from chat.agent.model.fields import joined, kept
+from chat.agent.model.assembly import joined, kept
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from chat.agent.model.fitting import Fitting
-from chat.agent.model.history import NO_RESULT
 from chat.agent.model.protocol import Delta, ToolCallDelta
+from chat.agent.model.request_builder import NO_RESULT, Fitting
 from chat.agent.model.traits import Traits
 from tests.agent.model.histories import ELSEWHERE, HERE, all_traits, faults, histories
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chat.agent.model.plain_schema import plain_schema
+from chat.agent.model.request_builder import plain_schema
 
 
 def test_references_choices_and_constraints_are_put_in_place_or_left_out() -> None:

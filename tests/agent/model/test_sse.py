@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from chat.agent.model.sse import MAX_EVENT, sse_data
+from chat.agent.model.response import MAX_EVENT, sse_data
 
 HARD = 'data: {"text": "你好 🎈"}\n\ndata: [DONE]\n\n'.encode()
 

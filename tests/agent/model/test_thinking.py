@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.agent.events import Reasoning, Text, TextWasReasoning
-from chat.agent.model.thinking import Thinking
+from chat.agent.model.reasoning_tags import Thinking
 
 TEXTS = {
     "Hello": ("", "Hello"),

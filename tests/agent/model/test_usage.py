@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.agent.events import Usage
-from chat.agent.model.usage import MOST, usage_in
+from chat.agent.model.chunks import MOST, usage_in
 
 ODD: Any = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.lists(st.integers())
 WORDS = (

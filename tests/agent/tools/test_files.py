@@ -9,7 +9,7 @@ import pytest
 
 from chat.agent.tool import Tool, ToolError, ToolResult
 from chat.agent.tools import workspace_tools
-from chat.agent.tools.seen import Seen
+from chat.agent.tools.read_state import Seen
 from chat.agent.workspace import FILE_LIMIT, Workspace
 
 Tools = dict[str, Tool]

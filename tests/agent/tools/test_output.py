@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from chat.agent.sandbox.output import Output
+from chat.agent.sandbox.process import Output
 
 
 def test_a_short_output_is_kept_whole() -> None:

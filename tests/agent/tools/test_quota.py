@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from chat.agent.quota import Quota
 from chat.agent.sandbox import Sandbox, SandboxLimits
 from chat.agent.tool import ToolError
 from chat.agent.tools import workspace_tools
-from chat.agent.workspace import Workspace, WorkspaceError
+from chat.agent.workspace import Quota, Workspace, WorkspaceError
 
 KIB = 1024
 

@@ -14,7 +14,7 @@ import pytest
 
 from chat.agent.ownership import SANDBOX_UID
 from chat.agent.sandbox import Outcome, Sandbox, SandboxError, probe
-from chat.agent.sandbox.diagnosis import explain
+from chat.agent.sandbox.bubblewrap import explain
 from chat.agent.workspace import Workspace, WorkspaceError
 from tests.agent.tools.people import Server
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from chat.agent.beneath import has_openat2, open_beneath, walk_open
+from chat.agent.safe_open import has_openat2, open_beneath, walk_open
 from chat.agent.workspace import FILE_LIMIT, Folder, Workspace, WorkspaceError, relative
 
 SECRET = b"a secret of someone else"

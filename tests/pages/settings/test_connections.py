@@ -12,7 +12,7 @@ from django.test import Client
 
 from chat.models import Connection, Profile
 from chat.models.connection import Secrets
-from chat.models.seal import SealBrokenError
+from chat.models.secrets import SealBrokenError
 
 KEY = "sk-c4n4ry-0123456789"
 ADD = "/settings/connections/add/"

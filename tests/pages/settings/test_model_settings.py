@@ -13,7 +13,7 @@ from chat.agent.model import Traits
 from chat.agent.model.listing import ListedModel
 from chat.connections.endpoint import endpoint_of
 from chat.connections.model_clients import traits_of
-from chat.connections.windows import keep_windows
+from chat.connections.model_lists import keep_windows
 from chat.models import Connection, ModelSettings, Profile
 from tests.model_server import ScriptedModel
 

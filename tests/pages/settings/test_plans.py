@@ -16,9 +16,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.models import Conversation, PlanFigures
-from chat.models.plan_figures import COUNTS
-from chat.pages.settings.plans_chart import finished_bars, time_bars, token_bars
-from chat.pages.settings.plans_report import Line, report_of
+from chat.models.plan_stats import COUNTS
+from chat.pages.settings.plans import Line, finished_bars, report_of, time_bars, token_bars
 from chat.pages.settings.usage_chart import chart_of
 from tests.pages.settings.test_usage import text_of
 from tests.plan.conftest import Work

@@ -11,7 +11,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
 from chat.models import Connection, McpServer, Profile
-from chat.models.profile_then import FIELDS
+from chat.models.profile import FIELDS
 
 IMPORT = "/settings/profiles/import/"
 RULES = {"bash": "ask", "*": "never", "github__*": "never", "files__list": "run"}

@@ -15,8 +15,8 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.models import DailyUsage
+from chat.pages.settings.usage import COLOURS, report_of
 from chat.pages.settings.usage_chart import HEIGHT, chart_of
-from chat.pages.settings.usage_report import COLOURS, report_of
 
 PAGE = "/settings/usage/"
 FILE = "/settings/usage/usage.csv"

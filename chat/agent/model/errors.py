@@ -1,0 +1,379 @@
+"""What went wrong between here and an endpoint, as errors that say so to a person."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from time import time
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import openai
+
+from chat.agent.model.http import RESPONSE, AddressRefusedError, CompressedError, OversizeError
+from chat.agent.model.protocol import ModelError
+
+# Seconds; an endpoint that asks for more is not waited for within a turn.
+LONGEST_WAIT = 180.0
+# Seconds between two looks at a model that is being loaded.
+LOADING = 3.0
+
+_KINDS = {401: "key_refused", 403: "key_refused", 404: "not_found", 413: "overflow", 429: "rate_limited"}
+_PASSING = (408, 409, 425, 429)
+_SHORTEST_SECRET = 3  # characters; what is shorter is found in any text
+
+
+class ComplaintError(ModelError):
+    """The endpoint complained about the request."""
+
+    def __init__(self, complaint: Complaint, kind: str, **values: Any) -> None:
+        super().__init__(kind, **values)
+        self.complaint = complaint
+
+
+class Failures:
+    """Makes the errors of one model at one endpoint. Secrets never show in them."""
+
+    def __init__(self, where: str, model: str, secrets: Iterable[str]) -> None:
+        self.where = where
+        self.model = model
+        self.secrets = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
+
+    def error(self, kind: str, detail: str = "", **values: Any) -> ModelError:
+        """An error of this kind at this endpoint."""
+        return ModelError(kind, where=self.where, detail=self.hidden(detail), model=self.model, **values)
+
+    def read(self, error: ModelError) -> ModelError:
+        """An error of the reply that came, with the place; one that the endpoint reports by its words."""
+        detail = str(error.values.get("detail", ""))
+        values = {**error.values, "where": self.where, "detail": self.hidden(detail), "model": self.model}
+        if error.kind != "reported":
+            return ModelError(error.kind, retryable=error.retryable, **values)
+        complaint = Complaint.of(200, detail)
+        return ComplaintError(complaint, complaint.kind or "reported", **values)
+
+    def status(self, error: openai.APIStatusError) -> ModelError:
+        """The error of a reply with another status than 200."""
+        status, headers = error.status_code, error.response.headers
+        if error.response.has_redirect_location:
+            return self.error("redirected", _place(headers["location"]), status=status)
+        complaint = Complaint.of(status, error.body)
+        wait = _wait(headers)
+        passing = status in _PASSING or status >= 500
+        kind = complaint.kind or _KINDS.get(status, "unavailable" if passing else "refused")
+        if kind == "loading":
+            wait = LOADING if wait is None else wait
+        if wait is not None and wait > LONGEST_WAIT and kind == "rate_limited":
+            kind = "rate_limited_long"
+        return ComplaintError(
+            complaint,
+            kind,
+            retryable=passing and kind not in ("overflow", "no_tools", "no_credit", "rate_limited_long"),
+            retry_after=wait,
+            where=self.where,
+            detail=self.hidden(complaint.detail),
+            model=self.model,
+            status=status,
+            wait=round(wait or 0),
+        )
+
+    def connection(self, error: Exception) -> ModelError:
+        """The error of a connection that failed before there was a reply."""
+        cause = (error.__cause__ if isinstance(error, openai.APIConnectionError) else None) or error
+        if isinstance(cause, CompressedError):
+            return self.error("compressed")
+        if any(isinstance(each, AddressRefusedError) for each in _causes(cause)):
+            return self.error("address_refused")
+        # A connection that is refused comes out of the package as a ConnectTimeout, too.
+        if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
+            return self.error("timeout", retryable=True)
+        return self.error("unreachable", str(cause) or type(cause).__name__, retryable=True)
+
+    def broken(self, error: httpx2.TransportError) -> ModelError:
+        """The error of a connection that failed while the reply came."""
+        if isinstance(error, OversizeError):
+            return self.error("endless", maximum=RESPONSE)
+        return self.error("cut", retryable=True)
+
+    def hidden(self, text: str) -> str:
+        """The text without the secrets: some endpoints repeat the key that they refuse."""
+        for secret in self.secrets:
+            text = text.replace(secret, "***")
+        return text
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = getattr(error, "os_error", None) or error.__cause__
+
+
+def _place(location: str) -> str:
+    """Where a redirect leads, without what may be secret in it."""
+    parts = urlsplit(location)
+    place = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{place}{parts.path}" if place else parts.path
+
+
+def _wait(headers: httpx2.Headers) -> float | None:
+    """Seconds that the endpoint asks to wait, by any of the headers in use."""
+    milliseconds = headers.get("retry-after-ms", "")
+    if re.fullmatch(r"\d{1,9}(\.\d+)?", milliseconds):
+        return float(milliseconds) / 1000
+    if "retry-after" in headers:
+        return _retry_after(headers["retry-after"])
+    for which in ("requests", "tokens"):
+        if headers.get(f"x-ratelimit-remaining-{which}") == "0":
+            return _duration(headers.get(f"x-ratelimit-reset-{which}", ""))
+    return None
+
+
+def _retry_after(header: str) -> float | None:
+    """Seconds of a Retry-After header, which has a number or a date."""
+    try:
+        return max(0.0, float(header))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time())
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _duration(text: str) -> float | None:
+    """Seconds of a duration such as 1m2.5s, 20ms or 7."""
+    if not re.fullmatch(r"(?:\d++(?:\.\d++)?(?:h|ms|m|s)?)++", text):
+        return None
+    size = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001, "": 1.0}
+    return sum(float(number) * size[unit] for number, unit in re.findall(r"(\d+(?:\.\d+)?)(h|ms|m|s|)", text))
+
+
+LONGEST = 300  # characters of somebody else's words that a sentence takes in
+
+# Where a body says what went wrong, the best place first.
+_PLACES = ("error", "message", "detail", "msg", "errors", "error_message", "reason", "title")
+_PLAINLY = ("message", "detail", "msg", "errors", "error_message")
+_TITLE = re.compile(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", re.IGNORECASE | re.DOTALL)
+_MARKUP = re.compile(r"\s*<[!?A-Za-z]")
+_DEEPEST = 8
+_BEGINNING = 8 * 1024  # characters of a page in which its title stands
+
+
+def reported(chunk: Mapping[str, Any]) -> str | None:
+    """What a chunk says that is an error and no piece of a reply; None for all others."""
+    if chunk.get("error") or chunk.get("object") == "error" or chunk.get("type") == "error":
+        return error_text(chunk)
+    if chunk.get("choices") is None and any(isinstance(chunk.get(name), str | list) for name in _PLAINLY):
+        return error_text(chunk)
+    return None
+
+
+def error_text(error: Any, depth: int = _DEEPEST) -> str:
+    """What an error body says, in one short line."""
+    if isinstance(error, str):
+        return _said(error, depth)
+    if isinstance(error, dict) and depth and (saying := _saying(error)):
+        return _line(" ".join(error_text(each, depth - 1) for each in saying))
+    if isinstance(error, list) and error and depth:
+        return error_text(error[0], depth - 1)
+    return _line(json.dumps(error, ensure_ascii=False, default=str)) if error and depth else ""
+
+
+def is_page(text: str) -> bool:
+    """Whether it is markup: a page of a gateway, and not the words of an endpoint ("<400> ...")."""
+    return bool(_MARKUP.match(text))
+
+
+def page_title(page: str) -> str:
+    """The title of a web page that came where none was expected; empty for one without."""
+    found = _TITLE.search(page[:_BEGINNING])
+    return _line(html.unescape(re.sub(r"<[^>]*>", " ", found[1] or found[2] or ""))) if found else ""
+
+
+def _saying(error: Mapping[str, Any]) -> list[Any]:
+    """What says it, and after a router's words those of the endpoint behind it."""
+    said = [error[name] for name in _PLACES if isinstance(error.get(name), str | dict | list) and error[name]]
+    behind = error.get("metadata")
+    raw = behind.get("raw") if isinstance(behind, dict) else None
+    return [*said[:1], *([raw] if isinstance(raw, str) else [])]
+
+
+def _said(text: str, depth: int) -> str:
+    if is_page(text):
+        return page_title(text)
+    if text.lstrip().startswith(("{", "[")) and depth:
+        try:
+            return error_text(json.loads(text), depth - 1) or _line(text)
+        except (ValueError, RecursionError):
+            pass
+    return _line(text)
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())[:LONGEST]
+
+
+LONGEST_ERROR = 8192  # characters of an error that are looked at
+
+# The request's own text comes back here, and what a person wrote is no complaint.
+_ECHOES = ("input", "ctx", "url", "doc_url")
+
+_NO_TOOLS = re.compile(
+    r"does(?: not|n't) support (?:tools|(?:tool|function)[ _-]?(?:use|call))"
+    r"|tools param requires --jinja|unsupported param\w*:? ['\"`]?tools\b(?![.\[])"
+    r"|support tool use|(?:tool|function)[ _-](?:use|calling) (?:is|are) not (?:supported|enabled|available)"
+    r"|\btools['\"`]? (?:\w+ ){0,3}(?:not supported|unsupported)"
+    r"|\"?auto\"? tool choice requires"
+)
+_NO_CREDIT = re.compile(
+    r"insufficient[_ ](?:quota|balance|credits?|funds)|exceeded your current quota|payment required"
+)
+_LOADING = re.compile(r"loading model|model is (?:currently )?loading|is being loaded")
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """An error in words: `said` is all of its text in lower case, `params` what it names as wrong
+    ("tools.0.function.strict"), `detail` a line for the person."""
+
+    status: int
+    said: str
+    params: tuple[str, ...] = ()
+    detail: str = ""
+
+    @classmethod
+    def of(cls, status: int, body: Any) -> Complaint:
+        """What a decoded body, or the text of one that is no JSON, complains about."""
+        if isinstance(body, str):
+            body = _decoded(body)
+        texts = " ".join(_texts(body))[:LONGEST_ERROR]
+        said = re.sub(r"(?<=\d),(?=\d{3}\b)", "", " ".join(texts.lower().split()))
+        return cls(status, said, tuple(_params(body)), error_text(body) if body else "")
+
+    @property
+    def kind(self) -> str:
+        """The kind of ModelError that its words make it; empty where only the status tells."""
+        if overflows(self.said):
+            return "overflow"
+        if _NO_TOOLS.search(self.said) or (self.is_unsupported and "tools" in self.params):
+            return "no_tools"
+        if self.status == 402 or (self.status in (400, 403, 429) and _NO_CREDIT.search(self.said)):
+            return "no_credit"
+        return "loading" if self.status == 503 and _LOADING.search(self.said) else ""
+
+    @property
+    def is_unsupported(self) -> bool:
+        """Whether something is said to be more than the endpoint takes."""
+        return bool(UNSUPPORTED.search(self.said))
+
+    @property
+    def window(self) -> int:
+        """The model's context in tokens, where it is told; else 0."""
+        return 0 if self.status == 429 else window_in(self.said)  # 429: a limit of tokens in a minute
+
+
+UNSUPPORTED = re.compile(
+    r"unsupported|not support|not (?:yet )?(?:permitted|allowed|available|enabled|implemented|recognized)"
+    r"|unrecognized|unknown (?:name|param|field|arg|key)|unexpected (?:keyword|param|field|arg|key|property)"
+    r"|extra_forbidden|extra (?:inputs|fields)|additional properties|only the default|cannot find field"
+    r"|no endpoints found that support|only \S+ (?:is|are) (?:allowed|supported)"
+    r"|no such (?:param|field|option)|cannot be used with"
+)
+
+
+def _decoded(body: str) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return body
+
+
+def _texts(body: Any, depth: int = 0) -> Iterator[str]:
+    """Every text in the body, and the one number that is a complaint by itself."""
+    if isinstance(body, str):
+        yield "" if is_page(body) else body
+    elif isinstance(body, dict) and depth < 8:
+        for name, value in body.items():
+            if name == "n_ctx":
+                yield f"n_ctx {value}"
+            elif name not in _ECHOES:
+                yield from _texts(value, depth + 1)
+    elif isinstance(body, list) and depth < 8:
+        for value in body[:20]:
+            yield from _texts(value, depth + 1)
+
+
+def _params(body: Any) -> Iterator[str]:
+    for error in _errors(body):
+        if isinstance(error.get("param"), str) and error["param"]:
+            yield error["param"]
+        if isinstance(error.get("loc"), list):
+            yield ".".join(str(each) for each in error["loc"] if each != "body")
+
+
+def _errors(body: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
+    if isinstance(body, dict) and depth < 5:
+        yield body
+        for name in ("error", "detail", "message", "errors"):
+            yield from _errors(body.get(name), depth + 1)
+    elif isinstance(body, list) and depth < 5:
+        for each in body[:20]:
+            yield from _errors(each, depth + 1)
+
+
+_OVERFLOW = re.compile(
+    "|".join(
+        (
+            r"context[_ ]length[_ ]exceeded|maximum context length",  # OpenAI, DeepSeek, OpenRouter, vLLM
+            r"exceeds? (?:the )?(?:model'?s? )?(?:maximum )?context",  # OpenAI's newer words, vLLM
+            r"longer than the maximum model length",  # vLLM
+            r"exceed_context_size|exceeds? the available context",  # llama.cpp
+            r"tokens to keep from the initial prompt|when context the overflows|when the context overflows",
+            r"context length of only|greater than the context length",  # LM Studio
+            r"input length exceeds the context|exceed\w* max context",  # Ollama
+            r"prompt is too long|exceed context limit|input is too long for",  # Anthropic's, Bedrock
+            r"input token count.{0,40}exceeds",  # Gemini
+            r"maximum prompt length is",  # xAI
+            r"prompt contains \d+ tokens.{0,60}too large",  # Mistral
+            r"exceeded model token limit",  # Kimi
+            r"range of input length should be",  # Qwen
+            r"context window exceeds",  # MiniMax
+            r"prompt token count.{0,40}exceeds the limit",  # Copilot
+            r"must be <= \d+\. given: \d+ `?inputs",  # TGI
+            r"request too large for|reduce the length of the (?:messages|prompt)",  # Groq
+        )
+    )
+)
+# The longest reply that was asked for is the one thing that is too long.
+_REPLY_TOO_LONG = re.compile(r"max_(?:completion_|new_)?tokens['\"`]?.{0,40}(?:too large|must be|at most)")
+
+_WINDOWS = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"maximum (?:context|prompt|model) length (?:is|of) (\d+)",
+        r"with (\d+) maximum context",
+        r"maximum number of tokens allowed \((\d+)\)",
+        r"> (\d+) maximum",
+        r"available context size \((\d+)",
+        r"range of input length should be \[\d+, (\d+)\]",
+        r"(?:token limit:?|context length of only|exceeds the limit of|context limit: [\d +]+>) (\d+)",
+        r"n_ctx:? (\d+)",
+    )
+)
+_SANE = range(256, 10**8)
+
+
+def overflows(said: str) -> bool:
+    """Whether the words, in lower case, say that the request is too long for the model."""
+    return bool(_OVERFLOW.search(said)) and not _REPLY_TOO_LONG.search(said)
+
+
+def window_in(said: str) -> int:
+    """How many tokens the model's context has by these words; 0 where they do not tell."""
+    found = [int(match[1]) for each in _WINDOWS if (match := each.search(said))]
+    return next((tokens for tokens in found if tokens in _SANE), 0)

@@ -1,0 +1,84 @@
+"""Numbers of usage, as short as they can be read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+
+from chat.models import SideCall, Step, Turn
+from chat.models.usage import Totals
+
+
+def tokens(count: int | Decimal) -> str:
+    """A count in three digits or so: 950, 1.2k, 34k, 1.2M."""
+    for size, unit in ((1_000_000, "M"), (1000, "k")):
+        if count >= size - size // 2000:
+            digits = 1 if count < 9.95 * size else 0
+            return f"{number_format(round(float(count) / size, digits), digits)}{unit}"
+    return str(int(count))
+
+
+def grouped(count: int | Decimal) -> str:
+    """A count with all its digits, in groups."""
+    return number_format(count, force_grouping=True)
+
+
+def money(cost: Decimal) -> str:
+    """An amount with cents, or with as many digits as a small one needs to be told from nothing."""
+    places = 2
+    while places < 8 and 0 < abs(cost) < Decimal(1).scaleb(1 - places):
+        places += 1
+    rounded = cost.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    return number_format(rounded, places, force_grouping=True)
+
+
+def lasting(seconds: float) -> str:
+    """A time in words: 0.4 s, 12 s, 2 min 5 s."""
+    if seconds < 10:
+        return _("%(seconds)s s") % {"seconds": number_format(round(seconds, 1), 1)}
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes == 0:
+        return _("%(seconds)s s") % {"seconds": rest}
+    return _("%(minutes)s min %(seconds)s s") % {"minutes": minutes, "seconds": rest}
+
+
+@dataclass(frozen=True)
+class TurnUsage:
+    """The calls that took something, in order, with their totals, and the seconds that the agent worked."""
+
+    calls: Sequence[Step | SideCall]
+    totals: Totals
+    seconds: float
+
+
+def usage_of(turn: Turn) -> TurnUsage:
+    """The usage of a turn whose rows were read with it.
+
+    A title is no part of it: it is asked for when the turn has ended, and has been drawn for good.
+    """
+    within = [call for call in turn.side_calls.all() if call.purpose != SideCall.Purpose.TITLE]
+    made: list[Step | SideCall] = [*turn.steps.all(), *within]
+    calls = [call for call in made if call.input_tokens or call.output_tokens]
+    calls.sort(key=lambda call: call.started_at)
+    return TurnUsage(calls, Totals.of(calls), _worked(turn))
+
+
+def told(usage: TurnUsage) -> str:
+    """The usage in a line, with ~ where it is estimated."""
+    counts = {"asked": tokens(usage.totals.input_tokens), "said": tokens(usage.totals.output_tokens)}
+    mark = "~" if usage.totals.estimated else ""
+    costs = [f"{money(cost)} {currency}" for currency, cost in usage.totals.costs]
+    words = _("%(asked)s in, %(said)s out") % counts
+    return " · ".join([f"{mark}{words}", *costs, lasting(usage.seconds)])
+
+
+def _worked(turn: Turn) -> float:
+    """Seconds from its first worker to its end, without those for which the person was asked; at least 0."""
+    if turn.started_at is None or turn.ended_at is None:
+        return 0.0
+    asked = sum(call.waited for call in turn.tool_calls.all())
+    return max(0.0, (turn.ended_at - turn.started_at).total_seconds() - asked)

@@ -1,0 +1,114 @@
+"""The owner: the account of whoever runs the site."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import secrets
+from itertools import chain, count
+from typing import TYPE_CHECKING
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import models
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from chat.models.profile import Profile
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+OWNER = "owner"
+
+
+def site_owner() -> User:
+    """The first active superuser; made if there is none, and then without a password until one is set."""
+    users = get_user_model()
+    owner = users.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
+    return owner or users.objects.create_superuser(_free_name(), password=None)
+
+
+def _free_name() -> str:
+    """`owner`, with a number behind it where somebody is called so already."""
+    names = chain([OWNER], (f"{OWNER}-{number}" for number in count(2)))
+    return next(name for name in names if not get_user_model().objects.filter(username=name).exists())
+
+
+LIFETIME = datetime.timedelta(hours=1)
+
+
+class SignInLink(models.Model):
+    """Signs its user in once, within an hour. Only the hash of the token is kept."""
+
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sign_in_links")
+    token_hash = models.CharField(max_length=64, unique=True)
+    expires_at = models.DateTimeField()
+    used_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = _("sign-in link")
+        verbose_name_plural = _("sign-in links")
+
+    def __str__(self) -> str:
+        return f"sign-in link for {self.user}"
+
+    @classmethod
+    def issue(cls, user: User) -> str:
+        """A new token for the user; those that can no longer be used are cleared away."""
+        cls.objects.filter(expires_at__lt=timezone.now()).delete()
+        token = secrets.token_urlsafe(24)
+        cls.objects.create(user=user, token_hash=_hash(token), expires_at=timezone.now() + LIFETIME)
+        return token
+
+    @classmethod
+    def redeem(cls, token: str) -> User | None:
+        """The user whom the token signs in, once; None for a token that is used, expired or unknown."""
+        now = timezone.now()
+        valid = cls.objects.filter(token_hash=_hash(token), used_at=None, expires_at__gt=now)
+        if not valid.update(used_at=now):
+            return None
+        user = cls.objects.select_related("user").get(token_hash=_hash(token)).user
+        return user if user.is_active else None
+
+
+def _hash(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+class Preferences(models.Model):
+    """A person's choices; whoever has made none has no row."""
+
+    user = models.OneToOneField(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="chat_preferences"
+    )
+    default_profile = models.ForeignKey(
+        Profile, verbose_name=_("default profile"), on_delete=models.SET_NULL, null=True, blank=True
+    )
+    name_conversations = models.BooleanField(
+        _("let the model name conversations"),
+        default=True,
+        help_text=_(
+            "Uses one short request after the first turn. Otherwise the first line becomes the title."
+        ),
+    )
+
+    class Meta:
+        verbose_name = _("preferences")
+        verbose_name_plural = _("preferences")
+
+    def __str__(self) -> str:
+        return f"preferences of user {self.user_id}"
+
+    @classmethod
+    def profile_of(cls, user: User) -> Profile | None:
+        """The profile that the user's conversations begin with; None where none is offered."""
+        preferred = Exists(cls.objects.filter(user=user, default_profile=OuterRef("pk")))
+        return Profile.offered_to(user).order_by(preferred.desc(), "position", "pk").first()
+
+    @classmethod
+    def choose(cls, user: User, profile: Profile) -> None:
+        """Let the user's conversations begin with the profile."""
+        cls.objects.update_or_create(user=user, defaults={"default_profile": profile})

@@ -1,0 +1,259 @@
+"""Acts on several conversations at once, each of which can be undone for a while."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from django.conf import settings
+from django.db import models, transaction
+from django.db.models import Count, Exists, OuterRef, Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from chat.models.conversation import Conversation, ConversationQuerySet
+from chat.models.tag import LONGEST, MOST_OF_ONE, Tag, normalised
+from chat.models.todo_revision import TodoRevision
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+
+AT_ONCE = 500  # rows named in one query
+_Link = Conversation.tags.through
+_links = _Link._default_manager
+
+Key = uuid.UUID
+Before = dict[str, Any]  # of each conversation that was changed, by its key in hexadecimal, what was before
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """Who acts, when, and with which word where it is about tags."""
+
+    owner_id: int
+    at: datetime.datetime
+    word: str = ""
+
+
+class BulkKind(Protocol):
+    """What is done, and undone, in the caller's transaction."""
+
+    def do(self, keys: Sequence[Key], occasion: Occasion) -> Before:
+        """Do it to those that it changes, and say what was before."""
+
+    def undo(self, before: Mapping[str, Any], occasion: Occasion) -> int:
+        """Restore what is still as it was left; says how many."""
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """A column is given a value, which may be the time of the act, in those rows that `changes` says."""
+
+    column: str
+    changes: Q
+    value: Callable[[datetime.datetime], Any]
+
+    def do(self, keys: Sequence[Key], occasion: Occasion) -> Before:
+        before: Before = {}
+        for some in _batches(keys):
+            rows = Conversation.objects.filter(self.changes, owner=occasion.owner_id, pk__in=some)
+            held = rows.order_by("pk").select_for_update(no_key=True).values_list("pk", self.column)
+            found = {key.hex: _plain(value) for key, value in held}
+            changed = Conversation.objects.filter(pk__in=list(found))
+            changed.update(**{self.column: self.value(occasion.at)})
+            before |= found
+        return before
+
+    def undo(self, before: Mapping[str, Any], occasion: Occasion) -> int:
+        alike: dict[Any, list[Key]] = {}
+        for key, former in before.items():
+            alike.setdefault(former, []).append(uuid.UUID(key))
+        return sum(
+            self._left(occasion).filter(pk__in=some).update(**{self.column: former})
+            for former, keys in alike.items()
+            for some in _batches(keys)
+        )
+
+    def _left(self, occasion: Occasion) -> ConversationQuerySet:
+        """Those that are as the act left them."""
+        every = Conversation.with_deleted if self.column == "deleted_at" else Conversation.objects
+        return every.filter(owner=occasion.owner_id, **{self.column: self.value(occasion.at)})
+
+
+class Dismissal(Assignment):
+    """What is left of lists counts no more. A list that was written since is another."""
+
+    def _left(self, occasion: Occasion) -> ConversationQuerySet:
+        later = TodoRevision.objects.filter(conversation=OuterRef("pk"), created_at__gt=occasion.at)
+        return super()._left(occasion).exclude(Exists(later))
+
+
+class Tagging:
+    """Conversations are given a tag. Those that have as many as they may are left out."""
+
+    def do(self, keys: Sequence[Key], occasion: Occasion) -> Before:
+        Tag.keep_still(occasion.owner_id)
+        tag = Tag.of(occasion.owner_id, occasion.word)
+        added: Before = {}
+        for some in _batches(keys):
+            rows = Conversation.objects.filter(owner=occasion.owner_id, pk__in=some)
+            roomy = rows.exclude(tags=tag).annotate(number=Count("tags")).filter(number__lt=MOST_OF_ONE)
+            free = list(roomy.order_by().values_list("pk", flat=True))
+            _links.bulk_create([_Link(conversation_id=key, tag=tag) for key in free])
+            added |= {key.hex: None for key in free}
+        Tag.sweep(occasion.owner_id)  # where all had as many as they may
+        return added
+
+    def undo(self, before: Mapping[str, Any], occasion: Occasion) -> int:
+        return _untag([uuid.UUID(key) for key in before], occasion)
+
+
+class Untagging:
+    """A tag is taken from conversations."""
+
+    def do(self, keys: Sequence[Key], occasion: Occasion) -> Before:
+        had: Before = {}
+        Tag.keep_still(occasion.owner_id)
+        tag = Tag.named(occasion.owner_id, occasion.word)
+        for some in _batches(keys):
+            tagged = _links.filter(tag=tag, conversation__owner=occasion.owner_id, conversation__in=some)
+            had |= {key.hex: None for key in tagged.values_list("conversation", flat=True)}
+        _untag(keys, occasion)
+        return had
+
+    def undo(self, before: Mapping[str, Any], occasion: Occasion) -> int:
+        return len(Tagging().do([uuid.UUID(key) for key in before], occasion))
+
+
+def _untag(keys: Sequence[Key], occasion: Occasion) -> int:
+    Tag.keep_still(occasion.owner_id)
+    tag = Tag.named(occasion.owner_id, occasion.word)
+    kept = Conversation.objects.filter(owner=occasion.owner_id)
+    gone = 0
+    for some in _batches(keys):
+        gone += _links.filter(tag=tag, conversation__in=kept.filter(pk__in=some).values("pk")).delete()[0]
+    Tag.sweep(occasion.owner_id)
+    return gone
+
+
+def _batches(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
+    return (keys[start : start + AT_ONCE] for start in range(0, len(keys), AT_ONCE))
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime.datetime) else value
+
+
+UNDO_TIME = datetime.timedelta(minutes=10)
+
+
+@dataclass(frozen=True)
+class Undone:
+    """So many conversations are as they were; so many were changed meanwhile, and stay as they are."""
+
+    restored: int
+    left: int
+
+
+class BulkAct(models.Model):
+    """What was done, to which conversations, and how they were before: `before` is by their keys.
+
+    It is undone once, by its owner, within UNDO_TIME.
+    """
+
+    class Kind(models.TextChoices):
+        ARCHIVE = "archive", _("Archive")
+        BRING_BACK = "bring_back", _("Unarchive")
+        PIN = "pin", _("Pin")
+        UNPIN = "unpin", _("Unpin")
+        TAG = "tag", _("Tag")
+        UNTAG = "untag", _("Untag")
+        DISMISS = "dismiss", _("Dismiss")
+        DELETE = "delete", _("Delete")
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="bulk_acts")
+    kind = models.CharField(max_length=20, choices=Kind)
+    word = models.CharField(max_length=LONGEST, blank=True)
+    before: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict)
+    count = models.PositiveIntegerField()
+    at = models.DateTimeField(db_index=True)
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = _("bulk action")
+        verbose_name_plural = _("bulk actions")
+        ordering = ["at"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(
+                    kind__in=["archive", "bring_back", "pin", "unpin", "tag", "untag", "dismiss", "delete"]
+                ),
+                name="bulk_act_kind_known",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.count}"
+
+    @classmethod
+    def carry_out(cls, owner: User, kind: str, keys: Iterable[uuid.UUID], word: str = "") -> BulkAct:
+        """Do it to those of the owner's conversations that it changes; `count` says how many.
+
+        Raises TagRefused for a word that is no tag, and ValueError for a kind that there is none of.
+        """
+        kind = cls.Kind(kind)
+        occasion = Occasion(owner.pk, timezone.now(), normalised(word))
+        with transaction.atomic():
+            before = KINDS[kind].do(sorted(set(keys)), occasion)
+            return cls.objects.create(
+                owner=owner,
+                kind=kind,
+                word=occasion.word[:LONGEST],
+                before=before,
+                count=len(before),
+                at=occasion.at,
+            )
+
+    @classmethod
+    def offered_to(cls, user: User) -> BulkAct | None:
+        """The latest that the user may still undo, and that changed anything."""
+        return cls._open(user).filter(count__gt=0).defer("before").order_by("-at").first()
+
+    @classmethod
+    def _open(cls, user: User) -> models.QuerySet[BulkAct]:
+        return cls.objects.filter(owner=user.pk, undone_at=None, at__gt=timezone.now() - UNDO_TIME)
+
+    @classmethod
+    def forget_old(cls) -> None:
+        """Remove what can no longer be undone."""
+        cls.objects.filter(at__lte=timezone.now() - UNDO_TIME).delete()
+
+    @property
+    def until(self) -> datetime.datetime:
+        """Until when it can be undone."""
+        return self.at + UNDO_TIME
+
+    def undo(self, user: User) -> Undone | None:
+        """Restore what is still as this left it; None where it was undone before, or the time is over."""
+        with transaction.atomic():
+            if not self._open(user).filter(pk=self.pk).update(undone_at=timezone.now()):
+                return None
+            restored = KINDS[self.kind].undo(self.before, Occasion(self.owner_id, self.at, self.word))
+        return Undone(restored, self.count - restored)
+
+
+KINDS: dict[str, BulkKind] = {
+    BulkAct.Kind.ARCHIVE: Assignment("archived_at", Q(archived_at__isnull=True), lambda at: at),
+    BulkAct.Kind.BRING_BACK: Assignment("archived_at", Q(archived_at__isnull=False), lambda _at: None),
+    BulkAct.Kind.PIN: Assignment("pinned", Q(pinned=False), lambda _at: True),
+    BulkAct.Kind.UNPIN: Assignment("pinned", Q(pinned=True), lambda _at: False),
+    BulkAct.Kind.TAG: Tagging(),
+    BulkAct.Kind.UNTAG: Untagging(),
+    BulkAct.Kind.DISMISS: Dismissal("todos_left", Q(todos_left__gt=0), lambda _at: 0),
+    BulkAct.Kind.DELETE: Assignment("deleted_at", Q(deleted_at__isnull=True), lambda at: at),
+}

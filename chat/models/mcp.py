@@ -1,0 +1,259 @@
+"""MCP servers: programs and addresses that give the agent further tools. Only administrators set them up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
+from django.db import models, transaction
+from django.db.models import F, Q, QuerySet
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from chat.models.profile import Profile
+from chat.models.secrets import seal, unseal
+from chat.models.text import clean, clean_json
+from chat.models.url_validation import check_url
+
+
+class McpServer(models.Model):
+    """How a server is reached, who may use it, and how it was when a worker last looked.
+
+    Headers and environment are secrets, and kept sealed.
+    """
+
+    class Transport(models.TextChoices):
+        STDIO = "stdio", _("A program, started here in the sandbox")
+        HTTP = "http", _("An address, over streamable HTTP")
+
+    name = models.CharField(
+        _("name"),
+        max_length=32,
+        unique=True,
+        validators=[
+            RegexValidator(r"\A[a-z0-9]+(-[a-z0-9]+)*\Z", _("Lowercase letters, digits and hyphens."))
+        ],
+        help_text=_("Its tools are called name__tool."),
+    )
+    transport = models.CharField(_("transport"), max_length=10, choices=Transport, default=Transport.STDIO)
+    command = models.JSONField(_("command"), default=list, blank=True)
+    readable = models.JSONField(_("readable folders"), default=list, blank=True)
+    url = models.CharField(_("address"), max_length=500, blank=True)
+    network = models.BooleanField(
+        _("network allowed"),
+        default=False,
+        help_text=_(
+            "A program: it may use the network, including services on this machine. An address: it may "
+            "be on this machine or its network; otherwise only public addresses are used, over https."
+        ),
+    )
+    secrets = models.TextField(blank=True, default="", editable=False)
+    seconds = models.PositiveSmallIntegerField(
+        _("max seconds per call"),
+        default=60,
+        validators=[MinValueValidator(1), MaxValueValidator(600)],
+    )
+    profiles = models.ManyToManyField(
+        Profile,
+        verbose_name=_("profiles"),
+        blank=True,
+        related_name="mcp_servers",
+        help_text=_("Profiles that may use it. None selected: all."),
+    )
+    enabled = models.BooleanField(_("enabled"), default=True)
+    updated_at = models.DateTimeField(auto_now=True)
+    problem = models.TextField(_("problem"), blank=True, default="", editable=False)
+    problem_detail = models.TextField(blank=True, default="", editable=False)
+    looked_at = models.DateTimeField(_("last checked"), null=True, editable=False)
+
+    class Meta:
+        verbose_name = _("MCP server")
+        verbose_name_plural = _("MCP servers")
+        ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(transport="stdio", url="") | (Q(transport="http") & ~Q(url="")),
+                name="mcp_server_reached_one_way",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @classmethod
+    def offered_to(cls, profile: Profile) -> QuerySet[McpServer]:
+        """The enabled servers that the profile may use."""
+        chosen = Q(profiles=None) | Q(profiles=profile.pk) if profile.pk else Q(profiles=None)
+        return cls.objects.filter(chosen, enabled=True).distinct()
+
+    @classmethod
+    def unwell(cls) -> QuerySet[McpServer]:
+        """The enabled servers that were found wanting when last looked at."""
+        return cls.objects.filter(enabled=True).exclude(problem="")
+
+    @property
+    def version(self) -> str:
+        """Another one after each change of how it is reached."""
+        return self.updated_at.isoformat()
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """What is sent with every request; raises SealBrokenError."""
+        return unseal(self.secrets).get("headers", {})
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """All that the program gets of an environment; raises SealBrokenError."""
+        return unseal(self.secrets).get("environment", {})
+
+    def keep_secrets(self, headers: Mapping[str, str], environment: Mapping[str, str]) -> None:
+        """Seal these in place of what was there; the row is not saved."""
+        self.secrets = seal({"headers": dict(headers), "environment": dict(environment)})
+
+    def clean(self) -> None:
+        """One way to reach it, and only one."""
+        if self.transport == self.Transport.STDIO:
+            self.url = ""
+            if not self.command:
+                raise ValidationError({"command": _("A program needs a command.")})
+            for folder in self.readable:
+                check_folder(folder)
+        else:
+            self.command, self.readable = [], []
+            check_url(self.url, inside=self.network)
+
+    def note(self, problem: str, detail: str = "") -> None:
+        """Write down how it is now: a sentence for everybody and a detail for administrators, or nothing."""
+        found = {"problem": clean(problem), "problem_detail": clean(detail), "looked_at": timezone.now()}
+        type(self).objects.filter(pk=self.pk).update(**found)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A tool as its server lists it now; `unfit` says why no provider would take it, if so."""
+
+    name: str
+    offered_as: str
+    definition: dict[str, Any]
+    fingerprint: str
+    unfit: str
+
+
+class McpTool(models.Model):
+    """One tool of a server. It is offered while what is listed is what was accepted.
+
+    A fingerprint stands for name, description and schema; an empty one for nothing listed, or accepted.
+    """
+
+    class State(models.TextChoices):
+        OFFERED = "offered", _("Offered")
+        NEW = "new", _("New: awaiting approval")
+        CHANGED = "changed", _("Changed: awaiting approval")
+        GONE = "gone", _("No longer listed")
+        UNFIT = "unfit", _("Cannot be offered")
+
+    server = models.ForeignKey(
+        McpServer, on_delete=models.CASCADE, related_name="tools", verbose_name=_("MCP server")
+    )
+    name = models.CharField(_("name"), max_length=200)
+    offered_as = models.CharField(_("offered as"), max_length=64)
+    listed = models.JSONField(default=dict)
+    listed_fingerprint = models.CharField(max_length=64, blank=True)
+    accepted = models.JSONField(default=dict)
+    accepted_fingerprint = models.CharField(max_length=64, blank=True, default="")
+    unfit = models.TextField(blank=True, default="")
+
+    class Meta:
+        verbose_name = _("MCP tool")
+        verbose_name_plural = _("MCP tools")
+        ordering = ["server__name", "name"]
+        constraints = [
+            models.UniqueConstraint(fields=["server", "name"], name="mcp_tool_name_once"),
+            models.UniqueConstraint(fields=["server", "offered_as"], name="mcp_tool_offered_once"),
+        ]
+
+    def __str__(self) -> str:
+        return self.offered_as
+
+    @property
+    def state(self) -> State:
+        """Whether it is offered, and why not."""
+        if not self.listed_fingerprint:
+            return self.State.GONE
+        if self.unfit:
+            return self.State.UNFIT
+        if not self.accepted_fingerprint:
+            return self.State.NEW
+        return (
+            self.State.OFFERED if self.listed_fingerprint == self.accepted_fingerprint else self.State.CHANGED
+        )
+
+    @classmethod
+    def offered(cls, servers: Iterable[McpServer]) -> QuerySet[McpTool]:
+        """The tools of these servers that are as they were accepted."""
+        return cls.objects.filter(
+            ~Q(listed_fingerprint=""),
+            server__in=list(servers),
+            unfit="",
+            listed_fingerprint=F("accepted_fingerprint"),
+        ).select_related("server")
+
+    @classmethod
+    def waiting(cls) -> QuerySet[McpTool]:
+        """The tools whose definitions an administrator has yet to accept."""
+        new = ~Q(listed_fingerprint="") & ~Q(listed_fingerprint=F("accepted_fingerprint"))
+        return cls.objects.filter(new, unfit="").select_related("server")
+
+    @classmethod
+    def take_listing(cls, server: McpServer, listing: Collection[Listed]) -> None:
+        """Write down what the server lists now."""
+        names = [tool.name for tool in listing]
+        with transaction.atomic():
+            cls.objects.filter(server=server).exclude(name__in=names).update(listed_fingerprint="")
+            for tool in listing:
+                cls.objects.update_or_create(
+                    server=server,
+                    name=tool.name,
+                    defaults={
+                        "offered_as": tool.offered_as,
+                        "listed": clean_json(tool.definition),
+                        "listed_fingerprint": tool.fingerprint,
+                        "unfit": clean(tool.unfit),
+                    },
+                )
+
+    @classmethod
+    def accept(cls, seen: Iterable[tuple[int, str]]) -> int:
+        """Accept definitions, each a row's id and the fingerprint that was looked at; how many there were.
+
+        One that has changed again since it was looked at is left as it is.
+        """
+        return sum(
+            cls.objects.filter(pk=pk, listed_fingerprint=fingerprint)
+            .exclude(listed_fingerprint="")
+            .update(accepted=F("listed"), accepted_fingerprint=fingerprint)
+            for pk, fingerprint in seen
+        )
+
+
+# Too much of a machine to show to anybody, or in the sandbox's own way.
+_SYSTEM = ("boot", "data", "dev", "etc", "home", "proc", "root", "run", "sys", "tmp", "var")
+_NOT_READABLE = {"/", *(f"/{name}" for name in _SYSTEM)}
+
+
+def check_folder(folder: str) -> None:
+    """Raise ValidationError for a folder that no server may read: the site's data, or half the machine."""
+    if not folder.startswith("/") or folder != os.path.normpath(folder):
+        raise ValidationError(_("%(folder)s is not an absolute path."), params={"folder": folder})
+    data = os.path.realpath(settings.DATA_DIR)
+    meant = {folder, os.path.realpath(folder)}
+    shared = {os.path.commonpath([data, each]) for each in meant}
+    if meant & _NOT_READABLE or data in shared or shared & meant:
+        raise ValidationError(
+            _("%(folder)s contains files that no server may read."), params={"folder": folder}
+        )

@@ -1,0 +1,153 @@
+"""Plan figures: what a conversation's plans came to, counted from its rows."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
+from django.utils.translation import gettext_lazy as _
+
+from chat.models.conversation import Conversation
+from chat.models.todo_revision import TodoRevision
+from chat.models.turn import Turn
+
+COUNTS = (
+    "turns",
+    "steps",
+    "estimated_steps",
+    "input_tokens",
+    "output_tokens",
+    "written_tokens",
+    "estimated_writes",
+    "planning_steps",
+    "planning_input_tokens",
+    "planning_cached_tokens",
+    "offering_tokens",
+    "writes",
+    "refused",
+    "reminders",
+    "followed",
+    "lists",
+    "finished",
+    "finished_together",
+    "given_up",
+    "items",
+    "completed",
+    "ticked",
+    "skipped",
+    "timed",
+)
+
+
+class PlanFigures(models.Model):
+    """A conversation's figures of a day, under one profile and policy; docs/plans.md defines each.
+
+    The day is one of the site's TIME_ZONE: that on which the turn began, for a list the turn that began it.
+    Derived: whatever is here can be counted again from the conversation's rows, and goes with them.
+    """
+
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="figures")
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="plan_figures", db_index=False
+    )
+    day = models.DateField()
+    profile = models.CharField(max_length=80, blank=True)
+    policy = models.CharField(max_length=20, blank=True)
+
+    turns = models.PositiveIntegerField(default=0)
+    steps = models.PositiveIntegerField(default=0)
+    estimated_steps = models.PositiveIntegerField(default=0)
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+    written_tokens = models.PositiveBigIntegerField(default=0)
+    estimated_writes = models.PositiveIntegerField(default=0)
+    planning_steps = models.PositiveIntegerField(default=0)
+    planning_input_tokens = models.PositiveBigIntegerField(default=0)
+    planning_cached_tokens = models.PositiveBigIntegerField(default=0)
+    offering_tokens = models.PositiveBigIntegerField(default=0)
+    writes = models.PositiveIntegerField(default=0)
+    refused = models.PositiveIntegerField(default=0)
+    reminders = models.PositiveIntegerField(default=0)
+    followed = models.PositiveIntegerField(default=0)
+    lists = models.PositiveIntegerField(default=0)
+    finished = models.PositiveIntegerField(default=0)
+    finished_together = models.PositiveIntegerField(default=0)
+    given_up = models.PositiveIntegerField(default=0)
+    items = models.PositiveIntegerField(default=0)
+    completed = models.PositiveIntegerField(default=0)
+    ticked = models.PositiveIntegerField(default=0)
+    skipped = models.PositiveIntegerField(default=0)
+    timed = models.PositiveIntegerField(default=0)
+
+    reasons: models.JSONField[dict[str, int], dict[str, int]] = models.JSONField(default=dict, blank=True)
+    seconds: models.JSONField[list[float], list[float]] = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        verbose_name = _("plan figures")
+        verbose_name_plural = _("plan figures")
+        ordering = ["day", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["conversation", "day", "profile", "policy"], name="plan_figures_once"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["owner", "day"], name="plan_figures_of_owner"),
+            models.Index(fields=["day"], name="plan_figures_by_day"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.lists} lists on {self.day}"
+
+
+VERSION = 1  # of how figures are defined: those of another are counted anew
+
+
+class PlanCount(models.Model):
+    """The latest ended turn and the latest revision that a conversation's figures know, 0 for none."""
+
+    conversation = models.OneToOneField(
+        Conversation, on_delete=models.CASCADE, primary_key=True, related_name="plan_count"
+    )
+    turn = models.PositiveBigIntegerField(default=0)
+    revision = models.PositiveBigIntegerField(default=0)
+    version = models.PositiveSmallIntegerField(default=0)
+
+    class Meta:
+        verbose_name = _("plan count")
+        verbose_name_plural = _("plan counts")
+
+    def __str__(self) -> str:
+        return f"up to turn {self.turn} and revision {self.revision}"
+
+    @classmethod
+    def behind(cls, conversations: QuerySet[Conversation]) -> QuerySet[Any]:
+        """Those of the conversations of which something is not counted yet.
+
+        Each with what there is to count up to: `latest_turn` and `latest_revision`.
+        """
+        ended = Turn.objects.filter(conversation=OuterRef("pk")).exclude(status__in=Turn.ACTIVE)
+        revisions = TodoRevision.objects.filter(conversation=OuterRef("pk"))
+        reached = conversations.annotate(latest_turn=_latest(ended), latest_revision=_latest(revisions))
+        known = Q(
+            plan_count__turn=F("latest_turn"),
+            plan_count__revision=F("latest_revision"),
+            plan_count__version=VERSION,
+        )
+        return reached.filter(latest_turn__gt=0).exclude(known)
+
+    @classmethod
+    def is_past(cls, conversation_id: uuid.UUID, turn: int, revision: int) -> bool:
+        """Whether somebody has counted the conversation further than that, in today's way."""
+        further = Q(turn__gt=turn) | Q(revision__gt=revision)
+        return cls.objects.filter(further, conversation=conversation_id, version=VERSION).exists()
+
+
+def _latest(rows: QuerySet[Turn] | QuerySet[TodoRevision]) -> Coalesce:
+    """The highest key among the rows of one conversation; 0 for none."""
+    grouped = rows.order_by().values("conversation").annotate(latest=Max("pk"))
+    return Coalesce(Subquery(grouped.values("latest")), 0)

@@ -1,0 +1,66 @@
+"""Secrets in rows: sealed with a key that comes of SECRET_KEY, and opened only where they are used."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+import re
+from collections.abc import Set
+
+from cryptography.fernet import Fernet, InvalidToken, MultiFernet
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.utils.encoding import force_bytes
+from django.utils.translation import gettext_lazy as _
+
+_PURPOSE = b"agentsite: secrets in rows"
+
+
+class SealBrokenError(Exception):
+    """Something was sealed with another SECRET_KEY, or was changed since."""
+
+
+def seal(secrets: dict[str, dict[str, str]]) -> str:
+    """The secrets as text that says nothing to whoever has not SECRET_KEY; empty for none."""
+    if not any(secrets.values()):
+        return ""
+    return _sealer().encrypt(json.dumps(secrets).encode()).decode()
+
+
+def unseal(sealed: str) -> dict[str, dict[str, str]]:
+    """What was sealed; raises SealBrokenError. SECRET_KEY_FALLBACKS open what they sealed."""
+    if not sealed:
+        return {}
+    try:
+        opened: dict[str, dict[str, str]] = json.loads(_sealer().decrypt(sealed.encode()))
+    except InvalidToken:
+        raise SealBrokenError from None
+    return opened
+
+
+def _sealer() -> MultiFernet:
+    secrets = (settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS)
+    return MultiFernet([Fernet(_key(secret)) for secret in secrets])
+
+
+def _key(secret: str | bytes) -> bytes:
+    return base64.urlsafe_b64encode(hmac.digest(force_bytes(secret), _PURPOSE, hashlib.sha256))
+
+
+KEPT = "••••••"
+"""What stands for a secret that is kept as it is."""
+OURS = frozenset(
+    ("host", "connection", "content-length", "content-type", "accept", "accept-encoding", "te", "upgrade")
+) | {"transfer-encoding"}
+"""The client's own, or what would change whom the request is for."""
+_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+
+
+def check_header(name: str, value: str, *, ours: Set[str] = OURS) -> None:
+    """Raise ValidationError for what cannot be a header, or not one that somebody sets; it tells no value."""
+    if not _NAME.fullmatch(name) or name.lower() in ours:
+        raise ValidationError(_("%(name)s cannot be set as a header."), params={"name": name[:100]})
+    if not value.isascii() or not value.isprintable():
+        raise ValidationError(_("The value of %(name)s must be plain text."), params={"name": name})

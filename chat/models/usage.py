@@ -1,0 +1,150 @@
+"""Daily usage: what calls of models took, summed as they were made."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, models, transaction
+from django.db.models import Count, F, Q, QuerySet, Sum
+from django.utils.translation import gettext_lazy as _
+
+from chat.models.step import ModelCall, SideCall, Step
+
+COUNTS = ("calls", "estimated_calls", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+
+
+class DailyUsage(models.Model):
+    """What a person's agents used in a day, of one model at one endpoint, under one profile, in one currency.
+
+    The day is one of the site's TIME_ZONE. It stays when the conversation is deleted: it was paid for. The
+    calls that `cost` is the sum of have a currency; those without a price have none.
+    """
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="usage", db_index=False
+    )
+    day = models.DateField()
+    endpoint = models.CharField(max_length=500, blank=True)
+    model = models.CharField(max_length=200, blank=True)
+    profile = models.CharField(max_length=80, blank=True)
+    currency = models.CharField(max_length=3, blank=True)
+    calls = models.PositiveIntegerField(default=0)
+    estimated_calls = models.PositiveIntegerField(default=0)
+    input_tokens = models.PositiveBigIntegerField(default=0)
+    output_tokens = models.PositiveBigIntegerField(default=0)
+    cached_tokens = models.PositiveBigIntegerField(default=0)
+    reasoning_tokens = models.PositiveBigIntegerField(default=0)
+    cost = models.DecimalField(max_digits=20, decimal_places=8, default=Decimal(0))
+
+    class Meta:
+        verbose_name = _("daily usage")
+        verbose_name_plural = _("daily usage")
+        ordering = ["day", "pk"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner", "day", "endpoint", "model", "profile", "currency"], name="daily_usage_once"
+            ),
+        ]
+        indexes = [models.Index(fields=["day"], name="daily_usage_by_day")]
+
+    def __str__(self) -> str:
+        return f"{self.model} on {self.day}"
+
+    @classmethod
+    def add(cls, key: dict[str, Any], amounts: dict[str, Any]) -> None:
+        """Add to the row of that key, in the database, so that nothing added at the same time is lost."""
+        more = {name: F(name) + amount for name, amount in amounts.items()}
+        if cls.objects.filter(**key).update(**more):
+            return
+        try:
+            with transaction.atomic():
+                cls.objects.create(**key, **amounts)
+        except IntegrityError:  # made by another worker just now
+            cls.objects.filter(**key).update(**more)
+
+
+TOKEN_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+TOKENS = "tokens"
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Tokens, and `costs` by currency, of calls that took any; `estimated` where one of them is so."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+    estimated: bool = False
+    costs: tuple[tuple[str, Decimal], ...] = ()
+
+    def __add__(self, other: Totals) -> Totals:
+        costs = dict(self.costs)
+        for currency, cost in other.costs:
+            costs[currency] = costs.get(currency, Decimal(0)) + cost
+        return Totals(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            self.estimated or other.estimated,
+            tuple(sorted(costs.items())),
+        )
+
+    def amount(self, of: str) -> Decimal:
+        """Its tokens, in and out, or what it cost in the currency `of`."""
+        if of == TOKENS:
+            return Decimal(self.input_tokens + self.output_tokens)
+        return dict(self.costs).get(of, Decimal(0))
+
+    @classmethod
+    def of(cls, calls: Iterable[ModelCall]) -> Totals:
+        """Of rows that are in memory."""
+        return sum(map(cls._of_call, calls), cls())
+
+    @classmethod
+    def of_turn(cls, turn_id: int) -> Totals:
+        """Of the turn's steps and side calls, in one query."""
+        return cls._summed(turn_id=turn_id)
+
+    @classmethod
+    def of_conversation(cls, conversation_id: uuid.UUID) -> Totals:
+        """Of all the conversation's steps and side calls, in one query."""
+        return cls._summed(turn__conversation_id=conversation_id)
+
+    @classmethod
+    def _summed(cls, **which: Any) -> Totals:
+        steps, side_calls = (_by_currency(calls.objects.filter(**which)) for calls in (Step, SideCall))
+        return sum(map(cls._of_sums, steps.union(side_calls, all=True)), cls())
+
+    @classmethod
+    def _of_call(cls, call: ModelCall) -> Totals:
+        if not (call.input_tokens or call.output_tokens):
+            return cls()
+        costs = () if call.cost is None else ((call.currency, call.cost),)
+        counts = {name: getattr(call, name) for name in TOKEN_COUNTS}
+        return cls(calls=1, **counts, estimated=call.estimated, costs=costs)
+
+    @classmethod
+    def _of_sums(cls, sums: Mapping[str, Any]) -> Totals:
+        costs = () if sums["spent"] is None else ((sums["currency"], sums["spent"]),)
+        counts = {name: sums[f"{name}_sum"] for name in TOKEN_COUNTS}
+        return cls(calls=sums["calls"], **counts, estimated=sums["guesses"] > 0, costs=costs)
+
+
+def _by_currency(calls: QuerySet[Any]) -> QuerySet[Any, dict[str, Any]]:
+    sums: dict[str, Any] = {f"{name}_sum": Sum(name) for name in TOKEN_COUNTS}
+    guesses = Count("pk", filter=Q(estimated=True))
+    took = calls.exclude(input_tokens=0, output_tokens=0)
+    grouped = took.order_by().values("currency")
+    summed: QuerySet[Any, dict[str, Any]] = grouped.annotate(
+        calls=Count("pk"), guesses=guesses, spent=Sum("cost"), **sums
+    )
+    return summed

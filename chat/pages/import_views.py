@@ -1,0 +1,100 @@
+"""A conversation imported from a file."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator
+
+from django.conf import settings
+from django.core.files.uploadedfile import UploadedFile
+from django.db import DatabaseError
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.shortcuts import redirect, render
+from django.template.defaultfilters import filesizeformat
+from django.template.loader import render_to_string
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods
+
+from chat.agent.workspace import WorkspaceError
+from chat.export.importer import importing
+from chat.export.validation import FileRefused
+from chat.models import Conversation
+from chat.pages.signed_in import SignedInRequest
+from chat.pages.streaming import RowsStream
+
+SOON = 1.0  # seconds after which the page tells how far the import is
+PROGRESS = "<!-- progress -->"
+
+Steps = Generator[int, None, Conversation]
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def bring_in(request: SignedInRequest) -> HttpResponseBase:
+    """The form, and what becomes of its file: a conversation of the user's own, or a sentence why not.
+
+    An import that takes longer is answered with a page that comes piece by piece: it tells how far it is,
+    and leads to the conversation. A client that leaves ends it.
+    """
+    if request.method != "POST":
+        return _page(request)
+    until = time.monotonic() + SOON
+    try:
+        steps = importing(_content(request.FILES.get("file")), request.user)
+        while time.monotonic() < until:
+            next(steps)
+    except StopIteration as end:
+        return redirect("conversation", end.value.pk)
+    except (FileRefused, OSError, WorkspaceError) as error:
+        return _page(request, _refusal(error))
+    return StreamingHttpResponse(RowsStream(_progress(request, steps), gather=1))
+
+
+def _progress(request: SignedInRequest, steps: Steps) -> Generator[str, None, None]:
+    """The page of an import that takes its time, with a bar for every step, of which the last is seen."""
+    head, _mark, tail = render_to_string("importing.html", {"mark": PROGRESS}, request).partition(PROGRESS)
+    yield head
+    try:
+        conversation = yield from _bars(steps)
+        yield render_to_string("partials/_imported.html", {"conversation": conversation})
+    except (FileRefused, OSError, WorkspaceError, DatabaseError) as error:
+        yield render_to_string("partials/_imported.html", {"refusal": _refusal(error)})
+    finally:
+        steps.close()
+    yield tail
+
+
+def _bars(steps: Steps) -> Generator[str, None, Conversation]:
+    shown = -1
+    while True:
+        try:
+            percent = next(steps)
+        except StopIteration as end:
+            made: Conversation = end.value
+            return made
+        # A space each time, so that a client that has left is noticed.
+        bar = format_html('<progress max="100" value="{0}">{0} %</progress>', percent)
+        yield bar if percent > shown else " "
+        shown = max(shown, percent)
+
+
+def _refusal(error: Exception) -> str:
+    if isinstance(error, FileRefused):
+        return str(error)
+    if isinstance(error, DatabaseError):
+        return _("Nothing was imported: the database is unavailable, or the disk is full. Try again later.")
+    return _("The disk is full, or the workspace could not be created.")
+
+
+def _content(file: UploadedFile[bytes] | None) -> bytes:
+    if file is None:
+        raise FileRefused(_("Choose a file first."))
+    most = settings.MAX_UPLOAD_BYTES
+    if (file.size or 0) > most:
+        raise FileRefused(_("The file is larger than %s.") % filesizeformat(most))
+    return bytes(file.read())
+
+
+def _page(request: SignedInRequest, refusal: str = "") -> HttpResponse:
+    context = {"refusal": refusal, "most_bytes": settings.MAX_UPLOAD_BYTES}
+    return render(request, "bring_in.html", context, status=400 if refusal else 200)

@@ -1,0 +1,261 @@
+"""What the terminal shows of a running turn: text as it comes, tool calls, and the list."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable
+from typing import TextIO, cast
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from chat.agent import TodoItem, TodoList
+from chat.agent.prompts import Language
+from chat.live.frames import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
+from chat.live.todo_panel import TodoPanel
+from chat.models import Message, Summary, ToolCall, Turn
+from chat.turns.compaction import SUMMARISING
+from chat.turns.recorder import SILENT
+
+OUTPUT_LINES = 6  # of a call's output; the record has all of it
+OUTPUT_WIDTH = 160  # characters of each of them
+ARGUMENTS_WIDTH = 80  # characters of a call's arguments
+
+COLOUR_OF_ITEM = {"[x]": "done", "[>]": "now"}
+ENDED = {
+    ToolCall.Status.SUCCEEDED,
+    ToolCall.Status.FAILED,
+    ToolCall.Status.DENIED,
+    ToolCall.Status.STOPPED,
+    ToolCall.Status.UNKNOWN,
+}
+
+
+class TerminalScreen:
+    """Writes a turn's changes down as they come; what is written stays."""
+
+    def __init__(self, turn: Turn, paper: Paper) -> None:
+        self.turn = turn
+        self.paper = paper
+        self.panel: TodoPanel | None = None
+        self._message: int | None = None
+        self._written = 0
+        self._open_call: int | None = None
+        self._lines_shown = 0
+
+    async def show(self, changes: Iterable[Change]) -> None:
+        """Write what changed."""
+        self.turn.frame += 1  # a page that is open on the conversation sees that it lacks something
+        for change in changes:
+            self._show(change)
+
+    async def finish(self) -> None:
+        """Close the last line, and say why the turn ended unless it simply did."""
+        self._close_call()
+        if not self.turn.is_active and self.turn.status != Turn.Status.COMPLETED:
+            failed = self.turn.status == Turn.Status.FAILED
+            self.paper.gap()
+            self.paper.line(
+                self.turn.sentence or f"{self.turn.get_status_display()}.", "fault" if failed else "quiet"
+            )
+        self.paper.end_line()
+
+    async def close(self) -> None:
+        """Say that the rest is not seen here."""
+        self._close_call()
+        self.paper.gap()
+        self.paper.line(_("This turn was ended elsewhere; the conversation says how."), "fault")
+
+    def _show(self, change: Change) -> None:
+        match change:
+            case RowChanged(Message(role=Message.Role.USER) as message):
+                self._note(message)
+            case RowChanged(Message() as message) | TextGrew(message):
+                self._text(message)
+            case RowChanged(ToolCall() as call) if call.is_todo_write:
+                self._todo_write(call)
+            case RowChanged(ToolCall() as call):
+                self._call(call)
+            case PanelChanged(panel):
+                self.panel = panel
+            case RowChanged(Summary() as summary):
+                self._summary(summary)
+            case TurnChanged() if self.turn.is_active and self.turn.sentence:
+                self.paper.gap()
+                said = self.turn.sentence
+                plain = said in (str(SUMMARISING), str(SILENT))
+                self.paper.line(said if plain else _("Retrying: %s") % said, "quiet")
+
+    def _note(self, message: Message) -> None:
+        """What the person sent from a browser meanwhile, and the agent has read now."""
+        self.paper.gap()
+        for line in message.text.splitlines():
+            self.paper.line(f"> {line}", "strong")
+
+    def _summary(self, summary: Summary) -> None:
+        """The model goes on without the whole conversation; what it remembers can be read in the browser."""
+        self.paper.line(
+            _("Earlier turns were summarised for the model.")
+            if summary.text
+            else _("Earlier turns are no longer sent to the model; there is no summary."),
+            "quiet",
+        )
+
+    def _text(self, message: Message) -> None:
+        if message.pk != self._message:
+            self._message, self._written = message.pk, 0
+        fresh = message.text[self._written :]
+        if not message.text.strip():
+            return
+        if not message.text[: self._written].strip():
+            self.paper.gap()
+            fresh = fresh.lstrip()
+        self._written = len(message.text)
+        self.paper.write(fresh)
+
+    def _todo_write(self, call: ToolCall) -> None:
+        if call.status == ToolCall.Status.SUCCEEDED:
+            self._head(call)
+            self._open_call = None
+            self._list(self.panel)
+        elif call.status in ENDED:
+            self._call(call)
+
+    def _list(self, panel: TodoPanel | None) -> None:
+        items = [TodoItem.from_dict(item) for item in panel.items] if panel else []
+        language = cast(Language, self.turn.profile_then.get("language", "en"))
+        # The focused policy's rendering has the count and says when there is nothing.
+        for line in TodoList("focused", items, language).render().splitlines():
+            self.paper.line(line, COLOUR_OF_ITEM.get(line[:3], ""))
+
+    def _call(self, call: ToolCall) -> None:
+        if call.status == ToolCall.Status.RUNNING:
+            if self._open_call != call.pk:
+                self._head(call)
+            self._output(call.output.splitlines(keepends=True), whole=False)
+        elif call.status in ENDED:
+            if self._open_call != call.pk:
+                self._head(call)
+            self._outcome(call)
+
+    def _head(self, call: ToolCall) -> None:
+        self._close_call()
+        self.paper.gap()
+        self.paper.write(call.name, "strong")
+        self.paper.write(f" {_subject(call)}".rstrip())
+        self._open_call = call.pk
+        self._lines_shown = 0
+
+    def _outcome(self, call: ToolCall) -> None:
+        self._open_call = None
+        succeeded = call.status == ToolCall.Status.SUCCEEDED
+        lines = call.output.strip("\n").splitlines()
+        if self._lines_shown:  # the line above has other things under it already
+            self._output(lines)
+            self.paper.write("   ")
+            lines = []
+        words = [call.get_status_display()]
+        if call.seconds is not None:
+            words.append(_time(call.seconds))
+        self.paper.write(f" ({', '.join(words)})", "quiet" if succeeded else "fault")
+        self.paper.end_line()
+        self._output(lines)
+
+    def _output(self, lines: list[str], *, whole: bool = True) -> None:
+        """Write the lines that are not written yet; of an output that still grows, only what has its end."""
+        for line in lines[self._lines_shown : OUTPUT_LINES]:
+            if not whole and not line.endswith("\n"):
+                return
+            line = line.rstrip("\r\n")
+            cut = line if len(line) <= OUTPUT_WIDTH else f"{line[: OUTPUT_WIDTH - 1]}…"
+            self.paper.line(f"    {cut}".rstrip(), "quiet")
+            self._lines_shown += 1
+        more = len(lines) - OUTPUT_LINES if whole else 0
+        if more > 0:
+            self.paper.line("    " + ngettext("… %d more line", "… %d more lines", more) % more, "quiet")
+
+    def _close_call(self) -> None:
+        """A call that never came to its outcome here, because the turn was stopped."""
+        if self._open_call is not None:
+            self._open_call = None
+            self.paper.write(f" ({_('Stopped')})", "quiet")
+            self.paper.end_line()
+
+
+def _subject(call: ToolCall) -> str:
+    """What the call works on; where none of its arguments says so, the start of them all."""
+    if call.subject:
+        return call.subject
+    given = json.dumps(call.given, ensure_ascii=False) if call.given else " ".join(call.arguments.split())
+    return given if len(given) <= ARGUMENTS_WIDTH else f"{given[: ARGUMENTS_WIDTH - 1]}…"
+
+
+def _time(seconds: float) -> str:
+    if seconds < 1:
+        return _("%(ms)s ms") % {"ms": round(seconds * 1000)}
+    return _("%(seconds)s s") % {"seconds": f"{seconds:.1f}"}
+
+
+# A model or a tool may send escape sequences that move the cursor, change colours or type for the person.
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+COLOURS = {"": "", "strong": "1", "quiet": "2", "done": "32", "now": "36", "fault": "31"}
+
+
+class Paper:
+    """Writes text at once, stripped of control characters; with `colour`, in the colours of a terminal.
+
+    When whoever reads the stream has gone, what is written is lost, and nothing is raised: turns are kept
+    in the record, whether anybody looks on or not.
+    """
+
+    def __init__(self, stream: TextIO, *, colour: bool) -> None:
+        self.stream = stream
+        self.colour = colour
+        self._ends = "\n\n"  # the last two characters: nothing stands above the first line
+
+    def write(self, text: str, colour: str = "") -> None:
+        """Write text where the last one ended. `colour` is one of COLOURS."""
+        text = printable(text)
+        if not text:
+            return
+        self._ends = (self._ends + text)[-2:]
+        code = COLOURS[colour] if self.colour else ""
+        try:
+            self.stream.write(f"\x1b[{code}m{text}\x1b[0m" if code else text)
+            self.stream.flush()
+        except OSError:
+            self._lose_reader()
+
+    def line(self, text: str = "", colour: str = "") -> None:
+        """Write text on lines of its own."""
+        self.end_line()
+        self.write(text, colour)
+        self.write("\n")
+
+    def end_line(self) -> None:
+        """Begin a new line, unless one has just begun."""
+        if not self._ends.endswith("\n"):
+            self.write("\n")
+
+    def gap(self) -> None:
+        """Leave one blank line above what comes next."""
+        self.end_line()
+        if self._ends != "\n\n":
+            self.write("\n")
+
+    def was_answered(self) -> None:
+        """The person has pressed Enter: the line stands at its beginning."""
+        self._ends = " \n"
+
+    def _lose_reader(self) -> None:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.stream.fileno())
+        os.close(nowhere)
+
+
+def printable(text: str) -> str:
+    """The text without characters that command a terminal rather than show; line ends become plain ones."""
+    return _UNPRINTABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
