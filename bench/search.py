@@ -113,7 +113,7 @@ def _measure(conversations: int, *, pages: bool) -> Figures:
     from django.db import connection
     from django.test import Client
 
-    from chat.models.search.catch_up import catch_up
+    from chat.search.index import catch_up
 
     reader = _filled(conversations)
     browser = Client(headers={"host": "localhost"})
@@ -144,7 +144,7 @@ def _cost_of_writing(reader: User) -> Figures:
     from django.utils import timezone
 
     from chat.models import Conversation, Turn
-    from chat.models.search.index import index_turn, marked_turns
+    from chat.search.index import index_turn, marked_turns
 
     talk = Conversation.begin(reader, "What does it cost?", uuid.uuid4(), None)
     turn, words = talk.turns.get(), _Words(random.Random(1))

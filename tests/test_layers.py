@@ -26,8 +26,8 @@ MAY_IMPORT = {
     "chat.search": ("chat.models", "chat.agent"),
     "chat.connections": BASE,
     "chat.live": ("chat.connections", "chat.plan", "chat.files", *BASE),
-    "chat.turns": ("chat.live", "chat.connections", "chat.plan", "chat.files", *BASE),
-    "chat.export": ("chat.turns", "chat.live", "chat.plan", "chat.files", *BASE),
+    "chat.turns": ("chat.live", "chat.connections", "chat.plan", "chat.files", "chat.search", *BASE),
+    "chat.export": ("chat.turns", "chat.live", "chat.plan", "chat.files", "chat.search", *BASE),
     "chat.pages": (
         *("chat.export", "chat.turns", "chat.live", "chat.connections"),
         *("chat.search", "chat.files", "chat.plan"),

@@ -22,9 +22,9 @@ from chat.agent.calls import called
 from chat.agent.meter import text_tokens
 from chat.agent.model.adaptation import lesson
 from chat.agent.model.assembly import Assembly, OpenCall
-from chat.agent.model.errors import Complaint, _wait, error_text, page_title
+from chat.agent.model.errors import EndpointComplaint, _wait, error_text, page_title
 from chat.agent.model.protocol import ToolCallDelta
-from chat.agent.model.reasoning_tags import Thinking
+from chat.agent.model.reasoning_tags import ReasoningTags
 from chat.agent.model.response import sse_data
 from chat.agent.model.traits import Traits
 from chat.agent.title import as_title
@@ -41,14 +41,14 @@ from chat.live import markdown
 from chat.live.diff import diff_of
 from chat.models.follow_up import named_in
 from chat.models.message import MessageRefused, checked_message, title_of
-from chat.models.search.pieces import parts_of
-from chat.models.search.term import Term
-from chat.models.search.words import prepared, words_of
 from chat.models.tag import checked
-from chat.models.tool_call import program_of
+from chat.models.tool_call import shell_program
 from chat.models.url_validation import origin_of
+from chat.search.documents import parts_of
 from chat.search.query import query_of
 from chat.search.results import excerpt
+from chat.search.store import Term
+from chat.search.words import prepared, words_of
 from chat.templatetags.rendering import plainly
 
 SIZE = 64 * 1024
@@ -128,21 +128,21 @@ def as_events(text: str) -> None:
 
 
 def letter_by_letter(text: str) -> None:
-    reader = Thinking()
+    reader = ReasoningTags()
     for letter in text:
         list(reader.read(letter))
     list(reader.rest())
 
 
 def at_once(text: str) -> None:
-    reader = Thinking()
+    reader = ReasoningTags()
     list(reader.read(text))
     list(reader.rest())
 
 
 def complaints(text: str) -> None:
     for body in (text, {"error": {"message": text}}, {"error": json.dumps({"error": text})}):
-        lesson(Complaint.of(400, body), {}, Traits())
+        lesson(EndpointComplaint.of(400, body), {}, Traits())
     error_text(text)
     page_title(text)
     _wait(httpx2.Headers({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": text.strip()}))
@@ -159,7 +159,7 @@ def demo(text: str) -> None:
 def names(text: str) -> None:
     for read_one in (
         safe_name,
-        program_of,
+        shell_program,
         origin_of,
         checked,
         query_of,

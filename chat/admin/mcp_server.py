@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from chat.connections.mcp_servers import look
 from chat.models import McpServer, McpTool
-from chat.models.secrets import KEPT, OURS, SealBrokenError, check_header
+from chat.models.secrets import KEPT, OURS, SecretUnreadableError, check_header
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
 _OURS = OURS | {"mcp-session-id", "mcp-protocol-version", "last-event-id"}
@@ -87,7 +87,7 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
     def _opened(self) -> dict[str, dict[str, str]]:
         try:
             return {"environment": self.instance.environment, "headers": self.instance.headers}
-        except SealBrokenError:
+        except SecretUnreadableError:
             return {"environment": {}, "headers": {}}
 
     def clean_environment(self) -> dict[str, str]:

@@ -40,7 +40,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Walk:
+class Scan:
     """What was found beneath `path`, shallow before deep; `whole` is false where a bound ended it.
 
     The folders that were `closed` to it could not be looked into.
@@ -52,7 +52,7 @@ class Walk:
     closed: Collection[str] = ()
 
 
-def walk(workspace: Workspace, path: str = ".", most: int = MOST_ENTRIES) -> Walk:
+def walk(workspace: Workspace, path: str = ".", most: int = MOST_ENTRIES) -> Scan:
     """Everything beneath the folder `path`; crowded folders are not entered. Raises WorkspaceError."""
     path = relative(path)
     with sentences(path), workspace.as_owner() as root:
@@ -69,12 +69,12 @@ def walk(workspace: Workspace, path: str = ".", most: int = MOST_ENTRIES) -> Wal
                 continue
             found += entries
             if len(found) >= most:
-                return Walk(path, found, whole=False, closed=closed)
+                return Scan(path, found, whole=False, closed=closed)
             folders = [each.path for each in entries if each.kind == "folder" and each.name not in CROWDED]
             near = [each for each in folders if len(os.fsencode(each)) <= _LONGEST_PATH]
             whole = whole and near == folders
             waiting.extend(near)
-        return Walk(path, found, whole, closed)
+        return Scan(path, found, whole, closed)
 
 
 def _entries(root: int, folder: str, most: int) -> Iterator[Entry]:

@@ -87,7 +87,7 @@ class TurnRun:
         offered = (todo_tool(self.todos), *agent.tools) if agent.traits.tools else ()
         self.tools = {tool.name: tool for tool in offered}
         self.reminders = Reminders(self.todos, spent.rounds, spent.reminders)
-        self.riders = Riders(self.todos, self.reminders, edits)
+        self.riders = RequestNotes(self.todos, self.reminders, edits)
         self.system = {"role": "system", "content": agent.system_prompt}
         self.messages = [dict(message) for message in messages]
         self.definitions = [tool.definition() for tool in offered]
@@ -137,8 +137,8 @@ class TurnRun:
 
     async def _fit(self, overflow: ModelError | None = None) -> None:
         """Leave out what no longer fits into the model's window."""
-        fitting = self.context.fit(self.messages, self.definitions, self.budget.steps, overflow)
-        async with aclosing(fitting) as events:
+        builder = self.context.fit(self.messages, self.definitions, self.budget.steps, overflow)
+        async with aclosing(builder) as events:
             while (event := await self.budget.within_time(anext(events, None))) is not None:
                 if isinstance(event, Compacted):
                     self.messages = compacted(self.messages, event)
@@ -431,7 +431,7 @@ def _refused(picture: Picture, refused: Sequence[Picture]) -> Picture:
     return replace(picture, fault="refused") if picture in refused else picture
 
 
-class Riders:
+class RequestNotes:
     """Puts them where the request carries them: ahead of the first of the latest results.
 
     Nothing may stand between a call and its results, and some endpoints allow no message of the person's

@@ -50,7 +50,7 @@ class Endpoint:
 
 
 def endpoint_of(connection: Connection | None) -> Endpoint:
-    """The connection's endpoint, or the environment's; raises SealBrokenError and InsecureError."""
+    """The connection's endpoint, or the environment's; raises SecretUnreadableError and InsecureError."""
     if connection is None:
         return _environment()
     inside = connection.may_reach_inside

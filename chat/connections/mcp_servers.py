@@ -29,7 +29,7 @@ from chat.agent.sandbox import UNBOUNDED, Place
 from chat.database import in_database
 from chat.models import McpServer, McpTool, Profile
 from chat.models.mcp import Listed, check_folder
-from chat.models.secrets import SealBrokenError
+from chat.models.secrets import SecretUnreadableError
 
 if TYPE_CHECKING:
     from chat.agent.mcp.connection import Connection
@@ -207,7 +207,7 @@ def server_of(row: McpServer) -> Server:
     """The server that the row describes; raises ServerError where it may not or cannot be reached."""
     try:
         return Server(row.name, _reached(row), row.seconds)
-    except SealBrokenError:
+    except SecretUnreadableError:
         sentence = _("Its headers or environment were encrypted with another SECRET_KEY: enter them again.")
         raise ServerError(sentence) from None
     except ValidationError as error:

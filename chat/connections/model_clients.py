@@ -17,7 +17,7 @@ from chat.agent.model import Delta, Traits, is_local, known_traits
 from chat.connections.endpoint import Endpoint, InsecureError, endpoint_of
 from chat.database import in_database
 from chat.models import ModelSettings, Profile, Turn
-from chat.models.secrets import SealBrokenError
+from chat.models.secrets import SecretUnreadableError
 
 if TYPE_CHECKING:
     from chat.agent.model.chat_model import ChatModel
@@ -64,7 +64,7 @@ def model_for(profile: Profile) -> Model:
         return Unusable("unchosen", {"profile": profile.title, "name": str(connection)})
     try:
         return _model_at(endpoint_of(connection), name)
-    except SealBrokenError:
+    except SecretUnreadableError:
         return Unusable("sealed", {"name": str(connection)})
     except InsecureError:
         return Unusable("insecure", {"name": str(connection)})

@@ -149,7 +149,7 @@ _NAME = re.compile(r"^[^\w\n]*([^\s/|]+\.[A-Za-z]\w{0,5})\s*(?:[|(\t].*)?$", re.
 
 
 @dataclass(frozen=True)
-class Desk:
+class DemoRequest:
     """The history, the tools on offer by name, how the list is written, and the language to answer in.
 
     While a script is played, `changed` holds the list as the person has left it in the meantime, until
@@ -163,7 +163,7 @@ class Desk:
     changed: list[Mapping[str, Any]] = field(default_factory=list)
 
     @classmethod
-    def read(cls, request: Request) -> Desk:
+    def read(cls, request: Request) -> DemoRequest:
         """The desk for a request."""
         names = frozenset(str((tool.get("function") or {}).get("name")) for tool in request.tools)
         if request.body.get("tool_choice") == "none":
@@ -223,7 +223,7 @@ def ask(*calls: Call | tuple[str, dict[str, Any]], text: str = "") -> Script[lis
     return results + [Result("")] * (len(calls) - len(results))
 
 
-def play(script: Script[str], desk: Desk) -> Reply:
+def play(script: Script[str], desk: DemoRequest) -> Reply:
     """The script's next reply once the turn's steps are answered; what it returns is the last one's text."""
     try:
         reply = next(script)

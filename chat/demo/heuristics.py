@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chat.demo.demo_request import Desk, Item, Result, Script, files_listed, free_name
+from chat.demo.demo_request import DemoRequest, Item, Result, Script, files_listed, free_name
 from chat.demo.words import files_in, one_line
 from chat.demo.work import Outcome, quoted
 from chat.demo.workspace import SHOP_FIX, SHOP_FLAW
@@ -24,10 +24,10 @@ _WRITE = re.compile(
 _MOST_FILES = 3  # read at once where the person names none
 
 
-class Errands:
+class Heuristics:
     """Remembers from step to step what was found, so that a note or a summary has something to say."""
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: DemoRequest) -> None:
         self.desk = desk
         self.listing = ""
         self.found: list[str] = []

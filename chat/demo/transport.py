@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import httpx2
 
-from chat.demo.demo_request import Desk, play
+from chat.demo.demo_request import DemoRequest, play
 from chat.demo.reply import Reply, Request
 from chat.demo.scenarios import script
 from chat.demo.server import App, Message, ModelServer
@@ -119,5 +119,5 @@ def _scope(request: httpx2.Request) -> Message:
 
 def answer(request: Request) -> Reply:
     """What the demo says or does next, derived from the request alone: it remembers nothing itself."""
-    desk = Desk.read(request)
+    desk = DemoRequest.read(request)
     return play(script(desk), desk)

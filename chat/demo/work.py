@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from chat.demo.demo_request import Desk, Item, Script, advanced, ask
+from chat.demo.demo_request import DemoRequest, Item, Script, advanced, ask
 from chat.demo.words import doing, one_line
 
 
@@ -28,7 +28,7 @@ class Work:
     Where the person changes the list, it is theirs that is worked on.
     """
 
-    def __init__(self, desk: Desk, items: Sequence[Item]) -> None:
+    def __init__(self, desk: DemoRequest, items: Sequence[Item]) -> None:
         self.desk = desk
         self.items = list(items)
         self.outcomes: list[tuple[Item, Outcome]] = []
@@ -36,7 +36,7 @@ class Work:
         self.left: set[str] = set()
 
     @classmethod
-    def planned(cls, desk: Desk, texts: Sequence[str]) -> Work:
+    def planned(cls, desk: DemoRequest, texts: Sequence[str]) -> Work:
         """The work of a fresh list, cut to what the list may hold."""
         room = desk.dialect.maximum if desk.dialect else len(texts)
         kept = list(texts) if len(texts) <= room else [*texts[: room - 1], _rest(desk, texts[room - 1 :])]
@@ -124,7 +124,7 @@ class Work:
         return next((each for each in self.items if each.state != "done" and each.text not in tried), None)
 
 
-def signature(desk: Desk) -> str:
+def signature(desk: DemoRequest) -> str:
     """The line that says what spoke."""
     return desk.say(
         "*The tools and files are real; the replies are scripted by the built-in demo, not an AI.*",
@@ -142,6 +142,6 @@ def quoted(text: str, language: str = "text", longest: int = 12) -> str:
     return "\n".join([f"{fence}{language}", *(line[:160] for line in shown), fence])
 
 
-def _rest(desk: Desk, texts: Sequence[str]) -> str:
+def _rest(desk: DemoRequest, texts: Sequence[str]) -> str:
     joined = one_line("; ".join(texts), 80)
     return desk.say(f"Do the remaining {len(texts)}: {joined}", f"完成其余 {len(texts)} 项：{joined}")

@@ -37,11 +37,11 @@ from chat.export.file_format import (
 )
 from chat.export.validation import FileRefused, Path, Row, check, checked_turns, parsed, refused
 from chat.files.conversation_workspace import folder_of, quota_of
-from chat.files.pictures import Album
+from chat.files.pictures import PictureStore
 from chat.models import Conversation, Profile, Turn
 from chat.models.profile import FIELDS
-from chat.models.search.index import index_title
 from chat.models.tag import Tag, TagRefused
+from chat.search.index import index_title
 from chat.turns.deleted import remove
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def _written(file: Row, owner: User, key: uuid.UUID) -> Generator[int, None, Con
     building = Building(file, owner, key)
     every = [rows for model, rows in building.rows.items() if model is not Conversation]
     total = sum(map(len, every)) + len(building.turns) or 1
-    _keep_pictures(file["pictures"], Album(key))
+    _keep_pictures(file["pictures"], PictureStore(key))
     done = 0
     for rows in every:
         for piece in _pieces(rows, AT_ONCE):
@@ -187,7 +187,7 @@ def _tag(conversation: Conversation, words: list[str]) -> None:
             ) from None
 
 
-def _keep_pictures(rows: list[Row], album: Album) -> None:
+def _keep_pictures(rows: list[Row], album: PictureStore) -> None:
     for place, row in enumerate(rows):
         if row["data"] is None:
             continue

@@ -6,7 +6,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 
 from chat.agent.pictures import HEAD, image_type
-from chat.files.pictures import Album
+from chat.files.pictures import PictureStore
 from chat.models import Attachment, Conversation, ToolCall
 
 MOST_BYTES = 16 * 2**20  # of pictures in one file; a third more as text
@@ -31,7 +31,7 @@ class Pictures:
     """Takes pictures from an album until there is no more room; the same one counts once."""
 
     def __init__(self, conversation: Conversation) -> None:
-        self._album = Album(conversation.pk)
+        self._album = PictureStore(conversation.pk)
         self._taken: set[str] = set()
         self._size = 0
 

@@ -20,7 +20,7 @@ from django.db.models import F, Model, Q
 from chat.agent.workspace import MOUNT
 from chat.files.conversation_workspace import folder_of
 from chat.models import Connection, Conversation, Message, Step, Summary, TodoRevision, ToolCall
-from chat.models.secrets import SealBrokenError
+from chat.models.secrets import SecretUnreadableError
 from chat.models.text import clean_json
 
 SHORTEST = 20  # characters; a shorter text may be guessed, and stands in other texts by chance
@@ -141,7 +141,7 @@ def _secrets(conversation: Conversation) -> Iterator[str]:
     for connection in Connection.objects.filter(usable).order_by(F("owner").asc(nulls_first=True), "pk"):
         try:
             opened = connection.opened
-        except SealBrokenError:
+        except SecretUnreadableError:
             continue
         yield opened.key
         for value in opened.headers.values():

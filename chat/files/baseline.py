@@ -20,7 +20,7 @@ from typing import Literal
 
 from django.conf import settings
 
-from chat.agent.scan import CROWDED, Entry, Stamp, Walk, walk
+from chat.agent.scan import CROWDED, Entry, Scan, Stamp, walk
 from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.archive import beginning
 
@@ -29,7 +29,7 @@ KEPT_ALL = 24 * 1024 * 1024
 _LIST = "list"
 
 
-class Start:
+class Baseline:
     """The state at a conversation's start. Without a record (`known` is false) nothing counts as changed."""
 
     def __init__(self, place: Path) -> None:
@@ -70,9 +70,9 @@ def place_of(conversation_id: uuid.UUID) -> Path:
     return Path(settings.WORKSPACES).with_name("starts") / f"{conversation_id}.zip"
 
 
-def start_of(conversation_id: uuid.UUID) -> Start:
+def start_of(conversation_id: uuid.UUID) -> Baseline:
     """The record of a conversation's start, as far as there is one."""
-    return Start(place_of(conversation_id))
+    return Baseline(place_of(conversation_id))
 
 
 def keep_start(conversation_id: uuid.UUID, workspace: Workspace) -> None:
@@ -125,7 +125,7 @@ def _contents(workspace: Workspace, files: list[Entry]) -> Iterator[tuple[str, b
 Change = Literal["new", "changed", "deleted"]
 
 
-def changes(workspace: Workspace, start: Start, now: Walk) -> dict[str, Change]:
+def changes(workspace: Workspace, start: Baseline, now: Scan) -> dict[str, Change]:
     """Each file beneath `now.path` that is not as it was at the start, by its path."""
     if not start.known:
         return {}
@@ -140,7 +140,7 @@ def changes(workspace: Workspace, start: Start, now: Walk) -> dict[str, Change]:
     return found
 
 
-def change_of(workspace: Workspace, entry: Entry, start: Start) -> Change | None:
+def change_of(workspace: Workspace, entry: Entry, start: Baseline) -> Change | None:
     """What became of one file that is there; None if it is as it was."""
     if not start.known or _is_crowded(entry.path):
         return None
@@ -158,7 +158,7 @@ def _is_beneath(path: str, folder: str) -> bool:
     return folder == "." or path.startswith(f"{folder}/")
 
 
-def _differs(workspace: Workspace, entry: Entry, start: Start) -> bool:
+def _differs(workspace: Workspace, entry: Entry, start: Baseline) -> bool:
     """Whether the content is another. Equal stamps say no; else the content says it, where it was kept."""
     before = start.stamps[entry.path]
     if entry.stamp == before:

@@ -12,7 +12,7 @@ from django.utils.module_loading import import_string
 from chat.agent.removal import remove_folder
 from chat.agent.workspace import Quota, Workspace, WorkspaceError
 from chat.files.baseline import forget_start, keep_start
-from chat.files.pictures import Album
+from chat.files.pictures import PictureStore
 from chat.models import Conversation
 from chat.models.profile import answers_by_script
 
@@ -61,4 +61,4 @@ def remove_workspace(conversation_id: uuid.UUID) -> None:
     """Remove the own directory of a conversation that was deleted; one that it named is not ours."""
     remove_folder(Path(settings.WORKSPACES) / str(conversation_id))
     forget_start(conversation_id)
-    Album(conversation_id).remove()
+    PictureStore(conversation_id).remove()

@@ -28,7 +28,7 @@ MOST_KEPT = 200 * 2**20  # bytes, of one conversation
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
-class Album:
+class PictureStore:
     """The pictures that a conversation keeps."""
 
     def __init__(self, conversation_id: uuid.UUID) -> None:

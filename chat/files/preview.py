@@ -11,7 +11,7 @@ from chat.agent.safe_open import open_beneath
 from chat.agent.scan import Entry, stamp_of
 from chat.agent.workspace import Workspace, WorkspaceError, relative
 from chat.files.archive import opened
-from chat.files.baseline import Change, Start, change_of
+from chat.files.baseline import Baseline, Change, change_of
 from chat.files.tree import address, shown
 
 MOST_SHOWN = 256 * 1024  # bytes of a text; as much is kept of the start
@@ -19,7 +19,7 @@ MOST_PAINTED = 20 * 1024 * 1024  # bytes of a picture
 
 
 @dataclass(frozen=True)
-class Look:
+class FilePreview:
     """What there is to see of a file. A file that was deleted has its change alone."""
 
     path: str
@@ -59,7 +59,7 @@ class Look:
         return self.change == "new" or (self.change is not None and self.before is not None)
 
 
-def look_at(workspace: Workspace, path: str, start: Start) -> Look:
+def look_at(workspace: Workspace, path: str, start: Baseline) -> FilePreview:
     """The file at `path`, also one that was deleted since the start; raises WorkspaceError for any other."""
     name = relative(path)
     try:
@@ -68,13 +68,13 @@ def look_at(workspace: Workspace, path: str, start: Start) -> Look:
             data = os.pread(found, MOST_SHOWN, 0)
     except WorkspaceError:
         if name in start.stamps and not _exists(workspace, name):
-            return Look(name, "other", change="deleted", before=start.content(name))
+            return FilePreview(name, "other", change="deleted", before=start.content(name))
         raise
     entry = Entry(name, "file", status.st_size, stamp_of(status))
     kind, text = _kind(data, entry.size)
     change, before = change_of(workspace, entry, start), start.content(name)
     version = "-".join(map(str, entry.stamp))
-    return Look(name, kind, entry.size, change, text, before, data, version)
+    return FilePreview(name, kind, entry.size, change, text, before, data, version)
 
 
 def _exists(workspace: Workspace, name: str) -> bool:

@@ -33,7 +33,7 @@ from chat.models.turn import share_is_used
 class BoardRow:
     """A conversation on the board, with what its row tells: its latest turn, its list, what it waits for."""
 
-    place: Place
+    place: BoardEntry
     turn: Turn
     plan: TodoPanel | None = None
     call: ToolCall | None = None
@@ -50,7 +50,7 @@ class BoardRow:
 class Board:
     """The three sections, and the outline that they were drawn from."""
 
-    outline: Outline
+    outline: BoardOutline
     running: list[BoardRow]
     unseen: list[BoardRow]
     unfinished: list[BoardRow]
@@ -67,7 +67,7 @@ def board_of(owner_id: int) -> Board:
     return filled(outline_of(owner_id))
 
 
-def filled(outline: Outline) -> Board:
+def filled(outline: BoardOutline) -> Board:
     """The board of that outline, in three queries."""
     places = [*outline.running, *outline.unseen, *outline.unfinished]
     turns = Turn.objects.defer("profile_then").in_bulk([each.turn_id for each in places])
@@ -76,7 +76,7 @@ def filled(outline: Outline) -> Board:
     )
     calls = _waiting_calls(outline.running)
 
-    def rows(section: Iterable[Place]) -> list[BoardRow]:
+    def rows(section: Iterable[BoardEntry]) -> list[BoardRow]:
         return [
             BoardRow(each, turns[each.turn_id], _plan(each, lists), calls.get(each.turn_id))
             for each in section
@@ -86,7 +86,7 @@ def filled(outline: Outline) -> Board:
     return Board(outline, rows(outline.running), rows(outline.unseen), rows(outline.unfinished))
 
 
-def _waiting_calls(running: Iterable[Place]) -> dict[int, ToolCall]:
+def _waiting_calls(running: Iterable[BoardEntry]) -> dict[int, ToolCall]:
     """What is asked in the turns that wait, by turn."""
     waiting = [each.turn_id for each in running if each.status == Turn.Status.WAITING]
     if not waiting:
@@ -95,7 +95,7 @@ def _waiting_calls(running: Iterable[Place]) -> dict[int, ToolCall]:
     return {call.turn_id: call for call in asked.select_related("turn", "step")}
 
 
-def _plan(place: Place, lists: dict[int, TodoRevision]) -> TodoPanel | None:
+def _plan(place: BoardEntry, lists: dict[int, TodoRevision]) -> TodoPanel | None:
     """The list of the turn, or one of an earlier turn that is not over and done with."""
     revision = lists.get(place.revision_id or 0)
     if revision is None or not (revision.turn_id == place.turn_id or place.left):
@@ -109,7 +109,7 @@ Waiting, Running = Turn.Status.WAITING, Turn.Status.RUNNING
 FIRST_WHO_WAITS = Case(When(status=Waiting, then=Value(0)), When(status=Running, then=Value(1)), default=2)
 
 
-class Place(NamedTuple):
+class BoardEntry(NamedTuple):
     """A conversation on the board: its latest turn as it stands, its latest list, and how much is left."""
 
     conversation_id: uuid.UUID
@@ -124,21 +124,21 @@ class Place(NamedTuple):
     waits_for_share: bool = False
 
 
-class Outline(NamedTuple):
+class BoardOutline(NamedTuple):
     """The sections, each of up to LISTED places; `more` is True where unfinished ones find no room."""
 
     attention: Attention
-    running: tuple[Place, ...] = ()
-    unseen: tuple[Place, ...] = ()
-    unfinished: tuple[Place, ...] = ()
+    running: tuple[BoardEntry, ...] = ()
+    unseen: tuple[BoardEntry, ...] = ()
+    unfinished: tuple[BoardEntry, ...] = ()
     more: bool = False
 
 
-def outline_of(owner_id: int) -> Outline:
+def outline_of(owner_id: int) -> BoardOutline:
     """What stands on the board of a person, in seven queries at most."""
     conversations = Conversation.objects.filter(owner=owner_id)
     unfinished = _places(_left_alone(conversations.current().unfinished()), LISTED + 1)
-    return Outline(
+    return BoardOutline(
         attention_of([owner_id])[owner_id],
         _running(owner_id),
         _places(conversations.unseen().order_by("-unseen_turn_id"), LISTED),
@@ -154,7 +154,7 @@ def _left_alone(conversations: QuerySet[Conversation]) -> QuerySet[Conversation]
     return seen.exclude(Exists(_active(OuterRef("pk")))).order_by("-updated_at")
 
 
-def _running(owner_id: int) -> tuple[Place, ...]:
+def _running(owner_id: int) -> tuple[BoardEntry, ...]:
     found = (
         active_of([owner_id])
         .order_by(FIRST_WHO_WAITS, "pk")
@@ -169,7 +169,7 @@ def _running(owner_id: int) -> tuple[Place, ...]:
             "sentence",
         )
     )
-    places = [Place(*each) for each in found[:LISTED]]
+    places = [BoardEntry(*each) for each in found[:LISTED]]
     if not any(place.status == Turn.Status.QUEUED for place in places):
         return tuple(places)
     queue, share_used = _queue(), share_is_used(owner_id)
@@ -181,7 +181,7 @@ def _running(owner_id: int) -> tuple[Place, ...]:
     )
 
 
-def _places(conversations: QuerySet[Conversation], most: int) -> tuple[Place, ...]:
+def _places(conversations: QuerySet[Conversation], most: int) -> tuple[BoardEntry, ...]:
     """Conversations in which nothing works, with how their last turns ended."""
     here = OuterRef("pk")
     found = conversations.values_list(
@@ -192,7 +192,7 @@ def _places(conversations: QuerySet[Conversation], most: int) -> tuple[Place, ..
         _latest(TodoRevision, here),
         *(_latest(Turn, here, name) for name in ("status", "fence", "sentence")),
     )
-    return tuple(Place(*each) for each in found[:most])
+    return tuple(BoardEntry(*each) for each in found[:most])
 
 
 def _latest(model: type[Turn] | type[TodoRevision], conversation: OuterRef, name: str = "pk") -> Subquery:
@@ -218,7 +218,7 @@ class BoardState:
     conversation = None
     is_active = False
 
-    def __init__(self, outline: Outline, owner: OwnerState) -> None:
+    def __init__(self, outline: BoardOutline, owner: OwnerState) -> None:
         self.outline = outline
         self.owner = owner
         self.once = Once()
@@ -243,7 +243,7 @@ def _board_state_of(owner_id: int) -> BoardState:
 class Section(Region):
     """A section of the board, drawn again where what it shows of the outline differs."""
 
-    def __init__(self, name: str, shown: Callable[[Outline], object]) -> None:
+    def __init__(self, name: str, shown: Callable[[BoardOutline], object]) -> None:
         self.name = name
         self.target = f"#board-{name}"
         self.template = f"partials/_board_{name}.html"

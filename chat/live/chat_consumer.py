@@ -15,7 +15,7 @@ from chat.live.broadcast import conversation_group, offer, owner_group, publish_
 from chat.live.page_consumer import CLOSE_NOT_FOUND, PageConsumer, batched, beating, message_of, seen_of
 from chat.live.regions import ConversationState, comparable_states_of, states_of
 from chat.live.resync import Have, Lacking, drawn_regions, drawn_turn, lacking, turns_after
-from chat.live.socket_auth import admitted
+from chat.live.socket_auth import authorized_conversation
 from chat.models import Conversation, FollowUp, MessageRefused
 
 offers: set[asyncio.Task[None]] = set()
@@ -31,7 +31,7 @@ class ChatConsumer(PageConsumer):
 
     async def admit(self) -> bool:
         """Let the conversation's owner in."""
-        found = await in_database(admitted, self.scope)
+        found = await in_database(authorized_conversation, self.scope)
         if found is not None:
             self.conversation, self.key, self.user_id = found, found.pk, found.owner_id
         return found is not None

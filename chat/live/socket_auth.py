@@ -52,7 +52,7 @@ def signed_in_users(scopes: Sequence[dict[str, Any]]) -> list[User | None]:
     return [user_of(scope) for scope in scopes]
 
 
-def admitted(scope: dict[str, Any]) -> Conversation | None:
+def authorized_conversation(scope: dict[str, Any]) -> Conversation | None:
     """The conversation that the socket is for, if its user is still signed in and may see it."""
     user = signed_in(scope)
     if user is None:

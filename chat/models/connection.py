@@ -13,7 +13,7 @@ from django.db import models
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.secrets import SealBrokenError, seal, unseal
+from chat.models.secrets import SecretUnreadableError, seal, unseal
 from chat.models.url_validation import origin_of
 
 if TYPE_CHECKING:
@@ -70,10 +70,10 @@ class Connection(models.Model):
 
     @property
     def opened(self) -> Secrets:
-        """Key and headers; raises SealBrokenError, also where they were given for another origin."""
+        """Key and headers; raises SecretUnreadableError, also where they were given for another origin."""
         found = unseal(self.secrets)
         if found and found.get("origin", {}).get("is") != origin_of(self.base_url):
-            raise SealBrokenError
+            raise SecretUnreadableError
         return Secrets(found.get("key", {}).get("is", ""), found.get("headers", {}))
 
     def keep_secrets(self, secrets: Secrets) -> None:

@@ -19,7 +19,6 @@ from chat.models.account import Preferences
 from chat.models.follow_up import Attachment, FollowUp, joined
 from chat.models.message import Message, MessageRefused, checked_message, title_of
 from chat.models.profile import Profile
-from chat.models.search.index import index_title
 from chat.models.tag import Tag, folded, normalised
 from chat.models.text import clean
 from chat.models.todo_revision import TodoRevision
@@ -460,6 +459,4 @@ class Conversation(Organised):
         title = " ".join(clean(title).split())[:200]
         if title:
             self.title = title
-            with transaction.atomic():
-                self.save(update_fields=["title"])
-                index_title(self)
+            self.save(update_fields=["title"])

@@ -103,12 +103,12 @@ class McpServer(models.Model):
 
     @property
     def headers(self) -> dict[str, str]:
-        """What is sent with every request; raises SealBrokenError."""
+        """What is sent with every request; raises SecretUnreadableError."""
         return unseal(self.secrets).get("headers", {})
 
     @property
     def environment(self) -> dict[str, str]:
-        """All that the program gets of an environment; raises SealBrokenError."""
+        """All that the program gets of an environment; raises SecretUnreadableError."""
         return unseal(self.secrets).get("environment", {})
 
     def keep_secrets(self, headers: Mapping[str, str], environment: Mapping[str, str]) -> None:

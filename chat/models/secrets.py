@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 _PURPOSE = b"agentsite: secrets in rows"
 
 
-class SealBrokenError(Exception):
+class SecretUnreadableError(Exception):
     """Something was sealed with another SECRET_KEY, or was changed since."""
 
 
@@ -30,13 +30,13 @@ def seal(secrets: dict[str, dict[str, str]]) -> str:
 
 
 def unseal(sealed: str) -> dict[str, dict[str, str]]:
-    """What was sealed; raises SealBrokenError. SECRET_KEY_FALLBACKS open what they sealed."""
+    """What was sealed; raises SecretUnreadableError. SECRET_KEY_FALLBACKS open what they sealed."""
     if not sealed:
         return {}
     try:
         opened: dict[str, dict[str, str]] = json.loads(_sealer().decrypt(sealed.encode()))
     except InvalidToken:
-        raise SealBrokenError from None
+        raise SecretUnreadableError from None
     return opened
 
 

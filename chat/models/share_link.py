@@ -11,7 +11,7 @@ from django.db import models
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.secrets import SealBrokenError, seal, unseal
+from chat.models.secrets import SecretUnreadableError, seal, unseal
 from chat.models.turn import Turn
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class ShareLink(models.Model):
         """The token; empty where it was sealed under another SECRET_KEY."""
         try:
             return unseal(self.sealed)["token"]["is"]
-        except (SealBrokenError, KeyError):
+        except (SecretUnreadableError, KeyError):
             return ""
 
     @property

@@ -12,7 +12,6 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.profile import Allowance
-from chat.models.search.pieces import MAX_PATH
 from chat.models.step import Step
 from chat.models.text import clean, clean_json
 from chat.models.turn import Turn
@@ -22,6 +21,8 @@ SHELL = "bash"
 WRITERS = ("write_file", "edit_file")
 MOST_CHANGED = 20  # files of one command that are named
 MAX_REASON = 2000  # characters
+
+MAX_PATH = 1000  # characters of a file's path that is kept and shown
 
 
 class DecisionRefused(ValueError):  # noqa: N818 (a refusal, told to the person who decided)
@@ -136,10 +137,10 @@ class ToolCall(models.Model):
     @property
     def program(self) -> str:
         """The plain program that a shell command runs; empty for other tools, and if it may run others."""
-        return program_of(str(self.given.get("command", ""))) if self.name == SHELL else ""
+        return shell_program(str(self.given.get("command", ""))) if self.name == SHELL else ""
 
     @property
-    def can_be_allowed_on(self) -> bool:
+    def allows_blanket_approval(self) -> bool:
         """Whether further calls like this one may be allowed together: of the same tool, the same program."""
         return self.name != SHELL or bool(self.program)
 
@@ -147,13 +148,13 @@ class ToolCall(models.Model):
     def is_covered(self) -> bool:
         """Whether the person has allowed calls like this one in the conversation before."""
         covers = Allowance.covers(self.turn.conversation_id, self.name, self.program)
-        return self.can_be_allowed_on and covers
+        return self.allows_blanket_approval and covers
 
     def decide(self, decision: str, reason: str = "") -> None:
         """Answer the call that waits, once, and queue its turn again; raises DecisionRefused."""
         if decision not in (self.Decision.ONCE, self.Decision.CONVERSATION, self.Decision.DENIED):
             raise DecisionRefused(_("Choose either Allow or Deny."))
-        if decision == self.Decision.CONVERSATION and not self.can_be_allowed_on:
+        if decision == self.Decision.CONVERSATION and not self.allows_blanket_approval:
             raise DecisionRefused(_("This command can run other programs, so you can only allow it once."))
         reason = clean(reason).strip()[:MAX_REASON] if decision == self.Decision.DENIED else ""
         with transaction.atomic():
@@ -263,7 +264,7 @@ PLAIN_PROGRAMS = frozenset(
 )
 
 
-def program_of(command: str) -> str:
+def shell_program(command: str) -> str:
     """The plain program that bash runs for the command; empty if it may run anything else.
 
     Takes a bare name, which is looked up on the sandbox's fixed PATH, with plain or quoted arguments. A path

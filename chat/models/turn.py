@@ -175,7 +175,7 @@ class Turn(models.Model):
             setattr(self, name, value)
 
     @classmethod
-    def hold_all(cls, turns: Iterable[Turn]) -> None:
+    def renew_leases(cls, turns: Iterable[Turn]) -> None:
         """Renew the leases of several turns in few statements, except of those that were taken away."""
         renewed = list(turns)
         for start in range(0, len(renewed), TURNS_IN_A_STATEMENT):
@@ -197,9 +197,9 @@ class Turn(models.Model):
         """
         now = timezone.now()
         self.hold(status=status, sentence=sentence, ended_at=now, unindexed_at=now)
-        return self.pass_on(status)
+        return self.start_next(status)
 
-    def pass_on(self, status: Status) -> Turn | None:
+    def start_next(self, status: Status) -> Turn | None:
         """Its end is unseen until the owner looks. Let held messages start the next turn; after one that came
         to nothing the person decides.
         """
@@ -223,7 +223,7 @@ class Turn(models.Model):
             stopped = bool(nobodys.update(status=self.Status.STOPPED, ended_at=now, unindexed_at=now))
             if stopped:
                 self.close_rows(running="stopped")
-                self.pass_on(self.Status.STOPPED)
+                self.start_next(self.Status.STOPPED)
         return stopped
 
     def wait(self) -> None:

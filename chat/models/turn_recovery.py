@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 MAX_DEATHS = 3  # of workers; a turn that outlived so many is not given to another
 
 
-def take_back_orphans(lookout: Lookout) -> list[Turn]:
+def take_back_orphans(monitor: LeaseMonitor) -> list[Turn]:
     """Queue turns again whose workers died, or end those that saw too many die; says which they were.
 
-    `lookout` is the caller's own, kept from one call to the next.
+    `monitor` is the caller's own, kept from one call to the next.
     """
-    return take_back_all(orphans(lookout, list(Turn.objects.filter(status__in=Turn.HELD))))
+    return take_back_all(orphans(monitor, list(Turn.objects.filter(status__in=Turn.HELD))))
 
 
-def orphans(lookout: Lookout, held: list[Turn]) -> list[Turn]:
+def orphans(monitor: LeaseMonitor, held: list[Turn]) -> list[Turn]:
     """Those whose workers died, of all turns that are held just now."""
-    overdue = lookout.overdue(held)
+    overdue = monitor.overdue(held)
     return [turn for turn in held if turn in overdue or _was_left(turn)]
 
 
@@ -55,7 +55,7 @@ def take_back(turn: Turn) -> bool:
         if taken:
             goes_on = changes["status"] == Turn.Status.QUEUED
             turn.close_rows(running="unknown", for_good=not goes_on)
-            turn.pass_on(changes["status"])
+            turn.start_next(changes["status"])
     return bool(taken)
 
 
@@ -94,7 +94,7 @@ def _end(turn: Turn) -> bool:
         ended = same.update(status=Turn.Status.STOPPED, sentence=sentence, ended_at=now, unindexed_at=now)
         if ended:
             turn.close_rows(running="stopped")
-            turn.pass_on(Turn.Status.STOPPED)
+            turn.start_next(Turn.Status.STOPPED)
     return bool(ended)
 
 
@@ -111,7 +111,7 @@ class Sighting:
     at: float
 
 
-class Lookout:
+class LeaseMonitor:
     """One worker's view of the turns that others hold. It is to look every `turn.LEASE / LOOKS` or so.
 
     Looks are counted rather than seconds, so that a lease does not run out while nobody could renew it:

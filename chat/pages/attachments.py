@@ -7,7 +7,7 @@ from typing import cast
 
 from chat.agent.pictures import HEAD, LARGEST, image_type
 from chat.files.conversation_workspace import open_workspace, remove_workspace
-from chat.files.pictures import Album
+from chat.files.pictures import PictureStore
 from chat.files.roots import chosen_folder
 from chat.files.uploads import Upload, check_uploads, naming, save_uploads
 from chat.models import Attachment, Conversation, FollowUp, Profile, Turn
@@ -36,12 +36,12 @@ def message_of(
     if text.strip():
         checked_message(text)
     names = save_uploads(open_workspace(conversation), uploads)
-    album = Album(conversation.pk)
+    album = PictureStore(conversation.pk)
     attached = [_attached(album, name, upload) for name, upload in zip(names, uploads, strict=True)]
     return naming(text, names), attached
 
 
-def _attached(album: Album, path: str, upload: Upload) -> Attachment:
+def _attached(album: PictureStore, path: str, upload: Upload) -> Attachment:
     """The file as it came. Only what may be a picture, and is none too large, is looked at whole."""
     pieces = iter(upload.chunks())
     head = next(pieces, b"")

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 from chat.live.broadcast import publish_sidebar, ring_stop
 from chat.models import BulkAct, TagRefused
 from chat.models.bulk import Undone
-from chat.pages.conversations import Listing
+from chat.pages.conversations import ConversationList
 from chat.pages.search_form import SearchForm
 from chat.pages.signed_in import SignedInRequest
 from chat.turns.deleted import stop_deleted
@@ -72,7 +72,7 @@ def act_on(request: SignedInRequest, kind: str, keys: Iterable[uuid.UUID], word:
 def back_to_list(request: SignedInRequest) -> HttpResponseRedirect:
     """The list as the form's page showed it."""
     given = QueryDict(request.POST.get("listing", ""))
-    query = Listing.asked(SearchForm(given)).query
+    query = ConversationList.asked(SearchForm(given)).query
     page = given.get("page", "")
     parts = [query, f"page={page}" if page.isdecimal() else ""]
     query = "&".join(filter(None, parts))
@@ -90,7 +90,7 @@ def _chosen(request: SignedInRequest) -> list[uuid.UUID]:
     if at_row:
         return _keys([at_row])
     if request.POST.get("all"):
-        listing = Listing.asked(SearchForm(QueryDict(request.POST.get("listing", ""))))
+        listing = ConversationList.asked(SearchForm(QueryDict(request.POST.get("listing", ""))))
         return list(listing.of(request.user).order_by("pk").values_list("pk", flat=True))
     return _keys(request.POST.getlist("c"))
 

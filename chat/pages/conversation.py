@@ -8,6 +8,7 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -32,6 +33,7 @@ from chat.pages.attachments import message_of
 from chat.pages.bulk import act_on
 from chat.pages.new_conversation import chosen_profile, client_id_of
 from chat.pages.signed_in import SignedInRequest
+from chat.search.index import index_title
 from chat.turns.agents import Shell
 
 
@@ -98,7 +100,9 @@ def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) ->
 def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Give it another title."""
     conversation = own_conversation(request, conversation_id)
-    conversation.rename(request.POST.get("title", ""))
+    with transaction.atomic():
+        conversation.rename(request.POST.get("title", ""))
+        index_title(conversation)
     async_to_sync(publish_heading)(conversation)
     return redirect("conversation", conversation.pk)
 

@@ -14,11 +14,11 @@ from django.views.decorators.http import require_safe
 
 from chat.models import BulkAct, Conversation, Profile, Tag
 from chat.models.conversation import ConversationQuerySet
-from chat.models.search.catch_up import is_complete, unindexed
 from chat.models.tag import LONGEST, normalised
 from chat.pages.search_form import SearchForm
 from chat.pages.signed_in import SignedInRequest
-from chat.search.narrowing import Narrowing
+from chat.search.conversation_filter import ConversationFilter
+from chat.search.index import is_complete, unindexed
 from chat.search.query import Query, QueryRefused, query_of
 from chat.search.results import Result, find, results
 
@@ -33,7 +33,7 @@ PAGE = 30
 def conversations(request: SignedInRequest) -> HttpResponse:
     """A page of thirty, each with its final todo counts, of those that are asked for; or what was found."""
     form = SearchForm(request.GET)
-    listing = Listing.asked(form)
+    listing = ConversationList.asked(form)
     search = Search.of(request, form)
     if search.query:
         search.run(search.query, listing.searched(request.user), request)
@@ -113,15 +113,15 @@ def _key(given: str) -> uuid.UUID | None:
 
 
 @dataclass(frozen=True)
-class Listing:
+class ConversationList:
     """What an address asks for: those that the filters let through, the archive, those with a tag."""
 
-    narrowing: Narrowing = field(default_factory=Narrowing)
+    narrowing: ConversationFilter = field(default_factory=ConversationFilter)
     archived: bool = False
     tag: str = ""
 
     @classmethod
-    def asked(cls, form: SearchForm) -> Listing:
+    def asked(cls, form: SearchForm) -> ConversationList:
         """What the query of a list's address asks for, which the form is of; nonsense asks for nothing."""
         tag = normalised(form.data.get("tag", ""))
         return cls(form.narrowing(), form.data.get("archived") == "1", tag[: 2 * LONGEST])
@@ -141,7 +141,7 @@ class Listing:
     @property
     def unfinished(self) -> bool:
         """Whether it asks for those with open todos, and for nothing else."""
-        return self == Listing(Narrowing(todos="unfinished"))
+        return self == ConversationList(ConversationFilter(todos="unfinished"))
 
     @property
     def query(self) -> str:

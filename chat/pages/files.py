@@ -19,17 +19,17 @@ from chat.files.baseline import changes, start_of
 from chat.files.colour import coloured_file
 from chat.files.conversation_workspace import folder_of, open_workspace, workspace_of
 from chat.files.names import safe_name
-from chat.files.pictures import Album
-from chat.files.preview import MOST_PAINTED, Look, look_at
+from chat.files.pictures import PictureStore
+from chat.files.preview import MOST_PAINTED, FilePreview, look_at
 from chat.files.tree import Tree, shown, tree_of
 from chat.files.uploads import UploadRefused, save_uploads
 from chat.live.diff import Diff, diff_of
 from chat.models import Conversation
-from chat.models.search.index import index_files
 from chat.pages.attachments import uploads_of
 from chat.pages.conversation import own_conversation
 from chat.pages.signed_in import SignedInRequest
 from chat.pages.streaming import Stream, content
+from chat.search.index import index_files
 
 # Whatever lies in a workspace, a browser that opens it runs nothing, fetches nothing, and shares no origin.
 SANDBOXED = "sandbox; default-src 'none'; frame-ancestors 'none'"
@@ -72,7 +72,7 @@ def image(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseB
 @require_safe
 def picture(request: SignedInRequest, conversation_id: uuid.UUID, digest: str) -> HttpResponse:
     """A picture that came with a message or was looked at, as it was then."""
-    data = Album(own_conversation(request, conversation_id).pk).read(digest)
+    data = PictureStore(own_conversation(request, conversation_id).pk).read(digest)
     if data is None:
         raise Http404
     # The same address is the same picture for ever.
@@ -129,7 +129,7 @@ def _tree(conversation: Conversation, path: str) -> Tree:
     return tree_of(found.path, found.entries, changed, whole=found.whole)
 
 
-def _diff(seen: Look) -> Diff:
+def _diff(seen: FilePreview) -> Diff:
     before = None if seen.change == "new" else seen.before
     return diff_of(before, seen.text if seen.kind == "text" else seen.after, cut=seen.is_cut)
 

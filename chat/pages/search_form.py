@@ -11,7 +11,7 @@ from django.core.validators import MaxValueValidator, MinValueValidator
 from django.utils.translation import gettext_lazy as _
 
 from chat.models import Profile
-from chat.search.narrowing import Narrowing
+from chat.search.conversation_filter import ConversationFilter
 from chat.search.query import MAX_LENGTH
 
 STATUSES = [
@@ -72,11 +72,11 @@ class SearchForm(forms.Form):
         """Every field but the box."""
         return [self[name] for name in ("status", "todos", "profile", "from", "to")]
 
-    def narrowing(self) -> Narrowing:
+    def narrowing(self) -> ConversationFilter:
         """What was asked for, as far as it could be understood."""
         self.is_valid()
         asked = self.cleaned_data
-        return Narrowing(
+        return ConversationFilter(
             status=asked.get("status", ""),
             todos=asked.get("todos", ""),
             profile=asked.get("profile"),

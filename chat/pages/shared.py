@@ -19,7 +19,7 @@ from chat.export.pictures import digests_of
 from chat.export.record import Record
 from chat.files.conversation_workspace import workspace_of
 from chat.files.names import safe_name
-from chat.files.pictures import Album
+from chat.files.pictures import PictureStore
 from chat.files.shared_files import open_shared, unchanged
 from chat.models import ShareLink
 from chat.pages.files import SANDBOXED, sent
@@ -74,7 +74,7 @@ def shared_picture(link: ShareLink, digest: str) -> HttpResponseBase:
     """A picture that belongs to what is shared, where files are."""
     if not link.with_files or digest not in digests_of(link.conversation, link.last_turn):
         raise Http404
-    data = Album(link.conversation_id).read(digest)
+    data = PictureStore(link.conversation_id).read(digest)
     if data is None:
         raise Http404
     confined = {"Content-Security-Policy": SANDBOXED, "X-Content-Type-Options": "nosniff"}

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from django.utils.translation import gettext as _
 
-from chat.models.search.term import Term
-from chat.models.search.words import prepared, words_of
+from chat.search.store import Term
+from chat.search.words import prepared, words_of
 
 MAX_LENGTH = 200  # characters
 MAX_TERMS = 12

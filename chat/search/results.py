@@ -13,24 +13,23 @@ from django.urls import reverse
 
 from chat.models import Conversation, Message, SearchEntry, TodoRevision, ToolCall
 from chat.models.conversation import ConversationQuerySet
-from chat.models.search import pieces
-from chat.models.search.store import Store, store
-from chat.models.search.term import Term
-from chat.models.search.words import READ, Word, folded, prepared, words_of
+from chat.search import documents
 from chat.search.query import Query
+from chat.search.store import Store, Term, store
+from chat.search.words import READ, Word, folded, prepared, words_of
 
 Kind = SearchEntry.Kind
 MOST_LOOKED_AT = 200  # entries of one conversation
 
 
 @dataclass(frozen=True)
-class Place:
+class SearchHit:
     """One thing in which something was found; the row is what it is drawn from, where it is one."""
 
     kind: Kind
     row: Any
     address: str
-    excerpt: Sequence[Piece]
+    excerpt: Sequence[Part]
 
 
 @dataclass(frozen=True)
@@ -38,8 +37,8 @@ class Result:
     """A conversation that was found: its title, its most telling places, and how many more there are."""
 
     conversation: Conversation
-    title: Sequence[Piece]
-    places: Sequence[Place]
+    title: Sequence[Part]
+    places: Sequence[SearchHit]
     more: int = 0
 
 
@@ -90,17 +89,19 @@ class _Rows:
         self.calls = ToolCall.objects.in_bulk(keys[Kind.CALL])
         self.revisions = TodoRevision.objects.in_bulk(keys[Kind.TODO])
 
-    def place(self, conversation: Conversation, entry: SearchEntry, terms: Sequence[Term]) -> Place | None:
+    def place(
+        self, conversation: Conversation, entry: SearchEntry, terms: Sequence[Term]
+    ) -> SearchHit | None:
         """Where the entry is, as the row says it now; None where the row is gone, or says something else."""
         row, text, address = self._told(conversation, entry)
-        parts = pieces.parts_of(text)
+        parts = documents.parts_of(text)
         if entry.part >= len(parts):
             return None
         told = excerpt(parts[entry.part], terms)
         words = next((piece.text for piece in told if piece.hit), "")
         if words and isinstance(row, Message | ToolCall):  # the page marks them
             address = address.replace("#", f"?{urlencode({'find': words})}#")
-        return Place(Kind(entry.kind), row, address, told)
+        return SearchHit(Kind(entry.kind), row, address, told)
 
     def _told(self, conversation: Conversation, entry: SearchEntry) -> tuple[Any, str, str]:
         page = reverse("conversation", args=[conversation.pk])
@@ -108,7 +109,7 @@ class _Rows:
             case Kind.MESSAGE if message := self.messages.get(entry.row):
                 return message, message.text, f"{page}#{message.dom_id}"
             case Kind.CALL if call := self.calls.get(entry.row):
-                return call, pieces.text_of_call(call), f"{page}#{call.dom_id}"
+                return call, documents.text_of_call(call), f"{page}#{call.dom_id}"
             case Kind.TODO if revision := self.revisions.get(entry.row):
                 return self._todo(conversation, revision, entry.place)
             case Kind.FILE:
@@ -120,7 +121,7 @@ class _Rows:
         found = [item for item in revision.items if str(item.get("id", "")) == item_id]
         number = conversation.revisions.filter(pk__lte=revision.pk).count()
         address = f"{reverse('plan', args=[conversation.pk])}?revision={number}#item-{quote(item_id)}"
-        return (found[0], pieces.text_of_item(found[0]), address) if found else (None, "", "")
+        return (found[0], documents.text_of_item(found[0]), address) if found else (None, "", "")
 
 
 FEW = 500  # keys that are named to the database; of more it tells all that there are
@@ -169,21 +170,21 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Piece:
+class Part:
     """A bit of the excerpt; a `hit` is what was searched for."""
 
     text: str
     hit: bool = False
 
 
-def excerpt(text: str, terms: Iterable[Term]) -> list[Piece]:
+def excerpt(text: str, terms: Iterable[Term]) -> list[Part]:
     """The stretch of a prepared text in which most was found, or its beginning; blanks are one space each."""
     spans = hits(text, terms)
     start = _start(text, spans)
     end = min(len(text), start + LENGTH)
-    pieces = [Piece(_BLANKS.sub(" ", each.text), each.hit) for each in _pieces(text, start, end, spans)]
-    ahead = [Piece("…")] if start else []
-    behind = [Piece("…")] if end < len(text) else []
+    pieces = [Part(_BLANKS.sub(" ", each.text), each.hit) for each in _pieces(text, start, end, spans)]
+    ahead = [Part("…")] if start else []
+    behind = [Part("…")] if end < len(text) else []
     return [*ahead, *pieces, *behind]
 
 
@@ -201,17 +202,17 @@ def _start(text: str, spans: Sequence[Span]) -> int:
     return blank.end() if blank and blank.end() - start <= AHEAD // 2 else start
 
 
-def _pieces(text: str, start: int, end: int, spans: Iterable[Span]) -> Iterator[Piece]:
+def _pieces(text: str, start: int, end: int, spans: Iterable[Span]) -> Iterator[Part]:
     at = start
     for first, last in spans:
         if first >= end or last <= start:
             continue
         if at < first:
-            yield Piece(text[at:first])
+            yield Part(text[at:first])
         at = min(last, end)
-        yield Piece(text[max(first, start) : at], hit=True)
+        yield Part(text[max(first, start) : at], hit=True)
     if at < end:
-        yield Piece(text[at:end])
+        yield Part(text[at:end])
 
 
 def hits(text: str, terms: Iterable[Term]) -> list[Span]:

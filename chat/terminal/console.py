@@ -36,7 +36,7 @@ ENDED = {
 class TerminalScreen:
     """Writes a turn's changes down as they come; what is written stays."""
 
-    def __init__(self, turn: Turn, paper: Paper) -> None:
+    def __init__(self, turn: Turn, paper: Console) -> None:
         self.turn = turn
         self.paper = paper
         self.panel: TodoPanel | None = None
@@ -204,7 +204,7 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e
 COLOURS = {"": "", "strong": "1", "quiet": "2", "done": "32", "now": "36", "fault": "31"}
 
 
-class Paper:
+class Console:
     """Writes text at once, stripped of control characters; with `colour`, in the colours of a terminal.
 
     When whoever reads the stream has gone, what is written is lost, and nothing is raised: turns are kept

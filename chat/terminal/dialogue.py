@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from chat.live.diff import diff_of
 from chat.live.usage_text import told, usage_of
 from chat.models import Conversation, DecisionRefused, MessageRefused, Profile, ToolCall, Turn, turn_recovery
-from chat.terminal.console import Paper, TerminalScreen
+from chat.terminal.console import Console, TerminalScreen
 from chat.turns.run_turn import RunningTurn
 from chat.turns.solo import SoloTurn
 
@@ -29,7 +29,7 @@ class Dialogue:
     """Takes one message after the other, and works on each turn in this process."""
 
     def __init__(
-        self, owner: User, profile: Profile | None, workspace: str, paper: Paper, runner: asyncio.Runner
+        self, owner: User, profile: Profile | None, workspace: str, paper: Console, runner: asyncio.Runner
     ) -> None:
         self.owner = owner
         self.profile = profile
@@ -161,11 +161,11 @@ COLOUR_OF_LINE = {"removed": "fault", "added": "done", "same": ""}
 class Question:
     """What the call would do, and the answers that there are."""
 
-    def __init__(self, call: ToolCall, paper: Paper) -> None:
+    def __init__(self, call: ToolCall, paper: Console) -> None:
         self.call = call
         self.paper = paper
         self.keys = {"a": ToolCall.Decision.ONCE, "d": ToolCall.Decision.DENIED}
-        if call.can_be_allowed_on:
+        if call.allows_blanket_approval:
             self.keys["c"] = ToolCall.Decision.CONVERSATION
 
     def put(self) -> tuple[str, str]:

@@ -15,13 +15,13 @@ from chat.agent.prompts import Language
 from chat.agent.sandbox import CommandPlaces, Place, Sandbox, SandboxLimits, probe
 from chat.agent.todo import as_policy
 from chat.agent.tools import workspace_tools
-from chat.agent.tools.read_state import Seen
+from chat.agent.tools.read_state import ReadState
 from chat.agent.workspace import Workspace
 from chat.connections.mcp_servers import mcp_servers
 from chat.connections.model_clients import model_for
 from chat.database import in_database
 from chat.files.conversation_workspace import open_workspace, quota_of
-from chat.files.pictures import Album
+from chat.files.pictures import PictureStore
 from chat.models import Conversation, Profile, Rule, ToolCall, Turn
 
 WORKSPACE_AS_SEEN = "/workspace"
@@ -82,15 +82,15 @@ async def agent_for(turn: Turn) -> Agent:
     )
 
 
-def _read(turn: Turn) -> tuple[Profile, Model, Seen]:
+def _read(turn: Turn) -> tuple[Profile, Model, ReadState]:
     """What rows say of the agent; that of the conversation's profile is read along."""
     _chosen = turn.conversation.profile
     return turn.profile, model_for(turn.profile), seen_in(turn.conversation)
 
 
-def _tools_for(conversation: Conversation, workspace: Workspace, seen: Seen, place: Place) -> list[Tool]:
+def _tools_for(conversation: Conversation, workspace: Workspace, seen: ReadState, place: Place) -> list[Tool]:
     sandbox = None if Shell.problem else Sandbox(limits_of(conversation), place)
-    return workspace_tools(workspace, sandbox, seen, Album(conversation.pk).keep)
+    return workspace_tools(workspace, sandbox, seen, PictureStore(conversation.pk).keep)
 
 
 def limits_of(conversation: Conversation) -> SandboxLimits:
@@ -128,8 +128,8 @@ def options_of(profile: Profile) -> dict[str, Any]:
     return {name: value for name, value in wished.items() if value is not None}
 
 
-def seen_in(conversation: Conversation) -> Seen:
+def seen_in(conversation: Conversation) -> ReadState:
     """The states in which the conversation's tool calls last read or wrote its files."""
     done = ToolCall.objects.filter(turn__conversation=conversation, status=ToolCall.Status.SUCCEEDED)
     told = done.filter(detail__has_key="state").order_by("pk").values_list("detail__path", "detail__state")
-    return Seen(dict(told))
+    return ReadState(dict(told))

@@ -13,7 +13,7 @@ from chat.agent import TodoItem, TodoPolicy
 from chat.agent.prompts import Language
 from chat.agent.todo import LONGEST, Edit, EditError, filled
 from chat.models import Conversation, TodoRevision, Turn
-from chat.models.search.index import index_revision
+from chat.search.index import index_revision
 from chat.turns.agents import policy_of
 from chat.turns.planning import items_of, stored
 

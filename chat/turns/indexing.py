@@ -7,8 +7,7 @@ import logging
 import time
 
 from chat.database import in_database
-from chat.models.search.catch_up import catch_up
-from chat.models.search.index import index_turn, marked_turns
+from chat.search.index import catch_up, index_turn, marked_turns
 
 log = logging.getLogger(__name__)
 

@@ -21,7 +21,7 @@ from chat.database import in_database
 from chat.live.broadcast import publish_heading
 from chat.models import Conversation, Message, Preferences, Profile, SideCall, Turn
 from chat.models.message import title_of
-from chat.models.search.index import index_title
+from chat.search.index import index_title
 from chat.turns.billing import charge
 from chat.turns.log_context import about
 
@@ -31,7 +31,7 @@ SECONDS = 30.0  # that the model has; nobody waits for it
 
 
 @dataclass(frozen=True)
-class Naming:
+class TitleRequest:
     """What a conversation is to be named after. The row of the call says that it was tried, once for all."""
 
     conversation: Conversation
@@ -56,7 +56,7 @@ async def name_conversation(turn: Turn) -> None:
         log.warning("the conversation of %s has no title of its own: %r", turn, error)
 
 
-async def _name(naming: Naming) -> None:
+async def _name(naming: TitleRequest) -> None:
     title, meter = "", Meter()
     language = cast(Language, naming.profile.language)
     try:
@@ -69,7 +69,7 @@ async def _name(naming: Naming) -> None:
         await publish_heading(naming.conversation)
 
 
-def _begin(turn: Turn) -> Naming | None:
+def _begin(turn: Turn) -> TitleRequest | None:
     """Decide on the call and write down that it is made; None where there is to be none."""
     if _is_tried(turn):
         return None
@@ -88,7 +88,7 @@ def _begin(turn: Turn) -> Naming | None:
         )
     question = turn.messages.get(role=Message.Role.USER, step=None).text
     last = turn.messages.filter(role=Message.Role.ASSISTANT).order_by("pk").last()
-    return Naming(conversation, profile, model, question, last.text if last else "", call)
+    return TitleRequest(conversation, profile, model, question, last.text if last else "", call)
 
 
 def _is_tried(turn: Turn) -> bool:
@@ -118,7 +118,7 @@ def _is_scripted(profile: Profile) -> bool:
     return bool(settings.MODEL_TRANSPORT) and profile.connection_id is None
 
 
-def _end(naming: Naming, title: str, usage: Usage) -> bool:
+def _end(naming: TitleRequest, title: str, usage: Usage) -> bool:
     """Write down what the call cost, and the title unless there is another by now; True if it was taken."""
     with transaction.atomic():
         naming.call.ended_at = timezone.now()

@@ -19,7 +19,7 @@ from chat.database import in_database
 from chat.live.broadcast import announce
 from chat.live.stream import TurnStream
 from chat.models import Conversation, PlanCount, Turn, end_unanswered, turn_recovery
-from chat.models.turn_recovery import Lookout, orphans, take_back_all
+from chat.models.turn_recovery import LeaseMonitor, orphans, take_back_all
 from chat.plan.plan_stats import count
 from chat.turns.deleted import overdue, remove_deleted, stop_deleted
 from chat.turns.indexing import index_marked
@@ -63,7 +63,7 @@ class Pool:
 
     def __init__(self) -> None:
         self.worker = turn_recovery.new_name()
-        self.lookout = Lookout()
+        self.monitor = LeaseMonitor()
         self.running: dict[int, tuple[RunningTurn[TurnStream], asyncio.Task[None]]] = {}
         self.naming: set[asyncio.Task[None]] = set()
         self.counting: set[asyncio.Task[None]] = set()
@@ -165,7 +165,7 @@ class Pool:
             for turn_id in await in_database(stop_deleted):
                 self.stop(turn_id)
         held = [turn for turn in active.values() if turn.is_held]
-        if left := orphans(self.lookout, held):
+        if left := orphans(self.monitor, held):
             for turn in await in_database(take_back_all, left):
                 log.warning("%s was left by its worker", turn)
                 await self._show(turn)
@@ -209,7 +209,7 @@ class Pool:
 
 def _renew_and_look(silent: list[Turn]) -> list[Any]:
     """The turns that have not ended or are not indexed, after the leases of the silent ones were renewed."""
-    Turn.hold_all(silent)
+    Turn.renew_leases(silent)
     found = Turn.objects.filter(Q(status__in=Turn.ACTIVE) | Q(unindexed_at__isnull=False))
     return list(found.annotate(deleted=F("conversation__deleted_at")).defer("profile_then", "sentence"))
 

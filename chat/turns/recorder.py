@@ -39,8 +39,8 @@ from chat.agent.todo import TODO_WRITE
 from chat.live.context_meter import context_meter_of, meter_after
 from chat.live.frames import Change, ContextGrew, RowChanged, TextGrew, TurnChanged
 from chat.models import Attachment, FollowUp, LeaseLost, Message, SearchEntry, Step, ToolCall, Turn
-from chat.models.search.index import forget
 from chat.models.text import clean, clean_json
+from chat.search.index import forget
 from chat.turns.billing import Account
 from chat.turns.compaction import SUMMARISING, compact
 from chat.turns.planning import Planning

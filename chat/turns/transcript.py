@@ -12,7 +12,7 @@ from chat.agent import Model, Reply
 from chat.agent import ToolCall as CallRequest
 from chat.agent.context import as_one
 from chat.agent.pictures import Picture, marked
-from chat.files.pictures import Album
+from chat.files.pictures import PictureStore
 from chat.live.frames import Change, TurnChanged
 from chat.models import Attachment, Message, Step, Summary, ToolCall, Turn
 
@@ -141,7 +141,7 @@ def pictures_of(row: Message | ToolCall) -> dict[str, Any]:
         told = row.detail.get("pictures", ()) if succeeded else ()
     else:
         told = [each.about() for each in row.attachments.all() if each.media_type]
-    album = Album(row.turn.conversation_id)
+    album = PictureStore(row.turn.conversation_id)
     return marked([album.picture(each) for each in told])
 
 

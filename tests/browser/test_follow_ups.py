@@ -178,13 +178,13 @@ def test_what_is_accepted_in_a_lost_answer_is_sent_once(scripted: Site, visitors
     def lose(route: WebSocketRoute) -> None:
         server = route.connect_to_server()
 
-        def pass_on(message: str | bytes) -> None:
+        def start_next(message: str | bytes) -> None:
             if '"accepted"' in str(message) and not lost:
                 lost.append(str(message))
             else:
                 route.send(message)
 
-        server.on_message(pass_on)
+        server.on_message(start_next)
 
     page.route_web_socket("**/ws/**", lose)
     begin(page, "hello")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chat.demo.demo_request import Desk
+from chat.demo.demo_request import DemoRequest
 from chat.demo.reply import Request
 from chat.demo.scenarios import script
 from tests.demo.conftest import Talk
@@ -55,7 +55,7 @@ def test_ordinary_words_choose_the_scenario(name: str, asked: str) -> None:
     names = ("TodoWrite", "bash", "read_file", "write_file", "edit_file")
     tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in names]
     request = Request.read({"messages": [{"role": "user", "content": asked}], "tools": tools}, {}, 1)
-    chosen: Any = script(Desk.read(request))
+    chosen: Any = script(DemoRequest.read(request))
     assert Path(chosen.gi_code.co_filename).stem == name
 
 

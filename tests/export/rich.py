@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 
 from chat.agent.todo.item import new_id
-from chat.files.pictures import Album
+from chat.files.pictures import PictureStore
 from chat.models import (
     Attachment,
     Conversation,
@@ -70,7 +70,7 @@ class Rich:
         return self.random.choice(TEXTS)
 
     def _picture(self, number: int) -> dict[str, Any]:
-        return Album(self.conversation.pk).keep(f"uploads/{number}.png", png(number, number)).about()
+        return PictureStore(self.conversation.pk).keep(f"uploads/{number}.png", png(number, number)).about()
 
     def _turn(self) -> None:
         then = recorded(self.random.choice(self.profiles))

@@ -14,8 +14,8 @@ from chat.agent.scan import walk
 from chat.agent.workspace import Workspace
 from chat.files.baseline import (
     KEPT_FILE,
+    Baseline,
     Change,
-    Start,
     changes,
     forget_start,
     keep_start,
@@ -112,7 +112,7 @@ def test_the_start_is_kept_once_with_what_small_files_held(workspace: Workspace,
 
 def test_a_damaged_record_is_no_record(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "damaged").write_bytes(b"PK\x03\x04 no zip file")
-    assert not Start(tmp_path / "damaged").known
+    assert not Baseline(tmp_path / "damaged").known
 
 
 def test_names_that_are_no_utf8_are_recorded_too(workspace: Workspace, changed: Since) -> None:

@@ -30,7 +30,7 @@ def results(request: dict[str, Any]) -> list[str]:
     return [message["content"] for message in request["messages"] if message["role"] == "tool"]
 
 
-class Desk:
+class DemoRequest:
     """A conversation whose agent asks, and what a person does about it."""
 
     def __init__(self, site: Site, model: ScriptedModel, conversation: Conversation) -> None:
@@ -71,13 +71,13 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(site: Site, model_server: ScriptedModel, settings: Any, tmp_path: Path) -> Desk:
+async def desk(site: Site, model_server: ScriptedModel, settings: Any, tmp_path: Path) -> DemoRequest:
     settings.WORKSPACES = tmp_path / "workspaces"
     profile = await Profile.objects.acreate(title="Careful", rules=ASKS)
     conversation = await site.conversation()
     conversation.profile = profile
     await conversation.asave()
-    return Desk(site, model_server, conversation)
+    return DemoRequest(site, model_server, conversation)
 
 
 def bash(command: str) -> Call:
@@ -92,7 +92,7 @@ async def _nothing_runs() -> bool:
     return not pool().running
 
 
-async def test_nothing_is_done_before_the_answer_and_all_after_it(desk: Desk) -> None:
+async def test_nothing_is_done_before_the_answer_and_all_after_it(desk: DemoRequest) -> None:
     tab, call = await desk.ask_for(write("a.txt", "one\n"))
     assert not (desk.workspace / "a.txt").exists()
     turn = await desk.site.turn(desk.conversation)
@@ -119,7 +119,7 @@ async def test_nothing_is_done_before_the_answer_and_all_after_it(desk: Desk) ->
     assert results(desk.model.requests[1]) == ["Created a.txt (1 line, 4 bytes)."]
 
 
-async def test_a_denial_is_read_by_the_model(desk: Desk) -> None:
+async def test_a_denial_is_read_by_the_model(desk: DemoRequest) -> None:
     tab, call = await desk.ask_for(bash("touch a"), then=Reply(text="Then not."))
     await desk.decide(call, "denied", reason="Use b, <b>please</b>")
     await tab.until_idle()
@@ -132,7 +132,7 @@ async def test_a_denial_is_read_by_the_model(desk: Desk) -> None:
     assert "Use b, &lt;b&gt;please&lt;/b&gt;" in shown
 
 
-async def test_each_call_of_a_reply_is_asked_about_in_its_turn(desk: Desk) -> None:
+async def test_each_call_of_a_reply_is_asked_about_in_its_turn(desk: DemoRequest) -> None:
     tab, first = await desk.ask_for(write("a.txt"), Call("read_file", {"path": "a.txt"}), write("b.txt"))
     assert [call.status for call in await desk.calls()] == ["waiting", "pending", "pending"]
     await desk.decide(first, "once")
@@ -145,7 +145,7 @@ async def test_each_call_of_a_reply_is_asked_about_in_its_turn(desk: Desk) -> No
     assert len(desk.model.requests) == 2
 
 
-async def test_what_is_allowed_in_the_conversation_is_not_asked_about_again(desk: Desk) -> None:
+async def test_what_is_allowed_in_the_conversation_is_not_asked_about_again(desk: DemoRequest) -> None:
     tab, call = await desk.ask_for(
         bash("echo one"), bash("echo two"), bash("echo three; true"), bash("pwd"), write("a.txt")
     )
@@ -168,7 +168,7 @@ async def test_what_is_allowed_in_the_conversation_is_not_asked_about_again(desk
     assert (await desk.calls())[-1].decision == "covered", "in a later turn too"
 
 
-async def test_two_tabs_and_two_answers(desk: Desk) -> None:
+async def test_two_tabs_and_two_answers(desk: DemoRequest) -> None:
     tab, call = await desk.ask_for(bash("pwd"))
     other = await desk.site.open(desk.conversation)
     assert "Allow once" in other.last_turn()
@@ -182,7 +182,7 @@ async def test_two_tabs_and_two_answers(desk: Desk) -> None:
     assert (done.status, done.decision) == ("succeeded", "once")
 
 
-async def test_the_script_is_told_that_another_was_first(desk: Desk) -> None:
+async def test_the_script_is_told_that_another_was_first(desk: DemoRequest) -> None:
     _tab, call = await desk.ask_for(bash("pwd"))
     await desk.decide(call, "denied")
 
@@ -196,7 +196,7 @@ async def test_the_script_is_told_that_another_was_first(desk: Desk) -> None:
     assert (answer.status_code, answer.content.decode()) == (409, "Already answered: Denied by you.")
 
 
-async def test_stop_ends_the_wait(desk: Desk) -> None:
+async def test_stop_ends_the_wait(desk: DemoRequest) -> None:
     tab, call = await desk.ask_for(bash("pwd"))
     assert await desk.site.post(desk.conversation, "stop") == 302
     await tab.until_idle()
@@ -212,7 +212,7 @@ async def test_stop_ends_the_wait(desk: Desk) -> None:
     assert results(desk.model.requests[-1]) == ["Error: this call was not run."]
 
 
-async def test_an_answer_that_does_not_come_stops_the_turn(desk: Desk, settings: Any) -> None:
+async def test_an_answer_that_does_not_come_stops_the_turn(desk: DemoRequest, settings: Any) -> None:
     settings.APPROVAL_SECONDS = 0.1
     tab, _call = await desk.ask_for(bash("pwd"))
     await tab.until_idle()
@@ -222,7 +222,7 @@ async def test_an_answer_that_does_not_come_stops_the_turn(desk: Desk, settings:
     assert tab.last_turn().strip() == article(await desk.site.page(desk.conversation), turn)
 
 
-async def test_the_wait_outlives_every_worker(desk: Desk) -> None:
+async def test_the_wait_outlives_every_worker(desk: DemoRequest) -> None:
     tab, call = await desk.ask_for(bash("echo still here"))
     await close_pool()
     assert (await desk.site.turn(desk.conversation)).status == "waiting"
@@ -237,7 +237,7 @@ async def test_the_wait_outlives_every_worker(desk: Desk) -> None:
     assert (await desk.site.turn(desk.conversation)).deaths == 0
 
 
-async def test_an_answer_given_to_a_worker_that_died_still_counts(desk: Desk) -> None:
+async def test_an_answer_given_to_a_worker_that_died_still_counts(desk: DemoRequest) -> None:
     tab, call = await desk.ask_for(bash("echo one"), bash("echo two"))
     await close_pool()
     await sync_to_async(call.decide)("conversation")  # where nobody rings, or this process would take it
@@ -250,7 +250,7 @@ async def test_an_answer_given_to_a_worker_that_died_still_counts(desk: Desk) ->
     assert len(desk.model.requests) == 2, "and the model is not asked for the step again"
 
 
-async def test_a_lost_frame_is_made_up_for_from_the_rows(desk: Desk) -> None:
+async def test_a_lost_frame_is_made_up_for_from_the_rows(desk: DemoRequest) -> None:
     """Decided where nobody rings: another process, whose frames do not reach this tab."""
     tab, call = await desk.ask_for(bash("echo found"))
     await close_pool()
@@ -259,7 +259,7 @@ async def test_a_lost_frame_is_made_up_for_from_the_rows(desk: Desk) -> None:
     assert "Allow once" not in tab.last_turn()
 
 
-async def test_a_tab_that_waits_is_not_redrawn(desk: Desk) -> None:
+async def test_a_tab_that_waits_is_not_redrawn(desk: DemoRequest) -> None:
     """Or what is typed as a reason, and where the keyboard is, would be at risk with every heartbeat."""
     tab, call = await desk.ask_for(bash("pwd"))
     await until(_nothing_runs)  # the worker has sent its last frame
@@ -275,7 +275,7 @@ async def test_a_tab_that_waits_is_not_redrawn(desk: Desk) -> None:
     await other.until_idle()
 
 
-async def test_waiting_costs_no_time_of_the_turn(desk: Desk) -> None:
+async def test_waiting_costs_no_time_of_the_turn(desk: DemoRequest) -> None:
     from chat.turns.run_turn import Past
 
     _tab, call = await desk.ask_for(bash("pwd"))
@@ -289,7 +289,7 @@ async def test_waiting_costs_no_time_of_the_turn(desk: Desk) -> None:
     assert (spent.steps, spent.tool_calls, spent.rounds) == (1, 0, 0)
 
 
-async def test_what_no_tool_takes_is_not_asked_about(desk: Desk) -> None:
+async def test_what_no_tool_takes_is_not_asked_about(desk: DemoRequest) -> None:
     desk.model.script(
         Reply(tool_calls=[Call("bash", {"order": "ls"}), Call("bash", "{broken"), Call("unheard_of", {})]),
         Reply(text="Sorry."),
@@ -300,7 +300,7 @@ async def test_what_no_tool_takes_is_not_asked_about(desk: Desk) -> None:
     assert [call.status for call in await desk.calls()] == ["failed"] * 3
 
 
-async def test_what_is_never_allowed_is_not_offered(desk: Desk) -> None:
+async def test_what_is_never_allowed_is_not_offered(desk: DemoRequest) -> None:
     await Profile.objects.filter(title="Careful").aupdate(rules={"bash": "never", "read_file": "never"})
     desk.model.script(Reply(tool_calls=[bash("touch a")]), Reply(text="Sorry."))
     tab = await desk.site.open(desk.conversation)
@@ -311,7 +311,7 @@ async def test_what_is_never_allowed_is_not_offered(desk: Desk) -> None:
     assert "there is no tool called 'bash'" in results(desk.model.requests[1])[0]
 
 
-async def test_a_message_sent_meanwhile_is_held_and_read_after_the_answer(desk: Desk) -> None:
+async def test_a_message_sent_meanwhile_is_held_and_read_after_the_answer(desk: DemoRequest) -> None:
     tab, call = await desk.ask_for(bash("pwd"))
     await tab.send("and be quick")
     await tab.said("accepted")
@@ -320,12 +320,12 @@ async def test_a_message_sent_meanwhile_is_held_and_read_after_the_answer(desk: 
     assert desk.model.requests[1]["messages"][-1] == {"role": "user", "content": "and be quick"}
 
 
-async def test_characters_that_hide_something_are_shown(desk: Desk) -> None:
+async def test_characters_that_hide_something_are_shown(desk: DemoRequest) -> None:
     tab, _call = await desk.ask_for(bash("ls \u202egpj.exe\x1b[2K"))
     assert "ls &lt;U+202E&gt;gpj.exe&lt;U+001B&gt;[2K" in tab.last_turn()
 
 
-async def test_an_edit_shows_what_it_would_change(desk: Desk) -> None:
+async def test_an_edit_shows_what_it_would_change(desk: DemoRequest) -> None:
     desk.workspace.mkdir(parents=True)
     (desk.workspace / "a.txt").write_text("one\ntwo\nthree\n")
     edit = Call("edit_file", {"path": "a.txt", "old_text": "two", "new_text": "2"})

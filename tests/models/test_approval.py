@@ -25,7 +25,7 @@ from chat.models import (
     take_back_orphans,
 )
 from chat.models.tool_call import MAX_REASON
-from chat.models.turn_recovery import Lookout
+from chat.models.turn_recovery import LeaseMonitor
 from tests.models.racing import race
 
 
@@ -49,7 +49,7 @@ def test_a_waiting_turn_is_nobodys(running: Turn) -> None:
     held = again(running)
     assert (held.status, held.worker, held.is_active, held.is_held) == ("waiting", "", True, False)
     Turn.objects.update(lease_until=None)
-    assert take_back_orphans(Lookout()) == []
+    assert take_back_orphans(LeaseMonitor()) == []
     assert Turn.claim("another") is None
 
 
@@ -173,7 +173,7 @@ def test_an_allowance_of_another_tool_covers_the_tool(running: Turn) -> None:
 @pytest.mark.parametrize("command", ["ls | sh", "linux64 rm x", "git -c alias.x='!rm x' x", "make"])
 def test_a_command_that_may_run_other_programs_is_allowed_only_once(running: Turn, command: str) -> None:
     call = waiting(running, command=command)
-    assert not call.can_be_allowed_on
+    assert not call.allows_blanket_approval
     with pytest.raises(DecisionRefused, match="can run other programs"):
         call.decide("conversation")
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -216,7 +216,7 @@ def test_an_answer_outlives_the_worker_that_took_it(running: Turn) -> None:
     assert second is not None
     second.tool_calls.filter(index=0).update(status="running")
     Turn.objects.update(lease_until=None)
-    assert len(take_back_orphans(Lookout())) == 1
+    assert len(take_back_orphans(LeaseMonitor())) == 1
     assert [each.status for each in running.tool_calls.all()] == ["unknown", "pending"]
 
 

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from chat.models import Turn
-from chat.models.turn_recovery import BETWEEN, LOOKS, Lookout
+from chat.models.turn_recovery import BETWEEN, LOOKS, LeaseMonitor
 
 HOUR = datetime.timedelta(hours=1)
 
@@ -31,14 +31,14 @@ def watch(monkeypatch: Any) -> Watch:
     return made
 
 
-def look(lookout: Lookout, watch: Watch, after: float = 2.0) -> list[Turn]:
+def look(lookout: LeaseMonitor, watch: Watch, after: float = 2.0) -> list[Turn]:
     """What is overdue at the next look, which comes so many seconds later."""
     watch.now += after
     return lookout.overdue(list(Turn.objects.filter(status__in=Turn.HELD)))
 
 
 def test_a_silent_worker_is_overdue_after_four_looks_more(running: Turn, watch: Watch) -> None:
-    lookout = Lookout()
+    lookout = LeaseMonitor()
     seen = [look(lookout, watch) for _ in range(LOOKS + 1)]
     assert seen == [[]] * LOOKS + [[running]]
 
@@ -47,7 +47,7 @@ def test_a_silent_worker_is_overdue_after_four_looks_more(running: Turn, watch: 
 def test_a_worker_whose_clock_is_wrong_is_not_overdue(
     running: Turn, watch: Watch, ahead: datetime.timedelta
 ) -> None:
-    lookout = Lookout()
+    lookout = LeaseMonitor()
     for beat in range(3 * LOOKS):
         renewed = timezone.now() + ahead + datetime.timedelta(seconds=beat)
         Turn.objects.update(lease_until=renewed)
@@ -56,24 +56,24 @@ def test_a_worker_whose_clock_is_wrong_is_not_overdue(
 
 def test_a_dead_worker_whose_clock_was_ahead_is_overdue_as_soon(running: Turn, watch: Watch) -> None:
     Turn.objects.update(lease_until=timezone.now() + HOUR)
-    lookout = Lookout()
+    lookout = LeaseMonitor()
     assert [look(lookout, watch) for _ in range(LOOKS + 1)][-1] == [running]
 
 
 def test_time_in_which_nobody_could_look_does_not_count(running: Turn, watch: Watch) -> None:
     """The database stood still for a minute: nobody could show a sign of life."""
-    lookout = Lookout()
+    lookout = LeaseMonitor()
     look(lookout, watch)
     assert look(lookout, watch, after=60) == []
 
 
 def test_looks_in_a_hurry_do_not_count(running: Turn, watch: Watch) -> None:
-    lookout = Lookout()
+    lookout = LeaseMonitor()
     assert [look(lookout, watch, after=BETWEEN / 10) for _ in range(3 * LOOKS)] == [[]] * (3 * LOOKS)
 
 
 def test_a_new_claim_begins_anew(running: Turn, watch: Watch) -> None:
-    lookout = Lookout()
+    lookout = LeaseMonitor()
     for _ in range(LOOKS):
         look(lookout, watch)
     Turn.objects.update(fence=running.fence + 1)
@@ -81,7 +81,7 @@ def test_a_new_claim_begins_anew(running: Turn, watch: Watch) -> None:
 
 
 def test_a_turn_that_has_ended_is_forgotten(running: Turn, watch: Watch) -> None:
-    lookout = Lookout()
+    lookout = LeaseMonitor()
     look(lookout, watch)
     Turn.objects.update(status="completed")
     look(lookout, watch)

@@ -10,7 +10,7 @@ from django.db import IntegrityError
 
 from chat.models import McpServer, McpTool, Profile
 from chat.models.mcp import Listed
-from chat.models.secrets import SealBrokenError, seal, unseal
+from chat.models.secrets import SecretUnreadableError, seal, unseal
 
 pytestmark = pytest.mark.django_db
 
@@ -94,9 +94,9 @@ def test_what_is_sealed_says_nothing_without_its_key(settings: Any) -> None:
     assert unseal(sealed) == secrets
     assert seal({"headers": {}, "environment": {}}) == ""
     old, settings.SECRET_KEY = settings.SECRET_KEY, "a new key"
-    with pytest.raises(SealBrokenError):
+    with pytest.raises(SecretUnreadableError):
         unseal(sealed)
     settings.SECRET_KEY_FALLBACKS = [old]
     assert unseal(sealed) == secrets
-    with pytest.raises(SealBrokenError):
+    with pytest.raises(SecretUnreadableError):
         unseal(sealed[:-4] + "AAAA")

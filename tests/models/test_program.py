@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chat.models.tool_call import PLAIN_PROGRAMS, program_of
+from chat.models.tool_call import PLAIN_PROGRAMS, shell_program
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ from chat.models.tool_call import PLAIN_PROGRAMS, program_of
     ],
 )
 def test_one_program_with_arguments_has_a_name(command: str, program: str) -> None:
-    assert program_of(command) == program
+    assert shell_program(command) == program
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_one_program_with_arguments_has_a_name(command: str, program: str) -> No
     ],
 )  # fmt: skip
 def test_more_than_one_program_has_none(command: str) -> None:
-    assert program_of(command) == ""
+    assert shell_program(command) == ""
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_more_than_one_program_has_none(command: str) -> None:
     ],
 )  # fmt: skip
 def test_a_first_word_that_is_no_plain_name_has_none(command: str) -> None:
-    assert program_of(command) == ""
+    assert shell_program(command) == ""
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_a_first_word_that_is_no_plain_name_has_none(command: str) -> None:
     ],
 )  # fmt: skip
 def test_what_may_run_another_program_has_none(command: str) -> None:
-    assert program_of(command) == ""
+    assert shell_program(command) == ""
 
 
 def test_no_plain_program_calls_a_function_that_runs_another() -> None:

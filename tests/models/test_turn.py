@@ -29,7 +29,7 @@ from chat.models import (
     turn_recovery,
 )
 from chat.models.turn import LEASE
-from chat.models.turn_recovery import Lookout
+from chat.models.turn_recovery import LeaseMonitor
 from tests.models.racing import race
 
 NAME_A_WORKER = (
@@ -139,15 +139,15 @@ def test_orphans_are_queued_again_and_their_rows_closed(running: Turn) -> None:
     for index, status in enumerate(["succeeded", "running", "pending", "waiting", "failed"]):
         running.tool_calls.create(step=step, index=index, wire_id=str(index), name="bash", status=status)
     running.messages.create(step=step, role="assistant", text="Half a", complete=False)
-    assert take_back_orphans(Lookout()) == [], "its lease is fresh"
+    assert take_back_orphans(LeaseMonitor()) == [], "its lease is fresh"
     Turn.objects.update(lease_until=None)
-    assert take_back_orphans(Lookout()) == [running]
+    assert take_back_orphans(LeaseMonitor()) == [running]
     row = Turn.objects.get()
     assert (row.status, row.fence, row.deaths) == ("queued", 2, 1)
     statuses = [call.status for call in row.tool_calls.all()]
     assert statuses == ["succeeded", "unknown", "stopped", "stopped", "failed"]
     assert row.messages.get(role="assistant").cut_off
-    assert take_back_orphans(Lookout()) == []
+    assert take_back_orphans(LeaseMonitor()) == []
     with pytest.raises(LeaseLost):
         running.end(Turn.Status.COMPLETED)
 
@@ -155,7 +155,7 @@ def test_orphans_are_queued_again_and_their_rows_closed(running: Turn) -> None:
 def test_after_three_deaths_a_turn_is_interrupted(running: Turn) -> None:
     for death in (1, 2, 3):
         Turn.objects.update(lease_until=None)
-        assert take_back_orphans(Lookout()) == [running]
+        assert take_back_orphans(LeaseMonitor()) == [running]
         assert (Turn.claim("another") is None) == (death == 3)
     row = Turn.objects.get()
     assert (row.status, row.can_be_retried) == ("interrupted", True)
@@ -165,16 +165,16 @@ def test_after_three_deaths_a_turn_is_interrupted(running: Turn) -> None:
 def test_an_orphan_that_was_to_stop_is_stopped(running: Turn) -> None:
     running.request_stop()
     Turn.objects.update(lease_until=None)
-    assert take_back_orphans(Lookout()) == [running]
+    assert take_back_orphans(LeaseMonitor()) == [running]
     assert Turn.objects.get().status == "stopped"
 
 
 def test_a_dead_process_of_this_machine_is_known_at_once(running: Turn) -> None:
     name = subprocess.check_output([sys.executable, "-c", NAME_A_WORKER], text=True).strip()
     Turn.objects.update(worker=turn_recovery.new_name())
-    assert take_back_orphans(Lookout()) == [], "this process lives"
+    assert take_back_orphans(LeaseMonitor()) == [], "this process lives"
     Turn.objects.update(worker=name)
-    assert take_back_orphans(Lookout()) == [running], "its lease is fresh, but it is gone"
+    assert take_back_orphans(LeaseMonitor()) == [running], "its lease is fresh, but it is gone"
 
 
 def test_a_turn_that_is_handed_over_waits_for_another_worker(running: Turn) -> None:
@@ -263,9 +263,9 @@ def test_a_look_for_work_takes_one_query(owner: User, stranger: User, settings: 
 
 def test_queued_and_ended_turns_are_no_orphans(turn: Turn, ended: Callable[..., Turn]) -> None:
     Turn.objects.update(lease_until=None)
-    assert take_back_orphans(Lookout()) == []
+    assert take_back_orphans(LeaseMonitor()) == []
     Turn.objects.update(status="completed")
-    assert take_back_orphans(Lookout()) == []
+    assert take_back_orphans(LeaseMonitor()) == []
 
 
 def test_a_worker_that_comes_back_in_time_is_no_orphan(running: Turn) -> None:
@@ -279,7 +279,7 @@ def test_a_worker_that_comes_back_in_time_is_no_orphan(running: Turn) -> None:
 @pytest.mark.django_db(transaction=True)
 def test_of_several_reapers_one_takes_it_back(running: Turn) -> None:
     Turn.objects.update(lease_until=None)
-    assert sum(race(8, lambda _n: len(take_back_orphans(Lookout())))) == 1
+    assert sum(race(8, lambda _n: len(take_back_orphans(LeaseMonitor())))) == 1
     assert Turn.objects.get().fence == 2
 
 
@@ -442,7 +442,7 @@ def test_a_worker_with_many_turns_renews_all_their_leases(owner: User) -> None:
     for number, turn in enumerate(held):
         turn.frame = number
     with CaptureQueriesContext(connection) as captured:
-        Turn.hold_all(held)
+        Turn.renew_leases(held)
     assert len(captured) < 20
     renewed = Turn.objects.filter(status="running", lease_until__isnull=False).order_by("pk")
     assert list(renewed.values_list("frame", flat=True)) == list(range(1001))

@@ -11,7 +11,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from chat.models import Conversation, Step, TodoRevision, ToolCall, Turn
-from chat.models.search.index import index_turn, marked_turns
+from chat.search.index import index_turn, marked_turns
 
 
 def index_marked() -> None:

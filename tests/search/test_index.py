@@ -13,12 +13,19 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.models import Conversation, Message, SearchEntry, SearchShelf, Turn
-from chat.models.search.catch_up import catch_up, unindexed
-from chat.models.search.index import forget, index_files, index_turn, marked_turns, reindex
-from chat.models.search.store import store
-from chat.models.search.term import Term
 from chat.models.turn_recovery import take_back
+from chat.search.index import (
+    catch_up,
+    forget,
+    index_files,
+    index_title,
+    index_turn,
+    marked_turns,
+    reindex,
+    unindexed,
+)
 from chat.search.query import query_of
+from chat.search.store import Term, store
 from tests.search.conftest import Talk, index_marked
 
 Begin = Callable[[str], Talk]
@@ -82,6 +89,7 @@ def test_an_earlier_edition_is_indexed_anew(rich: Talk) -> None:
 def test_what_is_rolled_back_is_not_indexed(owner: User, rich: Talk) -> None:
     with transaction.atomic():
         rich.conversation.rename("Platypus")
+        index_title(rich.conversation)
         transaction.set_rollback(True)
     assert found(owner, "platypus") == 0
 

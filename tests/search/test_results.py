@@ -16,7 +16,7 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.models import Conversation, Profile, SearchEntry, Turn
-from chat.models.search.catch_up import catch_up
+from chat.search.index import catch_up, index_title
 from tests.search.conftest import Talk, index_marked
 
 Begin = Callable[[str], Talk]
@@ -69,10 +69,12 @@ def test_the_persons_message_is_found_before_the_turn_has_ended(owners: Client, 
 def test_a_title_is_marked_itself(owners: Client, talk: Begin) -> None:
     one = talk("Look around").end()
     one.conversation.rename("The <b>great</b> hunt")
+    index_title(one.conversation)
     assert "The &lt;b&gt;<mark>great</mark>&lt;/b&gt; hunt" in page(owners, "great")
     assert places(owners, "great") == []
     assert titles(owners, "look") == ["The <b>great</b> hunt"], "its message is still there"
     one.conversation.rename("Other")
+    index_title(one.conversation)
     assert titles(owners, "great") == []
 
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.models.search.term import Term
-from chat.models.search.words import folded, prepared, words_of
 from chat.search.query import query_of
 from chat.search.results import hits
+from chat.search.store import Term
+from chat.search.words import folded, prepared, words_of
 
 CHINESE = st.text(st.characters(min_codepoint=0x4E00, max_codepoint=0x9FFF), min_size=1, max_size=12)
 LATIN = st.text(st.sampled_from("abcdefghijklmnopqrstuvwxyz"), min_size=1, max_size=12)

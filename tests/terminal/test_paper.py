@@ -1,4 +1,4 @@
-"""Paper: lines, gaps, colours, and nothing that commands a terminal."""
+"""Console: lines, gaps, colours, and nothing that commands a terminal."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from chat.terminal.console import Paper, printable
+from chat.terminal.console import Console, printable
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_what_would_command_a_terminal_is_replaced(given: str, shown: str) -> No
 
 
 def test_a_gap_is_one_blank_line_and_none_at_the_top(stream: io.StringIO) -> None:
-    paper = Paper(stream, colour=False)
+    paper = Console(stream, colour=False)
     paper.gap()
     paper.write("one")
     paper.gap()
@@ -45,9 +45,9 @@ def test_a_gap_is_one_blank_line_and_none_at_the_top(stream: io.StringIO) -> Non
 
 
 def test_colours_only_where_they_are_wanted(stream: io.StringIO) -> None:
-    Paper(stream, colour=True).write("now", "now")
-    Paper(stream, colour=False).write("now", "now")
-    Paper(stream, colour=True).write("plain")
+    Console(stream, colour=True).write("now", "now")
+    Console(stream, colour=False).write("now", "now")
+    Console(stream, colour=True).write("plain")
     assert stream.getvalue() == "\x1b[36mnow\x1b[0mnowplain"
 
 
@@ -55,6 +55,6 @@ def test_a_reader_that_has_gone_raises_nothing() -> None:
     reading, writing = os.pipe()
     with os.fdopen(writing, "w") as stream:
         os.close(reading)
-        paper = Paper(stream, colour=False)
+        paper = Console(stream, colour=False)
         paper.line("nobody reads this")
         paper.line("nor this")

@@ -13,7 +13,7 @@ import pytest
 from chat.live.frames import Change, PanelChanged, RowChanged, TextGrew, TurnChanged
 from chat.live.todo_panel import TodoPanel
 from chat.models import Conversation, Message, Summary, ToolCall, Turn
-from chat.terminal.console import Paper, TerminalScreen
+from chat.terminal.console import Console, TerminalScreen
 from chat.turns.compaction import SUMMARISING
 from chat.turns.recorder import SILENT
 
@@ -26,7 +26,7 @@ class Shown:
     def __init__(self) -> None:
         self.stream = io.StringIO()
         self.turn = Turn(pk=1, conversation=Conversation(title="t"), status=Turn.Status.RUNNING)
-        self.screen = TerminalScreen(self.turn, Paper(self.stream, colour=False))
+        self.screen = TerminalScreen(self.turn, Console(self.stream, colour=False))
 
     async def after(self, *changes: Change) -> str:
         await self.screen.show(changes)

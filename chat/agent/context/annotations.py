@@ -88,9 +88,9 @@ def cut_for(messages: Sequence[Mapping[str, Any]], counts: Sequence[int], keep: 
     left = [*accumulate(reversed(counts))][::-1]
     begin = last_turn(messages)
     turns = [place for place in range(1, begin + 1) if begins_turn(messages[place])]
-    fitting = [place for place in turns if left[place] <= keep]
-    if fitting:
-        return fitting[0]
+    builder = [place for place in turns if left[place] <= keep]
+    if builder:
+        return builder[0]
     said = [place for place in range(begin, len(messages)) if messages[place]["role"] == "assistant"][1:]
     words = sum(counts[place] for place in range(begin, len(messages)) if messages[place]["role"] == "user")
     within = [place for place in said if left[place] + words <= keep]

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chat.agent.model.errors import Complaint, ComplaintError
+from chat.agent.model.errors import ComplaintError, EndpointComplaint
 from chat.agent.model.protocol import ModelError
 from chat.agent.model.traits import Traits
 
@@ -56,7 +56,7 @@ _SCHEMA = re.compile(
 )
 
 
-def lesson(complaint: Complaint, body: Mapping[str, Any], traits: Traits) -> Changes:
+def lesson(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
     """The change of traits after which a request with this body may be taken; empty for none."""
     for teach in _TEACHERS:
         changes = teach(complaint, body, traits)
@@ -65,7 +65,7 @@ def lesson(complaint: Complaint, body: Mapping[str, Any], traits: Traits) -> Cha
     return {}
 
 
-class Lessons:
+class Adaptation:
     """What the errors of one request have taught. Each thing is tried once, so that it comes to an end."""
 
     def __init__(self, traits: Traits) -> None:
@@ -100,11 +100,11 @@ class Lessons:
         self.changes.update(changes)
 
 
-def _by_rule(complaint: Complaint, body: Mapping[str, Any], traits: Traits) -> Changes:
+def _by_rule(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
     return next((dict(changes) for said, changes in _RULES if said.search(complaint.said)), {})
 
 
-def _reasoning(complaint: Complaint, body: Mapping[str, Any], traits: Traits) -> Changes:
+def _reasoning(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
     if not _REASONING.search(complaint.said):
         return {}
     if _DEMANDED.search(complaint.said) and "must not" not in complaint.said:
@@ -116,13 +116,13 @@ def _reasoning(complaint: Complaint, body: Mapping[str, Any], traits: Traits) ->
     return {"forbid_reasoning": True} if sent and refused else {}
 
 
-def _images(complaint: Complaint, body: Mapping[str, Any], traits: Traits) -> Changes:
+def _images(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
     if _BAD_IMAGE.search(complaint.said) or not _NO_IMAGES.search(complaint.said):
         return {}
     return {"images": False} if _has_images(body) else {}
 
 
-def _longest_reply(complaint: Complaint, body: Mapping[str, Any], traits: Traits) -> Changes:
+def _longest_reply(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
     sent = next((name for name in _LONGEST_REPLY if name in body), None)
     if sent is None or not _names(complaint, sent) or not complaint.is_unsupported:
         return {}
@@ -130,7 +130,7 @@ def _longest_reply(complaint: Complaint, body: Mapping[str, Any], traits: Traits
     return {"max_tokens_param": other}
 
 
-def _parameter(complaint: Complaint, body: Mapping[str, Any], traits: Traits) -> Changes:
+def _parameter(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
     # Where the values are listed that would do, it is the person's to choose among them.
     if not complaint.is_unsupported or "supported values are" in complaint.said:
         return {}
@@ -141,11 +141,11 @@ def _parameter(complaint: Complaint, body: Mapping[str, Any], traits: Traits) ->
     return {"drop_params": [*traits.drop_params, *named[:1]]} if named else {}
 
 
-def _schema(complaint: Complaint, body: Mapping[str, Any], traits: Traits) -> Changes:
+def _schema(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
     return {"simple_schemas": True} if body.get("tools") and _SCHEMA.search(complaint.said) else {}
 
 
-def _names(complaint: Complaint, name: str) -> bool:
+def _names(complaint: EndpointComplaint, name: str) -> bool:
     if any(name in re.split(r"[.\[\]]+", param) for param in complaint.params):
         return True
     word = re.escape(name.lower())
@@ -160,7 +160,7 @@ def _has_images(body: Mapping[str, Any]) -> bool:
     )
 
 
-_TEACHERS: tuple[Callable[[Complaint, Mapping[str, Any], Traits], Changes], ...] = (
+_TEACHERS: tuple[Callable[[EndpointComplaint, Mapping[str, Any], Traits], Changes], ...] = (
     _by_rule,
     _reasoning,
     _images,

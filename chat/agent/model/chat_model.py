@@ -11,11 +11,11 @@ import httpx2
 import openai
 from openai import AsyncAPIResponse
 
-from chat.agent.model.adaptation import Lessons
+from chat.agent.model.adaptation import Adaptation
 from chat.agent.model.endpoint import Endpoint
 from chat.agent.model.http import Allow
 from chat.agent.model.protocol import Delta, ModelError
-from chat.agent.model.request_builder import Fitting
+from chat.agent.model.request_builder import RequestBuilder
 from chat.agent.model.response import read_reply
 from chat.agent.model.traits import Traits, known_traits
 
@@ -87,10 +87,10 @@ class ChatModel:
 
         A request that is refused for its form is made to fit and sent again at once.
         """
-        lessons = Lessons(self.traits)
+        lessons = Adaptation(self.traits)
         while True:
-            fitting = Fitting(self.name, self.endpoint, lessons.traits)
-            body = fitting.body(messages, tools, _in_body(options))
+            builder = RequestBuilder(self.name, self.endpoint, lessons.traits)
+            body = builder.body(messages, tools, _in_body(options))
             begun = False
             try:
                 async with aclosing(self._reply(body, _asking(options))) as found:
@@ -98,7 +98,7 @@ class ChatModel:
                         if not begun:
                             begun = True
                             self._remember(lessons.changes)
-                        yield fitting.read(delta)
+                        yield builder.read(delta)
                 return
             except ModelError as error:
                 if begun or not lessons.learn(error, body):

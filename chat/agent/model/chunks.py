@@ -9,7 +9,7 @@ from typing import Any
 from chat.agent.events import Reasoning, Usage
 from chat.agent.model.errors import error_text, reported
 from chat.agent.model.protocol import Delta, Finish, MessageFields, ModelError, ToolCallDelta
-from chat.agent.model.reasoning_tags import Thinking
+from chat.agent.model.reasoning_tags import ReasoningTags
 from chat.agent.storable import storable
 
 _OWN_FIELDS = {"index", "id", "type", "function"}
@@ -31,7 +31,7 @@ class ChunkReader:
         self.begun = self.finished = self.foreign = False
         self._has_ours = False
         self._others: list[Mapping[str, Any]] = []  # held back until it is clear that there is no choice 0
-        self._thinking = Thinking()
+        self._thinking = ReasoningTags()
 
     def deltas(self, chunk: Mapping[str, Any]) -> Iterator[Delta]:
         """The deltas in one chunk; raises ModelError("reported") for an error object."""

@@ -31,7 +31,7 @@ _SHORTEST_SECRET = 3  # characters; what is shorter is found in any text
 class ComplaintError(ModelError):
     """The endpoint complained about the request."""
 
-    def __init__(self, complaint: Complaint, kind: str, **values: Any) -> None:
+    def __init__(self, complaint: EndpointComplaint, kind: str, **values: Any) -> None:
         super().__init__(kind, **values)
         self.complaint = complaint
 
@@ -54,7 +54,7 @@ class Failures:
         values = {**error.values, "where": self.where, "detail": self.hidden(detail), "model": self.model}
         if error.kind != "reported":
             return ModelError(error.kind, retryable=error.retryable, **values)
-        complaint = Complaint.of(200, detail)
+        complaint = EndpointComplaint.of(200, detail)
         return ComplaintError(complaint, complaint.kind or "reported", **values)
 
     def status(self, error: openai.APIStatusError) -> ModelError:
@@ -62,7 +62,7 @@ class Failures:
         status, headers = error.status_code, error.response.headers
         if error.response.has_redirect_location:
             return self.error("redirected", _place(headers["location"]), status=status)
-        complaint = Complaint.of(status, error.body)
+        complaint = EndpointComplaint.of(status, error.body)
         wait = _wait(headers)
         passing = status in _PASSING or status >= 500
         kind = complaint.kind or _KINDS.get(status, "unavailable" if passing else "refused")
@@ -237,7 +237,7 @@ _LOADING = re.compile(r"loading model|model is (?:currently )?loading|is being l
 
 
 @dataclass(frozen=True)
-class Complaint:
+class EndpointComplaint:
     """An error in words: `said` is all of its text in lower case, `params` what it names as wrong
     ("tools.0.function.strict"), `detail` a line for the person."""
 
@@ -247,7 +247,7 @@ class Complaint:
     detail: str = ""
 
     @classmethod
-    def of(cls, status: int, body: Any) -> Complaint:
+    def of(cls, status: int, body: Any) -> EndpointComplaint:
         """What a decoded body, or the text of one that is no JSON, complains about."""
         if isinstance(body, str):
             body = _decoded(body)

@@ -19,7 +19,7 @@ END = TAGS["<think>"]
 MOST_HELD = 256  # characters; a blank line that is longer is the answer's own
 
 
-class Thinking:
+class ReasoningTags:
     """Reads the text of one reply piece by piece. A tag anywhere but at its start is the answer's own.
 
     One exception: where the request's template has opened the thought already, the model only closes it, on

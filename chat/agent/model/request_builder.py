@@ -28,14 +28,14 @@ _BETWEEN = "OK."  # what stands for the assistant's words where an endpoint insi
 _IMAGE_LEFT_OUT = "[An image was left out here: this model cannot see images.]"
 
 
-class Fitting:
+class RequestBuilder:
     """One request, made for one model at one endpoint."""
 
     def __init__(self, model: str, endpoint: str, traits: Traits) -> None:
         self.model = model
         self.endpoint = endpoint
         self.traits = traits
-        self.toolbox = Toolbox((), traits)
+        self.toolbox = ToolNames((), traits)
 
     def body(
         self,
@@ -44,7 +44,7 @@ class Fitting:
         options: Mapping[str, Any],
     ) -> dict[str, Any]:
         """The request's body. `options` win over what is asked for anyway, and the traits over them."""
-        self.toolbox = Toolbox(tools if self.traits.tools else (), self.traits)
+        self.toolbox = ToolNames(tools if self.traits.tools else (), self.traits)
         body: dict[str, Any] = {"stream_options": {"include_usage": True}, **options}
         if definitions := self.toolbox.definitions:
             body["tools"] = definitions
@@ -223,7 +223,7 @@ _LONGEST = 64
 _EMPTY = {"type": "object", "properties": {}}
 
 
-class Toolbox:
+class ToolNames:
     """The tools of one request; those beyond MOST are left out."""
 
     def __init__(self, tools: Sequence[Mapping[str, Any]], traits: Traits) -> None:

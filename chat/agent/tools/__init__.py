@@ -8,19 +8,19 @@ from chat.agent.tool import Tool
 from chat.agent.tools.bash import bash_tool
 from chat.agent.tools.edit_file import edit_file_tool
 from chat.agent.tools.read_file import Keep, read_file_tool
-from chat.agent.tools.read_state import Seen
+from chat.agent.tools.read_state import ReadState
 from chat.agent.tools.write_file import write_file_tool
 from chat.agent.workspace import Workspace
 
 
 def workspace_tools(
-    workspace: Workspace, sandbox: Sandbox | None, seen: Seen | None = None, keep: Keep = Picture.of
+    workspace: Workspace, sandbox: Sandbox | None, seen: ReadState | None = None, keep: Keep = Picture.of
 ) -> list[Tool]:
     """The file tools of this workspace, and `bash` if there is a sandbox to run commands in.
 
     `seen` is what the model knows of the files from before; `keep` takes the pictures that it looks at.
     """
-    seen = seen or Seen()
+    seen = seen or ReadState()
     tools = [
         read_file_tool(workspace, seen, keep),
         write_file_tool(workspace, seen),

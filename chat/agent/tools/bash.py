@@ -10,7 +10,7 @@ from pydantic import Field
 
 from chat.agent.progress import report
 from chat.agent.sandbox import Outcome, Output, Sandbox, SandboxError
-from chat.agent.scan import Stamp, Walk, is_utf8, walk
+from chat.agent.scan import Scan, Stamp, is_utf8, walk
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 from chat.agent.workspace import Workspace, WorkspaceError
 
@@ -39,7 +39,7 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
         """
         try:
             async with sandbox.place():
-                look = await asyncio.to_thread(Look, workspace)
+                look = await asyncio.to_thread(WorkspaceSnapshot, workspace)
                 outcome = await sandbox.run(command, workspace, timeout, _tell)
                 overfull = await asyncio.to_thread(workspace.overfull)
                 changed = await asyncio.to_thread(look.changed)
@@ -69,7 +69,7 @@ MOST_LOOKED_AT = 5000  # files and folders; it takes about 7 microseconds for ea
 MOST_NAMED = 20
 
 
-class Look:
+class WorkspaceSnapshot:
     """The workspace as it was when this was made, as far as it could be looked at."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -98,15 +98,15 @@ class Look:
         return {name: value for name, value in told.items() if value}
 
 
-def _seen(workspace: Workspace) -> Walk:
+def _seen(workspace: Workspace) -> Scan:
     """What is in the workspace; not the whole where it cannot be looked at."""
     try:
         return walk(workspace, most=MOST_LOOKED_AT)
     except WorkspaceError:
-        return Walk(".", [], whole=False)
+        return Scan(".", [], whole=False)
 
 
-def _stamps(found: Walk) -> Mapping[str, Stamp]:
+def _stamps(found: Scan) -> Mapping[str, Stamp]:
     """When the content of each file was changed; an owner or a mode alone is no change of it."""
     files = [entry for entry in found.entries if entry.kind == "file" and is_utf8(entry.path)]
     return {entry.path: (*entry.stamp[:2], 0) for entry in files}

@@ -9,13 +9,13 @@ from pydantic import Field
 
 from chat.agent.tool import Tool, ToolResult, tool
 from chat.agent.tools.file_change import change_detail, done, encoded
-from chat.agent.tools.read_state import Seen
+from chat.agent.tools.read_state import ReadState
 from chat.agent.workspace import Content, Workspace, WorkspaceError
 
 
-def edit_file_tool(workspace: Workspace, seen: Seen | None = None) -> Tool:
+def edit_file_tool(workspace: Workspace, seen: ReadState | None = None) -> Tool:
     """The tool that lets the model replace a piece of text in a file of this workspace."""
-    seen = seen or Seen()
+    seen = seen or ReadState()
 
     @tool
     async def edit_file(
@@ -49,7 +49,7 @@ def edit_file_tool(workspace: Workspace, seen: Seen | None = None) -> Tool:
 
 
 def _edit(
-    workspace: Workspace, seen: Seen, path: str, old: str, new: str, everywhere: bool
+    workspace: Workspace, seen: ReadState, path: str, old: str, new: str, everywhere: bool
 ) -> tuple[Content, str, int]:
     before, after, times = _edited(workspace, seen, path, old, new, everywhere)
     workspace.write(path, after.encode(), expected=before)
@@ -57,7 +57,7 @@ def _edit(
 
 
 def _edited(
-    workspace: Workspace, seen: Seen, path: str, old: str, new: str, everywhere: bool
+    workspace: Workspace, seen: ReadState, path: str, old: str, new: str, everywhere: bool
 ) -> tuple[Content, str, int]:
     """The file as it is and as it would be, and how often the text would be replaced."""
     before = workspace.read(path)

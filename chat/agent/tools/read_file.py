@@ -10,7 +10,7 @@ from pydantic import Field
 
 from chat.agent.pictures import HEAD, LARGEST, Picture, image_type
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
-from chat.agent.tools.read_state import Seen
+from chat.agent.tools.read_state import ReadState
 from chat.agent.workspace import FILE_LIMIT, Content, Folder, Workspace, WorkspaceError
 
 _FAULTS = {
@@ -25,9 +25,9 @@ _OUTPUT_LIMIT = 64 * 1024  # characters: more would crowd everything else out of
 Keep = Callable[[str, bytes], Picture]
 
 
-def read_file_tool(workspace: Workspace, seen: Seen | None = None, keep: Keep = Picture.of) -> Tool:
+def read_file_tool(workspace: Workspace, seen: ReadState | None = None, keep: Keep = Picture.of) -> Tool:
     """The tool that shows the model a text file, a picture, or what is in a folder, of this workspace."""
-    seen = seen or Seen()
+    seen = seen or ReadState()
 
     @tool(repeatable=True)
     async def read_file(

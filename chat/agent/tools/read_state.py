@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from chat.agent.workspace import WorkspaceError, relative
 
 
-class Seen:
+class ReadState:
     """Remembers file contents by their hash, so that a change made on what is no longer there can be refused.
 
     `known` maps paths beneath the workspace to states that were noted before, in an earlier turn or before a

@@ -9,13 +9,13 @@ from pydantic import Field
 
 from chat.agent.tool import Tool, ToolResult, tool
 from chat.agent.tools.file_change import change_detail, done, encoded
-from chat.agent.tools.read_state import Seen
+from chat.agent.tools.read_state import ReadState
 from chat.agent.workspace import Content, Workspace, WorkspaceError
 
 
-def write_file_tool(workspace: Workspace, seen: Seen | None = None) -> Tool:
+def write_file_tool(workspace: Workspace, seen: ReadState | None = None) -> Tool:
     """The tool that lets the model write a whole text file of this workspace."""
-    seen = seen or Seen()
+    seen = seen or ReadState()
 
     @tool
     async def write_file(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chat.demo.demo_request import Desk, Script
+from chat.demo.demo_request import DemoRequest, Script
 from chat.demo.scenarios import errand, failure, forgetful, program, refactor, resume, talk, wrong_status
 
 _IN_ORDER = (
@@ -18,7 +18,7 @@ _IN_ORDER = (
 )
 
 
-def script(desk: Desk) -> Script[str]:
+def script(desk: DemoRequest) -> Script[str]:
     """The script for what the desk has before it; without any tool there is only talk."""
     for scenario in _IN_ORDER if desk.tools else ():
         if scenario.fits(desk):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from chat.demo import steps
-from chat.demo.demo_request import Desk, Item, Script
-from chat.demo.heuristics import Errands
+from chat.demo.demo_request import DemoRequest, Item, Script
+from chat.demo.heuristics import Heuristics
 from chat.demo.words import asks_for_work, files_in, is_question
 from chat.demo.work import Work, signature
 
@@ -24,40 +24,40 @@ _TALK = re.compile(
 )
 
 
-def fits(desk: Desk) -> bool:
+def fits(desk: DemoRequest) -> bool:
     """Whether the message names work, or a file, rather than being talk."""
     named = files_in(desk.text)
     talk = is_question(desk.text) or _TALK.search(desk.text)
     return bool(named) or (asks_for_work(desk.text) and not talk)
 
 
-def script(desk: Desk) -> Script[str]:
+def script(desk: DemoRequest) -> Script[str]:
     """The one thing, or a plan that suits it."""
     if _is_one_thing(desk):
         return (yield from _just_done(desk))
     return (yield from worked(desk, _plan(desk)))
 
 
-def _is_one_thing(desk: Desk) -> bool:
+def _is_one_thing(desk: DemoRequest) -> bool:
     asked = desk.text.rstrip().endswith(("?", "？"))
     named = bool(files_in(desk.text)) or "`" in desk.text
     return named and not _FIX.search(desk.text) and (asked or bool(_ONE.match(desk.text)))
 
 
-def _just_done(desk: Desk) -> Script[str]:
-    outcome = yield from Errands(desk).do(Item(_as_command(desk)))
+def _just_done(desk: DemoRequest) -> Script[str]:
+    outcome = yield from Heuristics(desk).do(Item(_as_command(desk)))
     said = desk.say("Here is the result", "结果如下")
     parts = [f"{said}: {outcome.text}", outcome.quote, signature(desk)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _as_command(desk: Desk) -> str:
+def _as_command(desk: DemoRequest) -> str:
     """A question about a file is answered by reading it."""
     named = files_in(desk.text)
     return desk.text if "`" in desk.text or not named else f"read {' '.join(named)}"
 
 
-def _plan(desk: Desk) -> list[str]:
+def _plan(desk: DemoRequest) -> list[str]:
     say, named = desk.say, files_in(desk.text)
     if _FIX.search(desk.text):
         path = named[0] if named else "shop.py"
@@ -83,11 +83,11 @@ class Numbered:
     """A numbered or bulleted list; it goes before every other reading of the message."""
 
     @staticmethod
-    def fits(desk: Desk) -> bool:
+    def fits(desk: DemoRequest) -> bool:
         return bool(steps.numbered(desk.text))
 
     @staticmethod
-    def script(desk: Desk) -> Script[str]:
+    def script(desk: DemoRequest) -> Script[str]:
         return worked(desk, steps.numbered(desk.text))
 
 
@@ -95,15 +95,15 @@ class Listed:
     """Steps after commas and "then"."""
 
     @staticmethod
-    def fits(desk: Desk) -> bool:
+    def fits(desk: DemoRequest) -> bool:
         return bool(steps.listed(desk.text))
 
     @staticmethod
-    def script(desk: Desk) -> Script[str]:
+    def script(desk: DemoRequest) -> Script[str]:
         return worked(desk, steps.listed(desk.text))
 
 
-def worked(desk: Desk, texts: list[str]) -> Script[str]:
+def worked(desk: DemoRequest, texts: list[str]) -> Script[str]:
     """The steps as a list, done one after the other."""
     opening = desk.say(
         f"That's {len(texts)} steps, so I'll start with a plan.",
@@ -111,4 +111,4 @@ def worked(desk: Desk, texts: list[str]) -> Script[str]:
     )
     work = Work.planned(desk, texts)
     yield from work.start(opening)
-    return (yield from work.through(Errands(desk).do))
+    return (yield from work.through(Heuristics(desk).do))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chat.demo.demo_request import Desk, Item, Result, Script
+from chat.demo.demo_request import DemoRequest, Item, Result, Script
 from chat.demo.work import Outcome, Work, quoted
 
 _ASKED = re.compile(
@@ -18,12 +18,12 @@ _COMMAND = "echo 'this is going to fail' >&2; exit 3"
 _MISSING = "no-such-file.txt"
 
 
-def fits(desk: Desk) -> bool:
+def fits(desk: DemoRequest) -> bool:
     """Whether a failure is asked for, and a tool is there that can fail."""
     return bool(_ASKED.search(desk.text)) and bool(desk.tools & {"bash", "read_file"})
 
 
-def script(desk: Desk) -> Script[str]:
+def script(desk: DemoRequest) -> Script[str]:
     """Each failure is an item; the report says what went wrong, with the tool's own words."""
     say = desk.say
     runs, reads = (
@@ -45,7 +45,7 @@ def script(desk: Desk) -> Script[str]:
     return (yield from work.through(do))
 
 
-def _report(desk: Desk, result: Result) -> Outcome:
+def _report(desk: DemoRequest, result: Result) -> Outcome:
     if not result.failed:
         return Outcome(desk.say("it worked unexpectedly", "意外成功了"), quote=quoted(result.text))
     code = (

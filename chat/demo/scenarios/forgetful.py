@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chat.demo.demo_request import Desk, Script, ask, files_listed
+from chat.demo.demo_request import DemoRequest, Script, ask, files_listed
 from chat.demo.reply import Call
 from chat.demo.work import Work, signature
 
@@ -14,13 +14,13 @@ _ABOUT = re.compile(r"\b(?:list|todos?|plan|tasks?|remind\w*)\b|提醒|列表|�
 _MOST_ROUNDS = 25  # without a reminder; then it gives in and says so
 
 
-def fits(desk: Desk) -> bool:
+def fits(desk: DemoRequest) -> bool:
     """Whether forgetting is asked for, with a list to forget and something to be busy with."""
     asked = bool(_ASKED.search(desk.text) and _ABOUT.search(desk.text))
     return asked and desk.dialect is not None and desk.has("read_file")
 
 
-def script(desk: Desk) -> Script[str]:
+def script(desk: DemoRequest) -> Script[str]:
     """A list, many rounds of reading without a word about it, a reminder, the list brought up to date."""
     say = desk.say
     texts = say("Look around,Read everything line by line,Sum up", "看看工作区,逐行阅读所有文件,总结").split(
@@ -41,7 +41,7 @@ def script(desk: Desk) -> Script[str]:
     return _closing(desk, rounds, reminded)
 
 
-def _read_on(desk: Desk, listing: str) -> Script[tuple[int, bool]]:
+def _read_on(desk: DemoRequest, listing: str) -> Script[tuple[int, bool]]:
     """Read line after line, each a different call; how many there were, and whether a reminder came."""
     paths = files_listed(listing)[:3] or ["."]
     for count in range(_MOST_ROUNDS):
@@ -56,7 +56,7 @@ def _read_on(desk: Desk, listing: str) -> Script[tuple[int, bool]]:
     return _MOST_ROUNDS, False
 
 
-def _closing(desk: Desk, rounds: int, reminded: bool) -> str:
+def _closing(desk: DemoRequest, rounds: int, reminded: bool) -> str:
     came = (
         desk.say("then the reminder came", "然后收到了提醒")
         if reminded

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from chat.demo.demo_request import Desk, Item, Script, free_name
-from chat.demo.heuristics import Errands
+from chat.demo.demo_request import DemoRequest, Item, Script, free_name
+from chat.demo.heuristics import Heuristics
 from chat.demo.words import files_in
 from chat.demo.work import Outcome, Work, quoted
 
@@ -56,12 +56,12 @@ if __name__ == "__main__":
 """
 
 
-def fits(desk: Desk) -> bool:
+def fits(desk: DemoRequest) -> bool:
     """Whether a program is asked for, and files can be written."""
     return bool(_ASKED.search(desk.text)) and desk.has("write_file")
 
 
-def script(desk: Desk) -> Script[str]:
+def script(desk: DemoRequest) -> Script[str]:
     """Module, tests and, where a shell is on offer, a run of them."""
     say = desk.say
     listing = yield from desk.look(
@@ -83,7 +83,7 @@ def is_ours(items: Sequence[Item]) -> bool:
     return {_MODULE_NAME, _TESTS_NAME} <= {path.rpartition("/")[2] for path in _paths(items)}
 
 
-def resumed(desk: Desk, work: Work, opening: str) -> Script[str]:
+def resumed(desk: DemoRequest, work: Work, opening: str) -> Script[str]:
     """The list again, and the rest of it done in the folder that it names."""
     yield from work.restart(opening)
     path = next(path for path in _paths(work.items) if path.endswith(_MODULE_NAME))
@@ -94,7 +94,7 @@ def _paths(items: Sequence[Item]) -> list[str]:
     return [path for item in items for path in files_in(item.text)]
 
 
-def _rest(desk: Desk, work: Work, folder: str) -> Script[str]:
+def _rest(desk: DemoRequest, work: Work, folder: str) -> Script[str]:
     command = f"cd {folder or '.'} && python3 -B -m unittest -v"
 
     def do(item: Item) -> Script[Outcome]:
@@ -103,7 +103,7 @@ def _rest(desk: Desk, work: Work, folder: str) -> Script[str]:
         path = (files_in(item.text) or [""])[0]
         content = {_MODULE_NAME: _MODULE, _TESTS_NAME: _TESTS}.get(path.rpartition("/")[2])
         if content is None:
-            return (yield from Errands(desk).do(item))
+            return (yield from Heuristics(desk).do(item))
         return (yield from _written(desk, path, content))
 
     closing = yield from work.through(do)
@@ -113,14 +113,14 @@ def _rest(desk: Desk, work: Work, folder: str) -> Script[str]:
     return closing if desk.has("bash") else f"{unrun}\n\n{closing}"
 
 
-def _written(desk: Desk, path: str, content: str) -> Script[Outcome]:
+def _written(desk: DemoRequest, path: str, content: str) -> Script[Outcome]:
     result = yield from desk.write_file(path, content)
     lines = len(content.splitlines())
     told = desk.say(f"{lines} lines", f"{lines} 行")
     return Outcome(result.text if result.failed else told, ok=not result.failed)
 
 
-def _run(desk: Desk, command: str) -> Script[Outcome]:
+def _run(desk: DemoRequest, command: str) -> Script[Outcome]:
     result = yield from desk.run(command)
     passed = not result.failed and bool(re.search(r"^OK\b", result.text, re.MULTILINE))
     told = desk.say("all tests passed", "测试全部通过") if passed else desk.say("the run failed", "运行失败")

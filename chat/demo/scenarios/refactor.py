@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chat.demo.demo_request import Desk, Item, Script, ask, free_name
-from chat.demo.heuristics import Errands
+from chat.demo.demo_request import DemoRequest, Item, Script, ask, free_name
+from chat.demo.heuristics import Heuristics
 from chat.demo.reply import Call
 from chat.demo.words import files_in
 from chat.demo.work import Outcome, Work, quoted
@@ -19,12 +19,12 @@ _OLD = re.compile(r"\bold\b|\bfirst\b|旧|第一", re.IGNORECASE)
 _NEW = re.compile(r"\bnew\b|\bsecond\b|新|第二", re.IGNORECASE)
 
 
-def fits(desk: Desk) -> bool:
+def fits(desk: DemoRequest) -> bool:
     """Whether files are to be refactored, and the tools for it are there."""
     return bool(_ASKED.search(desk.text)) and desk.has("read_file", "write_file", "edit_file")
 
 
-def script(desk: Desk) -> Script[str]:
+def script(desk: DemoRequest) -> Script[str]:
     """A practice set, so that no file of the person's is touched, and the first two of its five done."""
     say = desk.say
     listing = yield from desk.look(say("Let me look around first.", "我先看看有哪些文件。"))
@@ -53,14 +53,14 @@ def is_ours(items: Sequence[Item]) -> bool:
     return len(names & {module.name for module in MODULES}) > 1
 
 
-def resumed(desk: Desk, work: Work, opening: str) -> Script[str]:
+def resumed(desk: DemoRequest, work: Work, opening: str) -> Script[str]:
     """The list again, files that are missing, and the rest done; the question is asked if it was not yet."""
     yield from work.restart(opening)
     yield from _complete(desk, work)
     return (yield from _rest(desk, work, _choice(desk)))
 
 
-def _choice(desk: Desk) -> str:
+def _choice(desk: DemoRequest) -> str:
     """Which version stays, "old" or "new"; empty if that is still to be asked."""
     answers = desk.history.answers_to(OLD_RESTOCK.rstrip())
     for text in answers or [desk.text]:
@@ -69,7 +69,7 @@ def _choice(desk: Desk) -> str:
     return "" if answers is None else "new"
 
 
-def _complete(desk: Desk, work: Work) -> Script[None]:
+def _complete(desk: DemoRequest, work: Work) -> Script[None]:
     """Write the practice files that an earlier turn was stopped before writing."""
     opened = [path for item in work.items if item.state != "done" for path in files_in(item.text)]
     known = {call.arguments.get("path") for call in desk.history.past if not call.failed}
@@ -98,12 +98,12 @@ def _module(path: str) -> Module | None:
     return next((each for each in MODULES if path.endswith(each.name)), None)
 
 
-def _rest(desk: Desk, work: Work, choice: str) -> Script[str]:
+def _rest(desk: DemoRequest, work: Work, choice: str) -> Script[str]:
     def do(item: Item) -> Script[Outcome]:
         path = (files_in(item.text) or [""])[0]
         module = _module(path)
         if module is None:
-            return (yield from Errands(desk).do(item))
+            return (yield from Heuristics(desk).do(item))
         if module.after:
             return (yield from _replaced(desk, path, module))
         return (yield from (_decided(desk, path, choice) if choice else _questioned(desk, path, work)))
@@ -111,7 +111,7 @@ def _rest(desk: Desk, work: Work, choice: str) -> Script[str]:
     return (yield from work.through(do))
 
 
-def _replaced(desk: Desk, path: str, module: Module) -> Script[Outcome]:
+def _replaced(desk: DemoRequest, path: str, module: Module) -> Script[Outcome]:
     (read,) = yield from desk.read_files(path)
     if read.failed:
         return Outcome(read.text, ok=False)
@@ -125,7 +125,7 @@ def _replaced(desk: Desk, path: str, module: Module) -> Script[Outcome]:
     )
 
 
-def _questioned(desk: Desk, path: str, work: Work) -> Script[Outcome]:
+def _questioned(desk: DemoRequest, path: str, work: Work) -> Script[Outcome]:
     (read,) = yield from desk.read_files(path)
     if read.failed:
         return Outcome(read.text, ok=False)
@@ -142,7 +142,7 @@ def _questioned(desk: Desk, path: str, work: Work) -> Script[Outcome]:
     return Outcome("", ok=False, question=question)
 
 
-def _decided(desk: Desk, path: str, choice: str) -> Script[Outcome]:
+def _decided(desk: DemoRequest, path: str, choice: str) -> Script[Outcome]:
     old = choice == "old"
     goes, stays = (NEW_RESTOCK, OLD_RESTOCK.rstrip() + "\n") if old else (OLD_RESTOCK, NEW_RESTOCK)
     edited = yield from desk.edit_file(path, OLD_RESTOCK + NEW_RESTOCK, stays)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from chat.demo import steps
-from chat.demo.demo_request import Desk, Dialect, Item, Script
-from chat.demo.heuristics import Errands
+from chat.demo.demo_request import DemoRequest, Dialect, Item, Script
+from chat.demo.heuristics import Heuristics
 from chat.demo.scenarios import program, refactor
 from chat.demo.words import doing, is_question, one_line
 from chat.demo.work import Work
@@ -27,7 +27,7 @@ _YES = re.compile(
 _GREETING = re.compile(r"\W*(?:hello|hi|hey|thanks|thank you|你好|您好|谢谢)\b", re.IGNORECASE)
 
 
-def fits(desk: Desk) -> bool:
+def fits(desk: DemoRequest) -> bool:
     """Whether there is something unfinished and the message goes on with it."""
     if all(item.state == "done" for item in _left(desk)):
         return False
@@ -36,7 +36,7 @@ def fits(desk: Desk) -> bool:
     return _goes_on(desk.text) and not steps.numbered(desk.text)
 
 
-def script(desk: Desk) -> Script[str]:
+def script(desk: DemoRequest) -> Script[str]:
     """The list again, with what a note adds, and the rest of it done."""
     items = [*_left(desk), *_added(desk)]
     left = sum(item.state != "done" for item in items)
@@ -47,10 +47,10 @@ def script(desk: Desk) -> Script[str]:
     if program.is_ours(items) and desk.has("write_file"):
         return (yield from program.resumed(desk, work, opening))
     yield from work.start(opening) if desk.history.joined else work.restart(opening)
-    return (yield from work.through(Errands(desk).do))
+    return (yield from work.through(Heuristics(desk).do))
 
 
-def _left(desk: Desk) -> list[Item]:
+def _left(desk: DemoRequest) -> list[Item]:
     arguments = desk.history.last_list()
     dialect = desk.dialect or Dialect()
     return dialect.items(arguments) if arguments else []
@@ -60,7 +60,7 @@ def _goes_on(text: str) -> bool:
     return bool(_YES.fullmatch(text)) or (len(text) <= _LONGEST and bool(_GO_ON.search(text)))
 
 
-def _added(desk: Desk) -> list[Item]:
+def _added(desk: DemoRequest) -> list[Item]:
     """The items of a note that joined the work; a plain "go on" adds none."""
     if not desk.history.joined or _goes_on(desk.text):
         return []

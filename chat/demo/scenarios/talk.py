@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chat.demo.demo_request import Desk, Script
+from chat.demo.demo_request import DemoRequest, Script
 
 _ENGLISH = """Hello! I'm the **built-in demo**, not an AI: my replies are scripted, so you can try this \
 site without a key. The tools, the files and the plan are real.
@@ -40,7 +40,7 @@ _NO_TOOLS = (
 )
 
 
-def script(desk: Desk) -> Script[str]:
+def script(desk: DemoRequest) -> Script[str]:
     """One answer in text."""
     yield from ()  # no calls
     return desk.say(_ENGLISH, _CHINESE) if desk.tools else desk.say(*_NO_TOOLS)

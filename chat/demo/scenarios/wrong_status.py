@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from chat.demo.demo_request import Desk, Dialect, Script, ask
-from chat.demo.heuristics import Errands
+from chat.demo.demo_request import DemoRequest, Dialect, Script, ask
+from chat.demo.heuristics import Heuristics
 from chat.demo.work import Work, quoted
 
 _ASKED = re.compile(
@@ -15,12 +15,12 @@ _ASKED = re.compile(
 )
 
 
-def fits(desk: Desk) -> bool:
+def fits(desk: DemoRequest) -> bool:
     """Whether a wrong status is asked for, and there is a list to write it to."""
     return bool(_ASKED.search(desk.text)) and desk.dialect is not None
 
 
-def script(desk: Desk) -> Script[str]:
+def script(desk: DemoRequest) -> Script[str]:
     """The refused list, the right one, and the work."""
     say = desk.say
     texts = say("Look around the workspace,Read README.md,Sum up", "看看工作区,阅读 README.md,总结").split(
@@ -30,6 +30,6 @@ def script(desk: Desk) -> Script[str]:
     told = say("I'll write the list with a status that doesn't exist.", "我先用一个不存在的状态来写列表。")
     (refused,) = yield from ask((desk.dialect or Dialect()).call(work.items, {0: "doing"}), text=told)
     yield from work.start(say("That was rejected, so I'll correct it.", "列表被拒绝了，我来改正。"))
-    closing = yield from work.through(Errands(desk).do)
+    closing = yield from work.through(Heuristics(desk).do)
     said = say("The first list got this error:", "第一份列表收到的错误是：")
     return f"{said}\n\n{quoted(refused.text)}\n\n{closing}"

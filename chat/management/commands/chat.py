@@ -18,7 +18,7 @@ from chat.connections.mcp_servers import close_mcp_servers
 from chat.connections.model_clients import close_models
 from chat.management.address import site_address
 from chat.models import MessageRefused, Preferences, Profile, Turn, site_owner
-from chat.terminal.console import Paper
+from chat.terminal.console import Console
 from chat.terminal.dialogue import Dialogue
 from chat.turns.agents import Shell
 
@@ -43,7 +43,7 @@ class Command(BaseCommand):
         directory = _directory(workspace) if workspace is not None else ""
         settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
         call_command("migrate", verbosity=0, interactive=False)
-        paper = Paper(sys.stdout, colour=_colourful(options))
+        paper = Console(sys.stdout, colour=_colourful(options))
         owner = site_owner()
         chosen = _profile(owner, profile)
         with asyncio.Runner() as runner:

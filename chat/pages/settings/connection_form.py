@@ -19,7 +19,7 @@ from chat.agent.addresses import refusal
 from chat.agent.model.address import Address
 from chat.models import Connection
 from chat.models.connection import Secrets
-from chat.models.secrets import KEPT, SealBrokenError, check_header
+from chat.models.secrets import KEPT, SecretUnreadableError, check_header
 from chat.models.url_validation import check_url, origin_of
 
 # What a person who knows the provider's name need not look up.
@@ -103,7 +103,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
     def _opened(self) -> Secrets:
         try:
             return self.instance.opened if self.instance.pk else Secrets()
-        except SealBrokenError:
+        except SecretUnreadableError:
             self.lost = True
             return Secrets()
 

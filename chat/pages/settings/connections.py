@@ -21,7 +21,7 @@ from chat.connections.endpoint import InsecureError, endpoint_of
 from chat.connections.model_lists import known_models, models_of
 from chat.models import Connection
 from chat.models.profile import bare_address
-from chat.models.secrets import SealBrokenError
+from chat.models.secrets import SecretUnreadableError
 from chat.pages.settings.connection_form import KNOWN_ADDRESSES, ConnectionForm
 from chat.pages.settings.local_servers import local_offers
 from chat.pages.settings.trial import AT_ONCE
@@ -123,7 +123,7 @@ def listed_models(connection: Connection | None) -> list[str]:
     """What this process knows of the list; nothing is asked for that."""
     try:
         return [model.name for model in known_models(endpoint_of(connection)) or ()]
-    except (SealBrokenError, InsecureError):
+    except (SecretUnreadableError, InsecureError):
         return []
 
 
@@ -144,7 +144,7 @@ async def models_of_environment(request: SignedInRequest) -> HttpResponse:
 async def _names(row: Connection | None) -> list[str]:
     try:
         return conversational([model.name for model in await models_of(endpoint_of(row))])
-    except (ModelError, SealBrokenError, InsecureError):
+    except (ModelError, SecretUnreadableError, InsecureError):
         return []  # whoever tests the connection learns why
 
 
@@ -152,7 +152,7 @@ OPENAI = "https://api.openai.com/v1"
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class EnvironmentConnection:
     """What may be shown of it."""
 
     address: str
@@ -161,7 +161,7 @@ class Surroundings:
     is_demo: bool
 
 
-def environment() -> Surroundings:
+def environment() -> EnvironmentConnection:
     """What OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL say, or that the demo answers in their place."""
     address = bare_address(settings.MODEL_BASE_URL or OPENAI)
-    return Surroundings(address, settings.MODEL_NAME, bool(settings.MODEL_API_KEY), settings.DEMO)
+    return EnvironmentConnection(address, settings.MODEL_NAME, bool(settings.MODEL_API_KEY), settings.DEMO)

@@ -16,7 +16,7 @@ from chat.connections.endpoint import InsecureError, endpoint_of
 from chat.connections.local_servers import LocalServer, found, look
 from chat.connections.model_lists import keep_windows, known_models
 from chat.models import Connection, Preferences, Profile
-from chat.models.secrets import SealBrokenError
+from chat.models.secrets import SecretUnreadableError
 from chat.pages.settings.trial import language
 from chat.pages.signed_in import SignedInRequest
 
@@ -95,7 +95,7 @@ def profile_on(user: User, connection: Connection, model: str) -> Profile:
         owner=user, connection=connection, model=model, title=_title(model), language=language(), position=0
     )
     Preferences.choose(user, profile)
-    with suppress(SealBrokenError, InsecureError):
+    with suppress(SecretUnreadableError, InsecureError):
         endpoint = endpoint_of(connection)
         keep_windows(endpoint, known_models(endpoint) or ())
     return profile

@@ -20,7 +20,7 @@ from chat.agent.prompts import Language, phrase
 from chat.connections.endpoint import Endpoint, InsecureError, endpoint_of
 from chat.connections.model_lists import candidate, known_models
 from chat.models import Connection
-from chat.models.secrets import SealBrokenError
+from chat.models.secrets import SecretUnreadableError
 from chat.pages.signed_in import SignedInRequest
 
 LABELS: dict[Step, str | Promise] = {
@@ -54,8 +54,8 @@ async def try_environment(request: SignedInRequest) -> HttpResponseBase:
 async def _try(request: SignedInRequest, row: Connection | None) -> HttpResponseBase:
     try:
         endpoint = endpoint_of(row)
-    except (SealBrokenError, InsecureError) as error:
-        kind = "sealed" if isinstance(error, SealBrokenError) else "insecure"
+    except (SecretUnreadableError, InsecureError) as error:
+        kind = "sealed" if isinstance(error, SecretUnreadableError) else "insecure"
         problem = phrase(language(), f"model.{kind}", name=str(row))
         return await _page(request, {"connection": row, "problem": problem})
     context = {"connection": row, "models": known_models(endpoint), "model": await _model(request, row)}

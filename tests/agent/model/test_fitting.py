@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from chat.agent.model.protocol import Delta, ToolCallDelta
-from chat.agent.model.request_builder import NO_RESULT, Fitting
+from chat.agent.model.request_builder import NO_RESULT, RequestBuilder
 from chat.agent.model.traits import Traits
 from tests.agent.model.histories import ELSEWHERE, HERE, all_traits, faults, histories
 
@@ -29,17 +29,17 @@ def answered(identity: str = "call_1", content: str = "done") -> dict[str, Any]:
 
 
 def sent(*messages: dict[str, Any], **traits: Any) -> list[dict[str, Any]]:
-    return Fitting("m", HERE, Traits(**traits)).messages(messages)
+    return RequestBuilder("m", HERE, Traits(**traits)).messages(messages)
 
 
 def body(*tools: dict[str, Any], traits: Traits | None = None, **options: Any) -> dict[str, Any]:
-    return Fitting("m", HERE, traits or Traits()).body([USER], tools, options)
+    return RequestBuilder("m", HERE, traits or Traits()).body([USER], tools, options)
 
 
 @settings(max_examples=400, deadline=None)
 @given(history=histories, traits=all_traits)
 def test_any_history_becomes_a_request_that_is_valid(history: list[dict[str, Any]], traits: Traits) -> None:
-    assert faults(Fitting("m", HERE, traits).messages(history), traits) == []
+    assert faults(RequestBuilder("m", HERE, traits).messages(history), traits) == []
 
 
 @settings(max_examples=150, deadline=None)
@@ -48,9 +48,9 @@ def test_what_was_sent_does_not_change_when_the_person_says_more(
     history: list[dict[str, Any]], traits: Traits
 ) -> None:
     """So that what the endpoint keeps of the last request serves the next one, too."""
-    fitting = Fitting("m", HERE, traits)
-    before = fitting.messages([SYSTEM, USER, *(each for each in history if each["role"] != "system")])
-    longer = fitting.messages([SYSTEM, USER, *(each for each in history if each["role"] != "system"), USER])
+    builder = RequestBuilder("m", HERE, traits)
+    before = builder.messages([SYSTEM, USER, *(each for each in history if each["role"] != "system")])
+    longer = builder.messages([SYSTEM, USER, *(each for each in history if each["role"] != "system"), USER])
     assert longer[: len(before) - 1] == before[:-1]
 
 
@@ -228,10 +228,10 @@ def test_names_of_tools_are_made_to_fit_and_taken_back() -> None:
         {"type": "function", "function": {"name": name, "parameters": {}}}
         for name in ("файл.читать", "файл.писать", "x" * 70, "plain")
     ]
-    fitting = Fitting("m", HERE, Traits())
-    names = [each["function"]["name"] for each in fitting.body([USER], tools, {})["tools"]]
+    builder = RequestBuilder("m", HERE, Traits())
+    names = [each["function"]["name"] for each in builder.body([USER], tools, {})["tools"]]
     assert names == ["_" * 11, "_" * 11 + "_2", "x" * 64, "plain"]
-    back: list[Delta] = [fitting.read(ToolCallDelta(0, "1", name)) for name in names]
+    back: list[Delta] = [builder.read(ToolCallDelta(0, "1", name)) for name in names]
     assert [each.name for each in back if isinstance(each, ToolCallDelta)] == [
         "файл.читать",
         "файл.писать",

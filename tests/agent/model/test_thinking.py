@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.agent.events import Reasoning, Text, TextWasReasoning
-from chat.agent.model.reasoning_tags import Thinking
+from chat.agent.model.reasoning_tags import ReasoningTags
 
 TEXTS = {
     "Hello": ("", "Hello"),
@@ -39,7 +39,7 @@ TEXTS = {
 
 def read(pieces: Sequence[str]) -> tuple[str, str]:
     """Reasoning and answer of the pieces."""
-    thinking = Thinking()
+    thinking = ReasoningTags()
     found = [told for piece in pieces for told in thinking.read(piece)]
     reasoning = text = ""
     for told in [*found, *thinking.rest()]:
@@ -84,7 +84,7 @@ def test_without_tags_nothing_is_changed(pieces: list[str]) -> None:
 
 
 def test_nothing_is_held_back_that_cannot_become_a_tag() -> None:
-    thinking = Thinking()
+    thinking = ReasoningTags()
     assert list(thinking.read("Hello ")) == [Text("Hello ")]
     assert list(thinking.read("<b")) == [Text("<b")]
     assert list(thinking.read("a\n</")) == [Text("a\n")]

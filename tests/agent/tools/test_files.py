@@ -9,7 +9,7 @@ import pytest
 
 from chat.agent.tool import Tool, ToolError, ToolResult
 from chat.agent.tools import workspace_tools
-from chat.agent.tools.read_state import Seen
+from chat.agent.tools.read_state import ReadState
 from chat.agent.workspace import FILE_LIMIT, Workspace
 
 Tools = dict[str, Tool]
@@ -208,7 +208,7 @@ async def test_what_was_seen_before_is_known_by_its_state(workspace: Workspace) 
     workspace.write("file", b"one\n")
     detail = (await before["read_file"].call({"path": "file"})).detail
     workspace.write("file", b"one, and more\n")
-    seen = Seen({detail["path"]: detail["state"]})
+    seen = ReadState({detail["path"]: detail["state"]})
     after = {tool.name: tool for tool in workspace_tools(workspace, None, seen)}
     assert "has changed" in await _refused(after, "edit_file", path="file", old_text="one", new_text="1")
 

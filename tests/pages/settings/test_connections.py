@@ -12,7 +12,7 @@ from django.test import Client
 
 from chat.models import Connection, Profile
 from chat.models.connection import Secrets
-from chat.models.secrets import SealBrokenError
+from chat.models.secrets import SecretUnreadableError
 
 KEY = "sk-c4n4ry-0123456789"
 ADD = "/settings/connections/add/"
@@ -128,7 +128,7 @@ def test_a_new_key_goes_with_another_origin_but_no_old_header(owners: Client, mi
 def test_an_address_that_was_changed_behind_our_back_gets_no_key(owners: Client, mine: Connection) -> None:
     Connection.objects.update(base_url="https://93.184.216.99/v1")
     mine.refresh_from_db()
-    with pytest.raises(SealBrokenError):
+    with pytest.raises(SecretUnreadableError):
         _ = mine.opened
     assert "can no longer be read" in page(owners, f"{LIST}{mine.pk}/")
     assert "Enter the key again" in page(owners, f"{LIST}{mine.pk}/test/")

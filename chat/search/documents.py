@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from chat.models.search.entry import SearchEntry
-from chat.models.search.words import prepared
+from chat.models.search_index import SearchEntry
+from chat.models.tool_call import MAX_PATH
+from chat.search.words import prepared
 
 if TYPE_CHECKING:
     from chat.models.message import Message
@@ -19,11 +20,10 @@ Kind = SearchEntry.Kind
 PART = 4000  # characters of a text that are one entry
 OVERLAP = 200  # characters of the next part that belong to it too, so that what lies across is found
 HEAD, TAIL = 8000, 2000  # characters of a call's output: an error stands at its end
-MAX_PATH = 1000
 
 
 @dataclass(frozen=True)
-class Piece:
+class SearchText:
     """A text that is found as a whole, and where it is."""
 
     kind: Kind
@@ -43,19 +43,19 @@ def parts_of(text: str) -> list[str]:
     return [text[start : start + PART + OVERLAP] for start in starts] if text.strip() else []
 
 
-def of_title(title: str) -> Piece:
+def of_title(title: str) -> SearchText:
     """A conversation's title."""
-    return Piece(Kind.TITLE, 0, title)
+    return SearchText(Kind.TITLE, 0, title)
 
 
-def of_message(message: Message) -> Piece:
+def of_message(message: Message) -> SearchText:
     """What it says, without the model's thoughts."""
-    return Piece(Kind.MESSAGE, message.pk, message.text)
+    return SearchText(Kind.MESSAGE, message.pk, message.text)
 
 
-def of_call(call: ToolCall) -> Piece:
+def of_call(call: ToolCall) -> SearchText:
     """Its tool, its arguments and the beginning and end of its output; of a todo write the tool alone."""
-    return Piece(Kind.CALL, call.pk, text_of_call(call))
+    return SearchText(Kind.CALL, call.pk, text_of_call(call))
 
 
 def text_of_call(call: ToolCall) -> str:
@@ -76,11 +76,13 @@ def plain(value: Any) -> str:
     return " ".join(map(plain, value)) if isinstance(value, list) else str(value)
 
 
-def of_items(revision: TodoRevision, before: Iterable[Mapping[str, Any]]) -> list[Piece]:
+def of_items(revision: TodoRevision, before: Iterable[Mapping[str, Any]]) -> list[SearchText]:
     """The items of a list that the list before has not, or has in other words."""
     known = {item.get("id"): text_of_item(item) for item in before}
     told = [(str(item.get("id", "")), text_of_item(item)) for item in revision.items]
-    return [Piece(Kind.TODO, revision.pk, text, place) for place, text in told if known.get(place) != text]
+    return [
+        SearchText(Kind.TODO, revision.pk, text, place) for place, text in told if known.get(place) != text
+    ]
 
 
 def text_of_item(item: Mapping[str, Any]) -> str:
@@ -89,13 +91,13 @@ def text_of_item(item: Mapping[str, Any]) -> str:
     return "\n".join(dict.fromkeys(texts)).strip()
 
 
-def of_files(paths: Iterable[str]) -> list[Piece]:
+def of_files(paths: Iterable[str]) -> list[SearchText]:
     """Files in the workspace by their paths; not those whose path no page could show."""
     named = [posixpath.normpath(path) for path in paths]
-    return [Piece(Kind.FILE, 0, path, path) for path in named if path != "." and len(path) <= MAX_PATH]
+    return [SearchText(Kind.FILE, 0, path, path) for path in named if path != "." and len(path) <= MAX_PATH]
 
 
-def of_files_written(calls: Iterable[ToolCall]) -> list[Piece]:
+def of_files_written(calls: Iterable[ToolCall]) -> list[SearchText]:
     """The files that the calls have written; of commands those of one that changed a few."""
     return of_files(path for call in calls for path in _paths_of(call))
 

@@ -1,4 +1,4 @@
-"""Narrowing: conversations by how they stand, profile, plan, and the day of their last message."""
+"""ConversationFilter: conversations by how they stand, profile, plan, and the day of their last message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ STATUSES = {str(status): [status] for status in Turn.Status} | {"running": ["que
 
 
 @dataclass(frozen=True)
-class Narrowing:
+class ConversationFilter:
     """What is asked of conversations; whatever is empty is not asked. Days are the site's, both included."""
 
     status: str = ""

@@ -4,6 +4,7 @@ indexed where they are changed.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -11,20 +12,21 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
+from chat.models.conversation import Conversation, ConversationQuerySet
 from chat.models.follow_up import Attachment
 from chat.models.message import Message
-from chat.models.search import pieces
-from chat.models.search.entry import SearchEntry
-from chat.models.search.pieces import Kind, Piece
-from chat.models.search.shelf import EDITION, SearchShelf
-from chat.models.search.store import Document, store
-from chat.models.search.words import words_of
+from chat.models.search_index import EDITION, SearchEntry, SearchShelf
 from chat.models.todo_revision import TodoRevision
 from chat.models.tool_call import ToolCall
 from chat.models.turn import Turn
+from chat.search import documents
+from chat.search.documents import Kind, SearchText
+from chat.search.store import Document, store
+from chat.search.words import words_of
 
 if TYPE_CHECKING:
     from chat.models.conversation import Conversation
+
 
 OPEN_CALLS = ("pending", "waiting", "running")
 AT_ONCE = 100  # turns
@@ -70,19 +72,19 @@ def index_title(conversation: Conversation) -> None:
     with transaction.atomic():
         shelf = _locked(conversation)
         shelf.entries.filter(kind=Kind.TITLE).delete()
-        _put(conversation, shelf, [pieces.of_title(conversation.title)])
+        _put(conversation, shelf, [documents.of_title(conversation.title)])
 
 
 def index_revision(revision: TodoRevision) -> None:
     """Index what a list says that the list before it did not."""
-    found = pieces.of_items(revision, _items_before(revision))
+    found = documents.of_items(revision, _items_before(revision))
     _put(revision.conversation, SearchShelf.of(revision.conversation), found)
 
 
 def index_files(conversation: Conversation, paths: Iterable[str]) -> None:
     """Let files that came into the workspace be found by their names."""
     shelf = SearchShelf.of(conversation)
-    _put(conversation, shelf, _new_files(shelf, pieces.of_files(paths)))
+    _put(conversation, shelf, _new_files(shelf, documents.of_files(paths)))
 
 
 def forget(kind: Kind, row: int) -> None:
@@ -96,7 +98,7 @@ def reindex(conversation: Conversation) -> None:
         shelf = _locked(conversation)
         known = list(shelf.entries.filter(kind=Kind.FILE).order_by("pk").values_list("place", flat=True))
         shelf.entries.all().delete()
-        every = [*_everything(shelf.conversation), *pieces.of_files(known)]
+        every = [*_everything(shelf.conversation), *documents.of_files(known)]
         _put(conversation, shelf, dict.fromkeys(every))
         shelf.edition = EDITION
         shelf.save(update_fields=["edition"])
@@ -111,7 +113,7 @@ def _locked(conversation: Conversation) -> SearchShelf:
     return shelves.get(conversation=conversation)
 
 
-def _new_pieces(turn: Any, shelf: SearchShelf) -> list[Piece]:
+def _new_pieces(turn: Any, shelf: SearchShelf) -> list[SearchText]:
     """The turn's messages, calls and lists that are final and not indexed, and the files that they name."""
     written = turn.messages.filter(complete=True).exclude(text="")
     messages = list(_unindexed(written, Kind.MESSAGE))
@@ -119,38 +121,38 @@ def _new_pieces(turn: Any, shelf: SearchShelf) -> list[Piece]:
     calls = list(_unindexed(final, Kind.CALL)) if turn.has_calls else []
     items = _new_items(turn) if turn.has_lists else []
     brought = Attachment.objects.filter(message__in=messages) if turn.has_files else []
-    paths = pieces.of_files(file.path for file in brought)
-    files = _new_files(shelf, [*paths, *pieces.of_files_written(calls)])
-    return [*map(pieces.of_message, messages), *map(pieces.of_call, calls), *items, *files]
+    paths = documents.of_files(file.path for file in brought)
+    files = _new_files(shelf, [*paths, *documents.of_files_written(calls)])
+    return [*map(documents.of_message, messages), *map(documents.of_call, calls), *items, *files]
 
 
-def _everything(conversation: Conversation) -> list[Piece]:
+def _everything(conversation: Conversation) -> list[SearchText]:
     """All pieces of a conversation, in four queries."""
     messages = Message.objects.filter(turn__conversation=conversation, complete=True)
     every = ToolCall.objects.filter(turn__conversation=conversation)
     calls = list(every.exclude(status__in=OPEN_CALLS).order_by("pk"))
     revisions = list(conversation.revisions.order_by("pk"))
     before = [[], *(each.items for each in revisions)]
-    items = [pieces.of_items(now, earlier) for now, earlier in zip(revisions, before, strict=False)]
+    items = [documents.of_items(now, earlier) for now, earlier in zip(revisions, before, strict=False)]
     brought = Attachment.objects.filter(message__turn__conversation=conversation)
-    files = [*pieces.of_files(brought.values_list("path", flat=True)), *pieces.of_files_written(calls)]
+    files = [*documents.of_files(brought.values_list("path", flat=True)), *documents.of_files_written(calls)]
     return [
-        pieces.of_title(conversation.title),
-        *map(pieces.of_message, messages.order_by("pk")),
-        *map(pieces.of_call, calls),
+        documents.of_title(conversation.title),
+        *map(documents.of_message, messages.order_by("pk")),
+        *map(documents.of_call, calls),
         *(piece for each in items for piece in each),
         *files,
     ]
 
 
-def _new_items(turn: Turn) -> list[Piece]:
+def _new_items(turn: Turn) -> list[SearchText]:
     """What the turn's lists say that the list before each did not. One that says nothing new has no entry."""
     revisions = list(turn.revisions.annotate(known=_entries(Kind.TODO)).order_by("pk"))
     if all(revision.known for revision in revisions):
         return []
     before = [_items_before(revisions[0]), *(each.items for each in revisions)]
     pairs = zip(revisions, before, strict=False)
-    return [piece for now, earlier in pairs if not now.known for piece in pieces.of_items(now, earlier)]
+    return [piece for now, earlier in pairs if not now.known for piece in documents.of_items(now, earlier)]
 
 
 def _items_before(revision: TodoRevision) -> list[dict[str, Any]]:
@@ -166,7 +168,7 @@ def _entries(kind: Kind) -> Exists:
     return Exists(SearchEntry.objects.filter(kind=kind, row=OuterRef("pk")))
 
 
-def _new_files(shelf: SearchShelf, files: Iterable[Piece]) -> list[Piece]:
+def _new_files(shelf: SearchShelf, files: Iterable[SearchText]) -> list[SearchText]:
     """Those that are not on the shelf, each once."""
     files = dict.fromkeys(files)
     known = shelf.entries.filter(kind=Kind.FILE, place__in=[piece.place for piece in files])
@@ -174,11 +176,11 @@ def _new_files(shelf: SearchShelf, files: Iterable[Piece]) -> list[Piece]:
     return [piece for piece in files if piece.place not in there]
 
 
-def _put(conversation: Conversation, shelf: SearchShelf, found: Iterable[Piece]) -> None:
+def _put(conversation: Conversation, shelf: SearchShelf, found: Iterable[SearchText]) -> None:
     _write(conversation, shelf, _prepared(found))
 
 
-def _prepared(found: Iterable[Piece]) -> Iterator[Prepared]:
+def _prepared(found: Iterable[SearchText]) -> Iterator[Prepared]:
     """The entries of these pieces with their words, which takes a while for a long text."""
     for piece in found:
         for number, text in piece.parts():
@@ -204,3 +206,33 @@ def _write(conversation: Conversation, shelf: SearchShelf, prepared: Iterable[Pr
                 Document(shelf.pk, entry.pk, words, inner) for entry, (_row, words, inner) in written
             ]
             store().add(conversation.owner_id, documents)
+
+
+def unindexed() -> ConversationQuerySet:
+    """Conversations whose entries are not all there, or are those of an earlier edition.
+
+    Those with a marked turn are not among them: they are indexed within a moment.
+    """
+    current = SearchShelf.objects.filter(conversation=OuterRef("pk"), edition=EDITION)
+    marked = Turn.objects.filter(conversation=OuterRef("pk"), unindexed_at__isnull=False)
+    found: ConversationQuerySet = Conversation.objects.filter(~Exists(current), ~Exists(marked))
+    return found
+
+
+def is_complete() -> bool:
+    """Whether nothing is left to index: two counts, where `unindexed` looks at every conversation."""
+    indexed = SearchShelf.objects.filter(edition=EDITION).count()
+    return indexed == Conversation._base_manager.count()
+
+
+def catch_up(seconds: float) -> bool:
+    """Index what is missing, the newest first, for so many seconds or little longer; True if more is left.
+
+    Each conversation is a transaction of its own, between which turns have the database to themselves.
+    """
+    end = time.monotonic() + seconds
+    for conversation in unindexed()[:100]:
+        reindex(conversation)
+        if time.monotonic() > end:
+            break
+    return unindexed().exists()
