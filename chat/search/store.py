@@ -55,8 +55,8 @@ class Term:
 
 # The words in SQLite: an FTS5 table, which is given them told apart already.
 #
-# A row's key holds the shelf in its upper and the entry in its lower half, so that the conversations in which a
-# common word occurs are known without a look at any of its entries.
+# A row's key holds the shelf in its upper and the entry in its lower half, so that the conversations in which
+# a common word occurs are known without a look at any of its entries.
 
 SHORT = 3  # letters with which very many words begin
 _GAP = ":"  # a word of no text, so that no phrase reaches over it

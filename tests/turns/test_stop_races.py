@@ -11,8 +11,8 @@ from django.test import Client
 from chat.demo.reply import Reply
 from chat.models import Conversation, Turn
 from tests.live.site import Site, until
-from tests.live.test_follow_ups import ask
 from tests.model_server import ScriptedModel
+from tests.turns.test_follow_ups import ask
 
 
 @sync_to_async

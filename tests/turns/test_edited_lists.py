@@ -13,8 +13,8 @@ from chat.demo.reply import Reply
 from chat.models import Conversation, Profile, Step, TodoRevision, Turn
 from chat.turns.editing import Edited, edit
 from tests.live.site import Site, panel, until
-from tests.live.test_taken_up import left_behind
 from tests.model_server import ScriptedModel
+from tests.turns.test_taken_up import left_behind
 
 LOOK = [("read_file", {"path": "."})]
 SKIPPED = 'took out "Item 2", which is not to be done'

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 
 from chat.agent.model.protocol import Delta, ToolCallDelta
-from chat.agent.model.request_builder import NO_RESULT, RequestBuilder
+from chat.agent.model.request_builder import NO_RESULT, RequestBuilder, plain_schema
 from chat.agent.model.traits import Traits
 from tests.agent.model.histories import ELSEWHERE, HERE, all_traits, faults, histories
 
@@ -248,3 +248,47 @@ def test_no_more_tools_are_sent_than_are_taken() -> None:
 def test_a_tool_always_has_an_object_with_properties() -> None:
     asked = body({"type": "function", "function": {"name": "f"}})
     assert asked["tools"][0]["function"]["parameters"] == {"type": "object", "properties": {}}
+
+
+def test_references_choices_and_constraints_are_put_in_place_or_left_out() -> None:
+    schema = {
+        "$schema": "x",
+        "type": "object",
+        "additionalProperties": False,
+        "$defs": {"Size": {"type": "integer", "minimum": 1, "description": "How large"}},
+        "properties": {
+            "size": {"$ref": "#/$defs/Size"},
+            "maybe": {"anyOf": [{"$ref": "#/$defs/Size"}, {"type": "null"}], "default": None},
+            "both": {"type": ["string", "null"]},
+            "list": {"type": "array"},
+            "fixed": {"const": "a"},
+            "number": {"enum": [1, 2]},
+        },
+        "required": ["size", "gone"],
+    }
+    integer = {"type": "integer", "description": "How large"}
+    assert plain_schema(schema) == {
+        "type": "object",
+        "required": ["size"],
+        "properties": {
+            "size": integer,
+            "maybe": {**integer, "nullable": True},
+            "both": {"type": "string", "nullable": True},
+            "list": {"type": "array", "items": {"type": "string"}},
+            "fixed": {"enum": ["a"]},
+            "number": {},
+        },
+    }
+
+
+def test_a_schema_that_holds_itself_comes_to_an_end() -> None:
+    schema = {
+        "type": "object",
+        "$defs": {"Tree": {"type": "object", "properties": {"child": {"$ref": "#/$defs/Tree"}}}},
+        "properties": {"tree": {"$ref": "#/$defs/Tree"}},
+    }
+    assert plain_schema(schema)["properties"]["tree"]["type"] == "object"
+
+
+def test_an_empty_schema_has_properties() -> None:
+    assert plain_schema({}) == {"type": "object", "properties": {}}
