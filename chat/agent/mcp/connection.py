@@ -9,15 +9,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
 from contextvars import Context
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import httpx2
 from mcp import Client, MCPError, types
 from pydantic import ValidationError
 
 from chat.agent.limits import Retry
 from chat.agent.mcp.definition import Definition
-from chat.agent.mcp.server import Fault, Program, Server, ServerError, fault_of
+from chat.agent.mcp.server import Program, Server, ServerError
 from chat.agent.sandbox.process import Output
+from chat.agent.storable import storable
 
 if TYPE_CHECKING:
     from mcp_types import CallToolResult, ContentBlock
@@ -350,3 +353,34 @@ async def listed(client: Client) -> dict[str, Definition]:
         if not cursor:
             return found
     raise ServerError(f"It lists more than {TOOLS} tools, or no end of pages of them.")
+
+
+_LONGEST = 400
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A sentence that model and visitors may read, and a detail for the administrator alone."""
+
+    sentence: str
+    detail: str = ""
+
+
+def fault_of(error: BaseException) -> Fault:
+    """The fault behind an exception that ended a connection, whatever it was wrapped in."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    detail = " ".join(storable(str(error)).split())[:_LONGEST]
+    match error:
+        case ServerError():
+            return Fault(detail)
+        case TimeoutError() | httpx2.TimeoutException():
+            return Fault("It did not answer in time.", detail)
+        case httpx2.HTTPError() | httpx2.StreamError() | OSError():
+            return Fault("It cannot be reached.", detail)
+        case MCPError():
+            return Fault("It answered with an error of the protocol.", detail)
+        case ValidationError() | ValueError():
+            return Fault("It answered in a form that the protocol does not know.", detail)
+        case _:
+            return Fault("The connection failed.", f"{type(error).__name__}: {detail}")

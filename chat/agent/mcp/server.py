@@ -8,12 +8,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import httpx2
-from mcp import MCPError
-from pydantic import ValidationError
-
-from chat.agent.storable import storable
-
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 """A server's name: no underscore, so that the first `__` of `server__tool` always parts the two."""
 NAME_LIMIT = 32
@@ -84,34 +78,3 @@ class Allowance:
         self._at = now
         self._left -= max(size, self._piece * pieces)
         return self._left >= 0
-
-
-_LONGEST = 400
-
-
-@dataclass(frozen=True)
-class Fault:
-    """A sentence that model and visitors may read, and a detail for the administrator alone."""
-
-    sentence: str
-    detail: str = ""
-
-
-def fault_of(error: BaseException) -> Fault:
-    """The fault behind an exception that ended a connection, whatever it was wrapped in."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    detail = " ".join(storable(str(error)).split())[:_LONGEST]
-    match error:
-        case ServerError():
-            return Fault(detail)
-        case TimeoutError() | httpx2.TimeoutException():
-            return Fault("It did not answer in time.", detail)
-        case httpx2.HTTPError() | httpx2.StreamError() | OSError():
-            return Fault("It cannot be reached.", detail)
-        case MCPError():
-            return Fault("It answered with an error of the protocol.", detail)
-        case ValidationError() | ValueError():
-            return Fault("It answered in a form that the protocol does not know.", detail)
-        case _:
-            return Fault("The connection failed.", f"{type(error).__name__}: {detail}")

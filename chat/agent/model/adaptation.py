@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chat.agent.model.errors import ComplaintError, EndpointComplaint
+from chat.agent.model.errors import EndpointComplaint
+from chat.agent.model.failures import ComplaintError
 from chat.agent.model.protocol import ModelError
 from chat.agent.model.traits import Traits
 

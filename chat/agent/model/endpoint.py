@@ -10,7 +10,7 @@ import httpx2
 from openai import AsyncOpenAI, Omit
 
 from chat.agent.model.address import Address
-from chat.agent.model.errors import Failures
+from chat.agent.model.failures import Failures
 from chat.agent.model.http import Allow, http_client
 from chat.agent.model.traits import OPENAI
 
