@@ -127,7 +127,7 @@ def _conversed(owner: User, count: int, chance: random.Random) -> list[Turn]:
                     conversation=conversation,
                     client_id=uuid.uuid4(),
                     status="completed",
-                    profile_then=then,
+                    profile_snapshot=then,
                     **times,
                 )
             )
@@ -150,7 +150,7 @@ def _write(turns: list[Turn]) -> list[TodoRevision]:
             conversation=call.turn.conversation,
             turn=call.turn,
             tool_call=call,
-            policy=call.turn.profile_then["todo_policy"],
+            policy=call.turn.profile_snapshot["todo_policy"],
             items=_items(str(call.turn.conversation_id), number % (TURNS * WRITES)),
         )
         for number, call in enumerate(calls[1::2])
@@ -172,7 +172,7 @@ def _count_up(revisions: list[TodoRevision], chance: random.Random) -> None:
             conversation=each.conversation,
             owner=each.conversation.owner,
             day=(each.turn.started_at or each.turn.created_at).date(),
-            profile=each.turn.profile_then["title"],
+            profile=each.turn.profile_snapshot["title"],
             policy=each.policy,
             seconds=[chance.expovariate(0.02) for _ in range(ITEMS)],
             reasons={"unknown_status": 1},

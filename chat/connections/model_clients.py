@@ -166,5 +166,5 @@ def settings_of(turn: Turn, model: str) -> ModelSettings | None:
 
 def connection_of(turn: Turn) -> int | None:
     """The key of the connection that the turn began with; None for the environment's endpoint."""
-    key: int | None = turn.profile_then["connection"]["id"] if turn.profile_then else None
+    key: int | None = turn.profile_snapshot["connection"]["id"] if turn.profile_snapshot else None
     return key

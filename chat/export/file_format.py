@@ -51,10 +51,15 @@ class Table(Generic[M]):
     left_out: Mapping[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
     """Relations to rows of which a file has the `word`."""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+    """The model's fields whose names in a file are older ones: the attribute by the name in the file."""
+
+    def attribute(self, name: str) -> str:
+        """The model's field with that name in a file."""
+        return self.attributes.get(name, name)
 
     def column(self, name: str) -> models.Field[Any, Any]:
-        """The model's field of that name."""
-        return cast("models.Field[Any, Any]", self.model._meta.get_field(name))
+        return cast("models.Field[Any, Any]", self.model._meta.get_field(self.attribute(name)))
 
 
 _MODEL_CALL = (
@@ -108,9 +113,17 @@ TURN = Table(
         "lease_until": CLAIM,
         "unindexed_at": "the words of what is imported are told apart anew",
     },
+    attributes={
+        "sentence": "status_message",
+        "blind": "vision_unsupported",
+        "profile_then": "profile_snapshot",
+    },
 )
 STEP = Table(
-    Step, ("number", "reminder", "told", "finish_reason", *_MODEL_CALL), left_out={"id": SITES, "turn": PLACE}
+    Step,
+    ("number", "reminder", "told", "finish_reason", *_MODEL_CALL),
+    left_out={"id": SITES, "turn": PLACE},
+    attributes={"told": "edit_note"},
 )
 SIDE_CALL = Table(SideCall, ("purpose", *_MODEL_CALL), left_out={"id": SITES, "turn": PLACE})
 MESSAGE = Table(
@@ -141,6 +154,7 @@ TOOL_CALL = Table(
     ),
     {"step": "step", "shortened_in": "turn"},
     {"id": SITES, "turn": PLACE},
+    attributes={"wire_id": "call_id"},
 )
 SUMMARY = Table(
     Summary,
@@ -153,6 +167,7 @@ REVISION = Table(
     ("policy", "items", "author", "afterwards", "skipped", "kept", "created_at"),
     {"turn": "turn", "tool_call": "tool_call", "after": "tool_call", "told_in": "step_of_turn"},
     {"id": SITES, "conversation": PLACE},
+    attributes={"told_in": "delivered_in_step"},
 )
 FOLLOW_UP = Table(
     FollowUp,
@@ -192,7 +207,7 @@ WITH_ATTACHMENTS = (MESSAGE, FOLLOW_UP)
 LEFT_OUT = {
     "Allowance": "what a person allowed is theirs to allow, and no file's",
     "ShareLink": "a link leads to the conversation that it was made for",
-    "SearchShelf": "the words of what is imported are told apart anew",
+    "SearchIndexState": "the words of what is imported are told apart anew",
     "SearchEntry": "the words of what is imported are told apart anew",
     "PlanCount": "counted again from the rows",
     "PlanFigures": "counted again from the rows",
@@ -349,7 +364,7 @@ THEN = {
 }
 
 SHAPES: dict[str, dict[str, Any]] = {
-    "Turn.profile_then": THEN,
+    "Turn.profile_snapshot": THEN,
     "Message.extra": {"type": "object"},
     "ToolCall.extra": {"type": "object"},
     "ToolCall.detail": DETAIL,
@@ -367,13 +382,17 @@ class Numbers:
 
     def row(self, table: Table[Any], row: Model, refs: dict[str, Any] | None = None) -> dict[str, Any]:
         """The row as its table says; `refs` are the references to side calls."""
-        values = {name: written(getattr(row, name)) for name in table.fields}
+        values = {name: written(getattr(row, table.attribute(name))) for name in table.fields}
         if "profile_then" in values:
             values["profile_then"] = self.profile(values["profile_then"])
         if "endpoint" in values:
             values["endpoint"] = bare_address(values["endpoint"])
         values |= {name: [str(each.word) for each in getattr(row, name).all()] for name in table.words}
-        return values | {name: self._ref(kind, row, name) for name, kind in table.refs.items()} | (refs or {})
+        return (
+            values
+            | {name: self._ref(kind, row, table.attribute(name)) for name, kind in table.refs.items()}
+            | (refs or {})
+        )
 
     def profile(self, then: Mapping[str, Any]) -> dict[str, Any]:
         """A turn's profile without this site's keys."""

@@ -127,7 +127,7 @@ def _written(file: Row, owner: User, key: uuid.UUID) -> Generator[int, None, Con
             yield 40 + 60 * (done := done + len(piece)) // total
     for turns in _pieces(building.linked(), LINKED_AT_ONCE):
         with _short_transaction(key):
-            Turn.objects.bulk_update(turns, ["follows", "profile_then"])
+            Turn.objects.bulk_update(turns, ["follows", "profile_snapshot"])
         yield 40 + 60 * (done := done + len(turns)) // total
     conversation = building.conversation
     with transaction.atomic():
@@ -235,9 +235,9 @@ class Building:
         """The turns that lead to turns, linked: to the one that they follow, and where a profile began."""
         for turn, follows in zip(self.turns, self._follows, strict=True):
             turn.follows = self.turns[follows - 1] if follows else None
-            if turn.profile_then:
-                turn.profile_then["since"] = self.turns[turn.profile_then["since"] - 1].pk
-        return [turn for turn in self.turns if turn.follows or turn.profile_then]
+            if turn.profile_snapshot:
+                turn.profile_snapshot["since"] = self.turns[turn.profile_snapshot["since"] - 1].pk
+        return [turn for turn in self.turns if turn.follows or turn.profile_snapshot]
 
     def _turn(self, row: Row, place: int) -> Turn:
         path: Path = ("turns", place)
@@ -289,7 +289,7 @@ class Building:
                 named = row.get(name)
                 related[name] = self.calls[row["turn"], named["step"], named["index"]] if named else None
             told = row.get("told_in")
-            related["told_in"] = self.steps[told["turn"], told["step"]] if told else None
+            related["delivered_in_step"] = self.steps[told["turn"], told["step"]] if told else None
             self._row(REVISION, row, ("revisions", place), related)
 
     def _follow_ups(self) -> None:
@@ -309,10 +309,10 @@ class Building:
         return {name: self.turns[row[name] - 1] for name in names}
 
     def _row(self, table: Table[M], given: Row, path: Path, related: Related, **more: Any) -> M:
-        values = {name: given[name] for name in table.fields if name in given}
-        for name, value in values.items():
+        values: dict[str, Any] = {}
+        for name, value in ((name, given[name]) for name in table.fields if name in given):
             try:
-                values[name] = file_format.taken(table.column(name), value)
+                values[table.attribute(name)] = file_format.taken(table.column(name), value)
             except ValueError:
                 raise refused((*path, name), _("is not a valid time")) from None
         row = table.model(**values, **more)

@@ -83,7 +83,7 @@ class _Writer:
         yield "}"
 
     def revisions(self) -> Iterator[Row]:
-        beside = ("tool_call__step", "after__step", "told_in")
+        beside = ("tool_call__step", "after__step", "delivered_in_step")
         rows: QuerySet[TodoRevision] = self.conversation.revisions.select_related(*beside)
         for row in _chunks(rows):
             if row.turn_id in self.numbers.turns:

@@ -73,7 +73,7 @@ def _turn(number: int, turn: Turn) -> Iterator[str]:
     yield "## " + _("Turn") + f" {number}"
     for row in rows_of(turn):
         yield from _row(row)
-    ended = [str(turn.get_status_display()), inline(turn.sentence)]
+    ended = [str(turn.get_status_display()), inline(turn.status_message)]
     usage = usage_of(turn)
     figures = told(usage) if usage.totals.calls else ""
     yield "_" + " · ".join(filter(None, [*ended, _time(turn.ended_at), inline(figures)])) + "_"
@@ -90,14 +90,14 @@ def _row(row: Row) -> Iterator[str]:
             yield quoted(row.text or row.carried)
         case Reminder(step):
             yield "**" + _("Note to the agent") + "**"
-            yield quoted("\n".join(filter(None, [step.reminder, step.told])))
+            yield quoted("\n".join(filter(None, [step.reminder, step.edit_note])))
 
 
 def _message(message: Message) -> Iterator[str]:
     if not message.has_to_show:
         return
     is_persons = message.role == Message.Role.USER
-    yield "### " + (_("User") if is_persons else inline(message.turn.called))
+    yield "### " + (_("User") if is_persons else inline(message.turn.agent_name))
     if message.reasoning:
         yield _("Thinking") + ":"
         yield fenced(message.reasoning, "text")

@@ -110,7 +110,7 @@ def rows_of(turn: Turn) -> Iterator[Row]:
         number = row.number if isinstance(row, Summary) else row.step.number if row.step else 0
         while steps and steps[0].number <= number:
             step = steps.popleft()
-            if step.reminder or step.told:
+            if step.reminder or step.edit_note:
                 yield Reminder(step)
         yield row
 

@@ -34,7 +34,7 @@ WRITTEN: Mapping[type[Model], tuple[str, ...]] = {
     ToolCall: ("arguments", "extra"),
     Message: ("text", "reasoning", "extra"),
     Summary: ("text", "carried"),
-    Step: ("told",),
+    Step: ("edit_note",),
     TodoRevision: ("items",),
 }
 """The fields that hold what the model wrote."""

@@ -22,7 +22,7 @@ class Attention:
     Those that wait for an answer are among those at work.
     """
 
-    at_work: int = 0
+    running: int = 0
     waiting: int = 0
     unseen: int = 0
     which: int = 0
@@ -30,7 +30,7 @@ class Attention:
     @property
     def version(self) -> str:
         """Differs where any of the counts does."""
-        return f"{self.at_work}.{self.waiting}.{self.unseen}.{self.which}"
+        return f"{self.running}.{self.waiting}.{self.unseen}.{self.which}"
 
     @property
     def wanted(self) -> int:

@@ -70,7 +70,7 @@ def board_of(owner_id: int) -> Board:
 def filled(outline: BoardOutline) -> Board:
     """The board of that outline, in three queries."""
     places = [*outline.running, *outline.unseen, *outline.unfinished]
-    turns = Turn.objects.defer("profile_then").in_bulk([each.turn_id for each in places])
+    turns = Turn.objects.defer("profile_snapshot").in_bulk([each.turn_id for each in places])
     lists = TodoRevision.objects.select_related("turn").in_bulk(
         [each.revision_id for each in places if each.revision_id]
     )
@@ -119,7 +119,7 @@ class BoardEntry(NamedTuple):
     revision_id: int | None
     status: str
     fence: int
-    sentence: str
+    status_message: str
     ahead: int = 0
     waits_for_share: bool = False
 
@@ -166,7 +166,7 @@ def _running(owner_id: int) -> tuple[BoardEntry, ...]:
             _latest(TodoRevision, OuterRef("conversation")),
             "status",
             "fence",
-            "sentence",
+            "status_message",
         )
     )
     places = [BoardEntry(*each) for each in found[:LISTED]]
@@ -190,7 +190,7 @@ def _places(conversations: QuerySet[Conversation], most: int) -> tuple[BoardEntr
         "todos_left",
         _latest(Turn, here),
         _latest(TodoRevision, here),
-        *(_latest(Turn, here, name) for name in ("status", "fence", "sentence")),
+        *(_latest(Turn, here, name) for name in ("status", "fence", "status_message")),
     )
     return tuple(BoardEntry(*each) for each in found[:most])
 

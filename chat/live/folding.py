@@ -48,5 +48,5 @@ def folded(text: str) -> Fold:
 
 def folded_arguments(call: ToolCall) -> list[tuple[str, Fold]]:
     """The same of what the call was given, by name; nameless if that is no object."""
-    given = list(call.given.items())[:ARGUMENTS] or [("", call.arguments)]
+    given = list(call.parsed_arguments.items())[:ARGUMENTS] or [("", call.arguments)]
     return [(name[:LONGEST_NAME], folded(str(value))) for name, value in given]

@@ -9,7 +9,7 @@ from chat.models.mcp import McpServer, McpTool
 from chat.models.message import Message, MessageRefused
 from chat.models.plan_stats import PlanCount, PlanFigures
 from chat.models.profile import Allowance, Profile, Rule
-from chat.models.search_index import SearchEntry, SearchShelf
+from chat.models.search_index import SearchEntry, SearchIndexState
 from chat.models.share_link import ShareLink, ShareRefused
 from chat.models.step import SideCall, Step, Summary
 from chat.models.tag import Tag, TagRefused
@@ -40,7 +40,7 @@ __all__ = [
     "Profile",
     "Rule",
     "SearchEntry",
-    "SearchShelf",
+    "SearchIndexState",
     "ShareLink",
     "ShareRefused",
     "SideCall",

@@ -257,7 +257,7 @@ class Conversation(Organised):
             if found["follow_up"]:
                 return self._own(FollowUp.objects.get(pk=found["follow_up"]))
             if found["works"] and not found["turn"]:
-                return self._hold(text, client_id, found, attachments)
+                return self._queue_follow_up(text, client_id, found, attachments)
             return self._start(text, client_id, found, attachments=attachments)
 
     def start_turn(
@@ -373,7 +373,7 @@ class Conversation(Organised):
         self._touch(turn.created_at, found["newest"], archived_at=None)
         return turn
 
-    def _hold(
+    def _queue_follow_up(
         self, text: str, client_id: uuid.UUID, found: dict[str, Any], attachments: Iterable[Attachment]
     ) -> FollowUp:
         if len(FollowUp.held_in(self.pk)) >= MAX_HELD:

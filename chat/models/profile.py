@@ -256,7 +256,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
     return [name for name in after if after[name] != before.get(name)]
 
 
-def at_work(record: Mapping[str, Any], conversation: Conversation) -> Profile:
+def restore_profile(record: Mapping[str, Any], conversation: Conversation) -> Profile:
     """The profile of a record, for a turn of the conversation to work with. Reads the database.
 
     It is its owner's, so that nobody else's connection is asked. Rules that have become stricter since hold.

@@ -1,4 +1,4 @@
-"""Shelves: what the index holds of a conversation."""
+"""The search index: its entries, and which conversations are indexed."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ if TYPE_CHECKING:
     from chat.models.conversation import Conversation
 
 
-EDITION = 1  # of how words are told apart and what is indexed; a new one has everything indexed anew
+INDEX_VERSION = 1  # of what is indexed and how words are split; a new one reindexes everything
 
 
-class SearchShelf(models.Model):
-    """The entries of one conversation; all of them are there if its edition is the current one."""
+class SearchIndexState(models.Model):
+    """The entries of one conversation; complete if `version` is INDEX_VERSION."""
 
     conversation: models.OneToOneField[Conversation, Conversation] = models.OneToOneField(
-        "chat.Conversation", on_delete=models.CASCADE, related_name="search_shelf"
+        "chat.Conversation", on_delete=models.CASCADE, related_name="search_index_state"
     )
-    edition = models.PositiveIntegerField(default=0)
+    version = models.PositiveIntegerField(default=0)
 
     class Meta:
-        verbose_name = _("search shelf")
-        verbose_name_plural = _("search shelves")
+        verbose_name = _("search index state")
+        verbose_name_plural = _("search index states")
 
     def __str__(self) -> str:
-        return f"shelf {self.pk}"
+        return f"index state {self.pk}"
 
     @classmethod
-    def of(cls, conversation: Conversation) -> SearchShelf:
-        """The conversation's; a new one knows that it does not hold everything."""
+    def of(cls, conversation: Conversation) -> SearchIndexState:
+        """The conversation's state, created with version 0 if it has none."""
         return cls.objects.get_or_create(conversation=conversation)[0]
 
 
@@ -50,7 +50,7 @@ class SearchEntry(models.Model):
         CALL = "call", _("Tool call")
         FILE = "file", _("File")
 
-    shelf = models.ForeignKey(SearchShelf, on_delete=models.CASCADE, related_name="entries")
+    index_state = models.ForeignKey(SearchIndexState, on_delete=models.CASCADE, related_name="entries")
     kind = models.CharField(max_length=10, choices=Kind)
     row = models.BigIntegerField(default=0)
     place = models.TextField(blank=True)

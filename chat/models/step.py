@@ -43,7 +43,7 @@ class Step(ModelCall):
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="steps")
     number = models.PositiveIntegerField()
     reminder = models.TextField(blank=True)
-    told = models.TextField(blank=True)
+    edit_note = models.TextField(blank=True)
     finish_reason = models.CharField(max_length=40, blank=True)
 
     class Meta:

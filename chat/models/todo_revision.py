@@ -25,7 +25,7 @@ class TodoRevision(models.Model):
     One of the person's has no `tool_call`. It stands in the latest turn behind the call `after` (None: ahead
     of them all), or behind its end if that was `afterwards`; `skipped` are the ids of the items that it
     leaves out. It is `kept` where it only holds on to what the person had changed, after a list that the
-    agent wrote in ignorance of that. The model was told of it with the request of the step `told_in`.
+    agent wrote in ignorance of that. The model was told of it with the request of `delivered_in_step`.
     """
 
     class Author(models.TextChoices):
@@ -44,7 +44,9 @@ class TodoRevision(models.Model):
     afterwards = models.BooleanField(default=False)
     skipped: models.JSONField[list[str], list[str]] = models.JSONField(default=list)
     kept = models.BooleanField(default=False)
-    told_in = models.ForeignKey(Step, on_delete=models.SET_NULL, null=True, related_name="told_revisions")
+    delivered_in_step = models.ForeignKey(
+        Step, on_delete=models.SET_NULL, null=True, related_name="delivered_revisions"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -32,7 +32,7 @@ class DecisionRefused(ValueError):  # noqa: N818 (a refusal, told to the person 
 class ToolCall(models.Model):
     """One call as the model asked for it, what the person decided about it, and what came of it.
 
-    `wire_id` is the model's id for it; `detail` is for the person only. It was asked about at `asked_at`.
+    `call_id` is the model's id for it; `detail` is for the person only. It was asked about at `asked_at`.
     Since turn `shortened_in` the model reads `shortened` in place of the output.
     """
 
@@ -57,7 +57,7 @@ class ToolCall(models.Model):
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="tool_calls")
     step = models.ForeignKey(Step, on_delete=models.CASCADE, related_name="tool_calls")
     index = models.PositiveIntegerField()
-    wire_id = models.CharField(max_length=200)
+    call_id = models.CharField(max_length=200)
     name = models.CharField(max_length=200)
     arguments = models.TextField(blank=True)
     extra = models.JSONField(default=dict, blank=True)
@@ -135,19 +135,19 @@ class ToolCall(models.Model):
         return self.name == TODO_WRITE
 
     @property
-    def program(self) -> str:
+    def shell_program(self) -> str:
         """The plain program that a shell command runs; empty for other tools, and if it may run others."""
-        return shell_program(str(self.given.get("command", ""))) if self.name == SHELL else ""
+        return shell_program(str(self.parsed_arguments.get("command", ""))) if self.name == SHELL else ""
 
     @property
     def allows_blanket_approval(self) -> bool:
         """Whether further calls like this one may be allowed together: of the same tool, the same program."""
-        return self.name != SHELL or bool(self.program)
+        return self.name != SHELL or bool(self.shell_program)
 
     @property
     def is_covered(self) -> bool:
         """Whether the person has allowed calls like this one in the conversation before."""
-        covers = Allowance.covers(self.turn.conversation_id, self.name, self.program)
+        covers = Allowance.covers(self.turn.conversation_id, self.name, self.shell_program)
         return self.allows_blanket_approval and covers
 
     def decide(self, decision: str, reason: str = "") -> None:
@@ -168,8 +168,8 @@ class ToolCall(models.Model):
                 self.refresh_from_db()
                 raise DecisionRefused(self._why_not())
             if decision == self.Decision.CONVERSATION:
-                turn.conversation.allowances.get_or_create(tool=self.name, program=self.program)
-            turn.go_on()
+                turn.conversation.allowances.get_or_create(tool=self.name, program=self.shell_program)
+            turn.resume()
         self.refresh_from_db()
 
     def _why_not(self) -> str:
@@ -198,7 +198,7 @@ class ToolCall(models.Model):
         return self.started_at is not None
 
     @property
-    def given(self) -> dict[str, Any]:
+    def parsed_arguments(self) -> dict[str, Any]:
         """The arguments as an object; empty when they are none that can be read."""
         try:
             given = clean_json(json.loads(self.arguments or "{}", strict=False))
@@ -210,7 +210,7 @@ class ToolCall(models.Model):
     def file_written(self) -> str:
         """The path of the file that it wrote, as the model gave it; empty for other tools."""
         wrote = self.name in WRITERS and self.status == self.Status.SUCCEEDED
-        return str(self.given.get("path") or "") if wrote else ""
+        return str(self.parsed_arguments.get("path") or "") if wrote else ""
 
     @property
     def command_changed(self) -> list[str]:
@@ -234,9 +234,9 @@ class ToolCall(models.Model):
         return more if isinstance(more, int) and 0 < more < 10**6 else 0
 
     @property
-    def subject(self) -> str:
+    def summary_line(self) -> str:
         """What it works on, in a line: a command, a path, or the first text among its arguments."""
-        given = self.given
+        given = self.parsed_arguments
         named = [given[name] for name in ("command", "path", "query", "url") if name in given]
         texts = [value for value in [*named, *given.values()] if isinstance(value, str) and value.strip()]
         return " ".join(texts[0].split())[:200] if texts else ""

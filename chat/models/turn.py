@@ -19,7 +19,7 @@ from django.db.models.lookups import LessThan
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.profile import at_work, differences, recorded
+from chat.models.profile import differences, recorded, restore_profile
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
@@ -63,10 +63,10 @@ class Turn(models.Model):
     )
     client_id = models.UUIDField(unique=True)
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.QUEUED)
-    sentence = models.TextField(_("what happened"), blank=True)
+    status_message = models.TextField(_("what happened"), blank=True)
     # Whether it was asked of a model that cannot see the pictures that were to go to it.
-    blind = models.BooleanField(default=False)
-    profile_then = models.JSONField(_("profile at the time"), default=dict, blank=True)
+    vision_unsupported = models.BooleanField(default=False)
+    profile_snapshot = models.JSONField(_("profile at the time"), default=dict, blank=True)
     stop_requested_at = models.DateTimeField(null=True)
     worker = models.CharField(max_length=100, blank=True)
     fence = models.PositiveIntegerField(default=0)
@@ -143,7 +143,7 @@ class Turn(models.Model):
             "frame": 0,
             "lease_until": now + LEASE,
             "started_at": self.started_at or now,
-            "profile_then": self.profile_then or self._profile_now(),
+            "profile_snapshot": self.profile_snapshot or self._profile_now(),
         }
         queued = Turn.objects.filter(pk=self.pk, fence=self.fence, status=self.Status.QUEUED)
         if not queued.update(**changes):
@@ -163,9 +163,9 @@ class Turn(models.Model):
     @cached_property
     def profile(self) -> Profile:
         """The profile that it works with: as it was when it began, under rules made stricter since."""
-        return at_work(self.profile_then, self.conversation)
+        return restore_profile(self.profile_snapshot, self.conversation)
 
-    def hold(self, **changes: Any) -> None:
+    def update_held(self, **changes: Any) -> None:
         """Renew the lease, with further changes of the row; raises LeaseLost when it is not ours any more."""
         held = Turn.objects.filter(pk=self.pk, fence=self.fence, status__in=self.HELD)
         if not held.update(lease_until=timezone.now() + LEASE, frame=self.frame, **changes):
@@ -196,7 +196,7 @@ class Turn(models.Model):
         Gives the next turn, which messages that were held have started.
         """
         now = timezone.now()
-        self.hold(status=status, sentence=sentence, ended_at=now, unindexed_at=now)
+        self.update_held(status=status, status_message=sentence, ended_at=now, unindexed_at=now)
         return self.start_next(status)
 
     def start_next(self, status: Status) -> Turn | None:
@@ -229,18 +229,18 @@ class Turn(models.Model):
     def wait(self) -> None:
         """Leave the turn to a person's decision, held by nobody; raises LeaseLost when it is not ours."""
         changes = {"worker": "", "fence": self.fence + 1, "unindexed_at": timezone.now()}
-        self.hold(status=self.Status.WAITING, **changes)
+        self.update_held(status=self.Status.WAITING, **changes)
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """Queue the turn, in the transaction in which what it waited for was decided."""
         waiting = Turn.objects.filter(pk=self.pk, status=self.Status.WAITING)
         waiting.update(status=self.Status.QUEUED, fence=F("fence") + 1)
 
-    def hand_over(self) -> None:
+    def release(self) -> None:
         """Give the turn back, for another worker to take up again; raises LeaseLost when it is not ours."""
         self.close_rows(running="unknown", for_good=False)
         changes = {"worker": "", "fence": self.fence + 1, "unindexed_at": timezone.now()}
-        self.hold(status=self.Status.QUEUED, **changes)
+        self.update_held(status=self.Status.QUEUED, **changes)
 
     def close_rows(self, running: str, *, for_good: bool = True) -> None:
         """Give every open row an end: calls that were running become `running`, the rest were never run.
@@ -267,9 +267,9 @@ class Turn(models.Model):
         return self.pk if kept else self.follows_id
 
     @property
-    def called(self) -> str:
+    def agent_name(self) -> str:
         """What a person calls who answers it: the agent's name, or the profile's title."""
-        return str(self.profile_then.get("name") or self.profile_then.get("title") or _("Agent"))
+        return str(self.profile_snapshot.get("name") or self.profile_snapshot.get("title") or _("Agent"))
 
     @property
     def ahead(self) -> int:
@@ -360,7 +360,7 @@ def _flag(name: str) -> str:
 def _earlier_profile() -> Subquery:
     """The profile that the turn before one began with."""
     before = Turn.objects.filter(conversation=OuterRef("conversation"), pk__lt=OuterRef("pk"))
-    return Subquery(before.exclude(profile_then={}).order_by("-pk").values("profile_then")[:1])
+    return Subquery(before.exclude(profile_snapshot={}).order_by("-pk").values("profile_snapshot")[:1])
 
 
 def share_is_used(owner_id: int) -> bool:

@@ -73,7 +73,7 @@ def _fate(turn: Turn) -> dict[str, Any]:
     sentence = _("The server stopped {count} times while the agent was working. Completed work is kept.")
     return {
         "status": Turn.Status.INTERRUPTED,
-        "sentence": sentence.format(count=MAX_DEATHS),
+        "status_message": sentence.format(count=MAX_DEATHS),
         "ended_at": timezone.now(),
     }
 
@@ -91,7 +91,9 @@ def _end(turn: Turn) -> bool:
     with transaction.atomic():
         same = Turn.objects.filter(pk=turn.pk, fence=turn.fence, status=Turn.Status.WAITING)
         now = timezone.now()
-        ended = same.update(status=Turn.Status.STOPPED, sentence=sentence, ended_at=now, unindexed_at=now)
+        ended = same.update(
+            status=Turn.Status.STOPPED, status_message=sentence, ended_at=now, unindexed_at=now
+        )
         if ended:
             turn.close_rows(running="stopped")
             turn.start_next(Turn.Status.STOPPED)

@@ -95,12 +95,12 @@ class Search:
         key = _key(request.GET.get("in", ""))
         among = conversations.filter(pk=key) if key else conversations
         found = find(among, request.user.pk, query)
-        self.page = Paginator(found.shelves, HITS_PER_PAGE).get_page(request.GET.get("page"))
-        shelves = list(self.page.object_list)
-        rows = Conversation.objects.select_related("search_shelf").filter(search_shelf__in=shelves)
-        by_shelf = {row.search_shelf.pk: row for row in rows}
+        self.page = Paginator(found.states, HITS_PER_PAGE).get_page(request.GET.get("page"))
+        states = list(self.page.object_list)
+        rows = Conversation.objects.select_related("search_index_state").filter(search_index_state__in=states)
+        by_state = {row.search_index_state.pk: row for row in rows}
         self.inside = key is not None
-        ordered = [by_shelf[shelf] for shelf in shelves if shelf in by_shelf]
+        ordered = [by_state[index_state] for index_state in states if index_state in by_state]
         self.results = results(ordered, found, MOST_IN_ONE if self.inside else MOST_PLACES)
         self.unindexed = 0 if is_complete() else unindexed().visible_to(request.user).count()
 

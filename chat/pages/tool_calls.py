@@ -29,7 +29,7 @@ def output(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: i
 def arguments(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int) -> HttpResponse:
     """What the call was given; on its card, what it changed in a file."""
     call = _own_call(request, conversation_id, tool_call_id)
-    given = "\n\n".join(f"{name}:\n{value}" for name, value in call.given.items())
+    given = "\n\n".join(f"{name}:\n{value}" for name, value in call.parsed_arguments.items())
     return _answer(request, call, "partials/_call_given.html", given or call.arguments)
 
 

@@ -63,7 +63,9 @@ def count(conversation_id: uuid.UUID) -> None:
 
 def figures_of(conversation: Conversation) -> list[PlanFigures]:
     """The figures up to the latest turn that has ended, unsaved. Reads the database."""
-    turns = list(conversation.turns.exclude(status__in=Turn.ACTIVE).exclude(profile_then={}).order_by("pk"))
+    turns = list(
+        conversation.turns.exclude(status__in=Turn.ACTIVE).exclude(profile_snapshot={}).order_by("pk")
+    )
     ended = {turn.pk: turn for turn in turns}
     tallies = defaultdict[Key, Tally](Tally)
     for turn, tally in turn_tallies(conversation, turns):
@@ -84,7 +86,7 @@ def _until_ended(plan: Plan, ended: Container[int]) -> Plan | None:
 
 def _key(turn: Turn) -> Key:
     began = turn.started_at or turn.created_at
-    then = turn.profile_then
+    then = turn.profile_snapshot
     day = timezone.localdate(began, timezone=timezone.get_default_timezone())
     return day, then.get("title", ""), then.get("todo_policy", "")
 
@@ -152,7 +154,7 @@ def written_tokens(step: Step, calls: Iterable[ToolCall], said: Message | None) 
 
 def offering_tokens(turn: Turn) -> int:
     """About how many tokens of every request of the turn offer planning: the tool, and how to go about it."""
-    then = turn.profile_then
+    then = turn.profile_snapshot
     language = cast(Language, then.get("language") or "en")
     return _offering_tokens(then.get("todo_policy") or "focused", language, then.get("max_todos") or 20)
 

@@ -62,7 +62,7 @@ def text_of_call(call: ToolCall) -> str:
     """A line for the tool, one for each argument, and the output."""
     if call.is_todo_write:
         return call.name
-    lines = [f"{name}: {plain(value)}" for name, value in call.given.items()]
+    lines = [f"{name}: {plain(value)}" for name, value in call.parsed_arguments.items()]
     output = call.output
     if len(output) > HEAD + TAIL:
         output = f"{output[:HEAD]}\n…\n{output[-TAIL:]}"

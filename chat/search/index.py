@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 from chat.models.conversation import Conversation, ConversationQuerySet
 from chat.models.follow_up import Attachment
 from chat.models.message import Message
-from chat.models.search_index import EDITION, SearchEntry, SearchShelf
+from chat.models.search_index import INDEX_VERSION, SearchEntry, SearchIndexState
 from chat.models.todo_revision import TodoRevision
 from chat.models.tool_call import ToolCall
 from chat.models.turn import Turn
@@ -32,20 +32,20 @@ OPEN_CALLS = ("pending", "waiting", "running")
 AT_ONCE = 100  # turns
 BATCH = 50  # entries whose words are held in memory at a time
 
-# An entry without its shelf and key, and its words: all of them, and those that are inner ones.
+# An entry without its index_state and key, and its words: all of them, and those that are inner ones.
 Prepared = tuple[dict[str, Any], list[str], set[str]]
 
 
 def marked_turns() -> list[Any]:
     """Turns with rows that became final and are not indexed, the newest first."""
     here = OuterRef("pk")
-    marked = Turn.objects.filter(unindexed_at__isnull=False).defer("profile_then", "sentence")
+    marked = Turn.objects.filter(unindexed_at__isnull=False).defer("profile_snapshot", "status_message")
     marked = marked.annotate(
         has_files=Exists(Attachment.objects.filter(message__turn=here)),
         has_calls=Exists(ToolCall.objects.filter(turn=here)),
         has_lists=Exists(TodoRevision.objects.filter(turn=here)),
     )
-    return list(marked.select_related("conversation__search_shelf").order_by("-pk")[:AT_ONCE])
+    return list(marked.select_related("conversation__search_index_state").order_by("-pk")[:AT_ONCE])
 
 
 def index_turn(turn: Any) -> None:
@@ -54,15 +54,15 @@ def index_turn(turn: Any) -> None:
     Its rows are read ahead of the transaction, which writes nothing if the mark is not the one that was
     read: another worker was faster, or there is more to index, which is read the next time.
     """
-    shelf = getattr(turn.conversation, "search_shelf", None)
-    if shelf is not None and shelf.edition != EDITION:
-        shelf = None
-    new = list(_prepared(_new_pieces(turn, shelf))) if shelf else []
+    index_state = getattr(turn.conversation, "search_index_state", None)
+    if index_state is not None and index_state.version != INDEX_VERSION:
+        index_state = None
+    new = list(_prepared(_new_pieces(turn, index_state))) if index_state else []
     with transaction.atomic():
         if not Turn.objects.filter(pk=turn.pk, unindexed_at=turn.unindexed_at).update(unindexed_at=None):
             return
-        if shelf:
-            _write(turn.conversation, shelf, new)
+        if index_state:
+            _write(turn.conversation, index_state, new)
         else:
             reindex(turn.conversation)
 
@@ -70,21 +70,21 @@ def index_turn(turn: Any) -> None:
 def index_title(conversation: Conversation) -> None:
     """Let it be found by its title as it is now, and no more by the one before."""
     with transaction.atomic():
-        shelf = _locked(conversation)
-        shelf.entries.filter(kind=Kind.TITLE).delete()
-        _put(conversation, shelf, [documents.of_title(conversation.title)])
+        index_state = _locked(conversation)
+        index_state.entries.filter(kind=Kind.TITLE).delete()
+        _put(conversation, index_state, [documents.of_title(conversation.title)])
 
 
 def index_revision(revision: TodoRevision) -> None:
     """Index what a list says that the list before it did not."""
     found = documents.of_items(revision, _items_before(revision))
-    _put(revision.conversation, SearchShelf.of(revision.conversation), found)
+    _put(revision.conversation, SearchIndexState.of(revision.conversation), found)
 
 
 def index_files(conversation: Conversation, paths: Iterable[str]) -> None:
     """Let files that came into the workspace be found by their names."""
-    shelf = SearchShelf.of(conversation)
-    _put(conversation, shelf, _new_files(shelf, documents.of_files(paths)))
+    index_state = SearchIndexState.of(conversation)
+    _put(conversation, index_state, _new_files(index_state, documents.of_files(paths)))
 
 
 def forget(kind: Kind, row: int) -> None:
@@ -95,25 +95,27 @@ def forget(kind: Kind, row: int) -> None:
 def reindex(conversation: Conversation) -> None:
     """Index all of a conversation anew. Files that came with no message are known by their entries alone."""
     with transaction.atomic():
-        shelf = _locked(conversation)
-        known = list(shelf.entries.filter(kind=Kind.FILE).order_by("pk").values_list("place", flat=True))
-        shelf.entries.all().delete()
-        every = [*_everything(shelf.conversation), *documents.of_files(known)]
-        _put(conversation, shelf, dict.fromkeys(every))
-        shelf.edition = EDITION
-        shelf.save(update_fields=["edition"])
+        index_state = _locked(conversation)
+        known = list(
+            index_state.entries.filter(kind=Kind.FILE).order_by("pk").values_list("place", flat=True)
+        )
+        index_state.entries.all().delete()
+        every = [*_everything(index_state.conversation), *documents.of_files(known)]
+        _put(conversation, index_state, dict.fromkeys(every))
+        index_state.version = INDEX_VERSION
+        index_state.save(update_fields=["version"])
 
 
-def _locked(conversation: Conversation) -> SearchShelf:
-    """Its shelf with the conversation as it is now; nobody else indexes all of it, or its title, until the
-    transaction ends.
-    """
-    SearchShelf.of(conversation)
-    shelves = SearchShelf.objects.select_for_update(no_key=True, of=("self",)).select_related("conversation")
-    return shelves.get(conversation=conversation)
+def _locked(conversation: Conversation) -> SearchIndexState:
+    """The index state, locked until the transaction ends, with the conversation as it is now."""
+    SearchIndexState.of(conversation)
+    states = SearchIndexState.objects.select_for_update(no_key=True, of=("self",)).select_related(
+        "conversation"
+    )
+    return states.get(conversation=conversation)
 
 
-def _new_pieces(turn: Any, shelf: SearchShelf) -> list[SearchText]:
+def _new_pieces(turn: Any, index_state: SearchIndexState) -> list[SearchText]:
     """The turn's messages, calls and lists that are final and not indexed, and the files that they name."""
     written = turn.messages.filter(complete=True).exclude(text="")
     messages = list(_unindexed(written, Kind.MESSAGE))
@@ -122,7 +124,7 @@ def _new_pieces(turn: Any, shelf: SearchShelf) -> list[SearchText]:
     items = _new_items(turn) if turn.has_lists else []
     brought = Attachment.objects.filter(message__in=messages) if turn.has_files else []
     paths = documents.of_files(file.path for file in brought)
-    files = _new_files(shelf, [*paths, *documents.of_files_written(calls)])
+    files = _new_files(index_state, [*paths, *documents.of_files_written(calls)])
     return [*map(documents.of_message, messages), *map(documents.of_call, calls), *items, *files]
 
 
@@ -168,16 +170,16 @@ def _entries(kind: Kind) -> Exists:
     return Exists(SearchEntry.objects.filter(kind=kind, row=OuterRef("pk")))
 
 
-def _new_files(shelf: SearchShelf, files: Iterable[SearchText]) -> list[SearchText]:
-    """Those that are not on the shelf, each once."""
+def _new_files(index_state: SearchIndexState, files: Iterable[SearchText]) -> list[SearchText]:
+    """Those that are not on the index_state, each once."""
     files = dict.fromkeys(files)
-    known = shelf.entries.filter(kind=Kind.FILE, place__in=[piece.place for piece in files])
+    known = index_state.entries.filter(kind=Kind.FILE, place__in=[piece.place for piece in files])
     there = set(known.values_list("place", flat=True)) if files else set()
     return [piece for piece in files if piece.place not in there]
 
 
-def _put(conversation: Conversation, shelf: SearchShelf, found: Iterable[SearchText]) -> None:
-    _write(conversation, shelf, _prepared(found))
+def _put(conversation: Conversation, index_state: SearchIndexState, found: Iterable[SearchText]) -> None:
+    _write(conversation, index_state, _prepared(found))
 
 
 def _prepared(found: Iterable[SearchText]) -> Iterator[Prepared]:
@@ -195,25 +197,25 @@ def _words(text: str) -> tuple[list[str], set[str]]:
     return [word.text for word in words if not word.inner], {word.text for word in words if word.inner}
 
 
-def _write(conversation: Conversation, shelf: SearchShelf, prepared: Iterable[Prepared]) -> None:
+def _write(conversation: Conversation, index_state: SearchIndexState, prepared: Iterable[Prepared]) -> None:
     remaining = iter(prepared)
     while batch := list(islice(remaining, BATCH)):
-        rows = [SearchEntry(shelf=shelf, **entry) for entry, _words, _inner in batch]
+        rows = [SearchEntry(index_state=index_state, **entry) for entry, _words, _inner in batch]
         with transaction.atomic(savepoint=False):
             entries = SearchEntry.objects.bulk_create(rows)
             written = zip(entries, batch, strict=True)
             documents = [
-                Document(shelf.pk, entry.pk, words, inner) for entry, (_row, words, inner) in written
+                Document(index_state.pk, entry.pk, words, inner) for entry, (_row, words, inner) in written
             ]
             store().add(conversation.owner_id, documents)
 
 
 def unindexed() -> ConversationQuerySet:
-    """Conversations whose entries are not all there, or are those of an earlier edition.
+    """Conversations whose entries are not all there, or are those of an earlier version.
 
     Those with a marked turn are not among them: they are indexed within a moment.
     """
-    current = SearchShelf.objects.filter(conversation=OuterRef("pk"), edition=EDITION)
+    current = SearchIndexState.objects.filter(conversation=OuterRef("pk"), version=INDEX_VERSION)
     marked = Turn.objects.filter(conversation=OuterRef("pk"), unindexed_at__isnull=False)
     found: ConversationQuerySet = Conversation.objects.filter(~Exists(current), ~Exists(marked))
     return found
@@ -221,7 +223,7 @@ def unindexed() -> ConversationQuerySet:
 
 def is_complete() -> bool:
     """Whether nothing is left to index: two counts, where `unindexed` looks at every conversation."""
-    indexed = SearchShelf.objects.filter(edition=EDITION).count()
+    indexed = SearchIndexState.objects.filter(version=INDEX_VERSION).count()
     return indexed == Conversation._base_manager.count()
 
 

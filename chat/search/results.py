@@ -44,31 +44,35 @@ class Result:
 
 def results(conversations: Sequence[Conversation], found: Found, most: int) -> list[Result]:
     """Each of these conversations of one owner, which are of those found, with at most `most` places."""
-    shelves = {each.search_shelf.pk: each for each in conversations}
-    entries = _entries(conversations[0].owner_id, shelves, found) if conversations else {}
+    states = {each.search_index_state.pk: each for each in conversations}
+    entries = _entries(conversations[0].owner_id, states, found) if conversations else {}
     terms = found.terms
-    shown = {shelf: best[:most] for shelf, best in entries.items()}
+    shown = {index_state: best[:most] for index_state, best in entries.items()}
     rows = _Rows(entry for best in shown.values() for entry in best)
     return [
         Result(
             conversation,
             excerpt(prepared(conversation.title), terms),
-            [place for entry in shown.get(shelf, []) if (place := rows.place(conversation, entry, terms))],
-            len(entries.get(shelf, [])) - len(shown.get(shelf, [])),
+            [
+                place
+                for entry in shown.get(index_state, [])
+                if (place := rows.place(conversation, entry, terms))
+            ],
+            len(entries.get(index_state, [])) - len(shown.get(index_state, [])),
         )
-        for shelf, conversation in shelves.items()
+        for index_state, conversation in states.items()
     ]
 
 
-def _entries(owner: int, shelves: Mapping[int, Conversation], found: Found) -> dict[int, list[SearchEntry]]:
-    """The entries on each shelf that have a term, those with the most first; each thing once, no title."""
-    met: dict[int, Counter[int]] = {shelf: Counter() for shelf in shelves}
+def _entries(owner: int, states: Mapping[int, Conversation], found: Found) -> dict[int, list[SearchEntry]]:
+    """The entries of each index state that match a term, best first, each thing once, without titles."""
+    met: dict[int, Counter[int]] = {index_state: Counter() for index_state in states}
     for term in found.terms:
-        for shelf, entry in found.store.entries(owner, term, shelves):
-            if len(met[shelf]) < MOST_LOOKED_AT or entry in met[shelf]:
-                met[shelf][entry] += 1
+        for index_state, entry in found.store.entries(owner, term, states):
+            if len(met[index_state]) < MOST_LOOKED_AT or entry in met[index_state]:
+                met[index_state][entry] += 1
     rows = SearchEntry.objects.in_bulk([entry for counted in met.values() for entry in counted])
-    return {shelf: _each_once(counted, rows) for shelf, counted in met.items()}
+    return {index_state: _each_once(counted, rows) for index_state, counted in met.items()}
 
 
 def _each_once(met: Counter[int], rows: Mapping[int, SearchEntry]) -> list[SearchEntry]:
@@ -129,9 +133,9 @@ FEW = 500  # keys that are named to the database; of more it tells all that ther
 
 @dataclass(frozen=True)
 class Found:
-    """The shelves of the conversations found, the newest first, and the terms as the store has met them."""
+    """The states of the conversations found, the newest first, and the terms as the store has met them."""
 
-    shelves: list[int]
+    states: list[int]
     terms: tuple[Term, ...]
     store: Store
 
@@ -140,26 +144,26 @@ def find(conversations: ConversationQuerySet, owner: int, query: Query) -> Found
     """Those of the owner's conversations that have all of the query's terms, be it in different places."""
     kept = store()
     met = [_meet(kept, owner, term) for term in query.terms]
-    shelves = set.intersection(*(shelves for _term, shelves in met))
-    return Found(_in_order(conversations, shelves), tuple(term for term, _shelves in met), kept)
+    states = set.intersection(*(states for _term, states in met))
+    return Found(_in_order(conversations, states), tuple(term for term, _shelves in met), kept)
 
 
 def _meet(kept: Store, owner: int, term: Term) -> tuple[Term, set[int]]:
     """Where the term is; a short word that is nowhere as a whole is met where a longer one begins with it."""
-    shelves = kept.shelves(owner, term)
-    if not shelves and not term.open and not term.exact:
+    states = kept.matching_states(owner, term)
+    if not states and not term.open and not term.exact:
         term = replace(term, open=True)
-        shelves = kept.shelves(owner, term)
-    return term, shelves
+        states = kept.matching_states(owner, term)
+    return term, states
 
 
-def _in_order(conversations: ConversationQuerySet, shelves: set[int]) -> list[int]:
-    if not shelves:
+def _in_order(conversations: ConversationQuerySet, states: set[int]) -> list[int]:
+    if not states:
         return []
-    if len(shelves) <= FEW:
-        conversations = conversations.filter(search_shelf__in=shelves)
-    every = conversations.values_list("search_shelf", flat=True)
-    return [shelf for shelf in every if shelf in shelves]
+    if len(states) <= FEW:
+        conversations = conversations.filter(search_index_state__in=states)
+    every = conversations.values_list("search_index_state", flat=True)
+    return [index_state for index_state in every if index_state in states]
 
 
 LENGTH = 200  # characters that are shown

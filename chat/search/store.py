@@ -16,7 +16,7 @@ from django.db import connection
 class Document:
     """The words of an entry in order, and the inner ones, whose order says nothing."""
 
-    shelf: int
+    index_state: int
     entry: int
     words: Sequence[str]
     inner: Collection[str]
@@ -28,11 +28,11 @@ class Store(Protocol):
     def add(self, owner: int, documents: Iterable[Document]) -> None:
         """Keep documents whose entries are new. With its entry each of them goes by itself."""
 
-    def shelves(self, owner: int, term: Term) -> set[int]:
-        """The keys of the shelves on which the term occurs."""
+    def matching_states(self, owner: int, term: Term) -> set[int]:
+        """The keys of the index states in which the term occurs."""
 
-    def entries(self, owner: int, term: Term, shelves: Collection[int]) -> Iterator[tuple[int, int]]:
-        """The shelf and key of each entry with the term on these shelves, oldest first."""
+    def entries(self, owner: int, term: Term, states: Collection[int]) -> Iterator[tuple[int, int]]:
+        """The index state and key of each entry with the term among these states, oldest first."""
 
 
 def store() -> Store:
@@ -53,10 +53,8 @@ class Term:
     exact: bool = False
 
 
-# The words in SQLite: an FTS5 table, which is given them told apart already.
-#
-# A row's key holds the shelf in its upper and the entry in its lower half, so that the conversations in which
-# a common word occurs are known without a look at any of its entries.
+# SQLite: an FTS5 table of words that are split already. The upper half of a row's key is its index state, the
+# lower half its entry, so that the conversations with a common word are found without reading an entry.
 
 SHORT = 3  # letters with which very many words begin
 _GAP = ":"  # a word of no text, so that no phrase reaches over it
@@ -73,32 +71,32 @@ class SqliteStore:
         self._kept: dict[str, array[int]] = {}
 
     def add(self, owner: int, documents: Iterable[Document]) -> None:
-        rows = [((each.shelf << 32) | each.entry, _written(owner, each)) for each in documents]
+        rows = [((each.index_state << 32) | each.entry, _written(owner, each)) for each in documents]
         with connection.cursor() as cursor:
             cursor.executemany("INSERT INTO chat_searchindex (rowid, words) VALUES (%s, %s)", rows)
 
-    def shelves(self, owner: int, term: Term) -> set[int]:
+    def matching_states(self, owner: int, term: Term) -> set[int]:
         if _has_many_words(term):
             return {row >> 32 for row in self._rows(_match(owner, term))}
         asked = "SELECT DISTINCT rowid >> 32 FROM chat_searchindex WHERE chat_searchindex MATCH %s"
         with connection.cursor() as cursor:
             cursor.execute(asked, [_match(owner, term)])
-            return {shelf for (shelf,) in cursor.fetchall()}
+            return {index_state for (index_state,) in cursor.fetchall()}
 
-    def entries(self, owner: int, term: Term, shelves: Collection[int]) -> Iterator[tuple[int, int]]:
+    def entries(self, owner: int, term: Term, states: Collection[int]) -> Iterator[tuple[int, int]]:
         if _has_many_words(term):
-            yield from _on(shelves, self._rows(_match(owner, term)))
+            yield from _on(states, self._rows(_match(owner, term)))
             return
-        among = ", ".join(str(int(shelf)) for shelf in shelves)
+        among = ", ".join(str(int(index_state)) for index_state in states)
         asked = (
             "SELECT rowid >> 32, rowid & 4294967295 FROM chat_searchindex"  # noqa: S608 (whole numbers)
             f" WHERE chat_searchindex MATCH %s AND rowid BETWEEN %s AND %s AND (rowid >> 32) IN ({among})"
             " ORDER BY rowid"
         )
-        if not shelves:
+        if not states:
             return
         # The bounds are for FTS5, which goes straight to the first; it knows nothing of the halves of a key.
-        first, last = min(shelves) << 32, (max(shelves) + 1 << 32) - 1
+        first, last = min(states) << 32, (max(states) + 1 << 32) - 1
         with connection.cursor() as cursor:
             cursor.execute(asked, [_match(owner, term), first, last])
             yield from cursor.fetchall()
@@ -116,11 +114,11 @@ def _has_many_words(term: Term) -> bool:
     return term.open and len(term.words) == 1 and len(term.words[0]) <= SHORT
 
 
-def _on(shelves: Collection[int], rows: array[int]) -> Iterator[tuple[int, int]]:
-    """The halves of those rows, which are in order, that are on these shelves."""
-    for shelf in sorted(shelves):
-        first, behind = bisect_left(rows, shelf << 32), bisect_left(rows, shelf + 1 << 32)
-        yield from ((shelf, row & 0xFFFFFFFF) for row in rows[first:behind])
+def _on(states: Collection[int], rows: array[int]) -> Iterator[tuple[int, int]]:
+    """The halves of those rows, which are in order, that belong to these states."""
+    for index_state in sorted(states):
+        first, behind = bisect_left(rows, index_state << 32), bisect_left(rows, index_state + 1 << 32)
+        yield from ((index_state, row & 0xFFFFFFFF) for row in rows[first:behind])
 
 
 def _written(owner: int, document: Document) -> str:
@@ -140,24 +138,24 @@ class PostgresStore:
     """A lexeme is the owner, a colon and the word; an inner one has no position, so no phrase has it."""
 
     def add(self, owner: int, documents: Iterable[Document]) -> None:
-        rows = [(each.entry, each.shelf, _document_words(owner, each)) for each in documents]
+        rows = [(each.entry, each.index_state, _document_words(owner, each)) for each in documents]
         with connection.cursor() as cursor:
-            asked = "INSERT INTO chat_searchindex (entry, shelf, words) VALUES (%s, %s, %s::tsvector)"
+            asked = "INSERT INTO chat_searchindex (entry, index_state, words) VALUES (%s, %s, %s::tsvector)"
             cursor.executemany(asked, rows)
 
-    def shelves(self, owner: int, term: Term) -> set[int]:
+    def matching_states(self, owner: int, term: Term) -> set[int]:
         with connection.cursor() as cursor:
-            asked = "SELECT DISTINCT shelf FROM chat_searchindex WHERE words @@ %s::tsquery"
+            asked = "SELECT DISTINCT index_state FROM chat_searchindex WHERE words @@ %s::tsquery"
             cursor.execute(asked, [_ts_query(owner, term)])
-            return {shelf for (shelf,) in cursor.fetchall()}
+            return {index_state for (index_state,) in cursor.fetchall()}
 
-    def entries(self, owner: int, term: Term, shelves: Collection[int]) -> Iterator[tuple[int, int]]:
+    def entries(self, owner: int, term: Term, states: Collection[int]) -> Iterator[tuple[int, int]]:
         asked = (
-            "SELECT shelf, entry FROM chat_searchindex"
-            " WHERE words @@ %s::tsquery AND shelf = ANY(%s) ORDER BY entry"
+            "SELECT index_state, entry FROM chat_searchindex"
+            " WHERE words @@ %s::tsquery AND index_state = ANY(%s) ORDER BY entry"
         )
         with connection.cursor() as cursor:
-            cursor.execute(asked, [_ts_query(owner, term), list(shelves)])
+            cursor.execute(asked, [_ts_query(owner, term), list(states)])
             yield from cursor.fetchall()
 
 

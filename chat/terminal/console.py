@@ -58,7 +58,8 @@ class TerminalScreen:
             failed = self.turn.status == Turn.Status.FAILED
             self.paper.gap()
             self.paper.line(
-                self.turn.sentence or f"{self.turn.get_status_display()}.", "fault" if failed else "quiet"
+                self.turn.status_message or f"{self.turn.get_status_display()}.",
+                "fault" if failed else "quiet",
             )
         self.paper.end_line()
 
@@ -82,9 +83,9 @@ class TerminalScreen:
                 self.panel = panel
             case RowChanged(Summary() as summary):
                 self._summary(summary)
-            case TurnChanged() if self.turn.is_active and self.turn.sentence:
+            case TurnChanged() if self.turn.is_active and self.turn.status_message:
                 self.paper.gap()
-                said = self.turn.sentence
+                said = self.turn.status_message
                 plain = said in (str(SUMMARISING), str(SILENT))
                 self.paper.line(said if plain else _("Retrying: %s") % said, "quiet")
 
@@ -125,7 +126,7 @@ class TerminalScreen:
 
     def _list(self, panel: TodoPanel | None) -> None:
         items = [TodoItem.from_dict(item) for item in panel.items] if panel else []
-        language = cast(Language, self.turn.profile_then.get("language", "en"))
+        language = cast(Language, self.turn.profile_snapshot.get("language", "en"))
         # The focused policy's rendering has the count and says when there is nothing.
         for line in TodoList("focused", items, language).render().splitlines():
             self.paper.line(line, COLOUR_OF_ITEM.get(line[:3], ""))
@@ -186,9 +187,13 @@ class TerminalScreen:
 
 def _subject(call: ToolCall) -> str:
     """What the call works on; where none of its arguments says so, the start of them all."""
-    if call.subject:
-        return call.subject
-    given = json.dumps(call.given, ensure_ascii=False) if call.given else " ".join(call.arguments.split())
+    if call.summary_line:
+        return call.summary_line
+    given = (
+        json.dumps(call.parsed_arguments, ensure_ascii=False)
+        if call.parsed_arguments
+        else " ".join(call.arguments.split())
+    )
     return given if len(given) <= ARGUMENTS_WIDTH else f"{given[: ARGUMENTS_WIDTH - 1]}…"
 
 

@@ -189,7 +189,7 @@ class Question:
             self.paper.line(f"    {change['path']}")
             self._tell_change(change)
         else:
-            for name, value in self.call.given.items():
+            for name, value in self.call.parsed_arguments.items():
                 self._tell_argument(name, str(value))
 
     def _tell_change(self, change: dict[str, str]) -> None:
@@ -208,7 +208,7 @@ class Question:
 
     def _choices(self) -> str:
         """The keys in words; of the shell with the program that one of them allows."""
-        what = self.call.program or self.call.name
+        what = self.call.shell_program or self.call.name
         on = _("[c] allow %s in this conversation") % what if "c" in self.keys else ""
         return ", ".join(part for part in (_("[a] allow once"), on, _("[d] deny")) if part)
 

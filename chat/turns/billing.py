@@ -109,7 +109,7 @@ class Charge:
             "day": timezone.localdate(timezone=timezone.get_default_timezone()),
             "endpoint": call.endpoint,
             "model": call.model,
-            "profile": call.turn.profile_then.get("title", ""),
+            "profile": call.turn.profile_snapshot.get("title", ""),
             "currency": currency,
         }
         amounts = {"calls": 1, "estimated_calls": int(usage.estimated), "cost": cost or Decimal(0)} | counts

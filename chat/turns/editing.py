@@ -74,7 +74,7 @@ def edit(conversation: Conversation, seen: int, edits: Sequence[Edit]) -> Edited
 
 def _terms(conversation: Conversation, turn: Turn) -> tuple[TodoPolicy, Language]:
     """The policy and language of the turn at work, or of the next one."""
-    profile = turn.profile if turn.is_active and turn.profile_then else conversation.profile_in_use()
+    profile = turn.profile if turn.is_active and turn.profile_snapshot else conversation.profile_in_use()
     return policy_of(profile), cast(Language, profile.language)
 
 

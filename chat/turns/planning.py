@@ -42,8 +42,8 @@ class Planning:
         if latest is None:
             return self.known
         self.has_news = True
-        told = Q(told_in__turn__in=line_of(self.turn))
-        unanswered = Q(told_in__turn=self.turn, told_in__ended_at=None)
+        told = Q(delivered_in_step__turn__in=line_of(self.turn))
+        unanswered = Q(delivered_in_step__turn=self.turn, delivered_in_step__ended_at=None)
         revisions = self.turn.conversation.revisions.filter(Q(author=TodoRevision.Author.AGENT) | told)
         known = revisions.exclude(unanswered).order_by("pk")
         revision = known.last() if latest.is_the_persons else latest
@@ -81,8 +81,8 @@ class Planning:
     def tell(self, step: Step) -> None:
         """Write down that the step's request tells the model of the person's list."""
         theirs = self.turn.conversation.revisions.filter(author=TodoRevision.Author.PERSON)
-        news = Q(pk__gt=self.told_from) | Q(told_in=None)
-        theirs.filter(news, pk__lte=self.known_pk).update(told_in=step)
+        news = Q(pk__gt=self.told_from) | Q(delivered_in_step=None)
+        theirs.filter(news, pk__lte=self.known_pk).update(delivered_in_step=step)
         self.told_from, self.has_news = self.known_pk, False
 
     def draft(self, items: Sequence[TodoItem] | None) -> PanelChanged:

@@ -211,7 +211,9 @@ def _renew_and_look(silent: list[Turn]) -> list[Any]:
     """The turns that have not ended or are not indexed, after the leases of the silent ones were renewed."""
     Turn.renew_leases(silent)
     found = Turn.objects.filter(Q(status__in=Turn.ACTIVE) | Q(unindexed_at__isnull=False))
-    return list(found.annotate(deleted=F("conversation__deleted_at")).defer("profile_then", "sentence"))
+    return list(
+        found.annotate(deleted=F("conversation__deleted_at")).defer("profile_snapshot", "status_message")
+    )
 
 
 def _beside(work: Coroutine[None, None, None], tasks: set[asyncio.Task[None]]) -> None:

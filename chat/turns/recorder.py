@@ -57,7 +57,7 @@ STATUS_OF_END = {
     "failed": Turn.Status.FAILED,
 }
 
-HELD_FIELDS = ("status", "sentence", "ended_at", "worker", "fence", "blind")
+HELD_FIELDS = ("status", "status_message", "ended_at", "worker", "fence", "vision_unsupported")
 
 Row = Step | Message | ToolCall
 Dirty = tuple[Row, set[str], bool]  # the changed fields, and whether the row is new
@@ -188,7 +188,7 @@ class Recorder:
 
     def hold(self, **changes: Any) -> None:
         """Renew the lease, with changes of the turn's row."""
-        self.turn.hold(**changes)
+        self.turn.update_held(**changes)
 
     def _write(self, count: int, then: Callable[[], list[Change]] | None = None) -> list[Change]:
         """Write the first `count` events that wait, do something more, and say what changed."""
@@ -351,7 +351,7 @@ class Recorder:
         self._change(
             self.step,
             reminder=started.reminder,
-            told=clean(started.told),
+            edit_note=clean(started.told),
             endpoint=started.endpoint[:500],
             model=started.model[:200],
         )
@@ -394,9 +394,9 @@ class Recorder:
 
     def _notice(self, sentence: str) -> list[Change]:
         sentence = clean(sentence)
-        if self.turn.sentence == sentence:
+        if self.turn.status_message == sentence:
             return []
-        self.change_turn(sentence=sentence)
+        self.change_turn(status_message=sentence)
         return [TurnChanged()]
 
     def _reply(self, reply: Reply) -> list[Change]:
@@ -419,7 +419,7 @@ class Recorder:
         call = self.calls[request.id] = ToolCall(turn=self.turn, step=self.step, index=index)
         self._change(
             call,
-            wire_id=clean(request.id)[:200],
+            call_id=clean(request.id)[:200],
             name=clean(request.name)[:200],
             arguments=clean(request.arguments),
             extra=clean_json(dict(request.extra)),
@@ -476,7 +476,7 @@ class Recorder:
     def _hand_over(self) -> list[Change]:
         changes = self._charge_what_is_open()
         self._save_rows()
-        self.turn.hand_over()
+        self.turn.release()
         return [*changes, TurnChanged()]
 
     def _charge_what_is_open(self) -> list[Change]:

@@ -190,8 +190,8 @@ class RunningTurn(Generic[D]):
 
     def _know_blindness(self) -> None:
         """Note that the model cannot see: that is known ahead, or learned from an endpoint's error."""
-        if not self.turn.blind and not sees(self.agent.model):
-            self.recorder.change_turn(blind=True)
+        if not self.turn.vision_unsupported and not sees(self.agent.model):
+            self.recorder.change_turn(vision_unsupported=True)
 
     async def _take(self, event: Event) -> None:
         """Take an event in. What must be on record before the engine goes on is written when this returns."""
@@ -344,9 +344,9 @@ def _unfinished(step: Step, recorder: Recorder) -> Reply:
     rows = sorted(step.tool_calls.all(), key=lambda call: call.index)
     for row in rows:
         row.turn, row.step = recorder.turn, step
-    recorder.calls = {row.wire_id: row for row in rows}
+    recorder.calls = {row.call_id: row for row in rows}
     said = step.messages.filter(role=Message.Role.ASSISTANT).first()
-    requests = [CallRequest(row.wire_id, row.name, row.arguments, row.extra) for row in rows]
+    requests = [CallRequest(row.call_id, row.name, row.arguments, row.extra) for row in rows]
     return Reply(said.text if said else "", "", tuple(requests), step.finish_reason)
 
 

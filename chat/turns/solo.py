@@ -69,5 +69,5 @@ class SoloTurn:
 
     def _hold(self) -> bool:
         """Renew the lease; whether somebody asked for the turn to stop."""
-        self.turn.hold()
+        self.turn.update_held()
         return Turn.objects.filter(pk=self.turn.pk, stop_requested_at__isnull=False).exists()

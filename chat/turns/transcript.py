@@ -91,8 +91,8 @@ def _turn_messages(turn: Turn) -> Iterator[Told]:
     for row in sorted(said_and_done, key=lambda row: row.place):
         rows[row.step_id].append(row)
     for step in turn.steps.all():
-        if latest and step.told and (step.ended_at or not turn.is_active):
-            latest[0][0]["told"] = step.told
+        if latest and step.edit_note and (step.ended_at or not turn.is_active):
+            latest[0][0]["told"] = step.edit_note
         if not rows[step.pk]:
             continue  # a request that came to nothing
         if latest and step.reminder and isinstance(latest[0][1], ToolCall):
@@ -117,7 +117,7 @@ def _note(message: Message) -> ChatMessage:
 
 
 def _request(call: ToolCall) -> CallRequest:
-    return CallRequest(call.wire_id, call.name, call.arguments, call.extra)
+    return CallRequest(call.call_id, call.name, call.arguments, call.extra)
 
 
 def _result(call: ToolCall) -> ChatMessage:
@@ -126,7 +126,7 @@ def _result(call: ToolCall) -> ChatMessage:
     if call.status == ToolCall.Status.STOPPED and call.started_at is None:
         content = NOT_RUN  # whoever ended the turn, a person or a crash
     content = call.shortened or content
-    return {"role": "tool", "tool_call_id": call.wire_id, "content": content} | pictures_of(call)
+    return {"role": "tool", "tool_call_id": call.call_id, "content": content} | pictures_of(call)
 
 
 def _printed(call: ToolCall) -> list[str]:

@@ -33,9 +33,9 @@ def check(scenario: Scenario, turn: Turn, page: str, requests: Sequence[Body], a
 
 
 def _check_rows(scenario: Scenario, turn: Turn) -> None:
-    assert (turn.status, turn.sentence) == (scenario.status, turn.sentence), turn.sentence
-    assert scenario.sentence in turn.sentence
-    assert bool(turn.sentence) == (turn.status != "completed")
+    assert (turn.status, turn.status_message) == (scenario.status, turn.status_message), turn.status_message
+    assert scenario.sentence in turn.status_message
+    assert bool(turn.status_message) == (turn.status != "completed")
     step = turn.steps.order_by("number").first()
     assert step
     message = step.messages.filter(role=Message.Role.ASSISTANT).first()

@@ -79,15 +79,15 @@ class Rich:
             follows=self.random.choice(self.turns[-2:]) if self.turns else None,
             client_id=uuid.uuid4(),
             status=self.random.choice(TURN_STATES),
-            sentence=self._text(),
-            blind=self.random.random() < 0.2,
+            status_message=self._text(),
+            vision_unsupported=self.random.random() < 0.2,
             stop_requested_at=self.random.choice([None, self._later()]),
             deaths=self.random.randrange(3),
             started_at=self._later(),
         )
-        changed = ["id"] if self.turns and self.turns[-1].profile_then["id"] != then["id"] else []
-        since = turn.pk if changed or not self.turns else self.turns[-1].profile_then["since"]
-        turn.profile_then = {**then, "changed": changed, "since": since}
+        changed = ["id"] if self.turns and self.turns[-1].profile_snapshot["id"] != then["id"] else []
+        since = turn.pk if changed or not self.turns else self.turns[-1].profile_snapshot["since"]
+        turn.profile_snapshot = {**then, "changed": changed, "since": since}
         self.turns.append(turn)
         self._message(turn, None, "user", "Do it" + self._text())
         for number in range(1, 2 + self.random.randrange(3)):
@@ -116,7 +116,7 @@ class Rich:
         reminder = self.random.choice(["", "", "<reminder>Update your todos.</reminder>"])
         finish = self.random.choice(["stop", "tool_calls", ""])
         step = turn.steps.create(
-            number=number, reminder=reminder, told=self._text(), finish_reason=finish, **self._usage()
+            number=number, reminder=reminder, edit_note=self._text(), finish_reason=finish, **self._usage()
         )
         Step.objects.filter(pk=step.pk).update(started_at=self._later())
         self._message(turn, step, "assistant", self._text())
@@ -148,7 +148,7 @@ class Rich:
         call: ToolCall = step.turn.tool_calls.create(
             step=step,
             index=index,
-            wire_id=f"call_{self.random.randrange(10**9)}",
+            call_id=f"call_{self.random.randrange(10**9)}",
             name=name,
             arguments='{"path": "a.txt", "content": "b"}',
             extra=self.random.choice([{}, {"signature": "abc"}]),
@@ -191,8 +191,8 @@ class Rich:
         skipped = self.items.pop(0)["id"]
         items = [dict(item) for item in self.items]
         revision = TodoRevision.edit(turn, "focused", items, [skipped], kept=self.random.random() < 0.3)
-        revision.told_in = self.random.choice([None, turn.steps.order_by("pk").last()])
-        revision.save(update_fields=["told_in"])
+        revision.delivered_in_step = self.random.choice([None, turn.steps.order_by("pk").last()])
+        revision.save(update_fields=["delivered_in_step"])
         TodoRevision.objects.filter(pk=revision.pk).update(created_at=self._later())
 
     def _side_calls(self, turn: Turn) -> None:

@@ -33,7 +33,7 @@ def long_conversation(owner: User, turns: int) -> Conversation:
         Message.objects.create(turn=turn, role="user", text="Go on")
         step = Step.objects.create(turn=turn, number=1)
         calls = [
-            ToolCall(turn=turn, step=step, index=n, wire_id=str(n), name="bash", output=printed)
+            ToolCall(turn=turn, step=step, index=n, call_id=str(n), name="bash", output=printed)
             for n in range(CALLS)
         ]
         ToolCall.objects.bulk_create(calls)

@@ -61,10 +61,10 @@ def worked(conversation: Conversation, *, asked: str, printed: str, said: str) -
     turn = conversation.start_turn(asked, uuid.uuid4())
     claimed = Turn.claim("worker", turn.pk)
     assert claimed is not None
-    step = claimed.steps.create(number=1, told=said)
+    step = claimed.steps.create(number=1, edit_note=said)
     claimed.messages.create(step=step, role="assistant", text=said, reasoning=said, extra={"thought": [said]})
     lists = {"name": "TodoWrite", "arguments": json.dumps({"items": [said]})}
-    listed = claimed.tool_calls.create(step=step, index=0, wire_id="0", status="succeeded", **lists)
+    listed = claimed.tool_calls.create(step=step, index=0, call_id="0", status="succeeded", **lists)
     item = {"id": "0a1b2c3d", "content": said, "status": "pending", "active_form": said, "key": ""}
     TodoRevision.write(claimed, listed, "focused", [item])
     shown = {"changed": [printed], "pictures": [{"name": printed, "digest": ""}]}
@@ -72,7 +72,7 @@ def worked(conversation: Conversation, *, asked: str, printed: str, said: str) -
         turn=claimed,
         step=step,
         index=1,
-        wire_id="1",
+        call_id="1",
         name="bash",
         arguments=json.dumps({"command": said}),
         status="succeeded",

@@ -75,7 +75,7 @@ def test_it_can_be_gone_on_with(owner: User) -> None:
     assert turn is not None
     assert turn.conversation == made
     assert turn.follows == made.turns.exclude(pk=turn.pk).order_by("pk").last()
-    assert "id" in turn.profile_then["changed"]
+    assert "id" in turn.profile_snapshot["changed"]
 
 
 def within() -> set[type[models.Model]]:
@@ -95,7 +95,7 @@ def within() -> set[type[models.Model]]:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.model.__name__)
 def test_every_field_is_exported_or_named_as_left_out(table: Table[Any]) -> None:
-    names = [*table.fields, *table.refs, *table.left_out, *table.words]
+    names = [*map(table.attribute, (*table.fields, *table.refs)), *table.left_out, *table.words]
     meta = table.model._meta
     assert sorted(names) == sorted(field.name for field in (*meta.concrete_fields, *meta.many_to_many))
 

@@ -68,7 +68,7 @@ def test_anybody_reads_it(owners: Client, visitor: Client, rich: Conversation) -
 
 def test_it_tells_nothing_of_its_owner(owners: Client, visitor: Client, rich: Conversation) -> None:
     Turn.objects.filter(pk=rich.turns.latest("pk").pk).update(
-        status="failed", sentence="http://10.0.0.7 is down"
+        status="failed", status_message="http://10.0.0.7 is down"
     )
     Step.objects.update(endpoint="http://10.0.0.7/v1")
     path = share(owners, rich)

@@ -50,7 +50,7 @@ def check_traces(turn: Turn, workspace: Path) -> None:
     left = file.read_text().split() if file.exists() else []
     for call in turn.tool_calls.all():
         if call.name == "bash":
-            check_trace(call, left.count(call.subject.split()[1]))
+            check_trace(call, left.count(call.summary_line.split()[1]))
 
 
 def check_trace(call: ToolCall, times: int) -> None:
@@ -58,7 +58,7 @@ def check_trace(call: ToolCall, times: int) -> None:
     allowed = {"succeeded": [1], "unknown": [0, 1], "failed": [0, 1]}.get(call.status, [0])
     if call.status == "stopped" and call.started_at:
         allowed = [0, 1]
-    assert times in allowed, f"{call.subject!r} is {call.status} and ran {times} times"
+    assert times in allowed, f"{call.summary_line!r} is {call.status} and ran {times} times"
 
 
 def check_page(page: str, turns: Sequence[Turn]) -> None:
@@ -71,7 +71,7 @@ def check_page(page: str, turns: Sequence[Turn]) -> None:
             if isinstance(row, ToolCall):
                 assert f'id="{row.dom_id}" data-' in shown
         assert shown.count('class="message"') == len(turn.messages.all())
-        assert turn.sentence == "" or escape(turn.sentence) in shown
+        assert turn.status_message == "" or escape(turn.status_message) in shown
     idle = not any(turn.is_active for turn in turns)
     assert ('data-status="idle"' in page.partition('id="conversation"')[2].split(">")[0]) == idle
 

@@ -66,14 +66,14 @@ class Case:
         """The turn ended as it should, and the command ran as often as it should."""
         until(lambda: not self.turn.is_active, self.state)
         turn = self.turn
-        assert turn.status == "completed", turn.sentence
+        assert turn.status == "completed", turn.status_message
         promises.check_ended([turn])
         promises.check_page(self.page(), [turn])
         traces = self.site.data / "workspaces" / str(self.id) / "traces"
         assert (traces.read_text().split() if traces.exists() else []) == left
 
     def state(self) -> str:
-        return f"{self.turn}: {self.turn.sentence}\n{self.site.workers[0].written()}"
+        return f"{self.turn}: {self.turn.status_message}\n{self.site.workers[0].written()}"
 
 
 def test_kills_of_everything_while_a_question_waits(site: Machines, person: Person) -> None:

@@ -127,7 +127,7 @@ def test_a_reply_that_is_cut_is_never_taken_for_whole(
     gate.set()
     [turn] = records.turns(conversation)
     assert turn.status == "failed"
-    assert turn.sentence.endswith(".")
+    assert turn.status_message.endswith(".")
     assert "A paragraph" in turn.rows()[-1].text  # type: ignore[union-attr]
     page = home.get(f"{served.address}/conversations/{conversation}/")
     until(lambda: tab.shown(turn.pk) == article(page, turn), seconds=10)

@@ -75,7 +75,7 @@ class Load:
 
     def _check(self, conversation: uuid.UUID, turns: list[Turn]) -> None:
         [turn] = turns
-        assert turn.status == "completed" or turn.deaths == MAX_DEATHS, f"{turn}: {turn.sentence}"
+        assert turn.status == "completed" or turn.deaths == MAX_DEATHS, f"{turn}: {turn.status_message}"
         page = self.person.get(f"{self.site.webs[0].address}/conversations/{conversation}/")
         promises.check_accepted(turns, [TASK])
         promises.check_ended(turns)

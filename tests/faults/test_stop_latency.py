@@ -32,7 +32,7 @@ def streaming(turn: Turn) -> bool:
 
 
 def waiting(turn: Turn) -> bool:
-    return bool(turn.sentence)
+    return bool(turn.status_message)
 
 
 def commanding(turn: Turn) -> bool:

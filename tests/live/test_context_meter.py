@@ -113,7 +113,7 @@ def test_a_turn_that_took_nothing_tells_nothing(turn: Turn) -> None:
 def test_the_time_for_which_the_person_was_asked_is_not_the_agents(turn: Turn) -> None:
     asked = datetime.datetime(2026, 1, 1, 0, 0, 10, tzinfo=datetime.UTC)
     turn.tool_calls.create(
-        step=step(turn), index=0, wire_id="c", name="bash", decision="once",
+        step=step(turn), index=0, call_id="c", name="bash", decision="once",
         asked_at=asked, decided_at=asked + datetime.timedelta(seconds=30),
     )  # fmt: skip
     assert usage_of(ended(turn, 50)).seconds == 20

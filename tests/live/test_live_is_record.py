@@ -50,7 +50,7 @@ async def test_failed(site: Site, model_server: ScriptedModel) -> None:
     turn = await site.turn(conversation)
     page = await site.page(conversation)
     assert turn.status == "failed"
-    assert "Incorrect API key" in turn.sentence
+    assert "Incorrect API key" in turn.status_message
     assert tab.last_turn().strip() == article(page, turn)
     assert tab.last_panel().strip() == panel(page)
     assert "data-interrupted" in panel(page)

@@ -172,7 +172,7 @@ def test_a_terminal_that_is_closed_leaves_an_interrupted_turn(site: Site, script
     assert process.ended() == 1
     turn = Turn.objects.get()
     assert turn.status == Turn.Status.INTERRUPTED
-    assert "closed while the agent was working" in turn.sentence
+    assert "closed while the agent was working" in turn.status_message
     assert turn.conversation.unseen_turn == turn
 
 

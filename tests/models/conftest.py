@@ -34,7 +34,7 @@ def running(turn: Turn) -> Turn:
 def call(running: Turn) -> ToolCall:
     """A call of its first step that has not begun."""
     step = Step.objects.create(turn=running, number=1)
-    return ToolCall.objects.create(turn=running, step=step, index=0, wire_id="a", name="bash")
+    return ToolCall.objects.create(turn=running, step=step, index=0, call_id="a", name="bash")
 
 
 @pytest.fixture

@@ -34,8 +34,8 @@ def waiting(turn: Turn, name: str = "bash", **arguments: str) -> ToolCall:
     given = json.dumps(arguments or {"command": "ls -la"})
     step, _new = turn.steps.get_or_create(number=1)
     rows = {"turn": turn, "step": step, "name": name, "arguments": given}
-    call = ToolCall.objects.create(index=0, wire_id="c0", status="waiting", asked_at=timezone.now(), **rows)
-    ToolCall.objects.create(index=1, wire_id="c1", status="pending", **rows)
+    call = ToolCall.objects.create(index=0, call_id="c0", status="waiting", asked_at=timezone.now(), **rows)
+    ToolCall.objects.create(index=1, call_id="c1", status="pending", **rows)
     turn.wait()
     return call
 
@@ -194,7 +194,7 @@ def test_whoever_waits_too_long_is_stopped(running: Turn) -> None:
     ToolCall.objects.filter(pk=call.pk).update(asked_at=timezone.now() - datetime.timedelta(hours=1))
     assert [turn.pk for turn in end_unanswered(3600)] == [running.pk]
     ended = again(running)
-    assert (ended.status, ended.sentence) == (
+    assert (ended.status, ended.status_message) == (
         "stopped",
         "Stopped: nobody allowed or denied the call in time.",
     )
@@ -210,7 +210,7 @@ def test_an_answer_outlives_the_worker_that_took_it(running: Turn) -> None:
     waiting(running).decide("once")
     first = Turn.claim("first")
     assert first is not None
-    first.hand_over()
+    first.release()
     assert [each.status for each in running.tool_calls.all()] == ["pending", "pending"]
     second = Turn.claim("second")
     assert second is not None

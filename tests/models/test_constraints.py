@@ -108,7 +108,7 @@ def test_a_step_number_is_given_once(call: ToolCall) -> None:
 
 def test_a_place_in_a_step_is_given_once(call: ToolCall) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
-        ToolCall.objects.create(turn=call.turn, step=call.step, index=0, wire_id="b", name="bash")
+        ToolCall.objects.create(turn=call.turn, step=call.step, index=0, call_id="b", name="bash")
 
 
 def test_a_step_has_one_message_and_a_call_one_revision(call: ToolCall) -> None:

@@ -221,7 +221,7 @@ def test_a_revision_counts_its_items(running: Turn) -> None:
 
 def test_deleting_takes_every_row_along(owner: User, running: Turn) -> None:
     step = running.steps.create(number=1)
-    call = running.tool_calls.create(step=step, index=0, wire_id="a", name="TodoWrite")
+    call = running.tool_calls.create(step=step, index=0, call_id="a", name="TodoWrite")
     running.conversation.revisions.create(turn=running, tool_call=call, items=items(0, 1))
     running.conversation.delete()
     assert not Turn.objects.exists()

@@ -186,7 +186,7 @@ def test_follow_ups_stand_after_the_calls_whose_results_they_follow(running: Tur
     step = running.steps.create(number=1)
     note = running.messages.create(step=step, role="user", text="And this")
     said = running.messages.create(step=step, role="assistant", text="I look")
-    calls = [running.tool_calls.create(step=step, index=n, wire_id=f"{n}", name="bash") for n in range(2)]
+    calls = [running.tool_calls.create(step=step, index=n, call_id=f"{n}", name="bash") for n in range(2)]
     answer = running.messages.create(step=running.steps.create(number=2), role="assistant", text="Done")
     turn = Turn.with_rows().get()
     assert turn.rows()[1:] == [said, *calls, note, answer]

@@ -42,7 +42,7 @@ def begun(conversation: Conversation) -> Turn:
 
 def again(turn: Turn) -> Turn:
     """The same turn, given back and claimed by another worker."""
-    turn.hand_over()
+    turn.release()
     taken = Turn.claim("another", turn.pk)
     assert taken is not None
     return taken
@@ -55,13 +55,13 @@ def following(turn: Turn) -> Turn:
 
 
 def test_a_turn_that_waits_has_no_profile_yet(conversation: Conversation) -> None:
-    assert conversation.start_turn("Do it", uuid.uuid4()).profile_then == {}
+    assert conversation.start_turn("Do it", uuid.uuid4()).profile_snapshot == {}
 
 
 def test_the_profile_is_written_down_as_a_turn_begins(conversation: Conversation, profile: Profile) -> None:
     turn = begun(conversation)
-    kept = Turn.objects.get().profile_then
-    assert kept == turn.profile_then
+    kept = Turn.objects.get().profile_snapshot
+    assert kept == turn.profile_snapshot
     told = {name: kept[name] for name in ("id", "title", "name", "colour", "instructions", "model")}
     assert told == {
         "id": profile.pk,
@@ -83,7 +83,7 @@ def test_a_connection_is_named_without_its_secrets(
         owner=owner, name="Mine", base_url=address, secrets="sealed"
     )
     profile.save()
-    kept = begun(conversation).profile_then
+    kept = begun(conversation).profile_snapshot
     assert kept["connection"] == {
         "id": profile.connection.pk,
         "name": "Mine",
@@ -98,7 +98,7 @@ def test_the_environments_endpoint_is_written_down_too(
     settings.MODEL_BASE_URL, settings.MODEL_NAME = "http://127.0.0.1:1/v1", "small"
     Profile.objects.update(model="")
     conversation.refresh_from_db()
-    kept = begun(conversation).profile_then
+    kept = begun(conversation).profile_snapshot
     assert kept["connection"] == {"id": None, "name": "", "address": "http://127.0.0.1:1/v1"}
     assert (kept["model"], kept["asked"]) == ("", "small")
 
@@ -106,28 +106,28 @@ def test_the_environments_endpoint_is_written_down_too(
 def test_a_deleted_profile_stays_in_the_record(conversation: Conversation, profile: Profile) -> None:
     turn = begun(conversation)
     profile.delete()
-    assert Turn.objects.get(pk=turn.pk).profile_then["title"] == "Careful"
+    assert Turn.objects.get(pk=turn.pk).profile_snapshot["title"] == "Careful"
 
 
 def test_what_changed_between_turns_is_known(conversation: Conversation, profile: Profile) -> None:
     first = begun(conversation)
     second = following(first)
-    assert (second.profile_then["since"], second.profile_then["changed"]) == (first.pk, [])
+    assert (second.profile_snapshot["since"], second.profile_snapshot["changed"]) == (first.pk, [])
     Profile.objects.filter(pk=profile.pk).update(temperature=1, instructions="Be thorough.")
     third = following(second)
-    assert third.profile_then["since"] == third.pk
-    assert third.profile_then["changed"] == ["instructions", "temperature"]
+    assert third.profile_snapshot["since"] == third.pk
+    assert third.profile_snapshot["changed"] == ["instructions", "temperature"]
     fourth = following(third)
-    assert (fourth.profile_then["since"], fourth.profile_then["changed"]) == (third.pk, [])
+    assert (fourth.profile_snapshot["since"], fourth.profile_snapshot["changed"]) == (third.pk, [])
     Conversation.objects.update(profile=Profile.objects.create(title="Other"))
-    assert {"id", "title"} <= set(following(fourth).profile_then["changed"])
+    assert {"id", "title"} <= set(following(fourth).profile_snapshot["changed"])
 
 
 def test_a_turn_that_never_began_is_passed_over(conversation: Conversation) -> None:
     first = begun(conversation)
     first.end(Turn.Status.COMPLETED)
     conversation.start_turn("Never mind", uuid.uuid4()).request_stop()
-    assert begun(conversation).profile_then["since"] == first.pk
+    assert begun(conversation).profile_snapshot["since"] == first.pk
 
 
 def test_a_turn_goes_on_with_what_it_began_with(conversation: Conversation, profile: Profile) -> None:
@@ -135,7 +135,7 @@ def test_a_turn_goes_on_with_what_it_began_with(conversation: Conversation, prof
     Profile.objects.update(instructions="Other", temperature=2, todo_policy="lean", model="other")
     Conversation.objects.update(profile=None)
     taken = again(turn)
-    assert taken.profile_then == turn.profile_then
+    assert taken.profile_snapshot == turn.profile_snapshot
     told = taken.profile
     assert (told.instructions, told.temperature, told.todo_policy) == ("Be brief.", 0.2, "focused")
     assert (told.model, told.max_steps) == ("large", 7)

@@ -28,7 +28,7 @@ def test_a_call_is_recorded_with_all_that_came_with_it(recorder: Recorder) -> No
         ToolCallEnded(request, "succeeded", ToolResult(UNFIT, {"after": UNFIT, "before": None}), 0.1)
     )
     call = ToolCall.objects.get()
-    assert {call.wire_id, call.name, call.arguments, call.output} == {FIT}
+    assert {call.call_id, call.name, call.arguments, call.output} == {FIT}
     assert call.extra == {FIT: [FIT, {"deep": FIT, "number": 1}]}
     assert call.detail == {"after": FIT, "before": None}
     assert Step.objects.get().finish_reason == FIT
@@ -37,15 +37,15 @@ def test_a_call_is_recorded_with_all_that_came_with_it(recorder: Recorder) -> No
 def test_names_are_cut_to_what_their_columns_hold(recorder: Recorder) -> None:
     recorder.record(Reply("", "", (Request("i" * 300, "n" * 300, "{}"),), "f" * 300))
     call = ToolCall.objects.get()
-    assert (call.wire_id, call.name) == ("i" * 200, "n" * 200)
+    assert (call.call_id, call.name) == ("i" * 200, "n" * 200)
     assert Step.objects.get().finish_reason == "f" * 40
 
 
 def test_sentences_of_an_endpoint_are_recorded(recorder: Recorder) -> None:
     recorder.end(Turn.Status.FAILED, UNFIT)
-    assert Turn.objects.get().sentence == FIT
+    assert Turn.objects.get().status_message == FIT
 
 
 def test_a_reason_to_try_again_is_recorded(recorder: Recorder) -> None:
     recorder.record(Retrying(1, 0.5, UNFIT))
-    assert Turn.objects.get().sentence == FIT
+    assert Turn.objects.get().status_message == FIT

@@ -84,11 +84,11 @@ def test_a_claim_gives_a_lease(running: Turn) -> None:
 
 def test_holding_renews_the_lease(running: Turn) -> None:
     Turn.objects.update(lease_until=LONG_AGO)
-    running.hold(sentence="Trying again")
+    running.update_held(status_message="Trying again")
     row = Turn.objects.get()
     assert row.lease_until is not None
     assert row.lease_until > timezone.now()
-    assert row.sentence == running.sentence == "Trying again"
+    assert row.status_message == running.status_message == "Trying again"
 
 
 def test_the_fence_grows_and_an_old_one_writes_nothing(running: Turn) -> None:
@@ -97,13 +97,13 @@ def test_the_fence_grows_and_an_old_one_writes_nothing(running: Turn) -> None:
     assert successor is not None
     assert successor.fence == running.fence + 1
     for write in (
-        lambda: running.hold(sentence="Mine"),
+        lambda: running.update_held(status_message="Mine"),
         lambda: running.end(Turn.Status.COMPLETED, "Mine"),
     ):
         with pytest.raises(LeaseLost):
             write()
     row = Turn.objects.get()
-    assert (row.status, row.sentence, row.worker) == ("running", "", "another worker")
+    assert (row.status, row.status_message, row.worker) == ("running", "", "another worker")
     assert running.status == "running", "what was not written is not believed"
     successor.end(Turn.Status.COMPLETED)
 
@@ -119,11 +119,11 @@ def test_the_end_is_claimed_once(running: Turn) -> None:
                 mine.end(endings[number], str(number))
         except LeaseLost:
             return ""
-        return mine.sentence
+        return mine.status_message
 
     [winner] = [sentence for sentence in race(12, end) if sentence]
     row = Turn.objects.get()
-    assert (row.status, row.sentence) == (endings[int(winner)], winner)
+    assert (row.status, row.status_message) == (endings[int(winner)], winner)
     assert row.ended_at is not None
     assert not row.is_active
 
@@ -131,13 +131,13 @@ def test_the_end_is_claimed_once(running: Turn) -> None:
 def test_a_deleted_turn_cannot_be_held(running: Turn) -> None:
     running.conversation.delete()
     with pytest.raises(LeaseLost):
-        running.hold()
+        running.update_held()
 
 
 def test_orphans_are_queued_again_and_their_rows_closed(running: Turn) -> None:
     step = running.steps.create(number=1)
     for index, status in enumerate(["succeeded", "running", "pending", "waiting", "failed"]):
-        running.tool_calls.create(step=step, index=index, wire_id=str(index), name="bash", status=status)
+        running.tool_calls.create(step=step, index=index, call_id=str(index), name="bash", status=status)
     running.messages.create(step=step, role="assistant", text="Half a", complete=False)
     assert take_back_orphans(LeaseMonitor()) == [], "its lease is fresh"
     Turn.objects.update(lease_until=None)
@@ -159,7 +159,7 @@ def test_after_three_deaths_a_turn_is_interrupted(running: Turn) -> None:
         assert (Turn.claim("another") is None) == (death == 3)
     row = Turn.objects.get()
     assert (row.status, row.can_be_retried) == ("interrupted", True)
-    assert "3 times" in row.sentence
+    assert "3 times" in row.status_message
 
 
 def test_an_orphan_that_was_to_stop_is_stopped(running: Turn) -> None:
@@ -178,11 +178,11 @@ def test_a_dead_process_of_this_machine_is_known_at_once(running: Turn) -> None:
 
 
 def test_a_turn_that_is_handed_over_waits_for_another_worker(running: Turn) -> None:
-    running.hand_over()
+    running.release()
     row = Turn.objects.get()
     assert (row.status, row.deaths, row.worker) == ("queued", 0, "")
     with pytest.raises(LeaseLost):
-        running.hand_over()
+        running.release()
 
 
 def test_owners_take_their_turns(turn: Turn, stranger: User) -> None:
@@ -271,7 +271,7 @@ def test_queued_and_ended_turns_are_no_orphans(turn: Turn, ended: Callable[..., 
 def test_a_worker_that_comes_back_in_time_is_no_orphan(running: Turn) -> None:
     Turn.objects.update(lease_until=None)
     seen_by_the_reaper = Turn.objects.get()
-    running.hold()
+    running.update_held()
     assert not take_back(seen_by_the_reaper)
     assert Turn.objects.get().status == "running"
 
@@ -336,7 +336,7 @@ def test_a_retry_follows_a_turn_that_did_something(
 ) -> None:
     failed = ended(Turn.Status.FAILED)
     step = failed.steps.create(number=1)
-    failed.tool_calls.create(step=step, index=0, wire_id="a", name="bash")
+    failed.tool_calls.create(step=step, index=0, call_id="a", name="bash")
     assert conversation.start_turn("Do it", uuid.uuid4(), retries=failed).follows == failed
 
 
@@ -354,12 +354,12 @@ def test_rows_stand_in_the_order_in_which_they_came(
     steps = [running.steps.create(number=number) for number in (1, 2)]
     for step in reversed(steps):
         for index in (1, 0):
-            wire_id = f"{step.number}.{index}"
-            running.tool_calls.create(step=step, index=index, wire_id=wire_id, name="bash")
+            call_id = f"{step.number}.{index}"
+            running.tool_calls.create(step=step, index=index, call_id=call_id, name="bash")
         running.messages.create(step=step, role="assistant", text=f"{step.number}")
     turn = Turn.with_rows().get()
     with django_assert_num_queries(0):
-        told = [row.wire_id if isinstance(row, ToolCall) else row.text for row in turn.rows()]
+        told = [row.call_id if isinstance(row, ToolCall) else row.text for row in turn.rows()]
         assert turn.user_text == "Do it"
     assert told == ["Do it", "1", "1.0", "1.1", "2", "2.0", "2.1"]
 
@@ -368,7 +368,7 @@ def test_drawing_ten_turns_takes_as_many_queries_as_one(running: Turn, ended: Ca
     def work(turn: Turn) -> None:
         step = turn.steps.create(number=1)
         turn.messages.create(step=step, role="assistant", text="Hm")
-        turn.tool_calls.create(step=step, index=0, wire_id="a", name="TodoWrite")
+        turn.tool_calls.create(step=step, index=0, call_id="a", name="TodoWrite")
 
     def drawn() -> int:
         turns = list(Turn.with_rows())
@@ -403,7 +403,7 @@ def test_drawing_ten_turns_takes_as_many_queries_as_one(running: Turn, ended: Ca
 )
 def test_what_a_call_works_on(arguments: str, given: dict[str, object], subject: str) -> None:
     call = ToolCall(name="bash", arguments=arguments)
-    assert (call.given, call.subject) == (given, subject)
+    assert (call.parsed_arguments, call.summary_line) == (given, subject)
 
 
 def test_how_long_a_call_ran() -> None:

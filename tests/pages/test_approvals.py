@@ -23,7 +23,7 @@ def waiting(turn: Turn) -> ToolCall:
         turn=claimed,
         step=claimed.steps.create(number=1, ended_at=timezone.now()),
         index=0,
-        wire_id="c0",
+        call_id="c0",
         name="bash",
         arguments='{"command": "grep -rn TODO src"}',
         status="waiting",

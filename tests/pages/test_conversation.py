@@ -189,12 +189,12 @@ def test_deleting_stops_what_runs(owners: Client, conversation: Conversation, tu
     running = Turn.claim("worker", turn.pk)
     assert running is not None
     assert owners.post(where(conversation, "delete")).status_code == 302
-    running.hold()  # its worker hears of it and writes down the end
+    running.update_held()  # its worker hears of it and writes down the end
     assert running.is_to_stop()
     running.end(Turn.Status.STOPPED)
     remove_for_good()
     with pytest.raises(LeaseLost):
-        running.hold()
+        running.update_held()
 
 
 def test_nothing_that_anybody_writes_becomes_markup(
@@ -216,11 +216,11 @@ def write_everywhere(conversation: Conversation, turn: Turn, text: str) -> None:
     step = turn.steps.create(number=1)
     turn.messages.create(step=step, role="assistant", text=text, reasoning=text)
     written = {"step": step, "name": text, "arguments": f'{{"{text[:8]}": "x"}}', "output": text}
-    turn.tool_calls.create(index=0, wire_id=text, status="succeeded", **written)
-    todo = turn.tool_calls.create(index=1, wire_id="b", status="failed", **{**written, "name": "TodoWrite"})
+    turn.tool_calls.create(index=0, call_id=text, status="succeeded", **written)
+    todo = turn.tool_calls.create(index=1, call_id="b", status="failed", **{**written, "name": "TodoWrite"})
     item = {"id": text, "content": text, "status": "in_progress", "active_form": text, "key": text}
     TodoRevision.objects.create(conversation=conversation, turn=turn, tool_call=todo, items=[item])
-    Turn.objects.update(status="failed", sentence=text)
+    Turn.objects.update(status="failed", status_message=text)
 
 
 def test_a_longer_record_takes_no_more_queries(
@@ -244,7 +244,7 @@ def work_through(conversation: Conversation, items: int) -> None:
     step = turn.steps.create(number=1, input_tokens=10, output_tokens=1)
     turn.messages.create(step=step, role="assistant", text="Done")
     call = {"step": step, "status": ToolCall.Status.SUCCEEDED}
-    turn.tool_calls.create(index=0, wire_id="a", name="bash", **call)
-    todo = turn.tool_calls.create(index=1, wire_id="b", name="TodoWrite", **call)
+    turn.tool_calls.create(index=0, call_id="a", name="bash", **call)
+    todo = turn.tool_calls.create(index=1, call_id="b", name="TodoWrite", **call)
     listed = [{"id": str(number), "content": "Do", "status": "pending"} for number in range(items + 1)]
     conversation.revisions.create(turn=turn, tool_call=todo, items=listed)

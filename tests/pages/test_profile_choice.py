@@ -106,7 +106,7 @@ def test_a_turn_that_has_begun_keeps_its_profile(
     running = Turn.claim("worker", turn.pk)
     assert running
     assert choose(owners, conversation, profiles[1].pk).status_code == 302
-    running.hand_over()
+    running.release()
     again = Turn.claim("another", turn.pk)
     assert again
     assert again.profile.title == "First"
@@ -161,7 +161,7 @@ def test_turns_of_before_profiles_were_kept_are_shown_all_the_same(
     owners: Client, conversation: Conversation
 ) -> None:
     answered(conversation, "One.")
-    Turn.objects.update(profile_then={})
+    Turn.objects.update(profile_snapshot={})
     answered(conversation, "Two.")
     page = owners.get(f"/conversations/{conversation.pk}/").content.decode()
     assert "One." in page

@@ -199,7 +199,7 @@ def test_a_change_during_a_turn_is_the_turns(work: Work, owners: Client) -> None
     assert send(owners, work, "tick b").status_code == 204
     revision = work.conversation.revision()
     assert revision is not None
-    assert (revision.turn, revision.afterwards, revision.told_in) == (work.turn, False, None)
+    assert (revision.turn, revision.afterwards, revision.delivered_in_step) == (work.turn, False, None)
 
 
 def test_the_panel_stays_where_it_was(planned: Work, owners: Client) -> None:

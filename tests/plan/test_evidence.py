@@ -23,7 +23,7 @@ def found(work: Work, plan: int = 0) -> dict[str, Evidence]:
 
 def calls(work: Work, item: str, plan: int = 0) -> list[str]:
     """The subjects of the calls that count for the item."""
-    return [call.subject for call in found(work, plan).get(item, NONE).calls]
+    return [call.summary_line for call in found(work, plan).get(item, NONE).calls]
 
 
 def bare(work: Work) -> set[str]:
@@ -247,10 +247,10 @@ def test_as_it_stood_at_a_revision(work: Work) -> None:
     work.write("a >", "b -").look("one").write("a x", "b >").look("two").write("a x", "b x").end()
     [plan] = plans_of(work.conversation)
     first, second, _third = plan.revisions
-    assert [call.subject for call in evidence_of(plan, first)["a"].calls] == ["one"]
+    assert [call.summary_line for call in evidence_of(plan, first)["a"].calls] == ["one"]
     assert "b" not in evidence_of(plan, first)
     assert not evidence_of(plan, first)["a"].trace.ticked
-    assert [call.subject for call in evidence_of(plan, second)["b"].calls] == ["two"]
+    assert [call.summary_line for call in evidence_of(plan, second)["b"].calls] == ["two"]
 
 
 def test_files_are_those_that_a_call_changed(work: Work) -> None:

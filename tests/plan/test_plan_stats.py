@@ -132,7 +132,7 @@ def test_items_are_timed(work: Work) -> None:
 def test_each_day_profile_and_policy_has_a_row(work: Work) -> None:
     work.write("a x").end().go_on().write("a x", "b x").end().go_on().write("n x").end()
     _first, second, third = work.conversation.turns.order_by("pk")
-    second.profile_then |= {"title": "Lean", "todo_policy": "lean"}
+    second.profile_snapshot |= {"title": "Lean", "todo_policy": "lean"}
     second.save()
     Turn.objects.filter(pk=third.pk).update(started_at=timezone.now() - datetime.timedelta(days=2))
     count(work.conversation.pk)

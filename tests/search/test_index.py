@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from chat.models import Conversation, Message, SearchEntry, SearchShelf, Turn
+from chat.models import Conversation, Message, SearchEntry, SearchIndexState, Turn
 from chat.models.turn_recovery import take_back
 from chat.search.index import (
     catch_up,
@@ -34,7 +34,7 @@ Begin = Callable[[str], Talk]
 def found(owner: User, *words: str) -> int:
     """How many conversations have the phrase, once a worker has indexed what is marked."""
     index_marked()
-    return len(store().shelves(owner.pk, Term(words)))
+    return len(store().matching_states(owner.pk, Term(words)))
 
 
 def mark(turn: Turn) -> None:
@@ -64,7 +64,7 @@ def test_indexing_anew_makes_the_same_entries(rich: Talk) -> None:
 
 def test_conversations_from_before_are_caught_up_with(owner: User, rich: Talk) -> None:
     before = entries()
-    SearchShelf.objects.all().delete()
+    SearchIndexState.objects.all().delete()
     assert found(owner, "answer") == 0
     assert unindexed().get() == rich.conversation
     assert not catch_up(60)
@@ -74,14 +74,14 @@ def test_conversations_from_before_are_caught_up_with(owner: User, rich: Talk) -
 
 
 def test_a_conversation_that_goes_on_before_that_is_still_caught_up_with(owner: User, rich: Talk) -> None:
-    SearchShelf.objects.all().delete()
+    SearchIndexState.objects.all().delete()
     rich.answer("Later").end()
     assert not unindexed().exists(), "its turn is marked, and with that the whole of it"
     assert (found(owner, "later"), found(owner, "first")) == (1, 1)
 
 
 def test_an_earlier_edition_is_indexed_anew(rich: Talk) -> None:
-    SearchShelf.objects.update(edition=0)
+    SearchIndexState.objects.update(version=0)
     assert not catch_up(60)
     assert not unindexed().exists()
 
@@ -100,7 +100,7 @@ def test_a_text_still_being_written_is_indexed_once_it_is_cut_off(owner: User, t
     assert found(owner, "platypus") == 0
     claimed = Turn.claim("worker", one.turn.pk)
     assert claimed
-    claimed.hand_over()
+    claimed.release()
     assert found(owner, "platypus") == 1
     message = Message.objects.get(complete=True, role="assistant")
     forget(SearchEntry.Kind.MESSAGE, message.pk)
@@ -126,7 +126,7 @@ def test_a_long_text_is_found_to_its_end_and_across_its_parts(owner: User, talk:
     one = talk("Go").answer(text[:60_000]).end()
     for place in (0, 600, 664, 665, 700, 1330, 5000, 8000):
         assert found(owner, *words[place : place + 3]) == 1, place
-    assert SearchEntry.objects.filter(shelf__conversation=one.conversation, kind="message").count() > 10
+    assert SearchEntry.objects.filter(index_state__conversation=one.conversation, kind="message").count() > 10
 
 
 def test_of_a_long_output_beginning_and_end_are_found(owner: User, talk: Begin) -> None:
@@ -169,14 +169,14 @@ def test_whatever_changes_a_turn_for_good_marks_it(owner: User, talk: Begin) -> 
     claimed = Turn.claim("worker", one.turn.pk)
     assert claimed
     assert not is_marked(claimed)
-    claimed.hold()
+    claimed.update_held()
     assert not is_marked(claimed)
     claimed.wait()
     assert is_marked(claimed), "waits for a decision"
-    claimed.go_on()
+    claimed.resume()
     claimed = Turn.claim("worker", one.turn.pk)
     assert claimed
-    claimed.hand_over()
+    claimed.release()
     assert is_marked(claimed), "handed over"
     claimed = Turn.claim("worker", one.turn.pk)
     assert claimed
@@ -191,7 +191,7 @@ def test_a_mark_outlasts_a_worker_that_dies_while_it_indexes(owner: User, talk: 
     with transaction.atomic():
         index_marked()
         transaction.set_rollback(True)
-    assert len(store().shelves(owner.pk, Term(("wombat",)))) == 0
+    assert len(store().matching_states(owner.pk, Term(("wombat",)))) == 0
     assert marked_turns() == [one.turn]
     assert found(owner, "wombat") == 1
 

@@ -219,7 +219,9 @@ def test_what_is_deleted_is_gone(owners: Client, talk: Begin) -> None:
     one, other = talk("needle").plan("needle").end(), talk("needle too").end()
     one.conversation.delete()
     assert titles(owners, "needle") == ["needle too"]
-    assert set(SearchEntry.objects.values_list("shelf__conversation", flat=True)) == {other.conversation.pk}
+    assert set(SearchEntry.objects.values_list("index_state__conversation", flat=True)) == {
+        other.conversation.pk
+    }
 
 
 def test_every_conversation_found_is_reached(owners: Client, talk: Begin) -> None:

@@ -34,7 +34,7 @@ class Shown:
         return self.stream.getvalue()
 
     async def finished(self, status: Turn.Status, sentence: str = "") -> str:
-        self.turn.status, self.turn.sentence = status, sentence
+        self.turn.status, self.turn.status_message = status, sentence
         await self.screen.show([TurnChanged()])
         await self.screen.finish()
         return self.stream.getvalue()
@@ -136,14 +136,14 @@ async def test_a_stopped_turn_closes_the_call_that_ran(shown: Shown) -> None:
 
 
 async def test_a_model_that_is_asked_again_is_told_of(shown: Shown) -> None:
-    shown.turn.sentence = "It is busy."
+    shown.turn.status_message = "It is busy."
     assert await shown.after(TurnChanged()) == "Retrying: It is busy.\n"
 
 
 async def test_what_no_longer_fits_is_told_of(shown: Shown) -> None:
-    shown.turn.sentence = str(SUMMARISING)
+    shown.turn.status_message = str(SUMMARISING)
     await shown.after(TurnChanged())
-    shown.turn.sentence = ""
+    shown.turn.status_message = ""
     summary = Summary(pk=1, turn=shown.turn, number=1, text="Much was said.")
     assert await shown.after(RowChanged(summary, new=True), RowChanged(message("Done."), new=True)) == (
         f"{SUMMARISING}\nEarlier turns were summarised for the model.\n\nDone."
@@ -151,7 +151,7 @@ async def test_what_no_longer_fits_is_told_of(shown: Shown) -> None:
 
 
 async def test_a_model_that_has_not_answered_is_told_of(shown: Shown) -> None:
-    shown.turn.sentence = str(SILENT)
+    shown.turn.status_message = str(SILENT)
     assert await shown.after(TurnChanged()) == f"{SILENT}\n"
 
 

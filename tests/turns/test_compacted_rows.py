@@ -50,7 +50,7 @@ class Rows:
         for index in range(self.random.randint(1, 3)):
             status = self.random.choice(["succeeded", "succeeded", "failed", "denied", "unknown"])
             turn.tool_calls.create(
-                step=step, index=index, wire_id=f"look:{index}", name="read_file", arguments='{"path": "a"}',
+                step=step, index=index, call_id=f"look:{index}", name="read_file", arguments='{"path": "a"}',
                 status=status, output=self.words(), started_at=turn.started_at,
             )  # fmt: skip
         for _ in range(self.random.choice([0, 0, 1, 2])):

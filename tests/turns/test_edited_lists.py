@@ -96,7 +96,7 @@ async def test_the_next_request_tells_of_it_once(site: Site, model_server: Scrip
     assert last[1 : len(first)] == first[1:], "it stands where it stood"
     step = await Step.objects.aget(number=3)
     assert note == f"<todo-change>{step.told}"
-    told = [row.told_in_id async for row in TodoRevision.objects.filter(author="person")]
+    told = [row.delivered_in_step_id async for row in TodoRevision.objects.filter(author="person")]
     assert told == [step.pk, step.pk]
 
 
@@ -205,13 +205,13 @@ async def test_a_turn_that_is_taken_up_again_still_tells_of_it_once(
     def before() -> None:
         first = left.steps.create(number=1, ended_at="2026-01-01T00:00Z")
         call = left.tool_calls.create(
-            step=first, index=0, wire_id="c", name="TodoWrite", status="succeeded", output="Listed.",
+            step=first, index=0, call_id="c", name="TodoWrite", status="succeeded", output="Listed.",
             started_at="2026-01-01T00:00Z", arguments="{}",
         )  # fmt: skip
         items = [{"id": f"i{n}", "content": f"Item {n}", "status": "pending"} for n in (1, 2)]
         TodoRevision.write(left, call, "focused", items)
         told = TodoRevision.edit(left, "focused", items[:1], ["i2"])
-        told.told_in = left.steps.create(number=2, told="what was said")
+        told.delivered_in_step = left.steps.create(number=2, told="what was said")
         told.save()
         TodoRevision.edit(left, "focused", [items[0] | {"content": "Item one"}])
 
@@ -236,7 +236,7 @@ async def test_it_is_told_after_a_turn_that_came_to_nothing(site: Site, model_se
         claimed = Turn.claim("worker", turn.pk)
         assert claimed is not None
         told = TodoRevision.edit(claimed, "focused", [{"id": "a", "content": "Mine", "status": "pending"}])
-        told.told_in = claimed.steps.create(number=1, told="said")
+        told.delivered_in_step = claimed.steps.create(number=1, told="said")
         told.save()
         claimed.end(Turn.Status.FAILED, "No.")
         return claimed

@@ -62,7 +62,7 @@ async def test_its_limits_end_a_turn(site: Site, model_server: ScriptedModel) ->
     await said(site, conversation)
     turn = await site.turn(conversation)
     assert (turn.status, len(model_server.requests)) == ("stopped", 2)
-    assert "2" in turn.sentence
+    assert "2" in turn.status_message
 
 
 async def test_a_tool_that_is_never_run_is_not_offered(site: Site, model_server: ScriptedModel) -> None:
@@ -165,4 +165,4 @@ async def test_nobody_elses_connection_is_ever_asked(
     await said(site, conversation)
     turn = await site.turn(conversation)
     assert (turn.status, model_server.requests) == ("failed", [])
-    assert "belongs to somebody else" in turn.sentence
+    assert "belongs to somebody else" in turn.status_message

@@ -27,4 +27,4 @@ async def test_a_second_may_end_between_any_two_looks_at_the_clock(
     await tab.send("do it")
     await tab.until_idle()
     turn = await site.turn(conversation)
-    assert (turn.status, turn.sentence) == ("completed", "")
+    assert (turn.status, turn.status_message) == ("completed", "")

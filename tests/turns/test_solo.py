@@ -58,5 +58,5 @@ async def test_stopped_again_and_again(site: Site, model_server: ScriptedModel, 
         await asyncio.sleep(0.001)
     await work
     turn = await site.turn(conversation)
-    assert (turn.status, turn.sentence) == ("stopped", ""), "the first wish holds"
+    assert (turn.status, turn.status_message) == ("stopped", ""), "the first wish holds"
     assert listener.finished

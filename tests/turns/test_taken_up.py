@@ -67,7 +67,7 @@ async def test_finished_calls_are_not_run_again(site: Site, model_server: Script
     step = await left.steps.acreate(number=1, ended_at="2026-01-01T00:00Z")
     for index, status in enumerate(["succeeded", "running", "pending"]):
         await left.tool_calls.acreate(
-            step=step, index=index, wire_id=f"c{index}", name="bash", status=status, output="made",
+            step=step, index=index, call_id=f"c{index}", name="bash", status=status, output="made",
             arguments='{"command": "touch ran"}', started_at="2026-01-01T00:00Z" if index < 2 else None,
         )  # fmt: skip
     turn = await ended(site, conversation)
@@ -83,7 +83,7 @@ async def test_finished_calls_are_not_run_again(site: Site, model_server: Script
 async def test_a_call_whose_turn_failed_in_its_middle_is_unknown(site: Site) -> None:
     left = await left_behind(await site.conversation())
     step = await left.steps.acreate(number=1, ended_at="2026-01-01T00:00Z")
-    call = await left.tool_calls.acreate(step=step, index=0, wire_id="c0", name="bash", status="running")
+    call = await left.tool_calls.acreate(step=step, index=0, call_id="c0", name="bash", status="running")
     await sync_to_async(Recorder(left).end)(Turn.Status.FAILED, "Something went wrong.")
     await call.arefresh_from_db()
     assert call.status == "unknown"
@@ -98,7 +98,7 @@ async def test_what_is_held_is_read_ahead_of_the_first_request(
     left = await left_behind(conversation)
     step = await left.steps.acreate(number=1, ended_at="2026-01-01T00:00Z")
     await left.tool_calls.acreate(
-        step=step, index=0, wire_id="c0", name="read_file", status="succeeded", output="text"
+        step=step, index=0, call_id="c0", name="read_file", status="succeeded", output="text"
     )
     await conversation.follow_ups.acreate(client_id=uuid.uuid4(), text="And this")
     turn = await ended(site, conversation)
@@ -129,7 +129,7 @@ async def test_limits_and_reminders_count_on(site: Site, model_server: ScriptedM
     for number in range(1, 12):
         step = await left.steps.acreate(number=number, ended_at="2026-01-01T00:00Z")
         await left.tool_calls.acreate(
-            step=step, index=0, wire_id=f"c{number}", name="read_file", status="succeeded", output="text"
+            step=step, index=0, call_id=f"c{number}", name="read_file", status="succeeded", output="text"
         )
     turn = await ended(site, conversation)
     assert model_server.requests[0]["messages"][-1]["content"].startswith("<reminder>11+ turns")

@@ -111,7 +111,7 @@ async def test_a_model_without_tools_says_so_and_a_retry_chats(
     await tab.until_idle()
     failed = await site.turn(conversation)
     assert failed.status == "failed"
-    assert "cannot call tools. Retry to go on with it as a plain chat" in failed.sentence
+    assert "cannot call tools. Retry to go on with it as a plain chat" in failed.status_message
     await site.post(conversation, f"turns/{failed.pk}/retry")
     await tab.until(lambda frame: f'id="turn-{failed.pk + 1}"' in frame)
     await tab.until_idle()
