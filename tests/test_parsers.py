@@ -22,7 +22,8 @@ from chat.agent.calls import called
 from chat.agent.meter import text_tokens
 from chat.agent.model.adaptation import lesson
 from chat.agent.model.assembly import Assembly, OpenCall
-from chat.agent.model.errors import EndpointComplaint, _wait, error_text, page_title
+from chat.agent.model.errors import EndpointComplaint, error_text, page_title
+from chat.agent.model.failures import _wait
 from chat.agent.model.protocol import ToolCallDelta
 from chat.agent.model.reasoning_tags import ReasoningTags
 from chat.agent.model.response import sse_data
