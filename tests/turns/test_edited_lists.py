@@ -95,7 +95,7 @@ async def test_the_next_request_tells_of_it_once(site: Site, model_server: Scrip
     last = [str(message["content"]) for message in model_server.requests[3]["messages"]]
     assert last[1 : len(first)] == first[1:], "it stands where it stood"
     step = await Step.objects.aget(number=3)
-    assert note == f"<todo-change>{step.told}"
+    assert note == f"<todo-change>{step.edit_note}"
     told = [row.delivered_in_step_id async for row in TodoRevision.objects.filter(author="person")]
     assert told == [step.pk, step.pk]
 
@@ -211,7 +211,7 @@ async def test_a_turn_that_is_taken_up_again_still_tells_of_it_once(
         items = [{"id": f"i{n}", "content": f"Item {n}", "status": "pending"} for n in (1, 2)]
         TodoRevision.write(left, call, "focused", items)
         told = TodoRevision.edit(left, "focused", items[:1], ["i2"])
-        told.delivered_in_step = left.steps.create(number=2, told="what was said")
+        told.delivered_in_step = left.steps.create(number=2, edit_note="what was said")
         told.save()
         TodoRevision.edit(left, "focused", [items[0] | {"content": "Item one"}])
 
@@ -236,7 +236,7 @@ async def test_it_is_told_after_a_turn_that_came_to_nothing(site: Site, model_se
         claimed = Turn.claim("worker", turn.pk)
         assert claimed is not None
         told = TodoRevision.edit(claimed, "focused", [{"id": "a", "content": "Mine", "status": "pending"}])
-        told.delivered_in_step = claimed.steps.create(number=1, told="said")
+        told.delivered_in_step = claimed.steps.create(number=1, edit_note="said")
         told.save()
         claimed.end(Turn.Status.FAILED, "No.")
         return claimed
