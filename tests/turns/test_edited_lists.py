@@ -223,7 +223,7 @@ async def test_a_turn_that_is_taken_up_again_still_tells_of_it_once(
     assert SKIPPED in note
     assert '"Item 1" now reads "Item one"' in note
     assert "what was said" not in note
-    assert await Step.objects.filter(told__contains=SKIPPED).acount() == 1
+    assert await Step.objects.filter(edit_note__contains=SKIPPED).acount() == 1
 
 
 async def test_it_is_told_after_a_turn_that_came_to_nothing(site: Site, model_server: ScriptedModel) -> None:
