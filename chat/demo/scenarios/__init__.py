@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from chat.demo.demo_request import DemoRequest, Script
-from chat.demo.scenarios import errand, failure, forgetful, program, refactor, resume, talk, wrong_status
+from chat.demo.scenarios import (
+    errand,
+    failure,
+    forgetful,
+    program,
+    refactor,
+    resume,
+    steps,
+    talk,
+    wrong_status,
+)
 
 _IN_ORDER = (
     resume,
-    errand.Numbered,
+    steps.Numbered,
     refactor,
     forgetful,
     wrong_status,
     failure,
     program,
-    errand.Listed,
+    steps.Listed,
     errand,
 )
 

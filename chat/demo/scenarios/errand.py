@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from chat.demo import steps
 from chat.demo.demo_request import DemoRequest, Item, Script
 from chat.demo.heuristics import Heuristics
+from chat.demo.scenarios.steps import worked
 from chat.demo.words import asks_for_work, files_in, is_question
-from chat.demo.work import Work, signature
+from chat.demo.work import signature
 
 _FIX = re.compile(r"\b(fix|repair|bug)\b|修复|修正|错误", re.IGNORECASE)
 _WRITE = re.compile(r"\b(write|create|draft|make|generate)\b|写|创建|新建|生成", re.IGNORECASE)
@@ -77,38 +77,3 @@ def _plan(desk: DemoRequest) -> list[str]:
     if desk.has("write_file"):
         plan.append(say("Write a note about the files", "写一份关于文件的笔记"))
     return [*plan, say("Sum up", "总结")]
-
-
-class Numbered:
-    """A numbered or bulleted list; it goes before every other reading of the message."""
-
-    @staticmethod
-    def fits(desk: DemoRequest) -> bool:
-        return bool(steps.numbered(desk.text))
-
-    @staticmethod
-    def script(desk: DemoRequest) -> Script[str]:
-        return worked(desk, steps.numbered(desk.text))
-
-
-class Listed:
-    """Steps after commas and "then"."""
-
-    @staticmethod
-    def fits(desk: DemoRequest) -> bool:
-        return bool(steps.listed(desk.text))
-
-    @staticmethod
-    def script(desk: DemoRequest) -> Script[str]:
-        return worked(desk, steps.listed(desk.text))
-
-
-def worked(desk: DemoRequest, texts: list[str]) -> Script[str]:
-    """The steps as a list, done one after the other."""
-    opening = desk.say(
-        f"That's {len(texts)} steps, so I'll start with a plan.",
-        f"一共 {len(texts)} 个步骤，我先列出计划。",
-    )
-    work = Work.planned(desk, texts)
-    yield from work.start(opening)
-    return (yield from work.through(Heuristics(desk).do))
