@@ -90,7 +90,7 @@ def browser(served: Served) -> Browser:
 
 def turn(texts: list[str], calls: int = 0) -> dict[str, Any]:
     """A turn as a file has it, with an answer for each text."""
-    call = {"call_id": "c", "name": "bash", "arguments": "{}", "created_at": NOW, "status": "succeeded"}
+    call = {"wire_id": "c", "name": "bash", "arguments": "{}", "created_at": NOW, "status": "succeeded"}
     question = {"role": "user", "text": "Go on", "created_at": NOW, "step": None}
     answers = [
         {"role": "assistant", "text": text, "created_at": NOW, "step": number}
