@@ -76,6 +76,8 @@ MARKS = (
     "> ",
     "- a\n",
 )
+MARKS += ("$a ", "$$", "$$a\n", "$$a\n\n", "$a^2$", "\\(", "\\(a\\)", "\\[\n")
+MARKS += ("https://", "https://a ", "[^a]", "[^1]: a\n", "- [ ] a\n")
 MARKS += ("1) a\n", "|a|b\n|-|-\n", "~~", "a\n===\n", "    ", "`a`", ",", ", ", ":", "$(", "a/", "../")
 REFUSALS = (ValueError, RecursionError, ToolError, MessageRefused)
 ANY = (*BLANKS, *LETTERS, *MARKUP, *MARKS)

@@ -7,15 +7,21 @@ import threading
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from django.utils.html import escape
 from markdown_it import MarkdownIt, helpers
 from markdown_it.helpers import parseLinkLabel
 from markdown_it.renderer import RendererHTML
+from markdown_it.rules_block import StateBlock
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.footnote import footnote_plugin
 
 from chat.files.colour import coloured_fence
+from chat.live.mathematics import MAX_FORMULA, math_html
 
 MAX_BLOCK = 32 * 1024  # characters; a parser's bad cases grow with the square
 MOST_KEPT = 3 * 1024 * 1024  # characters of large texts whose HTML is kept, for the next page or frame
@@ -23,6 +29,10 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")  # what the parser takes for the end of a l
 _FENCE = re.compile(r"(?:[ \t]*\r?\n)* {0,3}(`{3,}|~{3,})")
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _SAFE_LINKS = ("http://", "https://", "mailto:")
+_SCHEME = re.compile(r"(?:^|[^A-Za-z0-9+.-])(https?)$", re.IGNORECASE)
+# ASCII alone: Chinese text and punctuation follow an address with no blank between.
+_ADDRESS = re.compile(r"://[A-Za-z0-9\[][-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~]*")
+_TASK = re.compile(r"\[([ xX])\][ \t]")
 
 
 def render(text: str) -> str:
@@ -132,6 +142,125 @@ def _link_open(self: RendererHTML, tokens: Sequence[Token], place: int, options:
     return self.renderToken(tokens, place, options, env)
 
 
+def _link_close(_self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    """Close the link, with the host that it leads to where its text does not say so."""
+    begin = next(index for index in range(place, -1, -1) if tokens[index].type == "link_open")
+    host = _host(str(tokens[begin].attrGet("href") or ""))
+    text = "".join(token.content for token in tokens[begin:place])
+    named = not host or host.removeprefix("www.") in text.lower()
+    return "</a>" if named else f'</a><span class="link-host"> ({escape(host)})</span>'
+
+
+def _host(address: str) -> str:
+    try:
+        parts = urlsplit(address)
+        return (parts.hostname or "") if parts.scheme in ("http", "https") else ""
+    except ValueError:
+        return ""
+
+
+def _bare_link(state: StateInline, silent: bool) -> bool:
+    """Make a link of an address that stands in the text."""
+    if silent or state.linkLevel or state.src[state.pos] != ":":
+        return False
+    scheme = _SCHEME.search(state.pending[-12:])
+    address = _ADDRESS.match(state.src, state.pos, state.posMax) if scheme else None
+    if scheme is None or address is None:
+        return False
+    rest = _without_punctuation(address[0])
+    url = state.md.normalizeLink(scheme[1] + rest)
+    if not _host(url) or not state.md.validateLink(url):
+        return False
+    state.pending = state.pending[: -len(scheme[1])]
+    state.push("link_open", "a", 1).attrs = {"href": url}
+    state.push("text", "", 0).content = scheme[1] + rest
+    state.push("link_close", "a", -1)
+    state.pos += len(rest)
+    return True
+
+
+def _without_punctuation(address: str) -> str:
+    """The address without what ends the sentence or closes a bracket around it."""
+    while address:
+        last = address[-1]
+        opening = {")": "(", "]": "["}.get(last)
+        if last not in ".,;:!?'*_~" and (opening is None or address.count(last) <= address.count(opening)):
+            break
+        address = address[:-1]
+    return address
+
+
+def _tasks(state: StateCore) -> None:
+    """Show list items that begin with `[ ]` or `[x]` as tasks."""
+    for item, paragraph, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
+        if (item.type, paragraph.type, inline.type) != ("list_item_open", "paragraph_open", "inline"):
+            continue
+        first = inline.children[0] if inline.children else None
+        if first and first.type == "text" and (mark := _TASK.match(first.content)):
+            item.attrSet("class", "task")
+            first.content = ("☐ " if mark[1] == " " else "☑ ") + first.content[mark.end() :]
+
+
+def _bracket_math(state: StateInline, silent: bool) -> bool:
+    r"""A formula in \(...\) or \[...\]."""
+    opening = state.src[state.pos : state.pos + 2]
+    closing = {r"\(": r"\)", r"\[": r"\]"}.get(opening)
+    if closing is None:
+        return False
+    begin = state.pos + 2
+    end = state.src.find(closing, begin, min(state.posMax, begin + MAX_FORMULA + 2))
+    formula = state.src[begin:end].strip() if end > 0 else ""
+    if not formula:
+        return False
+    if not silent:
+        token = state.push("math_inline_double" if closing == r"\]" else "math_inline", "math", 0)
+        token.content = formula
+    state.pos = end + 2
+    return True
+
+
+def _bracket_math_block(state: StateBlock, first: int, last: int, silent: bool) -> bool:
+    r"""A formula on lines of its own, from \[ at the start of one to \] at the end of one."""
+    begin = state.bMarks[first] + state.tShift[first]
+    if state.is_code_block(first) or not state.src.startswith(r"\[", begin):
+        return False
+    for line in range(first, last):
+        text = state.getLines(line, line + 1, state.blkIndent, False).strip()
+        if not text or (line > first and state.sCount[line] < state.blkIndent):
+            return False
+        if text.endswith(r"\]") and (line > first or len(text) > 3):
+            break
+    else:
+        return False
+    if not silent:
+        token = state.push("math_block", "math", 0)
+        token.content = state.getLines(first, line + 1, state.blkIndent, False).strip()[2:-2].strip()
+        token.map = [first, line + 1]
+        state.line = line + 1
+    return True
+
+
+def _math(_self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+    token = tokens[place]
+    html = math_html(token.content.strip(), token.type != "math_inline")
+    return f'<div class="math">{html}</div>\n' if token.type == "math_block" else html
+
+
+def _footnote_reference(
+    _self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any
+) -> str:
+    # No anchors: their ids would not be unique among the messages of a page.
+    return f'<sup class="footnote-ref">[{tokens[place].meta["id"] + 1}]</sup>'
+
+
+def _footnote_open(*_: Any) -> str:
+    return "<li>"
+
+
+def _footnote_anchor(*_: Any) -> str:
+    return ""
+
+
 def _label_end(state: StateInline, start: int, disable_nested: bool = False) -> int:
     """Where a link's label ends, or -1. The package reads on to the end of the text for each open bracket."""
     closed = state.src.find("]", start, state.posMax) >= 0
@@ -144,8 +273,32 @@ def _parser() -> MarkdownIt:
     parser.helpers = SimpleNamespace(**own)  # type: ignore[assignment]
     parser.enable(["table", "strikethrough"])
     parser.validateLink = lambda url: url.lower().startswith(_SAFE_LINKS)  # type: ignore[method-assign]
-    parser.add_render_rule("image", _image)
-    parser.add_render_rule("link_open", _link_open)
+    footnote_plugin(parser, inline=False)
+    dollarmath_plugin(
+        parser,
+        allow_labels=False,
+        allow_space=False,
+        allow_digits=False,
+        allow_blank_lines=False,
+        double_inline=True,
+    )
+    parser.inline.ruler.before("escape", "bracket_math", _bracket_math)
+    parser.block.ruler.before("fence", "bracket_math", _bracket_math_block)
+    parser.inline.ruler.after("text", "bare_link", _bare_link)
+    parser.core.ruler.push("tasks", _tasks)
+    rules = {
+        "image": _image,
+        "link_open": _link_open,
+        "link_close": _link_close,
+        "footnote_ref": _footnote_reference,
+        "footnote_open": _footnote_open,
+        "footnote_anchor": _footnote_anchor,
+        "math_inline": _math,
+        "math_inline_double": _math,
+        "math_block": _math,
+    }
+    for name, rule in rules.items():
+        parser.add_render_rule(name, rule)
     return parser
 
 

@@ -1,0 +1,111 @@
+"""Markdown as messages show it: what models write beyond CommonMark, and nothing that could act."""
+
+from __future__ import annotations
+
+import itertools
+import time
+
+import pytest
+
+from chat.live.markdown import Settling, render
+from chat.live.mathematics import MAX_FORMULA, math_html
+
+LINK = 'target="_blank" rel="noopener noreferrer nofollow"'
+
+
+def test_task_lists() -> None:
+    html = render("- [x] Read\n- [ ] Write\n- [plain](https://a.example/)\n\n1. [X] Test\n")
+    assert '<li class="task">☑ Read</li>' in html
+    assert '<li class="task">☐ Write</li>' in html
+    assert '<li class="task">☑ Test</li>' in html
+    assert html.count("task") == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "address", "rest"),
+    [
+        ("See https://a.example/b.", "https://a.example/b", ".</p>"),
+        ("(https://a.example/b_(c))", "https://a.example/b_(c)", ")</p>"),
+        ("打开https://a.example/b，然后", "https://a.example/b", "，然后</p>"),
+        ("**http://a.example:80/x?y=1#z**", "http://a.example:80/x?y=1#z", "</strong></p>"),
+        ("- https://a.example", "https://a.example", "</li>"),
+    ],
+)
+def test_bare_addresses_are_links(text: str, address: str, rest: str) -> None:
+    assert f'<a href="{address}" {LINK}>{address}</a>{rest}' in render(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["`https://a.example`", "xhttps://a.example", "https:// a", "ftp://a.example"]
+)
+def test_other_texts_are_not(text: str) -> None:
+    assert "<a " not in render(text)
+
+
+def test_a_link_tells_its_host_where_its_text_does_not() -> None:
+    assert render("[here](https://a.example/b)").endswith(
+        '</a><span class="link-host"> (a.example)</span></p>\n'
+    )
+    assert "(evil.example)" in render("[https://good.example](https://evil.example/)")
+    for told in ("<https://a.example/>", "[a.example](https://www.a.example/)", "[mail](mailto:a@b.example)"):
+        assert "link-host" not in render(told)
+
+
+def test_footnotes_stand_at_the_end_with_no_ids() -> None:
+    html = render("One[^a] and two[^b].\n\n[^b]: Second *note*\n[^a]: First\n\nEnd.\n")
+    assert 'One<sup class="footnote-ref">[1]</sup> and two<sup class="footnote-ref">[2]</sup>.' in html
+    assert html.index("End.") < html.index("First") < html.index("Second <em>note</em>")
+    assert " id=" not in html
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["$x^2$", r"\(x^2\)", "$$x^2$$", "a $$x^2$$ b", r"\[x^2\]", "$$\nx^2\n$$", "\\[\nx^2\n\\]", "- $x^2$"],
+)
+def test_formulas_are_mathml(text: str) -> None:
+    assert "<msup><mi>x</mi><mn>2</mn></msup>" in render(text)
+
+
+def test_a_formula_of_several_lines_is_no_list() -> None:
+    assert "<ul>" not in render("$$\na\n- b\n+ c\n$$\n\n\\[\na\n- b\n\\]\n")
+
+
+@pytest.mark.parametrize("text", ["It costs $5 or $10.", r"\$5 and \$6", "`$x$`", "$ x $", r"\( \)"])
+def test_prices_and_code_are_no_formulas(text: str) -> None:
+    assert "<math" not in render(text)
+
+
+def test_a_formula_holds_no_markup_of_its_own() -> None:
+    html = math_html(
+        r"\text{<script>alert(1)</script> & <b>} \href{javascript:x}{y} \style{color:red}{z}", True
+    )
+    assert html.startswith('<math display="block"><mrow>')
+    assert "<script" not in html
+    assert "<b" not in html
+    assert "href" not in html
+    assert "style" not in html
+
+
+@pytest.mark.parametrize(
+    "formula", [r"\frac", "{" * 1000, "x" * (MAX_FORMULA + 1), r"\newcommand{\a}{\b\b}\a"]
+)
+def test_what_is_no_formula_is_shown_as_it_is_written(formula: str) -> None:
+    assert math_html(formula, False) == f"<code>{formula}</code>"
+
+
+def test_a_formula_that_doubles_itself_costs_nothing() -> None:
+    names = [f"\\x{chr(97 + number)}" for number in range(26)]
+    doubling = "".join(f"\\def{a}{{{b}{b}}}" for a, b in itertools.pairwise(names))
+    began = time.thread_time()
+    assert "<code>" in render(f"${doubling}{names[0]}$")
+    assert time.thread_time() - began < 0.5
+
+
+def test_it_settles_as_the_whole_is_rendered() -> None:
+    text = "- [x] a\n- [ ] b\n\nSee https://a.example/ now.\n\n$$\nx\n$$\n\n\\[\ny\n\\]\n\nThe $z$ end.\n"
+    growing, settled, tail = Settling(), "", ""
+    for length in range(1, len(text) + 1):
+        growing.text = text[:length]
+        blocks, tail = growing.advance()
+        settled += "".join(block.html for block in blocks)
+    assert settled + tail == render(text)
