@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from typing import Any
 
@@ -9,6 +10,7 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
+from django.db.models import Count
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -23,7 +25,9 @@ from chat.models import (
     Conversation,
     DecisionRefused,
     FollowUp,
+    Message,
     MessageRefused,
+    Summary,
     TagRefused,
     ToolCall,
     Turn,
@@ -36,11 +40,25 @@ from chat.pages.signed_in import SignedInRequest
 from chat.search.index import index_title
 from chat.turns.agents import Shell
 
+MAX_TURNS = 20  # at a time
+MAX_CALLS = 40  # tool calls at a time; with some of their output, these are about 3,000 elements
+
+_PLACE = re.compile(r"(turn|message|tool-call|summary)-(\d{1,18})\b")
+_ROWS = {"message": Message, "tool-call": ToolCall, "summary": Summary}
+
 
 @require_safe
 def show(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """The conversation: live while a turn runs, the record afterwards; the same HTML."""
     return page(request, own_conversation(request, conversation_id))
+
+
+@require_safe
+def earlier_turns(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
+    """The turns right before that one, to be put ahead of it."""
+    conversation = own_conversation(request, conversation_id)
+    context = recent_turns(conversation, before=turn_id)
+    return render(request, "partials/_turns.html", {"conversation": conversation, **context})
 
 
 @require_POST
@@ -178,13 +196,10 @@ def page(
 ) -> HttpResponse:
     """The conversation, with a text for its composer, why something was refused, and `more` to show."""
     state = state_of(conversation)  # before the rows, so that they are as new as the page says at least
-    turns = list(Turn.with_rows().filter(conversation=conversation))
-    ended = [turn.pk for turn in turns if not turn.is_active]
     context = {
         "conversation": conversation,
         "state": state,
-        "turns": turns,
-        "after": max(ended, default=0),
+        **recent_turns(conversation, first=turn_with(conversation, request.GET.get("from", ""))),
         "shell_problem": Shell.problem,
         "demo": answers_by_script(conversation.profile),
         "client_id": uuid.uuid4(),
@@ -195,6 +210,57 @@ def page(
     }
     status_code = more.pop("status_code", 400 if refusal else 200)
     return render(request, "conversation.html", context | more, status=status_code)
+
+
+def recent_turns(
+    conversation: Conversation, *, before: int | None = None, first: int | None = None
+) -> dict[str, Any]:
+    """The latest turns, or the latest `before` a turn, oldest first: as many as a page shows at once.
+
+    With `first`, all from that turn on. `has_earlier` says whether there are more.
+    """
+    turns = Turn.objects.filter(conversation=conversation)
+    if before is not None:
+        turns = turns.filter(pk__lt=before)
+    newest = list(turns.order_by("-pk").values_list("pk", flat=True)[: MAX_TURNS + 1])
+    begin = _first_of(newest) if first is None else first
+    drawn = Turn.with_rows().filter(conversation=conversation, pk__gte=begin)
+    if before is not None:
+        drawn = drawn.filter(pk__lt=before)
+    is_whole = bool(newest) and len(newest) <= MAX_TURNS and begin <= newest[-1]
+    has_earlier = bool(newest) and not is_whole and turns.filter(pk__lt=begin).exists()
+    return {"turns": list(drawn), "has_earlier": has_earlier}
+
+
+def _first_of(newest: list[int]) -> int:
+    """The oldest of these turns, newest first, that is shown with those after it."""
+    counted = ToolCall.objects.filter(turn__in=newest).order_by().values_list("turn").annotate(Count("pk"))
+    calls = dict(counted) if newest else {}
+    first, total = 0, 0
+    for turn in newest[:MAX_TURNS]:
+        total += calls.get(turn, 0)
+        if first and total > MAX_CALLS:
+            break
+        first = turn
+    return first
+
+
+def turn_with(conversation: Conversation, place: str) -> int | None:
+    """The turn that has the element with that id, such as `message-12`; None if the conversation has none.
+
+    For "all" it is 0, which is before the first.
+    """
+    if place == "all":
+        return 0
+    match = _PLACE.fullmatch(place)
+    if match is None:
+        return None
+    kind, key = match[1], int(match[2])
+    if kind == "turn":
+        return conversation.turns.filter(pk=key).values_list("pk", flat=True).first()
+    rows = _ROWS[kind]._default_manager.filter(pk=key, turn__conversation=conversation)
+    turn: int | None = rows.values_list("turn", flat=True).first()
+    return turn
 
 
 OFFERED = {"pin", "unpin", "archive", "bring_back", "tag", "untag"}

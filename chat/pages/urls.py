@@ -30,6 +30,11 @@ urlpatterns = [
     path("conversations/tags/<int:tag_id>/rename/", tags.rename, name="rename_tag"),
     path("conversations/tags/<int:tag_id>/delete/", tags.delete, name="delete_tag"),
     path("conversations/<uuid:conversation_id>/", conversation.show, name="conversation"),
+    path(
+        "conversations/<uuid:conversation_id>/turns/<int:turn_id>/earlier/",
+        conversation.earlier_turns,
+        name="earlier_turns",
+    ),
     path("conversations/<uuid:conversation_id>/organise/", conversation.organise, name="organise"),
     path("conversations/<uuid:conversation_id>/messages/", conversation.send, name="send_message"),
     path("conversations/<uuid:conversation_id>/stop/", conversation.stop, name="stop"),

@@ -70,6 +70,11 @@
     else end?.append(text);
   };
   const isStale = (revision) => Number(document.getElementById("todo-panel")?.dataset.revision ?? 0) > revision;
+  // Whether the turn is among the earlier ones, which are fetched when the user scrolls up to them.
+  const isNotShown = (turn) => {
+    const first = document.querySelector("#transcript > .earlier + .turn");
+    return first !== null && turn < Number(first.id.slice("turn-".length));
+  };
   const makeRoom = (turn) => {
     if (document.getElementById(`turn-${turn}`)) return;
     const article = document.createElement("article");
@@ -93,6 +98,7 @@
     if (!takeIn(position, whole)) return stop();
     if (selector) grow(selector, data.slice(head.length));
     if (selector || (revision !== undefined && isStale(Number(revision)))) return stop();
+    if (isNotShown(Number(turn))) return stop();
     makeRoom(turn);
   };
   const hearWord = ({ type, worker }) => {

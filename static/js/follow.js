@@ -37,6 +37,15 @@ addEventListener("DOMContentLoaded", () => {
   sizes.observe(view);
   sizes.observe(document.getElementById("transcript"));
   button.addEventListener("click", toEnd);
+  // Earlier turns come in above what is in view, which stays where it is.
+  let below = 0;
+  view.addEventListener("htmx:before:swap", (event) => {
+    if (event.target.id === "earlier") below = view.scrollHeight - view.scrollTop;
+  });
+  view.addEventListener("htmx:after:swap", () => {
+    if (below) view.scrollTop = last = view.scrollHeight - below;
+    below = 0;
+  });
   // Whoever sends a message wants to see what comes of it.
   document.addEventListener("htmx:ws:after:message:outgoing", toEnd);
 });

@@ -1,7 +1,14 @@
 // A link to a place in the page opens what is folded there, and all that it lies in.
 {
   const open = () => {
-    const place = document.getElementById(location.hash.slice(1));
+    const id = location.hash.slice(1);
+    const place = document.getElementById(id);
+    if (!place && document.getElementById("earlier") && /^(turn|message|tool-call|summary)-\d+$/.test(id)) {
+      const address = new URL(location);
+      if (address.searchParams.get("from") === id) return;
+      address.searchParams.set("from", id);
+      return location.replace(address);
+    }
     if (!place) return;
     const own = place.matches("details") ? place : place.querySelector(":scope > details.evidence");
     let opened = false;
