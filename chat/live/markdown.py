@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from django.utils.html import escape
+from django.utils.translation import gettext as _
 from markdown_it import MarkdownIt, helpers
 from markdown_it.helpers import parseLinkLabel
 from markdown_it.renderer import RendererHTML
@@ -129,6 +130,18 @@ def _blocks(text: str) -> list[Block]:
 
 def _highlight(code: str, language: str, _attributes: str) -> str:
     return coloured_fence(code, language)
+
+
+def _fence(self: RendererHTML, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
+    """Code, with its language and a button that copies it."""
+    html = RendererHTML.fence(self, tokens, place, options, env).replace("<pre>", '<pre tabindex="0">', 1)
+    language = escape(tokens[place].info.split(maxsplit=1)[0]) if tokens[place].info.strip() else ""
+    button = (
+        '<button class="code-block__copy" type="button" data-copy'
+        f' data-copied="{escape(_("Copied"))}">{escape(_("Copy"))}</button>'
+    )
+    bar = f'<div class="code-block__bar"><span>{language}</span>{button}</div>'
+    return f'<div class="code-block">{bar}{html.rstrip()}</div>\n'
 
 
 def _image(_self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
@@ -287,6 +300,7 @@ def _parser() -> MarkdownIt:
     parser.inline.ruler.after("text", "bare_link", _bare_link)
     parser.core.ruler.push("tasks", _tasks)
     rules = {
+        "fence": _fence,
         "image": _image,
         "link_open": _link_open,
         "link_close": _link_close,

@@ -21,6 +21,15 @@ def test_task_lists() -> None:
     assert html.count("task") == 3
 
 
+def test_code_tells_its_language_and_can_be_copied() -> None:
+    html = render("```python x\nprint(1)\n```\n\n```\n<b>\n```\n\n```<i>\n\n```\n")
+    assert html.count('<div class="code-block"><div class="code-block__bar"><span>') == 3
+    assert "<span>python</span><button" in html
+    assert "<span></span><button" in html
+    assert "<span>&lt;i&gt;</span><button" in html
+    assert html.count('<pre tabindex="0"><code') == 3
+
+
 @pytest.mark.parametrize(
     ("text", "address", "rest"),
     [
@@ -102,7 +111,7 @@ def test_a_formula_that_doubles_itself_costs_nothing() -> None:
 
 
 def test_it_settles_as_the_whole_is_rendered() -> None:
-    text = "- [x] a\n- [ ] b\n\nSee https://a.example/ now.\n\n$$\nx\n$$\n\n\\[\ny\n\\]\n\nThe $z$ end.\n"
+    text = "```py\nx = 1\ny\n```\n\n- [x] a\n- [ ] b\n\nSee https://a.example/ now.\n\n$$\nx\n$$\n\n\\[\ny\n\\]\n\nThe $z$ end.\n"
     growing, settled, tail = Settling(), "", ""
     for length in range(1, len(text) + 1):
         growing.text = text[:length]
