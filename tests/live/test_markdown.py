@@ -111,7 +111,8 @@ def test_a_formula_that_doubles_itself_costs_nothing() -> None:
 
 
 def test_it_settles_as_the_whole_is_rendered() -> None:
-    text = "```py\nx = 1\ny\n```\n\n- [x] a\n- [ ] b\n\nSee https://a.example/ now.\n\n$$\nx\n$$\n\n\\[\ny\n\\]\n\nThe $z$ end.\n"
+    text = "```py\nx = 1\ny\n```\n\n- [x] a\n- [ ] b\n\nSee https://a.example/ now.\n\n"
+    text += "$$\nx\n$$\n\n\\[\ny\n\\]\n\nThe $z$ end.\n"
     growing, settled, tail = Settling(), "", ""
     for length in range(1, len(text) + 1):
         growing.text = text[:length]
