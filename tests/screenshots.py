@@ -158,7 +158,7 @@ def draw_still(site: Site, view: View, talk: str, folder: Path) -> None:
         rest(page)
         page.screenshot(path=folder / f"finished-{view}.png")
         page.click("[popovertarget='conversation-menu']")
-        page.click("[popovertarget='delete-dialog']")
+        page.click("[command='show-modal']")
         page.screenshot(path=folder / f"delete-{view}.png")
     with site.page(view, signed_in=False) as page:
         page.goto(f"{site.address}/accounts/login/")

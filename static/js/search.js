@@ -18,7 +18,7 @@
     }
     const slash = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target);
     const letter = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey;
-    if ((!slash && !letter) || event.repeat || !box() || document.querySelector("[popover]:popover-open:not(#sidebar, [popover='manual'])")) return;
+    if ((!slash && !letter) || event.repeat || !box() || document.querySelector("dialog[open], [popover]:popover-open:not(#sidebar, [popover='manual'])")) return;
     event.preventDefault();
     go();
   });

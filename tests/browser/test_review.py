@@ -84,6 +84,34 @@ def test_delete_asks_first(scripted: Site, visitors: Visitors) -> None:
     assert answer.status == 404
 
 
+def test_the_delete_question_is_modal(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Hello."))
+    page = visitors.enter(scripted)
+    begin(page, "Stays")
+    at_rest(page)
+    page.get_by_role("button", name="Conversation menu").click()
+    opener = page.get_by_role("button", name="Delete", exact=True)
+    dialog = page.locator("#delete-dialog")
+    for close in (lambda: page.keyboard.press("Escape"), lambda: page.mouse.click(5, 5)):
+        opener.focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("#delete-dialog:modal")).to_be_visible()
+        expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
+        page.keyboard.press("Tab")
+        expect(dialog.get_by_role("button", name="Delete")).to_be_focused()
+        for _ in range(4):
+            page.keyboard.press("Tab")
+            assert page.evaluate("document.activeElement.matches('body, #delete-dialog *')")
+        page.keyboard.type("x/")
+        page.keyboard.press("Control+k")
+        expect(dialog).to_be_visible()
+        close()
+        expect(dialog).to_be_hidden()
+        expect(opener).to_be_focused()
+    expect(page.locator("#conversation-menu")).to_be_visible()
+    expect(page.locator("#composer-text")).to_have_value("")
+
+
 def test_delete_ends_what_runs(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(text="I go on", stall_after=2))
     before = scripted.model.disconnects
