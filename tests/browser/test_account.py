@@ -57,7 +57,7 @@ def test_from_the_link_to_a_password(browser: Browser, visitors: Visitors) -> No
         save_password(page, "12345678")
         expect(page.locator(".field__error").first).to_be_visible()
         save_password(page, GOOD)
-        expect(page.locator(".news")).to_contain_text("Password saved.")
+        expect(page.locator(".messages")).to_contain_text("Password saved.")
         elsewhere.wait_for_url("**/accounts/login/?next=**")
         send(open_here, "what is typed here is not lost")
         at_rest(open_here)

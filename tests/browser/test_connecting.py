@@ -69,7 +69,7 @@ def test_connect_test_choose_chat(fresh: Site, visitors: Visitors, model: Script
     assert outcomes(page) == ["well", "note", "well", "well", "well"]
     page.click("text=Create a profile")
     page.wait_for_url(re.compile(r"/$"))
-    expect(page.locator(".news")).to_contain_text("demo is now your default profile.")
+    expect(page.locator(".messages")).to_contain_text("demo is now your default profile.")
     expect(page.locator("[name=profile] option:checked")).to_have_text("demo")
     begin(page, "Who are you?")
     at_rest(page)

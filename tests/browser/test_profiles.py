@@ -50,7 +50,7 @@ def test_the_way_through(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(text="One."), Reply(text="Two."))
     page, other = visitors.enter(scripted), visitors.enter(scripted)
     make(page)
-    expect(page.locator(".news")).to_contain_text("Reviewer saved.")
+    expect(page.locator(".messages")).to_contain_text("Reviewer saved.")
     address = begin(page, "hello")
     at_rest(page)
     other.goto(address)
@@ -69,7 +69,7 @@ def test_the_way_through(scripted: Site, visitors: Visitors) -> None:
     expect(turns(page).last.locator(".who > span").last).to_have_text("Ada")
     expect(turns(page).last.locator(".profile-change")).to_contain_text("Switched to Reviewer")
     turns(page).last.locator(".who").click()
-    then = turns(page).last.locator(".profile-then")
+    then = turns(page).last.locator(".profile-snapshot")
     expect(then).to_be_visible()
     expect(then).to_contain_text("Be brief.")
     expect(then).to_contain_text("bash: ask")
@@ -98,7 +98,7 @@ def test_what_is_typed_outlives_what_is_wrong(scripted: Site, visitors: Visitors
     expect(page.get_by_label("Instructions")).to_have_value("Kept.")
     page.get_by_label("Individual tools of MCP servers").fill("files__list = run")
     page.get_by_role("button", name="Save").click()
-    expect(page.locator(".news")).to_contain_text("Reviewer two saved.")
+    expect(page.locator(".messages")).to_contain_text("Reviewer two saved.")
 
 
 def test_all_of_it_without_a_script(scripted: Site, visitors: Visitors) -> None:
@@ -110,7 +110,7 @@ def test_all_of_it_without_a_script(scripted: Site, visitors: Visitors) -> None:
     page.get_by_label("File").set_input_files(download.value.path())
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_label("Agent's name")).to_have_value("Ada")
-    expect(page.locator(".news")).to_contain_text("Reviewer imported.")
+    expect(page.locator(".messages")).to_contain_text("Reviewer imported.")
 
     page.goto("/")
     page.fill("#composer-text", "hello")
