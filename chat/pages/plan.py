@@ -43,7 +43,7 @@ def plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
         "earlier": shown.number - 1 if shown else 0,
         "later": shown.number + 1 if shown and shown.number < len(revisions) else 0,
     }
-    only_stage = request.headers.get("HX-Target") == "plan-stage"
+    only_stage = "HX-Request" in request.headers
     return render(request, "partials/_plan_stage.html" if only_stage else "plan.html", context)
 
 

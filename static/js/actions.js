@@ -11,60 +11,40 @@
   // browser until the answer is here; where it is lost, the page asks for the text by that name.
   const SURE = 3000; // milliseconds after which an answer that has not come is taken for lost
   const prefix = `act ${location.pathname} `;
-  const keep = (name) => {
-    try {
-      localStorage.setItem(prefix + name, Date.now());
-    } catch {} // a browser that keeps nothing acts all the same
-  };
-  const kept = () => {
-    try {
-      return Object.keys(localStorage).filter((key) => key.startsWith(prefix));
-    } catch {
-      return [];
-    }
-  };
-
-  // Why nothing was done: somebody else was first.
-  const note = (text) => {
-    const place = document.getElementById("composer-note") ?? document.getElementById("act-note");
-    place.textContent = text;
-    place.hidden = !text;
-  };
 
   const read = async (answer) => {
-    // Anything else is a page: of the login, or of an error.
-    if (!answer.headers.get("Content-Type")?.startsWith("text/plain")) return "";
-    if (answer.ok) return answer.text();
-    note(await answer.text());
+    const text = await plainText(answer);
+    if (answer.ok) return text;
+    if (text) note(text); // somebody else was first
     return "";
   };
 
   const act = async (address, body) => {
     const name = uuid();
     body.append("act", name);
-    if (document.getElementById("composer-text")) keep(name); // elsewhere no text comes back
-    const answer = await fetch(address, { method: "POST", body, headers: { "HX-Request": "true" } });
+    if (document.getElementById("composer-text")) kept.set(prefix + name, Date.now()); // elsewhere no text comes back
+    const answer = await post(address, body);
     const text = await read(answer);
     if (text) giveBack(text);
-    if (answer.status < 500) localStorage.removeItem(prefix + name);
+    if (answer.status < 500) kept.set(prefix + name, null);
   };
 
   let again;
   const askAgain = () => {
     clearTimeout(again);
-    if (kept().length) again = setTimeout(() => collect().catch(askAgain), SURE);
+    if (kept.keys(prefix).length) again = setTimeout(() => collect().catch(askAgain), SURE);
   };
   const collect = async () => {
-    for (const key of kept()) {
-      if (Math.abs(Date.now() - localStorage.getItem(key)) < SURE) {
+    for (const key of kept.keys(prefix)) {
+      if (Math.abs(Date.now() - kept.get(key)) < SURE) {
         askAgain(); // it may be on its way
         continue;
       }
       const answer = await fetch(`${location.pathname}follow-ups/taken-back/${key.slice(prefix.length)}/`);
       const text = await read(answer);
-      if (localStorage.getItem(key) === null) continue;
+      if (kept.get(key) === null) continue;
       if (text) giveBack(text);
-      if (answer.ok || answer.status === 404) localStorage.removeItem(key);
+      if (answer.ok || answer.status === 404) kept.set(key, null);
     }
   };
 
@@ -86,3 +66,17 @@
   addEventListener("DOMContentLoaded", askAgain);
   document.addEventListener("htmx:ws:after:connection", askAgain);
 }
+
+// Other forms that need a little more than HTML.
+document.addEventListener("submit", (event) => {
+  // The choice of a profile goes away once one is chosen, and gives the keyboard back to its button.
+  event.submitter?.closest(".profile-menu")?.hidePopover?.();
+  // A tag that was sent leaves its field, which keeps the keyboard for the next one.
+  if (event.target.matches(".tag-form")) setTimeout(() => event.target.reset());
+});
+// The models of another connection: those of the last one are no answer while the list is on its way.
+document.addEventListener("htmx:before:request", (event) => {
+  if (event.target.matches("datalist")) event.target.replaceChildren();
+});
+// A form to be sent without a click, once: the test of a connection that was just added.
+addEventListener("DOMContentLoaded", () => document.querySelector("form[data-at-once]")?.requestSubmit());

@@ -45,7 +45,7 @@ addEventListener("DOMContentLoaded", () => {
 
   transcript.addEventListener("keydown", (event) => {
     const group = event.target.closest(".approval");
-    if (!group || event.key !== "Enter" || event.repeat || event.isComposing || event.keyCode === 229) return;
+    if (!group || event.key !== "Enter" || event.repeat || isComposing(event)) return;
     const press = (decision) => {
       event.preventDefault();
       group.querySelector(`[value=${decision}]`).click();

@@ -8,12 +8,6 @@ addEventListener("DOMContentLoaded", () => {
   const list = document.getElementById("composer-attached");
   let chosen = [];
 
-  const note = (sentence) => {
-    const place = document.getElementById("composer-note");
-    place.textContent = sentence;
-    place.hidden = !sentence;
-  };
-
   const refusal = (files) => {
     const { mostFiles, mostBytes, tooMany, tooLarge } = input.dataset;
     if (files.length > Number(mostFiles)) return tooMany;
@@ -106,9 +100,8 @@ addEventListener("DOMContentLoaded", () => {
     text.dataset.sent = text.value; // the composer then knows a repetition, and takes another id afterwards
     note(input.dataset.sending);
     try {
-      const answer = await fetch(form.action, { method: "POST", body: new FormData(form), headers: { "HX-Request": "true" } });
-      const said = answer.headers.get("Content-Type")?.startsWith("text/plain") ? await answer.text() : "";
-      note(answer.ok ? "" : said || input.dataset.lost);
+      const answer = await post(form.action, new FormData(form));
+      note(answer.ok ? "" : (await plainText(answer)) || input.dataset.lost);
       if (answer.ok) sent();
     } catch {
       note(input.dataset.lost);

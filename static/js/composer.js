@@ -3,17 +3,11 @@
   const composer = () => document.getElementById("composer");
   // By its id: the welcome page has buttons of the same name, each with a whole message.
   const field = () => document.getElementById("composer-text");
-  const note = (text) => {
-    const place = document.getElementById("composer-note");
-    place.textContent = text;
-    place.hidden = !text;
-  };
 
   document.addEventListener("keydown", (event) => {
     const text = event.target;
     if (text.id !== "composer-text" || event.key !== "Enter" || event.shiftKey) return;
-    // An Enter that confirms an input method's candidate does not send; 229 is how Safari says so.
-    if (event.isComposing || event.keyCode === 229) return;
+    if (isComposing(event)) return;
     event.preventDefault();
     if (begun !== null && text.value !== begun) return; // what follows the first message waits for its conversation
     if (text.value.trim() || text.form.elements.files?.files.length) text.form.requestSubmit();
@@ -22,20 +16,6 @@
   // The first message, on its way to a page of its own. What is typed until that page is there goes along.
   let begun = null;
   const NEXT = "typed after the first message";
-  const keepNext = (text) => {
-    try {
-      sessionStorage.setItem(NEXT, text);
-    } catch {} // a browser that keeps nothing loses it
-  };
-  const takeNext = () => {
-    try {
-      const text = sessionStorage.getItem(NEXT) ?? "";
-      sessionStorage.removeItem(NEXT);
-      return text;
-    } catch {
-      return "";
-    }
-  };
 
   // What is typed; and where it is on its way, the id by which the server knows a repetition.
   const place = `draft ${location.pathname}`;
@@ -43,14 +23,11 @@
     const { client_id } = composer().elements;
     const text = field();
     const draft = { text: text.value, sent: text.value === text.dataset.sent, client_id: client_id.value };
-    try {
-      if (text.value) localStorage.setItem(place, JSON.stringify(draft));
-      else localStorage.removeItem(place);
-    } catch {} // a browser that keeps nothing sends all the same
+    kept.set(place, text.value && JSON.stringify(draft));
   };
-  const kept = (where) => {
+  const draftOf = (where) => {
     try {
-      return JSON.parse(localStorage.getItem(where)) ?? {};
+      return JSON.parse(kept.get(where)) ?? {};
     } catch {
       return {};
     }
@@ -93,12 +70,12 @@
   };
 
   // What was typed behind it since then stays. A change of the text would end a composition.
-  let composing = false;
-  addEventListener("compositionstart", () => (composing = true));
-  addEventListener("compositionend", () => (composing = false));
+  let isHeld = false;
+  addEventListener("compositionstart", () => (isHeld = true));
+  addEventListener("compositionend", () => (isHeld = false));
   const takeOut = (sent) => {
     const text = field();
-    if (composing) return addEventListener("compositionend", () => takeOut(sent), { once: true });
+    if (isHeld) return addEventListener("compositionend", () => takeOut(sent), { once: true });
     if (!text.value.startsWith(sent)) return;
     const [start, end] = [text.selectionStart, text.selectionEnd].map((at) => Math.max(0, at - sent.length));
     text.value = text.value.slice(sent.length);
@@ -110,7 +87,7 @@
     if (!composer()) return;
     const { client_id } = composer().elements;
     const text = field();
-    const draft = kept(place);
+    const draft = draftOf(place);
     if (!text.value && draft.text) {
       text.value = draft.text;
       if (draft.sent) {
@@ -118,17 +95,18 @@
         client_id.value = draft.client_id;
       }
     }
-    text.value += takeNext();
+    text.value += keptInTab.get(NEXT) ?? "";
+    keptInTab.set(NEXT, null);
     keep();
     // This page is what a conversation's first message led to.
-    if (composer().hasAttribute("hx-ws:send") && kept("draft /").sent) localStorage.removeItem("draft /");
+    if (composer().hasAttribute("hx-ws:send") && draftOf("draft /").sent) kept.set("draft /", null);
   });
 
   document.addEventListener("input", (event) => {
     const text = event.target;
     if (text.id !== "composer-text") return;
     note("");
-    if (begun !== null && text.value.startsWith(begun)) return keepNext(text.value.slice(begun.length));
+    if (begun !== null && text.value.startsWith(begun)) return keptInTab.set(NEXT, text.value.slice(begun.length));
     if (text.dataset.sent !== undefined && text.value !== text.dataset.sent) renew();
     keep();
   });

@@ -1,6 +1,15 @@
 // Keeps the page up to date. Frames are numbered: only the one after the latest is taken in; on anything else the page
 // says what it has, and is sent what it lacks. It asks too when it connects, when a swap failed, when the server says
 // that something changed, and says what it has every few seconds.
+
+// Sends something over the latest socket; whether it could.
+let connection;
+const tell = (said) => {
+  if (connection?.socket?.readyState !== WebSocket.OPEN) return false;
+  connection.socket.send(JSON.stringify(said));
+  return true;
+};
+
 {
   const END = 2 ** 31; // the number of a turn's last frame
   const AGAIN = 2000; // milliseconds after which a question is repeated
@@ -8,7 +17,6 @@
 
   let at; // [turn, fence, number] of the latest frame on the page
   let seen = [0, 0, 0]; // of the latest that came
-  let connection;
   let asking = 0; // the timer of a question that is not answered yet
   let again = false; // whether to ask once more after that
   let leaving = false; // whether a form takes the user elsewhere
@@ -16,10 +24,6 @@
   const place = () => document.getElementById("connection");
   const show = (state) => {
     if (place()) place().dataset.state = state;
-  };
-  const tell = (said) => {
-    if (connection?.socket?.readyState !== WebSocket.OPEN) return;
-    connection.socket.send(JSON.stringify(said));
   };
   const have = () => {
     const regions = {};
@@ -107,21 +111,34 @@
     if (type === "alive" && place()) place().toggleAttribute("data-no-worker", !worker);
   };
   // Ahead of all others who listen, who see only what is taken in.
-  addEventListener("htmx:ws:before:message:incoming", hear, true);
+  const next = (event) => {
+    heard++;
+    hear(event);
+    begin();
+  };
+  addEventListener("htmx:ws:before:message:incoming", next, true);
 
   addEventListener("DOMContentLoaded", () => {
     at = (document.getElementById("conversation")?.dataset.at ?? "0.0.0").split(".").map(Number);
   });
+  // Messages are drawn one after the other. What the last socket left is drawn before the page says what it has.
+  let arrived = 0;
+  let heard = 0;
+  let left = null; // how many have arrived by then
+  const begin = () => {
+    if (left === null || heard < left) return;
+    left = null;
+    clearTimeout(asking);
+    asking = 0;
+    // The rows do not say whether a frame came before this socket listened, so a turn that runs is asked for whole.
+    if (at[2] !== END) at = [at[0], 0, 0];
+    ask();
+  };
   document.addEventListener("htmx:ws:after:connection", (event) => {
     connection = event.detail.connection;
-    // Behind what the last socket left to be drawn.
-    connection.receiving = connection.receiving.then(() => {
-      clearTimeout(asking);
-      asking = 0;
-      // The rows do not say whether a frame came before this socket listened, so a turn that runs is asked for whole.
-      if (at[2] !== END) at = [at[0], 0, 0];
-      ask();
-    });
+    connection.socket.addEventListener("message", () => arrived++);
+    left = arrived;
+    begin();
   });
   // What could not be drawn is missing as if it had not come.
   document.addEventListener("htmx:ws:error", (event) => {

@@ -9,13 +9,9 @@ addEventListener("DOMContentLoaded", () => {
 
   panel.addEventListener("toggle", () => {
     if (isOpen()) tell("files-body", "files-show");
-    try {
-      localStorage.setItem("files-panel", isOpen() ? "open" : "closed");
-    } catch {} // a browser that keeps nothing opens it closed
+    kept.set("files-panel", isOpen() ? "open" : "closed");
   });
-  try {
-    if (wide.matches && localStorage.getItem("files-panel") === "open") panel.showPopover();
-  } catch {}
+  if (wide.matches && kept.get("files-panel") === "open") panel.showPopover();
 
   // What the agent's tools did shows once they have rested for a moment; while they do not, now and then.
   let soon = 0;

@@ -21,7 +21,7 @@
   };
 
   document.addEventListener("keydown", (event) => {
-    if (!field() || event.defaultPrevented || event.isComposing || event.keyCode === 229) return;
+    if (!field() || event.defaultPrevented || isComposing(event)) return;
     if ([...event.key].length !== 1 || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.closest?.("input, textarea, select, [contenteditable]") || isMenuOpen()) return;
     if (event.key === " " && !isNowhere(event.target)) return; // scrolls the transcript, or presses a button

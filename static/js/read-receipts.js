@@ -1,13 +1,7 @@
 // Tells the server that the user looks at a turn which has ended. A tab in the background looks at nothing.
 {
-  let connection; // the latest socket
-  let told = 0; // the turn that it was told of
+  let told = 0; // the turn that the latest socket was told of
 
-  const tell = (said) => {
-    if (connection?.socket?.readyState !== WebSocket.OPEN) return false;
-    connection.socket.send(JSON.stringify(said));
-    return true;
-  };
   const active = ["queued", "running", "waiting"];
   const look = () => {
     if (document.visibilityState !== "visible") return;
@@ -17,10 +11,7 @@
     if (seen !== told && tell({ type: "seen", turn: seen })) told = seen;
   };
 
-  document.addEventListener("htmx:ws:after:connection", (event) => {
-    connection = event.detail.connection;
-    told = 0;
-  });
+  document.addEventListener("htmx:ws:after:connection", () => (told = 0));
   document.addEventListener("htmx:ws:after:message:incoming", look);
   document.addEventListener("visibilitychange", look);
 }

@@ -12,7 +12,7 @@
   };
 
   document.addEventListener("keydown", (event) => {
-    if (event.isComposing || event.keyCode === 229) {
+    if (isComposing(event)) {
       if (event.key === "Enter" && event.target === box()) event.preventDefault();
       return;
     }

@@ -8,8 +8,6 @@
   const adder = () => document.getElementById("todo-add") ?? document.getElementById("todo-first");
   const field = (item) => row(item)?.querySelector(".todo__editor input");
   const itemOf = (place) => place.closest?.(".todo[id]")?.id.slice("todo-".length);
-  // An Enter or Escape that an input method takes for itself; 229 is how Safari says so.
-  const composing = (event) => event.isComposing || event.keyCode === 229;
 
   // Editors that are open: what is typed in them, and the revision that the person had in view.
   const open = new Map();
@@ -23,11 +21,6 @@
     const place = document.getElementById("todo-status");
     place.textContent = "";
     setTimeout(() => (place.textContent = form().dataset[what] ?? ""), 50); // or the same twice is said once
-  };
-  const note = (text) => {
-    const place = document.getElementById("composer-note");
-    place.textContent = text;
-    place.hidden = !text;
   };
 
   // A field that is focused by a script would have the caret ahead of its text.
@@ -51,10 +44,9 @@
     if (inside) line(item).focus();
   };
 
-  const post = async (body) => {
+  const send = async (body) => {
     note("");
-    const headers = { "HX-Request": "true" };
-    const answer = await fetch(form().action, { method: "POST", body, headers }).catch(() => null);
+    const answer = await post(form().action, body).catch(() => null);
     if (answer?.status === 204) return "done";
     if (answer?.status !== 409) {
       note(form().dataset.lost);
@@ -83,7 +75,7 @@
     busy.add(name);
     begun ||= action === "add" && !panel();
     const next = row(item)?.nextElementSibling ?? row(item)?.previousElementSibling;
-    const came = await post(asked(action, item));
+    const came = await send(asked(action, item));
     busy.delete(name);
     if (came === "lost") return;
     // What was refused stands beneath the panel now, with the person's words.
@@ -106,7 +98,7 @@
     } else if (event.target.matches(".todo-refused__change")) {
       event.preventDefault();
       const refused = event.target;
-      if ((await post(new FormData(refused, event.submitter))) !== "done") return;
+      if ((await send(new FormData(refused, event.submitter))) !== "done") return;
       refused.remove();
       say(event.submitter.value.split(" ")[0]);
     }
@@ -127,7 +119,7 @@
     const edits = event.target.matches?.("input[form='todo-edit']");
     if (!edits || !["Enter", "Escape"].includes(event.key)) return;
     if (event.key === "Enter") event.preventDefault();
-    if (composing(event)) return;
+    if (isComposing(event)) return;
     if (event.key === "Enter") item ? change("reword", item) : change("add");
     else if (item) close(item);
     else event.target.value = adding = "";
@@ -154,7 +146,7 @@
   const restore = () => {
     if (begun && panel()) {
       begun = false;
-      sessionStorage.setItem(`todo-panel ${panel().dataset.turn} ${panel().dataset.phase}`, "unfolded");
+      keptInTab.set(`todo-panel ${panel().dataset.turn} ${panel().dataset.phase}`, "unfolded");
       panel().open = true;
       adder().focus();
     }

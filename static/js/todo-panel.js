@@ -10,14 +10,14 @@
   // `toggle` does not tell who folded; a click on the line or a key on it is always the person.
   document.addEventListener("click", (event) => {
     const panel = event.target.closest?.("#todo-panel > summary")?.parentElement;
-    if (panel) sessionStorage.setItem(key(panel), panel.open ? "folded" : "unfolded");
+    if (panel) keptInTab.set(key(panel), panel.open ? "folded" : "unfolded");
   });
 
   const restore = (panel) => {
     if (!panel) return;
-    const kept = sessionStorage.getItem(key(panel));
+    const fold = keptInTab.get(key(panel));
     const isEdited = panel.querySelector("[data-editing]") !== null;
-    panel.open = isEdited || (kept ? kept === "unfolded" : phase(panel) === "working");
+    panel.open = isEdited || (fold ? fold === "unfolded" : phase(panel) === "working");
   };
 
   const reveal = (slot) => {

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, record, send, turns
+from tests.browser.talk import at_rest, begin, record, send, turns, until
 
 
 @pytest.fixture(autouse=True)
@@ -120,3 +120,23 @@ def test_all_of_it_without_a_script(scripted: Site, visitors: Visitors) -> None:
     with page.expect_navigation():
         page.locator(".profile-menu__choice", has_text="Reviewer").first.click()
     expect(page.locator(".profile-choice__title")).to_have_text("Reviewer")
+
+
+def test_the_models_of_the_chosen_connection_are_suggested(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    asked: list[str] = []
+    page.route(
+        "**/connections/models/*",
+        lambda route: (
+            asked.append(route.request.url),
+            route.fulfill(content_type="text/html", body='<option value="large">'),
+        ),
+    )
+    page.goto("/settings/profiles/add/")
+    page.wait_for_selector("#models[data-htmx-powered]", state="attached")
+    assert not asked
+    page.get_by_label("Model", exact=True).focus()
+    expect(page.locator("#models option")).to_have_attribute("value", "large")
+    page.get_by_label("Connection", exact=True).dispatch_event("change")
+    until(page, lambda: len(asked) == 2)
+    assert asked[0].endswith("/models/?connection=")

@@ -84,7 +84,7 @@ def test_the_transcript_leads_to_the_plan(told: Work, owners: Client) -> None:
 
 
 def test_the_script_gets_the_stage_alone(told: Work, owners: Client) -> None:
-    page = page_of(owners, told, "?revision=1", hx_request="true", hx_target="plan-stage")
+    page = page_of(owners, told, "?revision=1", hx_request="true")
     assert page.startswith('<section id="plan-stage"')
     assert "plan__story" not in page
 

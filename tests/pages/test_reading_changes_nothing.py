@@ -15,10 +15,7 @@ from chat.models import Connection, Conversation, Profile, ShareLink, Turn
 from tests.pages.routes import address, routes
 
 EXCEPT = {"sign_in"}  # the link is printed to be opened, and spent by it: test_sign_in.py
-EXCEPT |= {
-    "models_of_connection",
-    "models_of_environment",
-}  # these ask an endpoint: settings/test_connections.py
+EXCEPT |= {"offered_models"}  # asks an endpoint: settings/test_model_settings.py
 EXCEPT |= {
     "plan_figures",
     "plan_figures_file",

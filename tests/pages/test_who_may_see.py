@@ -18,7 +18,7 @@ SCRAPERS = {"metrics"}  # test_metrics.py asks for them
 SETTINGS = {"settings", "connections", "add_connection", "profiles", "add_profile", "preferences"}
 SETTINGS |= {"usage", "usage_file"}  # settings/test_usage.py asks whose usage it is
 SETTINGS |= {"plan_figures", "plan_figures_file"}  # settings/test_plans.py asks whose they are
-SETTINGS |= {"models_of_environment", "password"}
+SETTINGS |= {"offered_models", "password"}
 PROFILES = {"profile", "duplicate_profile", "prefer_profile", "delete_profile", "export_profile"}
 PROFILES |= {"import_profile"}  # test_profiles.py asks for them
 SIGNED_IN = {"new_conversation", "conversations", "tags", "import", "board", "before_sign_out"} | SETTINGS
@@ -42,7 +42,6 @@ ACTIONS |= {
 ONES_OWN = SHOWN | ACTIONS
 # settings/test_connections.py asks as a stranger, and as somebody of the staff
 CONNECTIONS = {"connection", "delete_connection", "try_connection", "use_model", "model_settings"}
-CONNECTIONS |= {"models_of_connection"}
 STAFFS = {"model_settings_of_environment", "try_environment", "look_for_servers", "use_local_server"}
 ADMINS = {name for name in routes() if name.startswith("admin:")} - EVERYBODYS
 LEAVING = {"export_json", "export_markdown", "export_html", "replay", "shares"}

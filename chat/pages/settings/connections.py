@@ -128,17 +128,19 @@ def listed_models(connection: Connection | None) -> list[str]:
 
 
 @require_safe
-async def models_of_connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
-    """The list as options of a field, asked for unless it is known; empty where there is none."""
-    offered = Connection.offered_to(await request.auser()).select_related("owner")
-    row = await aget_object_or_404(offered, pk=connection_id)
+async def offered_models(request: SignedInRequest) -> HttpResponse:
+    """The models of `connection` as options of a field, asked for unless they are known; none if that fails.
+
+    Without a connection, those of the environment's endpoint, which everybody may choose.
+    """
+    chosen = request.GET.get("connection", "")
+    row = None
+    if chosen:
+        offered = Connection.offered_to(await request.auser()).select_related("owner")
+        row = await aget_object_or_404(
+            offered, pk=int(chosen) if chosen.isdecimal() and len(chosen) < 19 else 0
+        )
     return render(request, "settings/_models.html", {"models": await _names(row)})
-
-
-@require_safe
-async def models_of_environment(request: SignedInRequest) -> HttpResponse:
-    """The same of the environment's endpoint, which everybody may choose."""
-    return render(request, "settings/_models.html", {"models": await _names(None)})
 
 
 async def _names(row: Connection | None) -> list[str]:

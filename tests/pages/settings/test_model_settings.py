@@ -110,13 +110,18 @@ def test_the_list_for_a_choice(owners: Client, owner: User, model_server: Script
     owner.is_staff = True
     owner.save()
     row = Connection.objects.create(owner=owner, name="L", base_url=model_server.base_url, inside=True)
-    listed = owners.get(f"/settings/connections/{row.pk}/models/").content.decode()
+    listed = owners.get(f"/settings/connections/models/?connection={row.pk}").content.decode()
     assert listed.strip() == '<option value="demo">'
+
+
+def test_the_list_of_a_strangers_connection(strangers: Client, mine: Connection) -> None:
+    for named in (str(mine.pk), "x", "9" * 30):
+        assert strangers.get(f"/settings/connections/models/?connection={named}").status_code == 404
 
 
 def test_a_list_that_does_not_come_is_empty(owners: Client, mine: Connection, settings: Any) -> None:
     Connection.objects.update(base_url="http://93.184.216.34/v1")  # behind our back, and without https
-    answer = owners.get(f"/settings/connections/{mine.pk}/models/")
+    answer = owners.get(f"/settings/connections/models/?connection={mine.pk}")
     assert (answer.status_code, answer.content.strip()) == (200, b"")
 
 

@@ -1,0 +1,52 @@
+// What several behaviours use. Scripts are joined into one file, so these names are known in all of them.
+
+// A random UUID. crypto.randomUUID exists only on https and localhost, and the site may be served to a home network.
+const uuid = () => {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 15) | 64;
+  bytes[8] = (bytes[8] & 63) | 128;
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-");
+};
+
+// The line of the page that says why something was not done.
+const note = (text) => {
+  const line = document.getElementById("composer-note") ?? document.getElementById("act-note");
+  line.textContent = text;
+  line.hidden = !text;
+};
+
+// Whether an input method takes the key for itself, as Enter to confirm a candidate; 229 is how Safari says so.
+const isComposing = (event) => event.isComposing || event.keyCode === 229;
+
+// Posts a form as the page's own script: the server answers with what to show, not with a page.
+const post = (address, body) => fetch(address, { method: "POST", body, headers: { "HX-Request": "true" } });
+
+// The text of such an answer. Anything else than plain text is a page: of the login, or of an error.
+const plainText = async (answer) => (answer.headers.get("Content-Type")?.startsWith("text/plain") ? answer.text() : "");
+
+// Storage of the browser. Where it is switched off, nothing is kept.
+const storage = (name) => ({
+  get(key) {
+    try {
+      return window[name].getItem(key);
+    } catch {
+      return null;
+    }
+  },
+  set(key, value) {
+    try {
+      if (value) window[name].setItem(key, value);
+      else window[name].removeItem(key);
+    } catch {}
+  },
+  keys(prefix) {
+    try {
+      return Object.keys(window[name]).filter((key) => key.startsWith(prefix));
+    } catch {
+      return [];
+    }
+  },
+});
+const kept = storage("localStorage");
+const keptInTab = storage("sessionStorage");
