@@ -18,7 +18,7 @@ import pytest
 from django.template.defaultfilters import truncatechars
 
 from chat.agent import arguments
-from chat.agent.calls import called
+from chat.agent.calls import match_tool_name
 from chat.agent.meter import text_tokens
 from chat.agent.model.adaptation import lesson
 from chat.agent.model.assembly import Assembly, OpenCall
@@ -171,7 +171,7 @@ def names(text: str) -> None:
         checked_message,
     ):
         seconds(read_one, text)
-    called(text, ["bash", "read_file"])
+    match_tool_name(text, ["bash", "read_file"])
 
 
 def as_markdown_file(text: str) -> None:

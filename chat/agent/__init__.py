@@ -38,7 +38,7 @@ from chat.agent.system_prompt import build_system_prompt
 from chat.agent.todo import POLICIES, TodoError, TodoItem, TodoList, TodoPolicy, todo_tool
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 
-# The names that descriptions of such agents use.
+# Aliases used by common descriptions of such agents.
 LoopLimits = Limits
 RetryConfig = Retry
 TodoStore = TodoList

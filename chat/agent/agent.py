@@ -1,4 +1,4 @@
-"""An agent: a model, its instructions and its tools, ready to take turns."""
+"""An agent: a model, its instructions and its tools."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "gpt-4o-mini"
 
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
-# Parameters of a chat-completions request, and of how the `openai` package sends it. Not among them is what
-# the loop itself decides: messages, tools, streaming.
+# Parameters of a chat-completions request and of the `openai` package's call, except those that the loop
+# sets itself: messages, tools, streaming.
 _OPTIONS = {
     "audio", "extra_body", "extra_headers", "extra_query", "frequency_penalty", "function_call",
     "functions", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens", "metadata",
@@ -44,7 +44,7 @@ _OPTIONS = {
 
 @dataclass(frozen=True)
 class Result:
-    """What a turn came to: the final text, the final list, how it ended, and the messages for the next."""
+    """The result of a turn: final text and list, how it ended, and the messages for the next turn."""
 
     text: str
     todos: list[TodoItem]
@@ -57,19 +57,20 @@ class Result:
 
 
 class Agent:
-    """A named agent. `TodoWrite` is registered by itself, under the given policy.
+    """A named agent. `TodoWrite` is registered automatically, under the given policy.
 
-    `model` is the model's name at `base_url` with `api_key` (by default where the environment of the `openai`
-    package points), or any object with the model protocol; by default OPENAI_MODEL of the environment, else
-    `gpt-4o-mini`. `llm` is another name for it, and `system_prompt` another name for `instructions`. Tools
-    are `Tool`s, async functions, or plain dictionaries in the provider's form. `context_window` is how many
-    tokens a request and its reply may have together; 0 takes what is known of the model. `first_byte` and
-    `silence` are the seconds for which the endpoint of a model that is given by name may send nothing, before
-    a reply and within it; 0 takes what is known of it. `temperature` and further keyword arguments are
-    parameters of chat completions, sent with every request; fields of a provider's own go into `extra_body`.
-    With `keep_todos` a turn that is given no list goes on with `todos`, the one that the turn before left.
-    Raises TypeError for an option that does not exist and for an object that is no model, ValueError for an
-    unknown policy and for tool names that are doubled or that no endpoint takes.
+    `model` is a model name at `base_url` with `api_key` (default: the `openai` package's environment
+    variables) or any object that implements the model protocol; default: OPENAI_MODEL, else `gpt-4o-mini`.
+    `llm` is an alias for `model`, `system_prompt` for `instructions`. Tools are `Tool`s, async functions, or
+    dictionaries in the provider's format. `context_window` is the number of tokens that a request and its
+    reply share; 0 uses the known value for the model. `first_byte` and `silence` are the seconds that an
+    endpoint (of a model given by name) may send nothing before and within a reply; 0 uses the known values.
+    `temperature` and other keyword arguments are chat-completions parameters sent with every request;
+    provider-specific fields go into `extra_body`. With `keep_todos`, a turn that is given no list continues
+    with `todos`, the list of the previous turn.
+
+    Raises TypeError for an unknown option or an object that is not a model, ValueError for an unknown policy
+    and for duplicate or invalid tool names.
     """
 
     def __init__(
@@ -98,15 +99,15 @@ class Agent:
         _check_options(options)
         self.name = name or default_name(language)
         self.instructions = _one_of("instructions", instructions, "system_prompt", system_prompt) or ""
-        self._made_model: ChatModel | None = None
+        self._owned_model: ChatModel | None = None
         model = _one_of("model", model, "llm", llm)
         if model is None:
             model = os.environ.get("OPENAI_MODEL") or DEFAULT_MODEL
         if isinstance(model, str):
-            model = self._made_model = _made_model(model, base_url, api_key, first_byte, silence)
+            model = self._owned_model = _create_model(model, base_url, api_key, first_byte, silence)
         _check_model(model)
         self.model: Model = model
-        self.tools = _checked([as_tool(given) for given in tools or ()])
+        self.tools = _check_names([as_tool(each) for each in tools or ()])
         self.todo_policy = as_policy(todo_policy)
         self.limits = limits or Limits()
         self.retry = retry or Retry()
@@ -119,18 +120,18 @@ class Agent:
 
     @property
     def traits(self) -> Traits:
-        """What the model needs and can; for a model of one's own that does not say, the usual."""
-        found = getattr(self.model, "traits", None)
-        return found if isinstance(found, Traits) else Traits()
+        """The model's traits; the defaults for a custom model that has none."""
+        traits = getattr(self.model, "traits", None)
+        return traits if isinstance(traits, Traits) else Traits()
 
     @property
     def asked_at(self) -> tuple[str, str]:
-        """The endpoint and the model's name there; empty for a model of one's own that has none."""
+        """The endpoint and the model's name there; empty strings for a custom model without them."""
         return str(getattr(self.model, "endpoint", "")), str(getattr(self.model, "name", ""))
 
     @property
     def system_prompt(self) -> str:
-        """What the model is told ahead of every conversation; for one without tools there is none to plan."""
+        """The system prompt; without planning instructions if the model has no tools."""
         if not self.traits.tools:
             return build_plain_prompt(self.name, self.instructions, language=self.language)
         return build_system_prompt(
@@ -154,23 +155,24 @@ class Agent:
         *,
         emit: Emit,
     ) -> None:
-        """Run one turn over a conversation in the chat-completions form.
+        """Run one turn over a conversation in chat-completions form.
 
-        `emit` is awaited with each event before the turn goes on; the last is an `End`.
+        Each event is passed to `emit` and awaited before the turn continues; the last is an `End`.
 
-        `todos` is the list so far, as the model knows it, in items or in dictionaries as `TodoWrite` takes
-        them; ahead of every request `edits` says what the user has made of it, and a note that rides on the
-        request tells the model. `spent` is what a turn that is taken up again has used of its limits.
-        `inbox` is asked for messages to add after all results of a step; `approve` for a decision before
-        each call, which may take its time; where it raises Undecided the turn ends as `waiting`. To take
-        that up again, give the messages up to the results that there were, and as `unfinished` the reply
-        that asked for more. Failures of model and tools are events, never exceptions; what `emit` raises ends
-        the turn and is raised. Cancelling stops the model's stream and the running tool; what that call of
-        the model took by then, `meter` still knows.
+        `todos` is the list as the model last saw it, as items or as `TodoWrite` dictionaries; before each
+        request `edits` returns the list as the user changed it, and a note in the request tells the model.
+        `spent` is what a resumed turn has already used of its limits. `inbox` is polled for messages to add
+        after all results of a step. `approve` is awaited before each call and may take its time; if it raises
+        Undecided, the turn ends as `waiting`. To resume it, pass the messages up to the results so far and,
+        as `unfinished`, the reply that requested the calls.
+
+        Failures of the model and of tools are events, never exceptions; an exception from `emit` ends the
+        turn and propagates. Cancelling stops the model's stream and the running tool; `meter` still has the
+        usage of the interrupted model call.
         """
-        known = TodoList(self.todo_policy, self.todos if todos is None else todos, self.language).items
+        items = TodoList(self.todo_policy, self.todos if todos is None else todos, self.language).items
         spent = spent or Spent()
-        turn = TurnRun(self, messages, known, spent, emit, inbox, approve, unfinished, meter, edits)
+        turn = TurnRun(self, messages, items, spent, emit, inbox, approve, unfinished, meter, edits)
         try:
             await turn.run()
         finally:
@@ -180,10 +182,7 @@ class Agent:
     async def run(
         self, messages: Sequence[Mapping[str, Any]], *args: Any, **turn: Any
     ) -> AsyncGenerator[Event, None]:
-        """One turn as an iterator of events, the last an `End`; takes what `drive` takes but `emit`.
-
-        The turn goes on when the next event is asked for. Closing the iterator stops it.
-        """
+        """Run one turn as an iterator of events, the last an `End`; arguments as for `drive` but `emit`."""
         events: asyncio.Queue[Event | None] = asyncio.Queue()
 
         async def emit(event: Event) -> None:
@@ -201,9 +200,9 @@ class Agent:
             await cancelled(task)
 
     async def close(self) -> None:
-        """Close the connections to the endpoint; a model given as an object is its owner's to close."""
-        if self._made_model:
-            await self._made_model.close()
+        """Close the connections to the endpoint; a model passed in as an object is left open."""
+        if self._owned_model:
+            await self._owned_model.close()
 
     async def __aenter__(self) -> Self:
         return self
@@ -212,7 +211,7 @@ class Agent:
         await self.close()
 
     async def complete(self, messages: Sequence[Mapping[str, Any]], **turn: Any) -> Result:
-        """One turn to its end; takes what `run` takes."""
+        """Run one turn to its end; takes the arguments of `run`."""
         ends: list[End] = []
 
         async def keep_end(event: Event) -> None:
@@ -227,11 +226,11 @@ class Agent:
 
 
 def _one_of(name: str, value: Any, other_name: str, other: Any) -> Any:
-    """The value under whichever of its two names it was given; raises TypeError if both were."""
-    given = [each for each in (value, other) if each is not None and each != ""]
-    if len(given) > 1:
+    """Return the value that was given under either name; raises TypeError if both were given."""
+    values = [each for each in (value, other) if each is not None and each != ""]
+    if len(values) > 1:
         raise TypeError(f"{other_name!r} is another name for {name!r}; give one of them.")
-    return given[0] if given else None
+    return values[0] if values else None
 
 
 def _check_model(model: object) -> None:
@@ -245,26 +244,28 @@ def _check_model(model: object) -> None:
 def _check_options(options: Iterable[str]) -> None:
     for name in options:
         if name not in _OPTIONS:
-            own = inspect.signature(Agent).parameters.keys() - {"options"}
-            near = difflib.get_close_matches(name, [*sorted(own), *sorted(_OPTIONS)], 1, cutoff=0)[0]
+            parameters = inspect.signature(Agent).parameters.keys() - {"options"}
+            nearest = difflib.get_close_matches(name, [*sorted(parameters), *sorted(_OPTIONS)], 1, cutoff=0)[
+                0
+            ]
             raise TypeError(
-                f"Agent has no option {name!r}; the nearest is {near!r}. A field of a provider's own goes"
+                f"Agent has no option {name!r}; the nearest is {nearest!r}. A field of a provider's own goes"
                 f" into extra_body={{{name!r}: ...}}."
             )
 
 
-def _made_model(
+def _create_model(
     model: str, base_url: str | None, api_key: str | None, first_byte: float, silence: float
 ) -> ChatModel:
-    # Half a second to import, so only those who talk to an endpoint pay it.
+    # Imported here because loading it takes half a second.
     from chat.agent.model.chat_model import ChatModel
 
-    given = {"silence": silence, "first_byte": first_byte}
-    traits = known_traits(base_url, model).but({name: value for name, value in given.items() if value})
+    timeouts = {"silence": silence, "first_byte": first_byte}
+    traits = known_traits(base_url, model).but({name: value for name, value in timeouts.items() if value})
     return ChatModel(model, base_url, api_key, traits=traits)
 
 
-def _checked(tools: list[Tool]) -> tuple[Tool, ...]:
+def _check_names(tools: list[Tool]) -> tuple[Tool, ...]:
     names = [TODO_WRITE, *(tool.name for tool in tools)]
     for name in names:
         if not _TOOL_NAME.fullmatch(name):

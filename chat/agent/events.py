@@ -1,4 +1,4 @@
-"""What happens in a turn, as the loop tells it: one small class an event."""
+"""The events of a turn: one small class each."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from chat.agent.tool import ToolResult
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call as the model asked for it; `arguments` is JSON text, just as it came.
+    """A call as the model requested it; `arguments` is the JSON text, unchanged.
 
-    `extra` keeps the provider's own fields of the call, which go back to it unchanged.
+    `extra` holds provider-specific fields of the call, which are sent back unchanged.
     """
 
     id: str
@@ -29,9 +29,9 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class StepStarted:
-    """A call of `model` begins, at `endpoint`.
+    """A call of `model` at `endpoint` begins.
 
-    `reminder` rides on its request, and so does what it is `told` of the person's changes to the todo list.
+    `reminder` is sent with the request, and so is `told`, the note about the user's changes to the todo list.
     """
 
     type: ClassVar[str] = "step_started"
@@ -44,7 +44,7 @@ class StepStarted:
 
 @dataclass(frozen=True)
 class Text:
-    """A piece of the answer, or of the thought before tool calls."""
+    """A piece of the answer, or of the text before tool calls."""
 
     type: ClassVar[str] = "text"
     text: str
@@ -52,7 +52,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Reasoning:
-    """A piece of what the model thinks ahead of its answer."""
+    """A piece of the model's reasoning."""
 
     type: ClassVar[str] = "reasoning"
     text: str
@@ -60,14 +60,14 @@ class Reasoning:
 
 @dataclass(frozen=True)
 class TextWasReasoning:
-    """All text of the reply so far was reasoning: the model said so only as it closed the thought."""
+    """All text of the reply so far was reasoning: the model only marked it as such at its end."""
 
     type: ClassVar[str] = "text_was_reasoning"
 
 
 @dataclass(frozen=True)
 class TodoDraft:
-    """The list that a `TodoWrite` call, still streaming, has so far; None undoes it."""
+    """The partial list of a `TodoWrite` call that is still streaming; None retracts it."""
 
     type: ClassVar[str] = "todo_draft"
     items: tuple[TodoItem, ...] | None
@@ -75,10 +75,10 @@ class TodoDraft:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one call of the model, or of a whole turn.
+    """Tokens of one model call or of a whole turn.
 
-    By the endpoint's own count, which has cached ones among the input and reasoning among the output; unless
-    it is `estimated`, in part or wholly.
+    As counted by the endpoint, where input includes cached tokens and output includes reasoning tokens; with
+    `estimated`, some or all counts are estimates.
     """
 
     type: ClassVar[str] = "usage"
@@ -100,7 +100,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Retrying:
-    """The model could not be asked; it is asked again after `seconds`. `reason` is a sentence."""
+    """A call of the model failed; it is retried after `seconds`. `reason` is a sentence."""
 
     type: ClassVar[str] = "retrying"
     attempt: int
@@ -110,7 +110,7 @@ class Retrying:
 
 @dataclass(frozen=True)
 class ModelSilent:
-    """The model has sent nothing of its reply for `seconds`; one with `over` ends the wait."""
+    """The model has sent nothing of its reply for `seconds`; `over` marks the end of the wait."""
 
     type: ClassVar[str] = "model_silent"
     seconds: float
@@ -119,20 +119,20 @@ class ModelSilent:
 
 @dataclass(frozen=True)
 class Summarising:
-    """The model is asked for a summary of what was said before, because all of it is too long to be sent."""
+    """The model is asked for a summary of the conversation because it is too long to send."""
 
     type: ClassVar[str] = "summarising"
 
 
 @dataclass(frozen=True)
 class Compacted:
-    """From the request of `step` on the model is sent less than before.
+    """From the request of `step` on, the model is sent a shorter conversation.
 
-    Places are those in the conversation's messages, of which there were `count`. The results at places in
-    `shortened` are sent as the texts there. What stands ahead of `kept_from` is sent no more: the texts of
-    the person in a turn that is cut through stay, after `carried`, which holds the summary and the todo
-    list. `summary` is the model's own text, empty where none could be had; `usage` is that of the call that
-    was to write it, at `endpoint`; None where there was none.
+    Positions are indexes into the conversation's messages, of which there were `count`. Results at positions
+    in `shortened` are sent as the given texts. Messages before `kept_from` are no longer sent, except the
+    user's messages of a turn that is cut in the middle; `carried`, with the summary and the todo list, takes
+    the place of the rest. `summary` is the model's text, empty if it gave none; `usage` is that of the call
+    for it, at `endpoint`; None if there was no call.
     """
 
     type: ClassVar[str] = "compacted"
@@ -149,7 +149,7 @@ class Compacted:
 
 @dataclass(frozen=True)
 class PicturesRefused:
-    """The endpoint refused these pictures, so that they are sent no more; the model reads that it is so."""
+    """The endpoint refused these pictures; they are not sent again, and the model reads why."""
 
     type: ClassVar[str] = "pictures_refused"
     pictures: tuple[Picture, ...]
@@ -157,9 +157,9 @@ class PicturesRefused:
 
 @dataclass(frozen=True)
 class Reply:
-    """The model's reply is complete: its text, and the calls that it asks for.
+    """The complete reply of the model: its text and the calls it requests.
 
-    `extra` keeps the provider's own fields of the message, which go back to it unchanged.
+    `extra` holds provider-specific fields of the message, which are sent back unchanged.
     """
 
     type: ClassVar[str] = "reply"
@@ -170,15 +170,15 @@ class Reply:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     def as_message(self, provider: str = "") -> dict[str, Any]:
-        """The reply in the chat-completions form, as it goes back to the model.
+        """The reply as a chat-completions message.
 
-        What only the model at `provider` may read again comes beside it, under names of our own: "provider",
+        Fields that only the model at `provider` may read again are added under our own names: "provider",
         "reasoning_content" and "extra".
         """
-        own = {"reasoning_content": self.reasoning, "extra": dict(self.extra), "provider": provider}
-        return {**self._said(), **{name: value for name, value in own.items() if value}}
+        private = {"reasoning_content": self.reasoning, "extra": dict(self.extra), "provider": provider}
+        return {**self._message(), **{name: value for name, value in private.items() if value}}
 
-    def _said(self) -> dict[str, Any]:
+    def _message(self) -> dict[str, Any]:
         if not self.calls:
             return {"role": "assistant", "content": self.text}
         calls = [
@@ -195,15 +195,13 @@ class Reply:
 
 @dataclass(frozen=True)
 class ToolCallStarted:
-    """A tool begins to work."""
-
     type: ClassVar[str] = "tool_call_started"
     call: ToolCall
 
 
 @dataclass(frozen=True)
 class ToolCallProgress:
-    """What a tool at work has to show by now, whole: it takes the place of what was shown before."""
+    """Output of a running tool so far; replaces the previous text."""
 
     type: ClassVar[str] = "tool_call_progress"
     call: ToolCall
@@ -212,7 +210,7 @@ class ToolCallProgress:
 
 @dataclass(frozen=True)
 class TodoUpdate:
-    """A `TodoWrite` was accepted: the list as it now stands."""
+    """A `TodoWrite` was accepted; `items` is the whole list."""
 
     type: ClassVar[str] = "todo_update"
     call: ToolCall
@@ -235,7 +233,7 @@ class ToolCallEnded:
 
 @dataclass(frozen=True)
 class NotesRead:
-    """Notes from the inbox joined the conversation, as messages in the chat-completions form."""
+    """Messages from the inbox joined the conversation, in chat-completions form."""
 
     type: ClassVar[str] = "notes_read"
     messages: tuple[Mapping[str, Any], ...]
@@ -246,11 +244,11 @@ EndReason = Literal["completed", "limit", "failed", "waiting"]
 
 @dataclass(frozen=True)
 class End:
-    """The turn is over. `sentence` says why, unless it simply completed; `text` is the last reply's text.
+    """The turn is over. `sentence` gives the reason unless it completed; `text` is that of the last reply.
 
-    A `waiting` one stands still until a person has decided about `call`; `Agent.run` takes it up again.
-    `messages` is the conversation with the turn in it, for the next one: in the chat-completions form, with
-    marks of our own beside where it was made shorter for the model.
+    A `waiting` turn needs a decision about `call`; `Agent.run` resumes it. `messages` is the conversation
+    including this turn, as input for the next one: in chat-completions form, with annotations where it was
+    compacted.
     """
 
     type: ClassVar[str] = "end"
@@ -287,8 +285,6 @@ AnyEvent = (
 
 
 class EventType(StrEnum):
-    """The `type` of each event."""
-
     STEP_STARTED = "step_started"
     TEXT = "text"
     REASONING = "reasoning"
@@ -310,9 +306,9 @@ class EventType(StrEnum):
 
 
 if TYPE_CHECKING:
-    Event = AnyEvent  # a union, so that a `match` is checked for cases that are missing
+    Event = AnyEvent  # a union, so that the type checker reports missing cases of a `match`
 else:
-    # Every event is one, and `Event.todo_update(...)` makes a TodoUpdate, and so on by the types.
+    # A base class of every event; `Event.todo_update(...)` makes a TodoUpdate, and so on for each type.
     Event = ABCMeta("Event", (), {kind.type: kind for kind in get_args(AnyEvent)})
     for _kind in get_args(AnyEvent):
         Event.register(_kind)

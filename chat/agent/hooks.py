@@ -1,4 +1,4 @@
-"""What a turn at work asks of the person: what to read, how the list stands, whether a call may run."""
+"""What a running turn asks its caller for: new messages, todo edits, approval of calls."""
 
 from __future__ import annotations
 
@@ -9,24 +9,21 @@ from chat.agent.events import ToolCall
 from chat.agent.todo import TodoItem
 
 Inbox = Callable[[], Awaitable[Sequence[Mapping[str, Any]]]]
-# The todo list as the person has changed it, with what the model wrote since in it (see `merged`); None where
-# they changed nothing since this was last asked.
+# Returns the todo list with the user's changes and what the model wrote since (see `merged`); None if the
+# user changed nothing since the last call.
 Edits = Callable[[], Awaitable[Sequence[TodoItem] | None]]
-# Decides on a call before it runs: None lets it, a text (perhaps empty) denies it and tells the model why.
-# Raises Undecided where the answer takes longer than the turn is to be kept.
+# Decides on a call before it runs: None allows it; a text (may be empty) denies it and tells the model why.
+# Raises Undecided if the decision takes longer than the turn should be kept in memory.
 Approve = Callable[[ToolCall], Awaitable[str | None]]
 
 
 async def no_notes() -> Sequence[Mapping[str, Any]]:
-    """The inbox of a turn that nobody writes to."""
     return ()
 
 
 async def no_edits() -> Sequence[TodoItem] | None:
-    """The list of a turn whose list nobody else changes."""
     return None
 
 
 async def allow(_call: ToolCall) -> str | None:
-    """The decision where nobody is asked."""
     return None

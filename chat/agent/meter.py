@@ -11,7 +11,7 @@ from typing import Any
 
 from chat.agent.events import Usage
 from chat.agent.model import Assembly
-from chat.agent.pictures import MARK
+from chat.agent.pictures import PICTURES_KEY
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def message_tokens(message: Mapping[str, Any]) -> int:
     Fields of our own, like the reasoning that only some endpoints get back, are not counted.
     """
     calls = sum(map(_call_tokens, message.get("tool_calls") or ()))
-    pictures = PICTURE * len(message.get(MARK) or ())
+    pictures = PICTURE * len(message.get(PICTURES_KEY) or ())
     return AROUND_MESSAGE + _content_tokens(message.get("content")) + calls + pictures
 
 

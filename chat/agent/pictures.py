@@ -18,7 +18,7 @@ from chat.agent.prompts import Language, phrase
 LARGEST = 4 * 2**20  # bytes of one picture; some endpoints take 5 MiB with the quarter that base64 adds
 MOST = 20  # pictures of a request
 MOST_BYTES = 12 * 2**20
-MARK = "pictures"
+PICTURES_KEY = "pictures"
 HEAD = 16  # bytes that tell a picture
 
 Message = Mapping[str, Any]
@@ -94,11 +94,11 @@ def with_pictures(messages: Iterable[Message], language: Language) -> list[dict[
     sent before changes seldom.
     """
     given = [dict(message) for message in messages]
-    shown = _shown([picture for message in given for picture in message.get(MARK, ())])
+    shown = _shown([picture for message in given for picture in message.get(PICTURES_KEY, ())])
     sent: list[dict[str, Any]] = []
     waiting: list[dict[str, Any]] = []
     for message in given:
-        parts = [part for each in message.pop(MARK, ()) for part in _parts(each, shown, language)]
+        parts = [part for each in message.pop(PICTURES_KEY, ()) for part in _parts(each, shown, language)]
         if waiting and message["role"] != "tool":
             sent.append(_following(waiting, language))
             waiting = []
@@ -110,14 +110,14 @@ def with_pictures(messages: Iterable[Message], language: Language) -> list[dict[
     return [*sent, *([_following(waiting, language)] if waiting else [])]
 
 
-def marked(pictures: Sequence[Picture]) -> dict[str, Any]:
+def pictures_field(pictures: Sequence[Picture]) -> dict[str, Any]:
     """What a message that brings these pictures has beside its content."""
-    return {MARK: tuple(pictures)} if pictures else {}
+    return {PICTURES_KEY: tuple(pictures)} if pictures else {}
 
 
-async def painted(messages: list[dict[str, Any]], language: Language) -> list[dict[str, Any]]:
+async def with_pictures_in_thread(messages: list[dict[str, Any]], language: Language) -> list[dict[str, Any]]:
     """What `with_pictures` gives, made beside the event loop where there is anything to make."""
-    if not any(message.get(MARK) for message in messages):
+    if not any(message.get(PICTURES_KEY) for message in messages):
         return messages
     return await asyncio.to_thread(with_pictures, messages, language)
 

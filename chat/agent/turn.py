@@ -1,4 +1,4 @@
-"""One turn of an agent: think, act, go on until a reply asks for nothing more."""
+"""One turn of an agent: call the model, run its tool calls, repeat until a reply requests none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from jiter import from_json
 
 from chat.agent.arguments import readable
-from chat.agent.calls import Outcome, Undecided, answered_last, first_of_the_latest, outcome, written_call
+from chat.agent.calls import (
+    Outcome,
+    Undecided,
+    answered_call_ids,
+    first_latest_result,
+    run_call,
+    written_call,
+)
 from chat.agent.context import Context, as_notes, as_sent, compacted
 from chat.agent.context.annotations import begins_turn
 from chat.agent.events import (
@@ -43,7 +50,7 @@ from chat.agent.limits import Limits, Spent
 from chat.agent.meter import Meter
 from chat.agent.model import Assembly, Delta, ModelError, ToolCallDelta
 from chat.agent.model.assembly import OpenCall
-from chat.agent.pictures import MARK, Picture, marked, painted
+from chat.agent.pictures import PICTURES_KEY, Picture, pictures_field, with_pictures_in_thread
 from chat.agent.progress import Watched
 from chat.agent.prompts import Language, phrase
 from chat.agent.todo import TODO_WRITE, Reminders, TodoItem, TodoList, todo_tool
@@ -52,16 +59,16 @@ if TYPE_CHECKING:
     from chat.agent.agent import Agent
 
 
-# Takes the events of a turn in order. The turn goes on when it returns; what it raises ends the turn.
+# Receives a turn's events in order. The turn continues when it returns; an exception ends the turn.
 Emit = Callable[[Event], Awaitable[None]]
 
-# Reasons for a reply to end that say that it is not whole, or that it asks for something.
-_ENDED_EARLY = ("length", "content_filter")
-_ASKS = ("tool_calls", "function_call")
+# Finish reasons of a truncated reply, and of one that requests tool calls.
+_TRUNCATED = ("length", "content_filter")
+_REQUESTS_CALLS = ("tool_calls", "function_call")
 
 
 class TurnRun:
-    """A turn while it runs. Methods stand in the order in which a step calls them."""
+    """A running turn. Methods stand in the order in which a step calls them."""
 
     def __init__(
         self,
@@ -84,21 +91,20 @@ class TurnRun:
         self.budget = Budget(agent.limits, spent, agent.language)
         self.todos = TodoList(agent.todo_policy, todos, agent.language)
         self.endpoint, self.model = agent.asked_at
-        offered = (todo_tool(self.todos), *agent.tools) if agent.traits.tools else ()
-        self.tools = {tool.name: tool for tool in offered}
+        tools = (todo_tool(self.todos), *agent.tools) if agent.traits.tools else ()
+        self.tools = {tool.name: tool for tool in tools}
         self.reminders = Reminders(self.todos, spent.rounds, spent.reminders)
-        self.riders = RequestNotes(self.todos, self.reminders, edits)
+        self.request_notes = RequestNotes(self.todos, self.reminders, edits)
         self.system = {"role": "system", "content": agent.system_prompt}
         self.messages = [dict(message) for message in messages]
-        self.definitions = [tool.definition() for tool in offered]
+        self.definitions = [tool.definition() for tool in tools]
         self.context = Context(agent, self.todos)
         self.meter = meter or Meter()
         self.reply = unfinished or Reply("", "", (), "")
-        self.asked: ToolCall | None = None
-        self.shown = False  # something of the reply that is being asked for
+        self.pending_call: ToolCall | None = None
+        self.emitted = False  # whether part of the current reply was emitted
 
     async def run(self) -> None:
-        """Run the turn to its end."""
         try:
             if self.reply.calls:
                 await self._act()
@@ -112,33 +118,34 @@ class TurnRun:
             ending = self._end("limit", str(limit))
         except ModelError as error:
             ending = self._end("failed", self._sentence(error))
-        if self.meter.is_open:  # a reply that was cut is paid for
+        if self.meter.is_open:  # an interrupted reply costs tokens, too
             await self.emit(self.meter.settle())
         await self.emit(dataclasses.replace(ending, usage=self.meter.total))
 
     async def _step(self) -> None:
         step = self.budget.start_step()
-        # Only now is it sure that the model will read them.
+        # Polled only here, when it is certain that the model will read them.
         if self.reply.calls and (notes := tuple(await self.inbox())):
             self.messages += as_notes(notes)
             await self.emit(NotesRead(notes))
         await self._fit()
-        told = await self.riders.tell(self.messages)  # the list, which says whether a reminder is due
-        reminder = self.riders.remind(self.messages)
-        await self.emit(StepStarted(step, reminder, self.endpoint, self.model, told))
+        # Edits first: the list decides whether a reminder is due.
+        edit_note = await self.request_notes.attach_edits(self.messages)
+        reminder = self.request_notes.attach_reminder(self.messages)
+        await self.emit(StepStarted(step, reminder, self.endpoint, self.model, edit_note))
         await self._ask()
         self.messages.append(self.reply.as_message(self.endpoint))
         if self.reply.calls:
             await self._act()
-        elif self.reply.finish_reason in ("length", "content_filter"):
+        elif self.reply.finish_reason in _TRUNCATED:
             raise LimitError(phrase(self.language, f"limit.{self.reply.finish_reason}"))
         elif name := written_call(self.reply.text, self.tools):
             raise ModelError("written_call", where=self.endpoint, model=self.model, name=name)
 
     async def _fit(self, overflow: ModelError | None = None) -> None:
-        """Leave out what no longer fits into the model's window."""
-        builder = self.context.fit(self.messages, self.definitions, self.budget.steps, overflow)
-        async with aclosing(builder) as events:
+        """Compact the conversation if it no longer fits the model's context window."""
+        compaction = self.context.fit(self.messages, self.definitions, self.budget.steps, overflow)
+        async with aclosing(compaction) as events:
             while (event := await self.budget.within_time(anext(events, None))) is not None:
                 if isinstance(event, Compacted):
                     self.messages = compacted(self.messages, event)
@@ -147,53 +154,53 @@ class TurnRun:
                 await self.emit(event)
 
     async def _ask(self) -> None:
-        """Ask the model; again where that may help and nothing of a reply was shown."""
+        """Call the model; retry if that may help and none of the reply has been emitted."""
         attempt, shortened, retry = 1, False, self.agent.retry
         loading = self.agent.traits.patience if retry.loading is None else retry.loading
         began = time.monotonic()
         while True:
             assembly = Assembly(self.tools)
-            self.shown = False
+            self.emitted = False
             try:
                 await self._stream(assembly)
-                self._check_said(assembly)
+                self._check_not_empty(assembly)
                 break
             except ModelError as error:
                 self.meter.fail()
-                if error.kind == "overflow" and not self.shown and not shortened:
+                if error.kind == "overflow" and not self.emitted and not shortened:
                     shortened, before = True, self.messages
                     await self._fit(error)
                     if self.messages is not before:
                         continue
-                if not self.shown and (refused := refused_by(error, self.messages)):
-                    self.messages = without(self.messages, refused)
+                if not self.emitted and (refused := refused_pictures(error, self.messages)):
+                    self.messages = mark_refused(self.messages, refused)
                     await self.emit(PicturesRefused(refused))
                     continue
                 delay = retry.delay(attempt, error.retry_after)
                 again_at = time.monotonic() - began + delay
                 is_loading = error.kind == "loading" and again_at < loading
                 may_retry = is_loading or (attempt < retry.attempts and again_at < retry.seconds)
-                if self.shown or not error.retryable or not may_retry:
+                if self.emitted or not error.retryable or not may_retry:
                     raise
                 await self.emit(Retrying(attempt, delay, self._sentence(error)))
                 await self.budget.within_time(asyncio.sleep(delay))
                 attempt += not is_loading
         self.reply = assembly.reply()
-        self.context.heard(assembly.usage)
+        self.context.calibrate(assembly.usage)
         await self.emit(self.meter.settle())
         await self.emit(self.reply)
 
     async def _stream(self, assembly: Assembly) -> None:
         messages = [self.system, *as_sent(self.messages, self.language, plan=bool(self.tools))]
         self.meter.ask(messages, self.definitions, assembly)
-        messages = await painted(messages, self.language)
+        messages = await with_pictures_in_thread(messages, self.language)
         stream = aiter(self.agent.model.stream(messages, self.definitions, self.agent.options))
         draft, notice = Draft(self.todos), self.agent.retry.notice
         try:
             async with Watched(self._next(stream)) as first:
                 if not await first.ends_within(notice):
                     await self.emit(ModelSilent(notice))
-                    await first.next_report()  # there is none: it waits for the end
+                    await first.next_report()  # never reports, so this waits for the end
                     await self.emit(ModelSilent(notice, over=True))
             delta = first.result()
             while delta is not None:
@@ -212,14 +219,14 @@ class TurnRun:
                 await stream.aclose()
 
     async def _show(self, event: Event) -> None:
-        self.shown = True
+        self.emitted = True
         await self.emit(event)
 
-    def _check_said(self, assembly: Assembly) -> None:
-        """Raise ModelError for a reply of nothing, unless it follows results: then nothing is left to say."""
-        said = assembly.text.strip() or assembly.calls or assembly.finish_reason in _ENDED_EARLY
-        follows = self.messages[-1]["role"] == "tool" and assembly.finish_reason not in _ASKS
-        if not said and not follows:
+    def _check_not_empty(self, assembly: Assembly) -> None:
+        """Raise ModelError for an empty reply, unless it follows results and may have nothing to add."""
+        has_content = assembly.text.strip() or assembly.calls or assembly.finish_reason in _TRUNCATED
+        may_be_empty = self.messages[-1]["role"] == "tool" and assembly.finish_reason not in _REQUESTS_CALLS
+        if not has_content and not may_be_empty:
             raise ModelError("silent", retryable=True)
 
     async def _next(self, stream: AsyncIterator[Delta]) -> Delta | None:
@@ -227,88 +234,88 @@ class TurnRun:
             return await self.budget.within_time(anext(stream, None))
         except (ModelError, LimitError):
             raise
-        except Exception as error:  # a model of any make; what it raises ends the turn, not the program
+        except Exception as error:  # a custom model may raise anything; it ends the turn, not the program
             raise ModelError("crashed", detail=f"{type(error).__name__}: {error}") from error
 
     async def _act(self) -> None:
-        """Run the reply's calls one after the other. Each is answered, also when a limit ends the turn.
+        """Run the reply's calls in order. Each gets a result, even if a limit ends the turn.
 
-        Those of a reply that is taken up again are not run twice.
+        In a resumed turn, calls that already have a result are skipped.
         """
-        answered = answered_last(self.messages)
+        answered = answered_call_ids(self.messages)
         wrote = any(call.name == TODO_WRITE and call.id in answered for call in self.reply.calls)
-        over: LimitError | None = None
+        reached: LimitError | None = None
         for call in self.reply.calls:
             if call.id in answered:
                 continue
-            began, shown = time.monotonic(), ""
+            began, progress = time.monotonic(), ""
             try:
-                if over:
-                    raise over
+                if reached:
+                    raise reached
                 self.budget.start_call(call)
-                ended = await self._refusal(call, second_write=wrote and call.name == TODO_WRITE)
-                if ended is None:
+                outcome = await self._refusal(call, second_write=wrote and call.name == TODO_WRITE)
+                if outcome is None:
                     began = time.monotonic()
                     await self.emit(ToolCallStarted(call))
-                    async with Watched(outcome(call, self.tools, self.language)) as work:
+                    async with Watched(run_call(call, self.tools, self.language)) as work:
                         while (text := await self.budget.within_time(work.next_report())) is not None:
-                            await self.emit(ToolCallProgress(call, shown := text))
-                        ended = work.result()
+                            await self.emit(ToolCallProgress(call, progress := text))
+                        outcome = work.result()
             except LimitError as limit:
-                over = limit
-                said = phrase(self.language, "call.not_run", reason=limit)
-                ended = Outcome.failed(f"{said}\n{shown}".rstrip("\n"))
+                reached = limit
+                reason = phrase(self.language, "call.not_run", reason=limit)
+                outcome = Outcome.failed(f"{reason}\n{progress}".rstrip("\n"))
             wrote = wrote or call.name == TODO_WRITE
-            for event in self._answer(call, ended.after(time.monotonic() - began)):
+            for event in self._add_result(call, outcome.after(time.monotonic() - began)):
                 await self.emit(event)
         self.reminders.count_round(wrote=wrote)
-        if over:
-            raise over
+        if reached:
+            raise reached
 
     async def _refusal(self, call: ToolCall, *, second_write: bool) -> Outcome | None:
-        """How the call ends without having run, or None if it may run."""
+        """Return how the call ends without running, or None if it may run."""
         if second_write:
             return Outcome.failed(str(self.todos.reader.refusal("second_write")))
         if self.reply.finish_reason == "length" and not readable(call.arguments):
             return Outcome.failed(phrase(self.language, "call.cut"))
-        self.asked = call
-        with self.budget.stopped_clock():
+        self.pending_call = call
+        with self.budget.paused():
             reason = await self.approve(call)
-        self.asked = None
+        self.pending_call = None
         return None if reason is None else Outcome.denied(reason, self.language)
 
-    def _answer(self, call: ToolCall, ended: Outcome) -> list[Event]:
-        result = {"role": "tool", "tool_call_id": call.id, "content": ended.result.text}
-        self.messages.append(result | marked(ended.result.pictures))
-        events: list[Event] = [ToolCallEnded(call, ended.status, ended.result, ended.seconds)]
+    def _add_result(self, call: ToolCall, outcome: Outcome) -> list[Event]:
+        result = {"role": "tool", "tool_call_id": call.id, "content": outcome.result.text}
+        self.messages.append(result | pictures_field(outcome.result.pictures))
+        events: list[Event] = [ToolCallEnded(call, outcome.status, outcome.result, outcome.seconds)]
         if call.name == TODO_WRITE:
-            accepted = ended.status == "succeeded"
+            accepted = outcome.status == "succeeded"
             events.insert(0, TodoUpdate(call, self.todos.items) if accepted else TodoDraft(None))
         return events
 
     def _sentence(self, error: ModelError) -> str:
         try:
             return phrase(self.language, f"model.{error.kind}", **error.values)
-        except KeyError:  # a model of one's own may have kinds of its own
+        except KeyError:  # a custom model may use its own kinds
             detail = f"{error.kind}: {error.values.get('detail', '')}"
             return phrase(self.language, "model.crashed", detail=detail)
 
     def _end(self, reason: EndReason, sentence: str = "") -> End:
         text = self.reply.text
         steps, usage = self.budget.steps, self.meter.total
-        return End(reason, text, sentence, self.todos.items, usage, steps, self.asked, tuple(self.messages))
+        return End(
+            reason, text, sentence, self.todos.items, usage, steps, self.pending_call, tuple(self.messages)
+        )
 
 
 T = TypeVar("T")
 
 
 class LimitError(Exception):
-    """The turn used up one of its limits; the message is the sentence that says which."""
+    """A limit of the turn was reached; the message is the sentence that names it."""
 
 
 class Budget:
-    """Counts a turn's steps, tool calls and seconds against its limits."""
-
     def __init__(self, limits: Limits, spent: Spent, language: Language) -> None:
         self.limits = limits
         self.language = language
@@ -319,7 +326,7 @@ class Budget:
         self.repeats = 0
 
     def start_step(self) -> int:
-        """Count a step and give its number; raises LimitError when anything that it needs is used up."""
+        """Count a step and return its number; raises LimitError if steps, calls or seconds are used up."""
         if self.steps >= self.limits.steps:
             raise self._error("steps", self.limits.steps)
         if self.tool_calls >= self.limits.tool_calls:
@@ -330,7 +337,7 @@ class Budget:
         return self.steps
 
     def start_call(self, call: ToolCall) -> None:
-        """Count a tool call; raises LimitError when it is one too many, or the same once too often."""
+        """Count a tool call; raises LimitError if there are too many calls or identical ones in a row."""
         same = (call.name, call.arguments) == self.last_call
         self.last_call = (call.name, call.arguments)
         self.repeats = self.repeats + 1 if same else 1
@@ -341,7 +348,7 @@ class Budget:
         self.tool_calls += 1
 
     async def within_time(self, work: Awaitable[T]) -> T:
-        """Await `work`, but not past the turn's time; raises LimitError then, with the work cancelled."""
+        """Await `work` within the turn's remaining time; at the deadline cancels it and raises LimitError."""
         try:
             async with asyncio.timeout(self._seconds_left()) as time_limit:
                 return await work
@@ -351,8 +358,8 @@ class Budget:
             raise
 
     @contextmanager
-    def stopped_clock(self) -> Iterator[None]:
-        """What happens in here takes none of the turn's time: a person is asked."""
+    def paused(self) -> Iterator[None]:
+        """Time spent in this context does not count against the turn: the user is being asked."""
         began = time.monotonic()
         try:
             yield
@@ -366,19 +373,19 @@ class Budget:
         return LimitError(phrase(self.language, f"limit.{which}", maximum=f"{maximum:g}", **values))
 
 
-# Characters; a list of twenty items is far shorter, and each piece means reading all of it again.
+# Characters; a list of twenty items is far shorter, and each piece means parsing it all again.
 MAX_DRAFT = 64 * 1024
 
 
 class Draft:
-    """Follows the first `TodoWrite` of a reply; `items` is what was last shown of it, None for nothing."""
+    """The first `TodoWrite` of a streaming reply; `items` is the list last emitted, None if none."""
 
     def __init__(self, todos: TodoList) -> None:
         self.todos = todos
         self.items: tuple[TodoItem, ...] | None = None
 
     def read(self, calls: Sequence[OpenCall]) -> tuple[TodoItem, ...] | None:
-        """The list that the calls, half written, amount to, or None when it did not change."""
+        """Parse the list from the partial calls; None if it is unchanged."""
         call = next((call for call in calls if call.name == TODO_WRITE), None)
         if call is None or not call.arguments or len(call.arguments) > MAX_DRAFT:
             return None
@@ -393,38 +400,38 @@ class Draft:
         return items
 
 
-# An endpoint's complaint about a picture that it was sent, and none about pictures as such.
+# Errors about a picture in the request, as opposed to pictures in general.
 ABOUT_A_PICTURE = re.compile(r"\b(?:image|picture|photo|media)s?\b|image_url|base64", re.IGNORECASE)
 _KINDS = ("refused", "reported", "unavailable")
 
 Message = Mapping[str, Any]
 
 
-def refused_by(error: ModelError, messages: Sequence[Message]) -> tuple[Picture, ...]:
-    """The pictures that the error is about: the new ones, or all where none is new; none for another error.
+def refused_pictures(error: ModelError, messages: Sequence[Message]) -> tuple[Picture, ...]:
+    """The pictures that the error is about: the new ones, or all if none is new; empty for other errors.
 
-    New are those that no reply has followed yet.
+    A picture is new if no reply has followed it yet.
     """
     if error.kind not in _KINDS or not ABOUT_A_PICTURE.search(str(error.values.get("detail", ""))):
         return ()
-    said = [place for place, message in enumerate(messages) if message["role"] == "assistant"]
-    # The latest reply may be the one that asked for the pictures, so what follows it is new.
-    new = _sent(messages[said[-1] + 1 :] if said else messages)
-    return new or _sent(messages)
+    replies = [index for index, message in enumerate(messages) if message["role"] == "assistant"]
+    # The latest reply may have requested the pictures, so those after it are new.
+    new = _sent_pictures(messages[replies[-1] + 1 :] if replies else messages)
+    return new or _sent_pictures(messages)
 
 
-def without(messages: Sequence[Message], pictures: Sequence[Picture]) -> list[dict[str, Any]]:
-    """The messages with these pictures named as refused."""
+def mark_refused(messages: Sequence[Message], pictures: Sequence[Picture]) -> list[dict[str, Any]]:
+    """The messages with these pictures marked as refused."""
     return [
-        {**message, MARK: tuple(_refused(each, pictures) for each in message[MARK])}
-        if MARK in message
+        {**message, PICTURES_KEY: tuple(_refused(each, pictures) for each in message[PICTURES_KEY])}
+        if PICTURES_KEY in message
         else dict(message)
         for message in messages
     ]
 
 
-def _sent(messages: Sequence[Message]) -> tuple[Picture, ...]:
-    return tuple(each for message in messages for each in message.get(MARK, ()) if not each.fault)
+def _sent_pictures(messages: Sequence[Message]) -> tuple[Picture, ...]:
+    return tuple(each for message in messages for each in message.get(PICTURES_KEY, ()) if not each.fault)
 
 
 def _refused(picture: Picture, refused: Sequence[Picture]) -> Picture:
@@ -432,11 +439,11 @@ def _refused(picture: Picture, refused: Sequence[Picture]) -> Picture:
 
 
 class RequestNotes:
-    """Puts them where the request carries them: ahead of the first of the latest results.
+    """Attaches notes (todo edits, reminders) to the message that carries them in the next request.
 
-    Nothing may stand between a call and its results, and some endpoints allow no message of the person's
-    right after them. In a turn's first request there is no result: what the person changed stands ahead of
-    their words.
+    That is the first of the latest results: nothing may stand between a call and its results, and some
+    endpoints allow no user message right after them. A turn's first request has no results, so edits are
+    attached to the user's message.
     """
 
     def __init__(self, todos: TodoList, reminders: Reminders, edits: Edits) -> None:
@@ -444,19 +451,19 @@ class RequestNotes:
         self.reminders = reminders
         self.edits = edits
 
-    async def tell(self, messages: list[dict[str, Any]]) -> str:
-        """Take in what the person has made of the list, and tell the model so; gives the note."""
+    async def attach_edits(self, messages: list[dict[str, Any]]) -> str:
+        """Apply the user's edits to the list and attach a note for the model; returns the note."""
         items = await self.edits()
         note = self.todos.take(items) if items is not None else ""
-        begins = bool(messages) and begins_turn(messages[-1])
-        carrier = messages[-1] if begins else first_of_the_latest(messages)
+        is_first_request = bool(messages) and begins_turn(messages[-1])
+        carrier = messages[-1] if is_first_request else first_latest_result(messages)
         if carrier and note:
             carrier["told"] = note
         return note
 
-    def remind(self, messages: list[dict[str, Any]]) -> str:
-        """Give a reminder that is due; the text of it."""
-        result = first_of_the_latest(messages)
+    def attach_reminder(self, messages: list[dict[str, Any]]) -> str:
+        """Attach a reminder if one is due; returns its text."""
+        result = first_latest_result(messages)
         reminder = self.reminders.due() if result else ""
         if result and reminder:
             result["reminder"] = reminder

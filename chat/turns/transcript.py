@@ -11,7 +11,7 @@ from django.db.models import Prefetch
 from chat.agent import Model, Reply
 from chat.agent import ToolCall as CallRequest
 from chat.agent.context import as_one
-from chat.agent.pictures import Picture, marked
+from chat.agent.pictures import Picture, pictures_field
 from chat.files.pictures import PictureStore
 from chat.live.frames import Change, TurnChanged
 from chat.models import Attachment, Message, Step, Summary, ToolCall, Turn
@@ -142,7 +142,7 @@ def pictures_of(row: Message | ToolCall) -> dict[str, Any]:
     else:
         told = [each.about() for each in row.attachments.all() if each.media_type]
     album = PictureStore(row.turn.conversation_id)
-    return marked([album.picture(each) for each in told])
+    return pictures_field([album.picture(each) for each in told])
 
 
 def sees(model: Model) -> bool:

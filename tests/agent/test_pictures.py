@@ -16,7 +16,7 @@ from chat.agent.pictures import (
     Picture,
     fault_of,
     image_type,
-    marked,
+    pictures_field,
     with_pictures,
 )
 from tests.pictures import png
@@ -55,10 +55,10 @@ def shown(messages: list[dict[str, Any]]) -> list[int]:
 def test_those_of_results_stand_after_all_results() -> None:
     one, two = (Picture.of(name, png()) for name in ("one.png", "two.png"))
     messages = [
-        {"role": "user", "content": "Look", **marked([one])},
+        {"role": "user", "content": "Look", **pictures_field([one])},
         {"role": "assistant", "content": None, "tool_calls": []},
-        {"role": "tool", "tool_call_id": "1", "content": "a picture", **marked([one])},
-        {"role": "tool", "tool_call_id": "2", "content": "another", **marked([two])},
+        {"role": "tool", "tool_call_id": "1", "content": "a picture", **pictures_field([one])},
+        {"role": "tool", "tool_call_id": "2", "content": "another", **pictures_field([two])},
         {"role": "user", "content": "and this"},
     ]
     sent = with_pictures(messages, "en")
@@ -71,7 +71,7 @@ def test_those_of_results_stand_after_all_results() -> None:
 
 def test_one_that_is_gone_is_named() -> None:
     (sent,) = with_pictures(
-        [{"role": "user", "content": "Look", **marked([Picture("a.png", "image/png", 1)])}], "en"
+        [{"role": "user", "content": "Look", **pictures_field([Picture("a.png", "image/png", 1)])}], "en"
     )
     assert sent["content"][-1]["text"] == "[a.png is left out: the picture is not kept any more.]"
 
@@ -80,14 +80,14 @@ def test_one_that_is_gone_is_named() -> None:
 @pytest.mark.parametrize("fault", ["large", "damaged", "full", "refused"])
 def test_every_fault_has_a_sentence(fault: str, language: Any) -> None:
     picture = Picture("a.png", "image/png", 9 * 2**20, fault=fault)
-    (sent,) = with_pictures([{"role": "user", "content": "Look", **marked([picture])}], language)
+    (sent,) = with_pictures([{"role": "user", "content": "Look", **pictures_field([picture])}], language)
     assert sent["content"][-1]["text"].startswith("[a.png ")
 
 
 @given(st.lists(st.integers(1, LARGEST), max_size=60))
 def test_a_request_has_as_many_as_it_may(sizes: list[int]) -> None:
     pictures = [Picture(f"{n}.png", "image/png", size, read=lambda: b"x") for n, size in enumerate(sizes)]
-    messages = [{"role": "user", "content": each.name, **marked([each])} for each in pictures]
+    messages = [{"role": "user", "content": each.name, **pictures_field([each])} for each in pictures]
     before: list[int] = []
     changes = 0
     for count in range(len(messages) + 1):
@@ -104,7 +104,7 @@ def test_a_request_has_as_many_as_it_may(sizes: list[int]) -> None:
 
 def test_leaving_out_is_seldom() -> None:
     pictures = [Picture.of(f"{n}.png", png()) for n in range(60)]
-    messages = [{"role": "user", "content": "", **marked([each])} for each in pictures]
+    messages = [{"role": "user", "content": "", **pictures_field([each])} for each in pictures]
     sent = [with_pictures(messages[:count], "en") for count in range(61)]
     same = [later[: len(sooner)] == sooner for sooner, later in itertools.pairwise(sent)]
     assert same.count(False) == 4

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chat.agent.calls import called
+from chat.agent.calls import match_tool_name
 
 TOOLS = ("TodoWrite", "bash", "read_file", "files__read", "files__Read")
 
@@ -30,4 +30,4 @@ TOOLS = ("TodoWrite", "bash", "read_file", "files__read", "files__Read")
     ],
 )
 def test_a_tool_is_found_by_what_was_written(written: str, tool: str) -> None:
-    assert called(written, TOOLS) == tool
+    assert match_tool_name(written, TOOLS) == tool

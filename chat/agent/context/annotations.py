@@ -15,7 +15,7 @@ from itertools import accumulate
 from typing import Any
 
 from chat.agent.events import Compacted
-from chat.agent.pictures import marked
+from chat.agent.pictures import pictures_field
 from chat.agent.prompts import Language
 from chat.agent.todo import remind, with_first_reminder
 
@@ -60,7 +60,7 @@ def as_one(messages: Sequence[Mapping[str, Any]]) -> Message:
     """The first of the messages, with the words and pictures of them all."""
     pictures = [picture for message in messages for picture in message.get("pictures", ())]
     words = joined([message["content"] for message in messages])
-    return {**messages[0], "content": words, **marked(pictures)}
+    return {**messages[0], "content": words, **pictures_field(pictures)}
 
 
 def joined(contents: Sequence[Any]) -> Any:

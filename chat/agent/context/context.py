@@ -72,7 +72,7 @@ class Context:
             self.counts = []
             yield self._event(plan, step, summary)
 
-    def heard(self, usage: Usage) -> None:
+    def calibrate(self, usage: Usage) -> None:
         """Take in what the endpoint counted for the latest request."""
         guessed = self.base + sum(self.counts)
         if self.counts and usage.input_tokens:  # there are none for what was just made shorter

@@ -11,7 +11,7 @@ from typing import Any
 
 from jiter import from_json
 
-from chat.agent.calls import called
+from chat.agent.calls import match_tool_name
 from chat.agent.events import Reasoning, Reply, Text, TextWasReasoning, ToolCall, Usage
 from chat.agent.model.protocol import Delta, Finish, MessageFields, ModelError, ToolCallDelta
 from chat.agent.storable import storable
@@ -59,7 +59,7 @@ class OpenCall:
         """Take in a piece; ids, names and whole arguments that are empty, or come again, change nothing."""
         self.id = self.id or delta.id
         if not self.name:
-            self.name, self.wrote = called(delta.name, names), delta.name
+            self.name, self.wrote = match_tool_name(delta.name, names), delta.name
         if not self.repeats(delta):
             self._arguments.add(delta.arguments)
         if delta.extra:
