@@ -1,8 +1,8 @@
-"""Opening files beneath a folder so that nothing in a path can lead out of it.
+"""Opens files beneath a folder; no path can lead out of it.
 
-The kernel resolves the path (`openat2` with RESOLVE_BENEATH), because a check of the name followed by an
-open is a race that a symbolic link wins. Where the kernel lacks the call, a walk with directory descriptors
-does it, and that follows no symbolic links at all.
+The kernel resolves the path (`openat2` with RESOLVE_BENEATH), because checking the name and then opening it
+is a race that a symbolic link can win. If the kernel lacks the call, the path is walked with directory
+descriptors, following no symbolic links at all.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def open_beneath(folder: int, path: str, flags: int) -> int:
 
 @functools.cache
 def has_openat2() -> bool:
-    """Whether this kernel (and what confines this process) offers `openat2`."""
+    """Whether the kernel, and the sandbox this process may run in, allow `openat2`."""
     root = os.open("/", _FOLDER)
     try:
         os.close(_kernel_open(root, ".", os.O_PATH))
@@ -48,24 +48,23 @@ def has_openat2() -> bool:
 def _kernel_open(folder: int, path: str, flags: int) -> int:
     how = _OpenHow(flags | os.O_CLOEXEC, 0, _BENEATH | _NO_MAGICLINKS)
     while True:
-        found = _libc.syscall(
+        descriptor = _libc.syscall(
             ctypes.c_long(_OPENAT2),
             ctypes.c_int(folder),
             ctypes.c_char_p(os.fsencode(path)),
             ctypes.byref(how),
             ctypes.c_size_t(ctypes.sizeof(how)),
         )
-        if found >= 0:
-            return int(found)
+        if descriptor >= 0:
+            return int(descriptor)
         code = ctypes.get_errno()
-        # EAGAIN: something was renamed meanwhile, and the kernel could not tell whether the path stayed
-        # beneath.
+        # EAGAIN: a concurrent rename kept the kernel from deciding whether the path stays beneath.
         if code not in (errno.EAGAIN, errno.EINTR):
             raise OSError(code, os.strerror(code), path)
 
 
 def walk_open(folder: int, path: str, flags: int) -> int:
-    """`open_beneath` one name at a time; a symbolic link anywhere is refused (ELOOP or ENOTDIR)."""
+    """`open_beneath` one path component at a time; refuses any symbolic link (ELOOP or ENOTDIR)."""
     *parents, name = _names(path) or ["."]
     parent = open_folder(folder, "/".join(parents))
     try:
@@ -75,7 +74,7 @@ def walk_open(folder: int, path: str, flags: int) -> int:
 
 
 def open_folder(folder: int, path: str, make: bool = False) -> int:
-    """A descriptor of the folder `path` beneath `folder`, no symbolic links followed; `make` creates it."""
+    """A descriptor of the folder `path` beneath `folder`, following no symbolic links; `make` creates it."""
     current = os.dup(folder)
     for name in _names(path):
         try:
@@ -92,7 +91,7 @@ def _enter(folder: int, name: str, make: bool) -> int:
     except FileNotFoundError:
         if not make:
             raise
-    with suppress(FileExistsError):  # someone else made it first
+    with suppress(FileExistsError):  # created concurrently
         os.mkdir(name, dir_fd=folder)
     return os.open(name, _FOLDER, dir_fd=folder)
 

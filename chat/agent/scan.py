@@ -1,4 +1,4 @@
-"""Going through a workspace: every file that a person may want to see, up to a bound; no link is followed."""
+"""Lists the files of a workspace up to a bound, following no symbolic links."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import stat
 from collections import deque
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 from chat.agent.safe_open import open_beneath
-from chat.agent.workspace import Workspace, relative, sentences
+from chat.agent.workspace import Workspace, readable_errors, relative
 
-MOST_ENTRIES = 20_000  # looked at
-_LONGEST_PATH = 3800  # bytes; 4096 are the system's limit
+MAX_ENTRIES = 20_000
+_LONGEST_PATH = 3800  # bytes; the system's limit is 4096
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
-# Made by tools by the thousand: they are listed, and looked into only when a person opens them.
+# Folders that tools fill with thousands of files: listed, but only entered when the user opens them.
 CROWDED = {".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", "venv", ".tox", ".cache"}
 CROWDED |= {".mypy_cache", ".pytest_cache", ".ruff_cache", "target", ".gradle", ".next"}
 
@@ -26,13 +27,13 @@ Stamp = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Entry:
-    """One name in a workspace. `path` is relative to it; bytes that are no UTF-8 are surrogates in it."""
+    """A file, folder or link. `path` is relative to the workspace; non-UTF-8 bytes become surrogates."""
 
     path: str
     kind: Kind
     size: int = 0
     stamp: Stamp = (0, 0, 0)
-    """Size, and times of change in nanoseconds: of the content and, which nobody can set, of anything."""
+    """Size, mtime and ctime in nanoseconds; users cannot set the ctime."""
 
     @property
     def name(self) -> str:
@@ -41,9 +42,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Scan:
-    """What was found beneath `path`, shallow before deep; `whole` is false where a bound ended it.
+    """The entries beneath `path`, breadth first; `whole` is false if a bound cut the scan short.
 
-    The folders that were `closed` to it could not be looked into.
+    Folders in `closed` could not be read.
     """
 
     path: str
@@ -52,43 +53,44 @@ class Scan:
     closed: Collection[str] = ()
 
 
-def walk(workspace: Workspace, path: str = ".", most: int = MOST_ENTRIES) -> Scan:
-    """Everything beneath the folder `path`; crowded folders are not entered. Raises WorkspaceError."""
+def scan_workspace(workspace: Workspace, path: str = ".", max_entries: int = MAX_ENTRIES) -> Scan:
+    """List everything beneath the folder `path`; crowded folders are not entered. Raises WorkspaceError."""
     path = relative(path)
-    with sentences(path), workspace.as_owner() as root:
-        found, closed, whole = list[Entry](), list[str](), True
-        waiting = deque([path])
-        while waiting:
-            folder = waiting.popleft()
+    with readable_errors(path), workspace.as_owner() as root:
+        entries, closed, whole = list[Entry](), list[str](), True
+        pending = deque([path])
+        while pending:
+            folder = pending.popleft()
+            room = max_entries - len(entries)
             try:
-                entries = sorted(_entries(root, folder, most - len(found)), key=lambda entry: entry.path)
+                listed = sorted(_entries(root, folder, room), key=lambda entry: entry.path)
             except OSError:
                 if folder == path:
                     raise
-                closed.append(folder)  # or it is gone meanwhile
+                closed.append(folder)  # or it was removed concurrently
                 continue
-            found += entries
-            if len(found) >= most:
-                return Scan(path, found, whole=False, closed=closed)
-            folders = [each.path for each in entries if each.kind == "folder" and each.name not in CROWDED]
-            near = [each for each in folders if len(os.fsencode(each)) <= _LONGEST_PATH]
-            whole = whole and near == folders
-            waiting.extend(near)
-        return Scan(path, found, whole, closed)
+            entries += listed
+            if len(entries) >= max_entries:
+                return Scan(path, entries, whole=False, closed=closed)
+            folders = [each.path for each in listed if each.kind == "folder" and each.name not in CROWDED]
+            openable = [each for each in folders if len(os.fsencode(each)) <= _LONGEST_PATH]
+            whole = whole and openable == folders
+            pending.extend(openable)
+        return Scan(path, entries, whole, closed)
 
 
-def _entries(root: int, folder: str, most: int) -> Iterator[Entry]:
-    opened = open_beneath(root, folder, _FOLDER)
+def _entries(root: int, folder: str, max_entries: int) -> Iterator[Entry]:
+    descriptor = open_beneath(root, folder, _FOLDER)
     try:
-        with os.scandir(opened) as found:
-            for _number, each in zip(range(most), found, strict=False):
+        with os.scandir(descriptor) as entries:
+            for each in islice(entries, max_entries):
                 path = each.name if folder == "." else f"{folder}/{each.name}"
                 try:
                     yield _entry(path, each.stat(follow_symlinks=False))
                 except FileNotFoundError:
                     continue
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def _entry(path: str, status: os.stat_result) -> Entry:
@@ -96,7 +98,6 @@ def _entry(path: str, status: os.stat_result) -> Entry:
 
 
 def stamp_of(status: os.stat_result) -> Stamp:
-    """What tells one state of a file from another."""
     return (status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
@@ -109,7 +110,7 @@ def _kind(mode: int) -> Kind:
 
 
 def is_utf8(name: str) -> bool:
-    """Whether the name is text, rather than bytes that only this system can make something of."""
+    """Whether the name is valid text, not arbitrary bytes."""
     try:
         name.encode()
     except UnicodeEncodeError:

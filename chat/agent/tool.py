@@ -1,4 +1,4 @@
-"""Tools: what the model may ask for besides text."""
+"""Tools that the model may call, and the validation of their arguments."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from pydantic_core import SchemaValidator, core_schema
 from chat.agent.arguments import fitted
 from chat.agent.pictures import Picture
 
-MOST_OF_FAULT = 2000  # characters; some repeat all of the arguments
+MAX_MESSAGE = 2000  # characters of an error message; some repeat all arguments
 
 
 class ToolError(Exception):
-    """A tool could not do what it was asked; the model reads the message as the call's result.
+    """A tool call failed; the model reads the message as its result.
 
-    `detail` is for the person's record of the call, as that of a ToolResult.
+    `detail` is for the user's record of the call, as in ToolResult.
     """
 
     def __init__(self, message: str = "", detail: Mapping[str, Any] | None = None) -> None:
@@ -37,9 +37,9 @@ class ToolError(Exception):
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What a call came to: `text` goes to the model, `detail` only to the person's record of the call.
+    """The result of a call: `text` for the model, `detail` only for the user's record of the call.
 
-    `pictures` go to the model too, if it can see.
+    `pictures` also go to the model if it can see.
     """
 
     text: str
@@ -48,19 +48,19 @@ class ToolResult:
 
 
 class Arguments(Protocol):
-    """Turns the model's arguments into keyword arguments, or raises ToolError naming what does not fit."""
+    """Converts the model's arguments to keyword arguments; raises ToolError naming what does not fit."""
 
-    def __call__(self, given: Mapping[str, Any]) -> dict[str, Any]: ...
+    def __call__(self, arguments: Mapping[str, Any], /) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True)
 class Tool:
-    """A name, a description and a JSON schema for the model, and the async function behind them.
+    """A name, a description and a JSON schema for the model, and the async function that implements it.
 
-    `function` is called with the arguments as keywords and returns text, a ToolResult, or anything that can
-    be written as JSON. Whatever it raises becomes an error result that the model reads. `repeatable` says
-    that running the same call twice does no harm, so that a call cut off by a crash may simply run again.
-    `foresee` takes the same arguments, does nothing, and gives the `detail` that the call would leave.
+    `function` is called with keyword arguments and returns text, a ToolResult, or a JSON-serialisable value.
+    Any exception it raises becomes an error result that the model reads. `repeatable`: running the same call
+    twice is harmless, so a call interrupted by a crash may run again. `foresee` takes the same arguments,
+    changes nothing, and returns the `detail` that the call would leave.
     """
 
     name: str
@@ -73,14 +73,14 @@ class Tool:
     foresee: Callable[..., Awaitable[Mapping[str, Any]]] | None = None
 
     def definition(self) -> dict[str, Any]:
-        """The tool in the form of the chat-completions `tools` parameter."""
+        """The tool as an entry of the chat-completions `tools` parameter."""
         if self.raw is not None:
             return dict(self.raw)
         function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
         return {"type": "function", "function": function}
 
     async def call(self, arguments: Mapping[str, Any]) -> ToolResult:
-        """Check the arguments, run the function and give its result; raises ToolError if they do not fit."""
+        """Validate the arguments and run the function; raises ToolError if they do not fit."""
         value = await self.function(**self.checked(arguments))
         if isinstance(value, ToolResult):
             return value
@@ -95,32 +95,32 @@ class Tool:
         return (self.check or schema_check(self.parameters))(fitted(arguments, self.parameters))
 
     async def foreseen(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """What a call would leave for the record; empty where that cannot be told. Raises ToolError."""
+        """The `detail` that a call would leave; empty if unknown. Raises ToolError."""
         return await self.foresee(**self.checked(arguments)) if self.foresee else {}
 
 
-def as_tool(given: Tool | Callable[..., Awaitable[Any]] | Mapping[str, Any]) -> Tool:
-    """The tool itself, or one made of an async function or of a plain dictionary in the provider's form.
+def as_tool(value: Tool | Callable[..., Awaitable[Any]] | Mapping[str, Any]) -> Tool:
+    """Convert to a Tool: an async function, or a dictionary in the provider's format.
 
-    Such a dictionary may carry the async function that runs it under "run", which is not sent. One without
-    is sent as it is, for a provider that runs the tool itself; a call to it here is an error result. Raises
-    TypeError for anything else.
+    A dictionary may hold the async function under "run", which is not sent. Without one it is sent unchanged,
+    for a tool that the provider runs itself; a call to it here is an error result. Raises TypeError for
+    anything else.
     """
-    if isinstance(given, Tool):
-        return given
-    if inspect.isfunction(given):
-        return tool(given)
-    if not isinstance(given, Mapping):
+    if isinstance(value, Tool):
+        return value
+    if inspect.isfunction(value):
+        return tool(value)
+    if not isinstance(value, Mapping):
         raise TypeError(
-            f"A tool is a Tool, an async function or a dictionary, and {given!r} is none of them."
+            f"A tool is a Tool, an async function or a dictionary, and {value!r} is none of them."
         )
-    raw = {key: value for key, value in given.items() if key != "run"}
+    raw = {key: each for key, each in value.items() if key != "run"}
     declared = raw.get("function", {})
     return Tool(
         name=declared.get("name") or str(raw.get("name") or raw.get("type", "")),
         description=declared.get("description", ""),
         parameters=declared.get("parameters", {"type": "object", "properties": {}}),
-        function=given.get("run", _no_code),
+        function=value.get("run", _no_code),
         raw=raw,
     )
 
@@ -130,38 +130,39 @@ async def _no_code(**_arguments: Any) -> str:
 
 
 def schema_check(schema: Mapping[str, Any]) -> Arguments:
-    """A check of arguments against a JSON schema, which may be somebody else's: within a bound of work."""
+    """A validator for a JSON schema; schemas may be third-party, so the work is bounded."""
     validator = BoundedValidator(schema)
 
-    def check(given: Mapping[str, Any]) -> dict[str, Any]:
+    def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            faults = [
-                _fault(fault.path, fault.message[:MOST_OF_FAULT]) for fault in faults_in(given, validator)
+            errors = [
+                _error_line(each.path, each.message[:MAX_MESSAGE])
+                for each in schema_errors(arguments, validator)
             ]
         except TooMuchWorkError:
             raise ToolError(
                 "Error: these arguments take too long to check. Send fewer or simpler ones."
             ) from None
-        if faults:
-            raise ToolError("Error: " + "; ".join(faults))
-        return dict(given)
+        if errors:
+            raise ToolError("Error: " + "; ".join(errors))
+        return dict(arguments)
 
     return check
 
 
-def _fault(place: Iterable[object], message: str) -> str:
-    return f"{'.'.join(map(str, place)) or 'arguments'}: {message}"
+def _error_line(path: Iterable[object], message: str) -> str:
+    return f"{'.'.join(map(str, path)) or 'arguments'}: {message}"
 
 
 def model_check(model: type[BaseModel]) -> Arguments:
-    """A check of arguments against a pydantic model, whose conversions and defaults apply."""
+    """A validator that uses a pydantic model, with its conversions and defaults."""
 
-    def check(given: Mapping[str, Any]) -> dict[str, Any]:
+    def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
         try:
-            checked = model.model_validate(given)
+            checked = model.model_validate(arguments)
         except ValidationError as error:
-            faults = [_fault(fault["loc"], fault["msg"]) for fault in error.errors()]
-            raise ToolError("Error: " + "; ".join(faults)) from None
+            errors = [_error_line(each["loc"], each["msg"]) for each in error.errors()]
+            raise ToolError("Error: " + "; ".join(errors)) from None
         return {name: getattr(checked, name) for name in model.model_fields}
 
     return check
@@ -190,9 +191,9 @@ def tool(
 ) -> Tool | Callable[[Callable[..., Awaitable[Any]]], Tool]:
     """Make a Tool from a typed async function: `@tool` or `@tool(name=..., description=...)`.
 
-    The schema comes from the annotations (`Annotated[int, Field(description=..., ge=1)]` says more of one
-    argument), the description from the docstring. Raises TypeError for a function that is not async, or has
-    an argument without an annotation or without a name of its own (`*args`).
+    The schema comes from the annotations (`Annotated[int, Field(description=..., ge=1)]` adds details), the
+    description from the docstring. Raises TypeError if the function is not async, or if an argument has no
+    annotation or no name (`*args`).
     """
 
     def make(function: Callable[..., Awaitable[Any]]) -> Tool:
@@ -225,7 +226,7 @@ def _arguments_model(function: Callable[..., Any]) -> type[BaseModel]:
 
 
 def _plain_schema(model: type[BaseModel]) -> dict[str, Any]:
-    """The model's JSON schema without pydantic's titles, which cost tokens and say nothing."""
+    """The model's JSON schema without pydantic's titles, which only cost tokens."""
     schema = model.model_json_schema()
     schema.pop("title", None)
     for argument in schema.get("properties", {}).values():
@@ -234,32 +235,32 @@ def _plain_schema(model: type[BaseModel]) -> dict[str, Any]:
     return schema
 
 
-MOST_WORK = 20_000  # keywords checked; schemas that refer to themselves can ask for any number
-MOST_FAULTS = 20
+MAX_WORK = 20_000  # keywords checked; recursive schemas can require any number
+MAX_ERRORS = 20
 
-_work: ContextVar[list[int]] = ContextVar("work")
-Faults = Iterator[SchemaError]
+_work_left: ContextVar[list[int]] = ContextVar("work_left")
+Errors = Iterator[SchemaError]
 Check = Callable[[Any, Any, Any, Any], Iterable[SchemaError] | None]
 
 
 class TooMuchWorkError(Exception):
-    """The check was given up."""
+    """Validation exceeded MAX_WORK."""
 
 
-def faults_in(given: Any, validator: Any) -> list[SchemaError]:
-    """What does not fit, the first of it; raises TooMuchWorkError where finding that out takes too long."""
-    token = _work.set([MOST_WORK])
+def schema_errors(arguments: Any, validator: Any) -> list[SchemaError]:
+    """The first validation errors; raises TooMuchWorkError if the work exceeds its bound."""
+    token = _work_left.set([MAX_WORK])
     try:
-        return list(islice(validator.iter_errors(given), MOST_FAULTS))
+        return list(islice(validator.iter_errors(arguments), MAX_ERRORS))
     except RecursionError:
         raise TooMuchWorkError from None
     finally:
-        _work.reset(token)
+        _work_left.reset(token)
 
 
-def _counted(check: Check, validator: Any, value: Any, instance: Any, schema: Any) -> Faults:
-    left = _work.get()
-    # A list as a whole is compared with each of an enumeration.
+def _count_work(check: Check, validator: Any, value: Any, instance: Any, schema: Any) -> Errors:
+    left = _work_left.get()
+    # A list is compared with every value of an enumeration.
     left[0] -= 1 + (len(value) if isinstance(value, list) else 0)
     if left[0] < 0:
         raise TooMuchWorkError
@@ -267,8 +268,8 @@ def _counted(check: Check, validator: Any, value: Any, instance: Any, schema: An
 
 
 @lru_cache(maxsize=256)
-def _expression(pattern: str) -> SchemaValidator | None:
-    """The pattern in an engine that takes linear time, unlike `re`; None for one that it does not know."""
+def _compiled(pattern: str) -> SchemaValidator | None:
+    """The pattern compiled by a linear-time engine, unlike `re`; None if that engine does not support it."""
     try:
         return SchemaValidator(core_schema.str_schema(pattern=pattern, regex_engine="rust-regex"))
     except PydanticSchemaError:
@@ -276,25 +277,25 @@ def _expression(pattern: str) -> SchemaValidator | None:
 
 
 def _matches(pattern: Any, text: str) -> bool:
-    """Whether the text has it; so too where that cannot be told, for the tool's own check comes later."""
-    expression = _expression(pattern) if isinstance(pattern, str) else None
+    """Whether the text matches; True for unsupported patterns, as the tool validates values itself."""
+    expression = _compiled(pattern) if isinstance(pattern, str) else None
     return expression is None or expression.isinstance_python(text)
 
 
-def _pattern(validator: Any, value: Any, instance: Any, schema: Any) -> Faults:
+def _pattern(validator: Any, value: Any, instance: Any, schema: Any) -> Errors:
     if isinstance(instance, str) and not _matches(value, instance):
         yield SchemaError(f"{instance!r} does not match {value!r}")
 
 
-def _pattern_properties(validator: Any, value: Any, instance: Any, schema: Any) -> Faults:
+def _pattern_properties(validator: Any, value: Any, instance: Any, schema: Any) -> Errors:
     if isinstance(instance, Mapping):
-        for pattern, beneath in value.items():
+        for pattern, subschema in value.items():
             for name, each in instance.items():
                 if _matches(pattern, name):
-                    yield from validator.descend(each, beneath, path=name, schema_path=pattern)
+                    yield from validator.descend(each, subschema, path=name, schema_path=pattern)
 
 
-def _additional_properties(validator: Any, value: Any, instance: Any, schema: Any) -> Faults:
+def _additional_properties(validator: Any, value: Any, instance: Any, schema: Any) -> Errors:
     patterns = schema.get("patternProperties")
     if not patterns:
         yield from Draft202012Validator.VALIDATORS["additionalProperties"](validator, value, instance, schema)
@@ -309,10 +310,10 @@ def _additional_properties(validator: Any, value: Any, instance: Any, schema: An
                 yield from validator.descend(each, value, path=name)
 
 
-def _unique_items(validator: Any, value: Any, instance: Any, schema: Any) -> Faults:
+def _unique_items(validator: Any, value: Any, instance: Any, schema: Any) -> Errors:
     if value and isinstance(instance, list):
-        written = {json.dumps(each, sort_keys=True, default=str) for each in instance}
-        if len(written) < len(instance):
+        unique = {json.dumps(each, sort_keys=True, default=str) for each in instance}
+        if len(unique) < len(instance):
             yield SchemaError("a list has non-unique elements")
 
 
@@ -323,8 +324,8 @@ _CHECKS: dict[str, Check] = {
     "additionalProperties": _additional_properties,
     "uniqueItems": _unique_items,
 }
-for _name in ("unevaluatedProperties", "unevaluatedItems"):  # they search with `re`
+for _name in ("unevaluatedProperties", "unevaluatedItems"):  # jsonschema's versions use `re`
     _CHECKS[_name] = lambda *_: None
 
-_COUNTED = {name: partial(_counted, check) for name, check in _CHECKS.items()}
-BoundedValidator: Any = extend(Draft202012Validator, _COUNTED)  # type: ignore[no-untyped-call]
+_BOUNDED_CHECKS = {name: partial(_count_work, check) for name, check in _CHECKS.items()}
+BoundedValidator: Any = extend(Draft202012Validator, _BOUNDED_CHECKS)  # type: ignore[no-untyped-call]

@@ -12,16 +12,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from chat.agent.ownership import acting_as, hand_over
+from chat.agent.ownership import acting_as, give_to_sandbox_user
 from chat.agent.safe_open import open_beneath, open_folder, walk_open
 
 MOUNT = "/workspace"
-"""Where commands see the workspace; the file tools take the same absolute paths."""
+"""The workspace's path inside the sandbox; the file tools accept the same absolute paths."""
 FILE_LIMIT = 2 * 1024 * 1024
-"""The largest file, in bytes, that the file tools read or write."""
+"""Bytes of the largest file that the file tools read or write."""
 _PATH_LIMIT = 4096
 
-_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY  # a pipe or a device must not make the open wait
+_READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY  # opening a pipe or a device must not block
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _REASONS = {
@@ -41,12 +41,12 @@ _REASONS = {
 
 
 class WorkspaceError(Exception):
-    """A path or a file is not what the workspace can take; the message is a sentence about it."""
+    """The workspace cannot take a path or a file; the message is a sentence about it."""
 
 
 @dataclass(frozen=True)
 class Content:
-    """A file as it was read: its bytes (up to the limit), its whole size, and a stamp of its state."""
+    """A file's content: bytes (up to the limit), total size, and a stamp that changes with the file."""
 
     path: str
     data: bytes
@@ -70,69 +70,69 @@ class Content:
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder as it was read: the names in it, sorted, folders with a trailing slash."""
+    """The names in a folder, sorted, folders with a trailing slash."""
 
     path: str
     names: list[str]
 
 
 class Workspace:
-    """A directory and the only way to the files in it.
+    """A directory; all access to its files goes through this class.
 
-    Paths are relative to it, or absolute beneath /workspace. They are resolved beneath it by the kernel,
-    whatever symbolic links say. When the server runs as root, files are reached as the directory's owner.
-    All methods block and raise WorkspaceError with a sentence for whoever asked.
+    Paths are relative to it, or absolute beneath /workspace. The kernel resolves them beneath the directory,
+    whatever symbolic links say. If the server runs as root, files are accessed as the directory's owner. All
+    methods block and raise WorkspaceError with a sentence.
     """
 
     def __init__(self, path: Path | str, quota: Quota | None = None, *, fixed: bool = False) -> None:
-        """With `quota`, nothing is written that would go beyond it. `fixed`: no part of the (absolute) path
-        may be a symbolic link, so that nobody who can write beside the directory can lead elsewhere."""
+        """With `quota`, writes that would exceed it are refused. `fixed`: no part of the (absolute) path may
+        be a symbolic link, so that nobody who can write next to the directory can redirect it."""
         self.path = Path(path)
         self.quota = quota
         self.fixed = fixed
 
     @classmethod
     def create(cls, path: Path | str, quota: Quota | None = None) -> Workspace:
-        """Make the directory (mode 0700) if missing, and its parents.
+        """Make the directory (mode 0700) and its parents if missing.
 
-        When the server runs as root and the directory is root's, it is given to the sandbox's user with all
-        that is in it. For a directory that is not the server's own to give away, use `Workspace(path)`.
+        If the server runs as root and root owns the directory, it and its content are given to the sandbox's
+        user. For a directory whose owner must not change, use `Workspace(path)`.
         """
         folder = Path(path)
         folder.parent.mkdir(parents=True, exist_ok=True)
         with suppress(FileExistsError):
             folder.mkdir(mode=0o700)
-        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            hand_over(opened)
+            give_to_sandbox_user(descriptor)
         finally:
-            os.close(opened)
+            os.close(descriptor)
         return cls(folder, quota)
 
-    def look(self, path: str, most: int = FILE_LIMIT) -> Content | Folder:
-        """What is at `path`: a folder's names, or a file's content, of which `most` bytes + 1 are read."""
+    def look(self, path: str, max_bytes: int = FILE_LIMIT) -> Content | Folder:
+        """The names in a folder, or a file's content, of which at most `max_bytes` + 1 bytes are read."""
         name = relative(path)
-        with self.as_owner() as root, sentences(path):
-            found = open_beneath(root, name, _READ)
+        with self.as_owner() as root, readable_errors(path):
+            descriptor = open_beneath(root, name, _READ)
             try:
-                if stat.S_ISDIR(os.fstat(found).st_mode):
-                    return Folder(name, _listing(found))
-                return _content(found, name, most)
+                if stat.S_ISDIR(os.fstat(descriptor).st_mode):
+                    return Folder(name, _listing(descriptor))
+                return _content(descriptor, name, max_bytes)
             finally:
-                os.close(found)
+                os.close(descriptor)
 
-    def read(self, path: str, most: int = FILE_LIMIT) -> Content:
-        """The file at `path`; refuses a folder."""
-        found = self.look(path, most)
-        if isinstance(found, Folder):
+    def read(self, path: str, max_bytes: int = FILE_LIMIT) -> Content:
+        """The content of the file at `path`; raises WorkspaceError for a folder."""
+        content = self.look(path, max_bytes)
+        if isinstance(content, Folder):
             raise WorkspaceError(f"{path} is a folder.")
-        return found
+        return content
 
     def write(self, path: str, data: bytes, expected: Content | None = None) -> Content | None:
-        """Put a whole file in place, all or nothing, and give what was there before (None: nothing).
+        """Write a whole file atomically; returns the previous content, None if there was none.
 
-        Missing parent folders are made; symbolic links are never written through; an existing file keeps
-        its mode. With `expected`, the file must still be as it was then.
+        Missing parent folders are created; symbolic links are never written through; an existing file keeps
+        its mode. With `expected`, raises WorkspaceError if the file has changed since.
         """
         if len(data) > FILE_LIMIT:
             raise WorkspaceError(
@@ -141,8 +141,8 @@ class Workspace:
         parent, name = posixpath.split(relative(path))
         if name in ("", "."):
             raise WorkspaceError(f"{path} is the workspace itself, not a file.")
-        with self.as_owner() as root, sentences(path):
-            self.make_room(root, len(data), new=1)
+        with self.as_owner() as root, readable_errors(path):
+            self.check_room(root, len(data), new=1)
             folder = open_folder(root, parent, make=True)
             try:
                 return _replace(folder, name, data, expected)
@@ -150,8 +150,7 @@ class Workspace:
                 os.close(folder)
 
     @contextmanager
-    def opened(self) -> Iterator[int]:
-        """A descriptor of the directory."""
+    def open_root(self) -> Iterator[int]:
         try:
             root = self._open()
         except OSError as error:
@@ -161,13 +160,13 @@ class Workspace:
         finally:
             os.close(root)
 
-    def overfull(self) -> str:
-        """Why the workspace holds more than its quota, in a sentence; empty while it does not."""
-        with self.opened() as root:
+    def quota_excess(self) -> str:
+        """A sentence if the workspace exceeds its quota, else empty."""
+        with self.open_root() as root:
             return self.quota.refusal(root) if self.quota else ""
 
-    def make_room(self, root: int, size: int, new: int) -> None:
-        """Raise WorkspaceError if `size` more bytes in `new` more files would go beyond the quota."""
+    def check_room(self, root: int, size: int, new: int) -> None:
+        """Raise WorkspaceError if `size` more bytes in `new` more files would exceed the quota."""
         refusal = self.quota.refusal(root, size, new) if self.quota else ""
         if refusal:
             raise WorkspaceError(refusal)
@@ -184,13 +183,13 @@ class Workspace:
 
     @contextmanager
     def as_owner(self) -> Iterator[int]:
-        """A descriptor of the directory, to be used as its owner. The block must neither await nor yield."""
-        with self.opened() as root, acting_as(os.fstat(root)):
+        """A descriptor of the directory, used with its owner's rights. The block must not await or yield."""
+        with self.open_root() as root, acting_as(os.fstat(root)):
             yield root
 
 
 def relative(path: str) -> str:
-    """`path` as a name beneath the workspace ("." is the workspace itself); raises WorkspaceError."""
+    """Normalise `path` relative to the workspace ("." is the workspace itself); raises WorkspaceError."""
     if not path.strip():
         raise WorkspaceError("The path is empty.")
     if "\0" in path:
@@ -212,8 +211,8 @@ def relative(path: str) -> str:
 
 
 @contextmanager
-def sentences(path: str) -> Iterator[None]:
-    """Turn the system's errors about `path` into sentences."""
+def readable_errors(path: str) -> Iterator[None]:
+    """Turn OSErrors about `path` into WorkspaceErrors with a sentence."""
     try:
         yield
     except OSError as error:
@@ -222,12 +221,12 @@ def sentences(path: str) -> Iterator[None]:
         raise WorkspaceError(f"{shown} {reason}.") from error
 
 
-def _content(opened: int, name: str, most: int = FILE_LIMIT) -> Content:
-    status = os.fstat(opened)
+def _content(descriptor: int, name: str, max_bytes: int = FILE_LIMIT) -> Content:
+    status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.ENXIO, os.strerror(errno.ENXIO))
-    with open(opened, "rb", closefd=False) as file:
-        data = file.read(most + 1)
+    with open(descriptor, "rb", closefd=False) as file:
+        data = file.read(max_bytes + 1)
     return Content(name, data, max(status.st_size, len(data)), _stamp(status))
 
 
@@ -265,25 +264,25 @@ def _replace(folder: int, name: str, data: bytes, expected: Content | None) -> C
 
 def _current(folder: int, name: str) -> Content | None:
     try:
-        opened = os.open(name, _READ | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+        descriptor = os.open(name, _READ | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
     except FileNotFoundError:
         return None
     try:
-        if stat.S_ISDIR(os.fstat(opened).st_mode):
+        if stat.S_ISDIR(os.fstat(descriptor).st_mode):
             raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
-        return _content(opened, name)
+        return _content(descriptor, name)
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def _write_new(folder: int, name: str, data: bytes, before: Content | None) -> None:
-    opened = os.open(name, _CREATE, 0o666, dir_fd=folder)
-    with open(opened, "wb") as file:
+    descriptor = os.open(name, _CREATE, 0o666, dir_fd=folder)
+    with open(descriptor, "wb") as file:
         file.write(data)
         if before:
-            os.fchmod(opened, before.stamp[-1] & 0o777)  # never setuid
+            os.fchmod(descriptor, before.stamp[-1] & 0o777)  # never setuid
         file.flush()
-        os.fsync(opened)
+        os.fsync(descriptor)
 
 
 def _stamp_of(folder: int, name: str) -> tuple[int, ...]:
@@ -295,18 +294,17 @@ def _stamp_of(folder: int, name: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Quota:
-    """Bounds of a workspace: bytes on disk, and how many files and folders."""
+    """Bounds of a workspace: bytes on disk, and the number of files and folders."""
 
     size: int = 500 * 1024 * 1024
     files: int = 20_000
 
     def refusal(self, folder: int, size: int = 0, new: int = 0) -> str:
-        """Why `size` more bytes in `new` more files do not fit into the folder (a descriptor), or nothing.
+        """Why `size` more bytes in `new` more files do not fit into the folder (a descriptor), or "".
 
-        What a file holds that is about to be replaced counts until it is. For none more: whether there is too
-        much already.
+        A file about to be replaced still counts. With the defaults: whether the quota is exceeded already.
         """
-        # Imported late: the sandbox, whose room the measure stands in, knows the workspace, which knows this.
+        # Imported here to break an import cycle: the sandbox imports this module.
         from chat.agent.sandbox.limits import usage
 
         used = usage(folder)

@@ -11,8 +11,8 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 
 from chat.agent.safe_open import open_beneath
-from chat.agent.scan import CROWDED, Entry, is_utf8, walk
-from chat.agent.workspace import Workspace, WorkspaceError, relative, sentences
+from chat.agent.scan import CROWDED, Entry, is_utf8, scan_workspace
+from chat.agent.workspace import Workspace, WorkspaceError, readable_errors, relative
 
 MOST_BYTES = 2 * 1024**3  # of content
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # a zip file knows no earlier time
@@ -43,7 +43,7 @@ def archive(workspace: Workspace) -> Generator[bytes, None, None]:
 
     Each piece may be asked for on another thread. Raises WorkspaceError before the first.
     """
-    found = walk(workspace)
+    found = scan_workspace(workspace)
     outlet = _Outlet()
     left_out = [] if found.whole else ["(more files than are looked at)"]
     room = MOST_BYTES
@@ -108,7 +108,7 @@ def opened(workspace: Workspace, path: str) -> Iterator[int]:
 def open_file(workspace: Workspace, path: str) -> int:
     """What `opened` gives, for the caller to close."""
     name = relative(path)
-    with sentences(path), workspace.as_owner() as root:
+    with readable_errors(path), workspace.as_owner() as root:
         found = open_beneath(root, name, _READ)
         try:
             _check(found)

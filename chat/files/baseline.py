@@ -20,7 +20,7 @@ from typing import Literal
 
 from django.conf import settings
 
-from chat.agent.scan import CROWDED, Entry, Scan, Stamp, walk
+from chat.agent.scan import CROWDED, Entry, Scan, Stamp, scan_workspace
 from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.archive import beginning
 
@@ -98,7 +98,7 @@ def forget_start(conversation_id: uuid.UUID) -> None:
 
 
 def _write(record: zipfile.ZipFile, workspace: Workspace) -> None:
-    found = walk(workspace)
+    found = scan_workspace(workspace)
     files = [entry for entry in found.entries if entry.kind != "folder"]
     kept = {}
     for number, (path, content) in enumerate(_contents(workspace, files)):

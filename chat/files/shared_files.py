@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from chat.agent.scan import is_utf8, stamp_of, walk
+from chat.agent.scan import is_utf8, scan_workspace, stamp_of
 from chat.agent.workspace import Workspace, WorkspaceError, relative
 from chat.files.archive import open_file
 
@@ -18,7 +18,7 @@ Shared = Mapping[str, Any]
 def shareable(workspace: Workspace) -> list[dict[str, Any]]:
     """The files that are there now, each with the stamp of its state; none where nobody has worked yet."""
     try:
-        found = walk(workspace).entries
+        found = scan_workspace(workspace).entries
     except WorkspaceError:
         return []
     files = [each for each in found if each.kind == "file" and is_utf8(each.path)]

@@ -13,7 +13,7 @@ from django.template.defaultfilters import filesizeformat
 from django.utils.translation import gettext as _
 
 from chat.agent.safe_open import open_folder
-from chat.agent.workspace import Workspace, sentences
+from chat.agent.workspace import Workspace, readable_errors
 from chat.files.names import numbered, safe_name
 
 FOLDER = "uploads"
@@ -52,8 +52,8 @@ def save_uploads(workspace: Workspace, uploads: list[Upload]) -> list[str]:
     folder cannot be written.
     """
     check_uploads(uploads)
-    with sentences(FOLDER), workspace.as_owner() as root:
-        workspace.make_room(root, sum(upload.size or 0 for upload in uploads), new=len(uploads) + 1)
+    with readable_errors(FOLDER), workspace.as_owner() as root:
+        workspace.check_room(root, sum(upload.size or 0 for upload in uploads), new=len(uploads) + 1)
         folder = open_folder(root, FOLDER, make=True)
         names: list[str] = []
         try:

@@ -12,7 +12,7 @@ from django.utils.http import content_disposition_header
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.pictures import HEAD, image_type
-from chat.agent.scan import walk
+from chat.agent.scan import scan_workspace
 from chat.agent.workspace import WorkspaceError
 from chat.files.archive import archive, open_file
 from chat.files.baseline import changes, start_of
@@ -124,7 +124,7 @@ def _tree(conversation: Conversation, path: str) -> Tree:
     if not conversation.workspace and not folder_of(conversation).is_dir():
         return tree_of(".", [], {}, whole=True)  # nobody has worked there yet
     workspace = workspace_of(conversation)
-    found = walk(workspace, path)
+    found = scan_workspace(workspace, path)
     changed = changes(workspace, start_of(conversation.pk), found)
     return tree_of(found.path, found.entries, changed, whole=found.whole)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat.agent.scan import walk
+from chat.agent.scan import scan_workspace
 from chat.agent.workspace import Workspace
 from chat.files.baseline import Change, changes, keep_start, start_of
 from chat.models import Conversation
@@ -40,7 +40,7 @@ def changed(workspace: Workspace) -> Callable[[], dict[str, Change]]:
     pk = uuid.uuid4()
 
     def since() -> dict[str, Change]:
-        return changes(workspace, start_of(pk), walk(workspace))
+        return changes(workspace, start_of(pk), scan_workspace(workspace))
 
     keep_start(pk, workspace)
     return since

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from chat.agent.scan import walk
+from chat.agent.scan import scan_workspace
 from chat.agent.workspace import Workspace
 from chat.files.baseline import (
     KEPT_FILE,
@@ -92,7 +92,9 @@ def test_only_what_lies_beneath_the_folder_is_told(workspace: Workspace, filled:
     keep_start(pk, workspace)
     (filled / "a.txt").unlink()
     (filled / "folder" / "b.txt").unlink()
-    assert changes(workspace, start_of(pk), walk(workspace, "folder")) == {"folder/b.txt": "deleted"}
+    assert changes(workspace, start_of(pk), scan_workspace(workspace, "folder")) == {
+        "folder/b.txt": "deleted"
+    }
 
 
 def test_the_start_is_kept_once_with_what_small_files_held(workspace: Workspace, filled: Path) -> None:
@@ -107,7 +109,9 @@ def test_the_start_is_kept_once_with_what_small_files_held(workspace: Workspace,
     assert place_of(pk).stat().st_mode & 0o077 == 0
     forget_start(pk)
     assert not start_of(pk).known
-    assert changes(workspace, start_of(pk), walk(workspace)) == {}, "without a record nothing is claimed"
+    assert changes(workspace, start_of(pk), scan_workspace(workspace)) == {}, (
+        "without a record nothing is claimed"
+    )
 
 
 def test_a_damaged_record_is_no_record(workspace: Workspace, tmp_path: Path) -> None:
@@ -120,7 +124,7 @@ def test_names_that_are_no_utf8_are_recorded_too(workspace: Workspace, changed: 
         pass
     pk = uuid.uuid4()
     keep_start(pk, workspace)
-    assert changes(workspace, start_of(pk), walk(workspace)) == {}
+    assert changes(workspace, start_of(pk), scan_workspace(workspace)) == {}
     assert list(changed().values()) == ["new"]
 
 
@@ -130,7 +134,7 @@ def test_beyond_the_bound_nothing_is_claimed_as_new_or_deleted(workspace: Worksp
     pk = uuid.uuid4()
     keep_start(pk, workspace)
     (workspace.path / "file-0").write_text("changed")
-    found = walk(workspace, most=10)
+    found = scan_workspace(workspace, max_entries=10)
     assert len(found.entries) == 10
     assert not found.whole
     assert "deleted" not in changes(workspace, start_of(pk), found).values()

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from chat.agent.removal import remove_folder
-from chat.agent.scan import walk
+from chat.agent.scan import scan_workspace
 from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.baseline import Change
 from chat.files.tree import DEEPEST, MOST_ROWS, Row, Tree, tree_of
 
 
 def seen(workspace: Workspace, path: str = ".", **changes: Change) -> Tree:
-    found = walk(workspace, path)
+    found = scan_workspace(workspace, path)
     return tree_of(found.path, found.entries, changes, whole=found.whole)
 
 
@@ -72,7 +72,7 @@ def test_an_endlessly_deep_folder_ends_the_walk_and_not_the_page(workspace: Work
         os.close(folder)
         folder = inner
     os.close(folder)
-    found = walk(workspace)
+    found = scan_workspace(workspace)
     remove_folder(workspace.path)  # whoever tidies up after the tests would not get through
     assert not found.whole
     assert len(found.entries) < 2000
@@ -82,7 +82,7 @@ def test_an_endlessly_deep_folder_ends_the_walk_and_not_the_page(workspace: Work
 def test_what_was_deleted_stands_in_its_place_with_its_folder(workspace: Workspace) -> None:
     workspace.write("kept", b"")
     changes: dict[str, Change] = {"gone/with/it": "deleted", "kept": "changed"}
-    found = walk(workspace)
+    found = scan_workspace(workspace)
     tree = tree_of(".", found.entries, changes, whole=True)
     assert [(row.path, row.change) for row in rows(tree)] == [
         ("gone", "deleted"),
@@ -108,7 +108,7 @@ def test_a_folder_that_is_none_is_refused_in_a_sentence(workspace: Workspace, pa
     workspace.write("file", b"")
     (workspace.path / "link").symlink_to("/etc")
     with pytest.raises(WorkspaceError) as caught:
-        walk(workspace, path)
+        scan_workspace(workspace, path)
     assert str(caught.value).endswith(".")
 
 

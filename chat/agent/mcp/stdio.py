@@ -248,7 +248,7 @@ class ServerProcess:
                 self._end(f"Its folder holds more than {self._limits.workspace_bytes / 2**20:g} MiB.")
 
     def _fills_its_folder(self) -> bool:
-        with Workspace(self._program.folder / SCRATCH).opened() as folder:
+        with Workspace(self._program.folder / SCRATCH).open_root() as folder:
             now = usage(folder)
         limits = self._limits
         return now.size > limits.workspace_bytes or now.files > limits.workspace_files

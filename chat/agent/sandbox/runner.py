@@ -139,7 +139,7 @@ class Sandbox:
         seconds = min(timeout if timeout is not None else limits.seconds, limits.most_seconds)
         output = Output(limits.output_head, limits.output_tail)
         started = time.monotonic()
-        with workspace.opened() as folder, invocation(command, folder, seconds, limits) as call:
+        with workspace.open_root() as folder, invocation(command, folder, seconds, limits) as call:
             process = Process(call, output, limits.output_total, on_output)
             ended = await self._end(process, workspace, seconds)
             if ended is Ended.EXIT and not process.ready:
@@ -213,5 +213,5 @@ def _check(command: str) -> None:
 
 
 def _usage(workspace: Workspace) -> Usage:
-    with workspace.opened() as folder:
+    with workspace.open_root() as folder:
         return usage(folder)

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from chat.agent.progress import report
 from chat.agent.sandbox import Outcome, Output, Sandbox, SandboxError
-from chat.agent.scan import Scan, Stamp, is_utf8, walk
+from chat.agent.scan import Scan, Stamp, is_utf8, scan_workspace
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 from chat.agent.workspace import Workspace, WorkspaceError
 
@@ -41,11 +41,11 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
             async with sandbox.place():
                 look = await asyncio.to_thread(WorkspaceSnapshot, workspace)
                 outcome = await sandbox.run(command, workspace, timeout, _tell)
-                overfull = await asyncio.to_thread(workspace.overfull)
+                quota_excess = await asyncio.to_thread(workspace.quota_excess)
                 changed = await asyncio.to_thread(look.changed)
         except (SandboxError, WorkspaceError) as error:
             raise ToolError(f"Error: {error}") from error
-        text = _shown(outcome, overfull)
+        text = _shown(outcome, quota_excess)
         detail = {"exit_code": outcome.exit_code, "seconds": round(outcome.seconds, 3)} | changed
         if not outcome.ok:
             raise ToolError(text, detail)
@@ -59,9 +59,9 @@ def _tell(output: Output) -> None:
     report(lambda: output.text(_LIVE_HEAD, _LIVE_TAIL))
 
 
-def _shown(outcome: Outcome, overfull: str) -> str:
+def _shown(outcome: Outcome, quota_excess: str) -> str:
     printed = outcome.output.rstrip("\n")
-    notes = (outcome.note, f"[{overfull}]" if overfull else "")
+    notes = (outcome.note, f"[{quota_excess}]" if quota_excess else "")
     return "\n".join(part for part in (printed, *notes) if part) or "(no output)"
 
 
@@ -101,7 +101,7 @@ class WorkspaceSnapshot:
 def _seen(workspace: Workspace) -> Scan:
     """What is in the workspace; not the whole where it cannot be looked at."""
     try:
-        return walk(workspace, most=MOST_LOOKED_AT)
+        return scan_workspace(workspace, max_entries=MOST_LOOKED_AT)
     except WorkspaceError:
         return Scan(".", [], whole=False)
 

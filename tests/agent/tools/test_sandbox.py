@@ -93,7 +93,7 @@ def test_the_workspace_is_the_folder_that_was_opened(workspace: Workspace) -> No
     outside = workspace.path.parent / "outside"
     outside.mkdir()
     moved = workspace.path.with_name("moved")
-    with workspace.opened() as folder:
+    with workspace.open_root() as folder:
         workspace.path.rename(moved)
         workspace.path.symlink_to(outside)
         outcome = asyncio.run(Sandbox().run("touch here", Workspace(f"/proc/self/fd/{folder}")))

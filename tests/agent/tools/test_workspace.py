@@ -99,7 +99,7 @@ def test_no_link_leads_out(
     (workspace.path / "up").symlink_to("..")
     (workspace.path / "chain").symlink_to("direct")
     (workspace.path / "proc").symlink_to("/proc/self/root/etc/passwd")
-    with workspace.opened() as root, pytest.raises(OSError) as caught:  # noqa: PT011 - the numbers follow
+    with workspace.open_root() as root, pytest.raises(OSError) as caught:  # noqa: PT011 - the numbers follow
         os.close(opener(root, path.lstrip("/") if path.startswith("/etc") else path, os.O_RDONLY))
     assert caught.value.errno in (errno.EXDEV, errno.ELOOP, errno.ENOTDIR, errno.ENOENT)
 
@@ -159,7 +159,7 @@ def test_no_race_of_links_is_won_reading(
     workspace: Workspace, outside: Path, opener: Callable[..., int]
 ) -> None:
     own = 0
-    with _swapping(workspace, outside), workspace.opened() as root:
+    with _swapping(workspace, outside), workspace.open_root() as root:
         for _ in _tries():
             try:
                 found = opener(root, "d/secret", os.O_RDONLY)
