@@ -1,4 +1,4 @@
-"""The arguments of a tool call: JSON text, as models really write it."""
+"""Parses the JSON arguments of tool calls as models really write them."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any
 
 from chat.agent.storable import storable
 
-DEEPEST = 64  # levels; whatever works with arguments, here or at an endpoint, walks down all of them
+MAX_DEPTH = 64  # levels; code that handles arguments, here or at an endpoint, recurses through them
 
 
 def decoded(text: str) -> Any:
-    """What the text says; an empty text says nothing, `{}`. Raises ValueError or RecursionError.
+    """Parse the text; an empty text is `{}`. Raises ValueError or RecursionError.
 
-    Takes raw line breaks in strings, and an object that was written as JSON twice; refuses NaN, infinity and
-    more than DEEPEST levels.
+    Accepts raw line breaks in strings and doubly encoded JSON; refuses NaN, infinity and more than MAX_DEPTH
+    levels.
     """
-    given = _decoded(text.strip() or "{}")
-    return _decoded(given) if isinstance(given, str) else given
+    value = _decoded(text.strip() or "{}")
+    return _decoded(value) if isinstance(value, str) else value
 
 
 def readable(text: str) -> bool:
-    """Whether the text is JSON at all, or was cut on the way, perhaps before it began."""
+    """Whether the text is complete JSON, not truncated or empty."""
     try:
         _decoded(text)
     except (ValueError, RecursionError):
@@ -32,24 +32,24 @@ def readable(text: str) -> bool:
 
 
 def as_object(text: str) -> str:
-    """The text if it is plainly a JSON object, else one with the same meaning, or `{}` if it has none.
+    """The text if it is plain JSON of an object, else an equivalent one, or `{}` if it is not an object.
 
-    Some endpoints take the arguments apart when they come back, and refuse every request that has others.
+    Some endpoints parse the arguments that are sent back, and reject every request with others.
     """
     try:
-        given = decoded(text)
+        value = decoded(text)
     except (ValueError, RecursionError):
         return "{}"
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         return "{}"
-    return text if _plain(text) else json.dumps(given, ensure_ascii=False)
+    return text if _plain(text) else json.dumps(value, ensure_ascii=False)
 
 
 def fitted(value: Any, schema: Any) -> Any:
-    """The value, with lists and objects for JSON that stands in a string where the schema has no string."""
+    """The value with JSON strings parsed to lists and objects where the schema does not allow a string."""
     schema = schema if isinstance(schema, dict) else {}
     if isinstance(value, str):
-        value = _unwrapped(value, _types(schema))
+        value = _parse_nested(value, _types(schema))
     if isinstance(value, list):
         return [fitted(each, schema.get("items")) for each in value]
     if isinstance(value, Mapping):
@@ -59,52 +59,52 @@ def fitted(value: Any, schema: Any) -> Any:
     return value
 
 
-def _unwrapped(text: str, types: set[str]) -> Any:
+def _parse_nested(text: str, types: set[str]) -> Any:
     if "string" in types or not text.lstrip().startswith(("[", "{")):
         return text
     try:
-        given = _decoded(text)
+        value = _decoded(text)
     except (ValueError, RecursionError):
         return text
-    return given if ("array" if isinstance(given, list) else "object") in types else text
+    return value if ("array" if isinstance(value, list) else "object") in types else text
 
 
 def _types(schema: Mapping[str, Any]) -> set[str]:
-    """The kinds of value that a schema allows, as far as it says so plainly."""
+    """The types that a schema allows, as far as it names them."""
     named = schema.get("type")
     types = set(named) if isinstance(named, list) else {named}
     for group in ("anyOf", "oneOf"):
-        among = schema.get(group)
-        for each in among if isinstance(among, list) else []:
+        alternatives = schema.get(group)
+        for each in alternatives if isinstance(alternatives, list) else []:
             types |= _types(each) if isinstance(each, dict) else set()
     return {each for each in types if isinstance(each, str)}
 
 
 def _plain(text: str) -> bool:
     try:
-        # Half a character, escaped, is JSON to some readers and none to others.
+        # Parsers disagree on escaped lone surrogates.
         return bool(json.loads(text) == decoded(text))
     except (ValueError, RecursionError):
         return False
 
 
 def _decoded(text: str) -> Any:
-    given = json.loads(text, strict=False, parse_constant=_no_number, parse_float=_finite)
-    return _storable(given, DEEPEST)
+    value = json.loads(text, strict=False, parse_constant=_reject_constant, parse_float=_finite)
+    return _storable(value, MAX_DEPTH)
 
 
-def _no_number(word: str) -> float:
+def _reject_constant(word: str) -> float:
     raise ValueError(f"{word} is not a number")
 
 
 def _finite(digits: str) -> float:
     number = float(digits)
-    return number if math.isfinite(number) else _no_number(digits)
+    return number if math.isfinite(number) else _reject_constant(digits)
 
 
 def _storable(value: Any, levels: int) -> Any:
     if not levels:
-        raise ValueError(f"nested more than {DEEPEST} levels deep")
+        raise ValueError(f"nested more than {MAX_DEPTH} levels deep")
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, list):

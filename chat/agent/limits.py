@@ -1,4 +1,4 @@
-"""How much a turn may use, and how patient it is with its model."""
+"""Limits of a turn, and the retry policy for its model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """What ends a turn: calls of the model, tool calls, seconds, and the same call so many times in a row."""
+    """Limits that end a turn: model calls, tool calls, seconds, and identical calls in a row."""
 
     steps: int = 100
     tool_calls: int = 200
@@ -18,9 +18,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a turn that is taken up again has used already.
+    """What a resumed turn has already used.
 
-    `rounds` and `reminders` carry the count of the todo reminders on.
+    `rounds` and `reminders` restore the counters of the todo reminders.
     """
 
     steps: int = 0
@@ -32,13 +32,13 @@ class Spent:
 
 @dataclass(frozen=True)
 class Retry:
-    """When and how often a call of the model is tried again.
+    """When and how often a model call is retried.
 
-    `attempts` counts all tries; none begins more than `seconds` after the first. The wait doubles from
-    `first_delay` seconds, with a little chance in it, and never passes `max_delay`, also when the endpoint
-    asks for more. A model that is still being loaded is asked again for `loading` seconds without counting;
-    by default for as long as its endpoint may send nothing (`Traits.patience`). A model that sends nothing
-    for `notice` seconds is reported by a `ModelSilent`.
+    `attempts` counts all tries; none starts more than `seconds` after the first. The delay doubles from
+    `first_delay` seconds, with jitter, and never exceeds `max_delay`, even if the endpoint asks for more. A
+    model that is still loading is retried for `loading` seconds without counting; by default as long as its
+    endpoint may be silent (`Traits.patience`). A model that sends nothing for `notice` seconds is reported by
+    a `ModelSilent`.
     """
 
     attempts: int = 3
@@ -48,8 +48,8 @@ class Retry:
     loading: float | None = None
     notice: float = 10
 
-    def delay(self, attempt: int, asked: float | None) -> float:
-        """Seconds to wait after a failed attempt (the first is 1); `asked` is what the endpoint wishes."""
-        chance = random.uniform(0.75, 1.25)  # noqa: S311 (spreads retries, guards nothing)
-        wait = self.first_delay * 2 ** (attempt - 1) * chance if asked is None else asked
+    def delay(self, attempt: int, retry_after: float | None) -> float:
+        """Seconds to wait after a failed attempt (the first is 1), or as the endpoint asks."""
+        jitter = random.uniform(0.75, 1.25)  # noqa: S311 (spreads retries; not security)
+        wait = self.first_delay * 2 ** (attempt - 1) * jitter if retry_after is None else retry_after
         return min(wait, self.max_delay)

@@ -1,4 +1,4 @@
-"""What a turn's calls of the model come to: by the endpoint's own count, or a guess where it gives none."""
+"""Token usage of a turn's model calls: as counted by the endpoint, or estimated."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chat.agent.pictures import PICTURES_KEY
 
 @dataclass(frozen=True)
 class Attempt:
-    """A request, and what has come back of it by now."""
+    """A request and what has arrived of its reply."""
 
     messages: Sequence[Mapping[str, Any]]
     tools: Sequence[Mapping[str, Any]]
@@ -24,33 +24,32 @@ class Attempt:
 
     @property
     def silent(self) -> bool:
-        """Whether nothing came back."""
         reply = self.assembly
         return not (reply.text or reply.reasoning or reply.calls or reply.usage != Usage())
 
     def usage(self) -> Usage:
-        """The endpoint's count; what it leaves out is guessed, and the whole then marked as estimated."""
-        counted, said = self.assembly.usage, self._said()
-        if counted.input_tokens and (counted.output_tokens or not said):
+        """The endpoint's count; missing numbers are estimated, and the usage is then marked `estimated`."""
+        counted, output = self.assembly.usage, self._output_tokens()
+        if counted.input_tokens and (counted.output_tokens or not output):
             return counted
         return dataclasses.replace(
             counted,
             input_tokens=counted.input_tokens or request_tokens(self.messages, self.tools),
-            output_tokens=counted.output_tokens or said,
+            output_tokens=counted.output_tokens or output,
             reasoning_tokens=counted.reasoning_tokens or text_tokens(self.assembly.reasoning),
             estimated=True,
         )
 
-    def _said(self) -> int:
+    def _output_tokens(self) -> int:
         reply = self.assembly
         calls = sum(text_tokens(call.name) + text_tokens(call.arguments) for call in reply.calls)
         return text_tokens(reply.text) + text_tokens(reply.reasoning) + calls
 
 
 class Meter:
-    """Follows a turn's calls of the model, so that one that is torn off is counted too.
+    """Tracks a turn's model calls, so that interrupted ones are counted too.
 
-    `total` is the usage of all that is settled.
+    `total` is the settled usage.
     """
 
     def __init__(self) -> None:
@@ -60,33 +59,33 @@ class Meter:
     def ask(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], assembly: Assembly
     ) -> None:
-        """The model is asked; `assembly` takes in the reply as it comes."""
+        """Record a request; `assembly` is fed the reply as it arrives."""
         self._attempts.append(Attempt(messages, tools, assembly))
 
     def fail(self) -> None:
-        """The endpoint failed to reply: where nothing came, nothing is counted."""
+        """Record that the request failed: if nothing arrived, nothing is counted."""
         if self._attempts and self._attempts[-1].silent:
             self._attempts.pop()
 
     @property
     def is_open(self) -> bool:
-        """Whether there is something to settle."""
+        """Whether there is unsettled usage."""
         return bool(self._attempts)
 
     def outstanding(self) -> Usage:
-        """The usage since it was last settled, all attempts together."""
+        """The unsettled usage, all attempts together."""
         return sum((attempt.usage() for attempt in self._attempts), Usage())
 
     def settle(self) -> Usage:
-        """What is outstanding, which then is not any more."""
+        """Add the outstanding usage to the total and return it."""
         usage = self.outstanding()
         self._attempts = []
         self.total += usage
         return usage
 
 
-# What models' tokenizers make one token of, roughly: each match stands for one.
-_PIECE = re.compile(
+# Approximates tokenizers: each match counts as one token.
+_TOKEN = re.compile(
     r"""
      [A-Z]?[a-z]{1,11}
     |[A-Z]{1,3}
@@ -105,41 +104,41 @@ _PIECE = re.compile(
 )
 _IDEOGRAPH = re.compile("[\u3040-\ud7ff\uf900-\ufaff]")  # Chinese, Japanese, Korean
 
-AROUND_MESSAGE = 4  # its role, and the marks where it begins and ends
-AROUND_CALL = 8
-PICTURE = 1100  # what an image of a screen's size comes to; providers' own rules give 260 to 1,600
-PICTURE_LOW = 85  # one that is asked to be looked at in low detail
+MESSAGE_OVERHEAD = 4  # tokens: its role and delimiters
+CALL_OVERHEAD = 8
+PICTURE = 1100  # tokens of a screen-sized image; providers' rules give 260 to 1,600
+PICTURE_LOW = 85  # with low detail requested
 
 
 def text_tokens(text: str) -> int:
-    """About how many tokens the text has; 0 for an empty one. Takes 0.1 s for a million characters.
+    """Estimate the tokens of a text. Takes 0.1 s for a million characters.
 
-    Measured against the tokenizer of GPT-4o and later: -3 to +12 % for English, JSON, HTML and source code,
-    -11 to +9 % for Chinese, Japanese and Korean, -19 to +40 % for other languages, -20 % for hexadecimal
-    digits and columns of numbers. The tokenizer before that takes up to half as many again for Chinese, and
-    several times as many for scripts that few people write.
+    Compared with the tokenizer of GPT-4o and later: -3 to +12 % for English, JSON, HTML and source code, -11
+    to +9 % for Chinese, Japanese and Korean, -19 to +40 % for other languages, -20 % for hexadecimal digits
+    and columns of numbers. The previous tokenizer needs up to 50 % more for Chinese, and several times as
+    many for rare scripts.
     """
-    pieces = len(_PIECE.findall(text))
+    pieces = len(_TOKEN.findall(text))
     return pieces if text.isascii() else pieces + len(_IDEOGRAPH.findall(text)) // 6
 
 
 def message_tokens(message: Mapping[str, Any]) -> int:
-    """About how many tokens a message in the chat-completions form has, with its images and tool calls.
+    """Estimate the tokens of a chat-completions message with its images and tool calls.
 
-    Fields of our own, like the reasoning that only some endpoints get back, are not counted.
+    Private fields, such as reasoning that only some endpoints get back, are not counted.
     """
     calls = sum(map(_call_tokens, message.get("tool_calls") or ()))
     pictures = PICTURE * len(message.get(PICTURES_KEY) or ())
-    return AROUND_MESSAGE + _content_tokens(message.get("content")) + calls + pictures
+    return MESSAGE_OVERHEAD + _content_tokens(message.get("content")) + calls + pictures
 
 
 def tools_tokens(definitions: Iterable[Mapping[str, Any]]) -> int:
-    """About how many tokens the tools' definitions add to a request."""
-    return sum(AROUND_CALL + text_tokens(_as_json(each.get("function", each))) for each in definitions)
+    """Estimate the tokens that the tool definitions add to a request."""
+    return sum(CALL_OVERHEAD + text_tokens(_as_json(each.get("function", each))) for each in definitions)
 
 
 def request_tokens(messages: Sequence[Mapping[str, Any]], tools: Iterable[Mapping[str, Any]] = ()) -> int:
-    """About how many tokens a request has: messages, the system prompt's among them, and tools."""
+    """Estimate the tokens of a request: messages (with the system prompt) and tools."""
     return sum(map(message_tokens, messages)) + tools_tokens(tools)
 
 
@@ -162,8 +161,8 @@ def _part_tokens(part: Any) -> int:
 def _call_tokens(call: Mapping[str, Any]) -> int:
     function = call.get("function") or {}
     arguments = function.get("arguments") or ""
-    written = arguments if isinstance(arguments, str) else _as_json(arguments)
-    return AROUND_CALL + text_tokens(str(function.get("name") or "")) + text_tokens(written)
+    json_text = arguments if isinstance(arguments, str) else _as_json(arguments)
+    return CALL_OVERHEAD + text_tokens(str(function.get("name") or "")) + text_tokens(json_text)
 
 
 def _as_json(value: Any) -> str:

@@ -1,8 +1,8 @@
-"""Pictures for a model: what they are by their bytes, and how they travel with the messages that bring them.
+"""Pictures for a model: their types, and how they are sent.
 
-A message of the conversation, the person's or a tool's result, has its pictures beside it under the name
-"pictures". In what is sent they are parts of its content; those of results stand in a message of their own
-after the results, because hardly an endpoint takes anything but text in a result.
+A user message or a tool result has its pictures next to it under the key "pictures". When sent, they become
+parts of its content; pictures of results go into a separate message after the results, because most endpoints
+take only text in a result.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from typing import Any
 
 from chat.agent.prompts import Language, phrase
 
-LARGEST = 4 * 2**20  # bytes of one picture; some endpoints take 5 MiB with the quarter that base64 adds
-MOST = 20  # pictures of a request
-MOST_BYTES = 12 * 2**20
+MAX_BYTES = 4 * 2**20  # of one picture; some endpoints take 5 MiB, base64 overhead included
+MAX_PICTURES = 20  # in a request
+MAX_TOTAL_BYTES = 12 * 2**20
 PICTURES_KEY = "pictures"
-HEAD = 16  # bytes that tell a picture
+HEAD = 16  # bytes needed to detect the type
 
 Message = Mapping[str, Any]
 
-# What a whole one ends with. Some programs add a little.
-_ENDS = {"image/png": b"IEND", "image/jpeg": b"\xff\xd9", "image/gif": b"\0;"}
+# How complete files end. Some programs append a few bytes.
+_TRAILERS = {"image/png": b"IEND", "image/jpeg": b"\xff\xd9", "image/gif": b"\0;"}
 _TAIL = 4096  # bytes
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as it was kept; `read` gives its bytes, or None where they are gone.
+    """A stored picture; `read` returns its bytes, or None if they are gone.
 
-    `name` is what the model calls it by, a path in the workspace. One with a `fault` ("large", "damaged",
-    "full", "refused") is never sent, and named instead.
+    `name` is the name shown to the model, a path in the workspace. A picture with a `fault` ("large",
+    "damaged", "full", "refused") is never sent; the model reads a note instead.
     """
 
     name: str
@@ -45,11 +45,11 @@ class Picture:
 
     @classmethod
     def of(cls, name: str, data: bytes) -> Picture:
-        """A picture that is kept nowhere but in memory."""
+        """A picture that is only kept in memory."""
         return cls(name, image_type(data[:HEAD]), len(data), fault=fault_of(data), read=lambda: data)
 
     def about(self) -> dict[str, Any]:
-        """What a record says of it."""
+        """Its description in a call's record."""
         return {
             "name": self.name,
             "media_type": self.media_type,
@@ -60,7 +60,7 @@ class Picture:
 
 
 def image_type(head: bytes) -> str:
-    """The media type of a picture that browsers only paint; empty for all else, SVG (a program) included."""
+    """The media type of a raster image; empty for anything else, including SVG, which can contain scripts."""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):
@@ -73,63 +73,65 @@ def image_type(head: bytes) -> str:
 
 
 def fault_of(data: bytes) -> str:
-    """Why a picture cannot be sent, empty if it can.
+    """Why a picture cannot be sent; empty if it can.
 
-    An endpoint that is sent half a picture refuses the request, and every later one that repeats it.
+    An endpoint refuses a request with a truncated picture, and every later one that repeats it.
     """
-    if len(data) > LARGEST:
+    if len(data) > MAX_BYTES:
         return "large"
     kind = image_type(data[:HEAD])
     if kind == "image/webp":
         whole = len(data) >= int.from_bytes(data[4:8], "little") + 8
     else:
-        whole = kind in _ENDS and _ENDS[kind] in data[-_TAIL:] and len(data) > 2 * HEAD
+        whole = kind in _TRAILERS and _TRAILERS[kind] in data[-_TAIL:] and len(data) > 2 * HEAD
     return "" if whole else "damaged"
 
 
 def with_pictures(messages: Iterable[Message], language: Language) -> list[dict[str, Any]]:
-    """The messages as they are sent, with their pictures in them; reads and encodes, so it may take a while.
+    """The messages as sent, with their pictures embedded. Blocks: reads and encodes.
 
-    Where there are too many for one request the older ones are left out, several at a time, so that what was
-    sent before changes seldom.
+    If there are too many for one request the older ones are left out, several at a time, so that the prompt's
+    prefix changes rarely.
     """
-    given = [dict(message) for message in messages]
-    shown = _shown([picture for message in given for picture in message.get(PICTURES_KEY, ())])
+    copies = [dict(message) for message in messages]
+    ids_to_send = _ids_to_send([each for message in copies for each in message.get(PICTURES_KEY, ())])
     sent: list[dict[str, Any]] = []
-    waiting: list[dict[str, Any]] = []
-    for message in given:
-        parts = [part for each in message.pop(PICTURES_KEY, ()) for part in _parts(each, shown, language)]
-        if waiting and message["role"] != "tool":
-            sent.append(_following(waiting, language))
-            waiting = []
+    pending: list[dict[str, Any]] = []
+    for message in copies:
+        parts = [
+            part for each in message.pop(PICTURES_KEY, ()) for part in _parts(each, ids_to_send, language)
+        ]
+        if pending and message["role"] != "tool":
+            sent.append(_pictures_message(pending, language))
+            pending = []
         if parts and message["role"] == "tool":
-            waiting += parts
+            pending += parts
         elif parts:
             message["content"] = [*_as_parts(message.get("content")), *parts]
         sent.append(message)
-    return [*sent, *([_following(waiting, language)] if waiting else [])]
+    return [*sent, *([_pictures_message(pending, language)] if pending else [])]
 
 
 def pictures_field(pictures: Sequence[Picture]) -> dict[str, Any]:
-    """What a message that brings these pictures has beside its content."""
+    """The field that adds these pictures to a message."""
     return {PICTURES_KEY: tuple(pictures)} if pictures else {}
 
 
 async def with_pictures_in_thread(messages: list[dict[str, Any]], language: Language) -> list[dict[str, Any]]:
-    """What `with_pictures` gives, made beside the event loop where there is anything to make."""
+    """`with_pictures` off the event loop; skipped if there are no pictures."""
     if not any(message.get(PICTURES_KEY) for message in messages):
         return messages
     return await asyncio.to_thread(with_pictures, messages, language)
 
 
-def _shown(pictures: Sequence[Picture]) -> set[int]:
-    """The identities of those that are sent: all while they are few, else what fits into half the room."""
+def _ids_to_send(pictures: Sequence[Picture]) -> set[int]:
+    """The ids of the pictures to send: all while they fit, else the newest that fit into half the limits."""
     kept: list[Picture] = []
     for picture in pictures:
         if picture.fault:
             continue
         kept.append(picture)
-        if len(kept) > MOST or sum(each.size for each in kept) > MOST_BYTES:
+        if len(kept) > MAX_PICTURES or sum(each.size for each in kept) > MAX_TOTAL_BYTES:
             kept = _newest(kept)
     return {id(picture) for picture in kept}
 
@@ -138,14 +140,14 @@ def _newest(pictures: list[Picture]) -> list[Picture]:
     kept, size = pictures[-1:], pictures[-1].size
     for picture in reversed(pictures[:-1]):
         size += picture.size
-        if len(kept) >= MOST // 2 or size > MOST_BYTES // 2:
+        if len(kept) >= MAX_PICTURES // 2 or size > MAX_TOTAL_BYTES // 2:
             break
         kept.insert(0, picture)
     return kept
 
 
-def _parts(picture: Picture, shown: set[int], language: Language) -> Iterator[dict[str, Any]]:
-    fault = picture.fault or ("" if id(picture) in shown else "older")
+def _parts(picture: Picture, ids_to_send: set[int], language: Language) -> Iterator[dict[str, Any]]:
+    fault = picture.fault or ("" if id(picture) in ids_to_send else "older")
     data = None if fault else picture.read()
     if data is None:
         yield _text(phrase(language, f"picture.{fault or 'gone'}", name=picture.name, **_numbers(picture)))
@@ -156,10 +158,14 @@ def _parts(picture: Picture, shown: set[int], language: Language) -> Iterator[di
 
 
 def _numbers(picture: Picture) -> dict[str, str]:
-    return {"size": f"{picture.size / 2**20:.1f}", "limit": f"{LARGEST / 2**20:g}", "most": str(MOST)}
+    return {
+        "size": f"{picture.size / 2**20:.1f}",
+        "limit": f"{MAX_BYTES / 2**20:g}",
+        "most": str(MAX_PICTURES),
+    }
 
 
-def _following(parts: list[dict[str, Any]], language: Language) -> dict[str, Any]:
+def _pictures_message(parts: list[dict[str, Any]], language: Language) -> dict[str, Any]:
     return {"role": "user", "content": [_text(phrase(language, "picture.results")), *parts]}
 
 

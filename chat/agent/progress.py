@@ -1,4 +1,4 @@
-"""What a tool has to show while it still works."""
+"""Progress reports of running tools."""
 
 from __future__ import annotations
 
@@ -10,56 +10,56 @@ from typing import Any, Generic, Self, TypeVar
 
 T = TypeVar("T")
 
-EACH = 0.2  # seconds between what is shown of one call
+INTERVAL = 0.2  # seconds between two reports of one call
 
-Showing = Callable[[], str]
-_listener: ContextVar[Callable[[Showing], None] | None] = ContextVar("listener", default=None)
+GetOutput = Callable[[], str]
+_listener: ContextVar[Callable[[GetOutput], None] | None] = ContextVar("listener", default=None)
 
 
-def report(showing: Showing) -> None:
-    """Say from within a tool that there is something new to see; `showing` gives all that there is by now.
+def report(get_output: GetOutput) -> None:
+    """Report from within a tool that there is new output; `get_output` returns all output so far.
 
-    Costs next to nothing: `showing` is asked a few times a second at most, and never again after the tool is
-    done. Outside of a turn nobody listens. Must be called on the event loop's thread.
+    Cheap: `get_output` is called a few times a second at most, and never after the tool has ended. Outside of
+    a turn it does nothing. Must be called on the event loop's thread.
     """
     if listener := _listener.get():
-        listener(showing)
+        listener(get_output)
 
 
 class Watched(Generic[T]):
-    """Work in a task of its own, and what it reports on its way."""
+    """Runs a coroutine in its own task and collects its progress reports."""
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
-        self._showing: Showing | None = None
-        self._news = asyncio.Event()
-        self._next_at = time.monotonic() + EACH
-        token = _listener.set(self._hear)
+        self._get_output: GetOutput | None = None
+        self._changed = asyncio.Event()
+        self._next_report_at = time.monotonic() + INTERVAL
+        token = _listener.set(self._receive)
         self._task = asyncio.create_task(work)
         _listener.reset(token)
-        self._task.add_done_callback(lambda _task: self._news.set())
+        self._task.add_done_callback(lambda _task: self._changed.set())
 
-    def _hear(self, showing: Showing) -> None:
-        self._showing = showing
-        self._news.set()
+    def _receive(self, get_output: GetOutput) -> None:
+        self._get_output = get_output
+        self._changed.set()
 
     async def next_report(self) -> str | None:
-        """What there is to see, once that is something new; None when the work has ended."""
-        await self._news.wait()
+        """Wait for new output and return all of it; None when the work has ended."""
+        await self._changed.wait()
         if not self._task.done():
-            await asyncio.wait([self._task], timeout=max(0.0, self._next_at - time.monotonic()))
-        if self._task.done() or self._showing is None:
+            await asyncio.wait([self._task], timeout=max(0.0, self._next_report_at - time.monotonic()))
+        if self._task.done() or self._get_output is None:
             return None
-        self._news.clear()
-        self._next_at = time.monotonic() + EACH
-        return self._showing()
+        self._changed.clear()
+        self._next_report_at = time.monotonic() + INTERVAL
+        return self._get_output()
 
     async def ends_within(self, seconds: float) -> bool:
-        """Whether the work ends within so many seconds."""
+        """Wait up to `seconds`; returns whether the work has ended."""
         await asyncio.wait([self._task], timeout=seconds)
         return self._task.done()
 
     def result(self) -> T:
-        """What the work came to, once it has ended."""
+        """The result of the ended work; raises its exception."""
         return self._task.result()
 
     async def __aenter__(self) -> Self:
@@ -70,13 +70,13 @@ class Watched(Generic[T]):
 
 
 async def cancelled(task: asyncio.Task[Any]) -> None:
-    """Cancel a task if it has not ended, and wait for its end, also when this is cancelled in turn."""
-    again: asyncio.CancelledError | None = None
+    """Cancel a task if it is running and wait for its end, even if the caller is cancelled meanwhile."""
+    interruption: asyncio.CancelledError | None = None
     while not task.done():
         task.cancel()
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError as error:
-            again = error
-    if again:
-        raise again
+            interruption = error
+    if interruption:
+        raise interruption

@@ -1,4 +1,4 @@
-"""Removing a folder that somebody else has filled: as deep as they like, with links and locked folders."""
+"""Removes folders with untrusted content: any depth, symbolic links, locked folders."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-_PATIENCE = 120.0  # seconds; something may still be writing into it
+_TIMEOUT = 120.0  # seconds; something may still be writing into it
 _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_LOOK = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_PATH_ONLY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def remove_folder(path: Path) -> bool:
-    """Remove the folder with all that is in it, and say whether it is gone.
+    """Remove the folder with its content; returns whether it is gone.
 
-    A symbolic link is removed, never followed. No path is ever built and no folder is descended into: what
-    is in a folder is lifted to the top before the folder goes, so no depth is too deep.
+    A symbolic link is removed, never followed. Content of subfolders is moved to the top level instead of
+    descending into it, so no depth is too deep and no path is ever built.
     """
     try:
         top = os.open(path, _OPEN)
@@ -28,7 +28,7 @@ def remove_folder(path: Path) -> bool:
     try:
         with suppress(OSError):
             os.fchmod(top, 0o700)
-        _clear(top, time.monotonic() + _PATIENCE)
+        _clear(top, time.monotonic() + _TIMEOUT)
     finally:
         os.close(top)
     with suppress(OSError):
@@ -38,15 +38,15 @@ def remove_folder(path: Path) -> bool:
 
 def _clear(top: int, deadline: float) -> None:
     while time.monotonic() < deadline:
-        gone = [_remove(top, name) for name in os.listdir(top)]
-        if not any(gone):
+        removed = [_remove(top, name) for name in os.listdir(top)]
+        if not any(removed):
             return
 
 
 def _remove(top: int, name: str) -> bool:
-    """Remove what is called so at the top, or a folder's shell once it was emptied; whether it went."""
+    """Remove a file at the top level, or empty a folder there and remove it; returns whether it is gone."""
     try:
-        if _unlinked(top, name):
+        if _unlink(top, name):
             return True
         _unlock(top, name)
         folder = os.open(name, _OPEN, dir_fd=top)
@@ -54,7 +54,7 @@ def _remove(top: int, name: str) -> bool:
         return False
     try:
         for inner in os.listdir(folder):
-            _lift(folder, inner, top)
+            _move_to_top(folder, inner, top)
     finally:
         os.close(folder)
     with suppress(OSError):
@@ -63,8 +63,8 @@ def _remove(top: int, name: str) -> bool:
     return False
 
 
-def _unlinked(folder: int, name: str) -> bool:
-    """Remove anything but a folder; whether it was that."""
+def _unlink(folder: int, name: str) -> bool:
+    """Remove anything but a folder; returns False for a folder."""
     try:
         os.unlink(name, dir_fd=folder)
     except IsADirectoryError:
@@ -72,18 +72,17 @@ def _unlinked(folder: int, name: str) -> bool:
     return True
 
 
-def _lift(folder: int, name: str, top: int) -> None:
+def _move_to_top(folder: int, name: str, top: int) -> None:
     with suppress(OSError):
-        if not _unlinked(folder, name):
-            _unlock(folder, name)  # to move a folder one must be able to write to it
+        if not _unlink(folder, name):
+            _unlock(folder, name)  # moving a folder requires write permission on it
             os.rename(name, f".{secrets.token_hex(12)}", src_dir_fd=folder, dst_dir_fd=top)
 
 
 def _unlock(parent: int, name: str) -> None:
-    """Let ourselves into a folder whose owner has locked it."""
-    looked_at = os.open(name, _LOOK, dir_fd=parent)
+    descriptor = os.open(name, _PATH_ONLY, dir_fd=parent)
     try:
         with suppress(OSError):
-            os.chmod(f"/proc/self/fd/{looked_at}", 0o700)  # what was looked at, and no link in its place
+            os.chmod(f"/proc/self/fd/{descriptor}", 0o700)  # by descriptor: a swapped-in link is not followed
     finally:
-        os.close(looked_at)
+        os.close(descriptor)

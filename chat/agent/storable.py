@@ -1,12 +1,12 @@
-"""Text that can be sent, stored and shown."""
+"""Text that can be sent, stored and displayed."""
 
 from __future__ import annotations
 
 import re
 
-_UNFIT = re.compile("[\x00\ud800-\udfff]")
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def storable(text: str) -> str:
-    """The text with U+FFFD in place of what UTF-8 (halves of characters) or PostgreSQL (NUL) refuses."""
-    return _UNFIT.sub("\ufffd", text)
+    """The text with U+FFFD for what UTF-8 (lone surrogates) or PostgreSQL (NUL) cannot encode."""
+    return _UNSTORABLE.sub("\ufffd", text)

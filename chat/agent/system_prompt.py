@@ -1,4 +1,4 @@
-"""The system prompt: who the agent is, how it works, where, and what its owner adds."""
+"""The system prompt: the agent's name, planning rules, workspace, and its owner's instructions."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def build_system_prompt(
 ) -> str:
     """The system prompt of an agent.
 
-    `instructions` are the owner's own and stand in a place of their own at the end; `workspace` is the
-    directory as the tools name it, empty for none. Raises ValueError for an unknown policy.
+    `instructions` are the owner's and form the last section; `workspace` is the directory as the tools name
+    it, empty for none. Raises ValueError for an unknown policy.
     """
     where = text("workspace", language).substitute(workspace=workspace) if workspace else ""
     prompt = text("system", language).substitute(
@@ -28,7 +28,7 @@ def build_system_prompt(
         today=(today or datetime.date.today()).isoformat(),
         workspace=where or text("no_workspace", language).template,
         planning=text(f"planning.{as_policy(todo_policy).name}", language).template,
-        instructions=_own(instructions, language),
+        instructions=_instructions_section(instructions, language),
     )
     return prompt.strip()
 
@@ -40,16 +40,15 @@ def build_plain_prompt(
     language: Language = "en",
     today: datetime.date | None = None,
 ) -> str:
-    """The system prompt of an agent whose model cannot call tools: it speaks of none."""
+    """The system prompt of an agent whose model cannot call tools; mentions none."""
     prompt = text("plain", language).substitute(
         name=name or default_name(language),
         today=(today or datetime.date.today()).isoformat(),
-        instructions=_own(instructions, language),
+        instructions=_instructions_section(instructions, language),
     )
     return prompt.strip()
 
 
-def _own(instructions: str, language: Language) -> str:
-    """What the owner adds, in a place of its own."""
-    own = text("instructions", language).substitute(instructions=instructions.strip())
-    return own if instructions.strip() else ""
+def _instructions_section(instructions: str, language: Language) -> str:
+    section = text("instructions", language).substitute(instructions=instructions.strip())
+    return section if instructions.strip() else ""

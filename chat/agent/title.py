@@ -1,4 +1,4 @@
-"""A title for a conversation: a small question to the model, beside its turns."""
+"""Asks the model for a conversation's title, outside of its turns."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from chat.agent.meter import Meter
 from chat.agent.model import Assembly, Model, ModelError
 from chat.agent.prompts import Language, text
 
-EXCERPT = 2000  # characters of the question, and of the answer, that the model is shown
-LONGEST = 80  # characters of a title
-MOST_READ = 64 * 1024  # characters of the reply
-TOKENS = 2000  # of the reply: a title is a dozen, but some models think ahead of it
+EXCERPT = 2000  # characters of the question, and of the answer, that the model reads
+MAX_TITLE = 80  # characters
+MAX_REPLY = 64 * 1024  # characters of the reply that are read
+MAX_TOKENS = 2000  # of the reply: a title takes a dozen, but some models reason first
 
 _LABEL = re.compile(r"(title|标题|题目)\s*[:：]\s*", re.IGNORECASE)
 _MARKUP = re.compile(r"^[#>\-\s]+|[*`]+|(?<!\w)_+|_+(?!\w)")
@@ -22,14 +22,14 @@ _ENDS = ".。 "
 
 
 async def ask_title(model: Model, question: str, answer: str, language: Language, meter: Meter) -> str:
-    """A title for the exchange, empty if the model gave none; raises ModelError. `meter` learns the cost."""
+    """A title for the exchange, empty if there is none; raises ModelError. `meter` gets the usage."""
     prompt = text("title", language).substitute(
         question=question[:EXCERPT].strip(), answer=answer[:EXCERPT].strip()
     )
     messages = [{"role": "user", "content": prompt}]
     assembly = Assembly()
     meter.ask(messages, [], assembly)
-    stream = aiter(model.stream(messages, [], {"max_tokens": TOKENS}))
+    stream = aiter(model.stream(messages, [], {"max_tokens": MAX_TOKENS}))
     try:
         async for delta in stream:
             assembly.add(delta)
@@ -42,11 +42,11 @@ async def ask_title(model: Model, question: str, answer: str, language: Language
     return as_title(assembly.reply().text)
 
 
-def as_title(said: str) -> str:
-    """What a model said, as one plain line: no markup, quotes or label, and not too long; perhaps empty."""
-    lines = (line[:EXCERPT] for line in said[:MOST_READ].splitlines())
+def as_title(reply: str) -> str:
+    """A model's reply as one plain line without markup, quotes or label, truncated; may be empty."""
+    lines = (line[:EXCERPT] for line in reply[:MAX_REPLY].splitlines())
     line = next((line for line in lines if _MARKUP.sub("", line).strip()), "")
     visible = "".join(each for each in line if unicodedata.category(each) not in ("Cc", "Cf", "Cs"))
     plain = _LABEL.sub("", _MARKUP.sub("", visible).strip(), count=1)
     bare = " ".join(plain.split()).strip(_QUOTES).rstrip(_ENDS).strip(_QUOTES)
-    return bare if len(bare) <= LONGEST else f"{bare[: LONGEST - 1].rstrip()}…"
+    return bare if len(bare) <= MAX_TITLE else f"{bare[: MAX_TITLE - 1].rstrip()}…"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from typing import cast
 
-from chat.agent.pictures import HEAD, LARGEST, image_type
+from chat.agent.pictures import HEAD, MAX_BYTES, image_type
 from chat.files.conversation_workspace import open_workspace, remove_workspace
 from chat.files.pictures import PictureStore
 from chat.files.roots import chosen_folder
@@ -48,7 +48,7 @@ def _attached(album: PictureStore, path: str, upload: Upload) -> Attachment:
     attachment = Attachment(path=path, size=upload.size or len(head), media_type=image_type(head[:HEAD]))
     if not attachment.media_type:
         return attachment
-    if attachment.size > LARGEST:
+    if attachment.size > MAX_BYTES:
         attachment.fault = Attachment.Fault.LARGE
         return attachment
     picture = album.keep(path, b"".join([head, *pieces]))

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from chat.agent.meter import (
-    AROUND_MESSAGE,
+    MESSAGE_OVERHEAD,
     PICTURE,
     PICTURE_LOW,
     message_tokens,
@@ -67,8 +67,8 @@ def test_a_long_text_of_any_kind_takes_no_long_time() -> None:
 def test_a_message_counts_its_text_and_its_calls() -> None:
     call = {"id": "1", "type": "function", "function": {"name": "bash", "arguments": '{"command":"ls -la"}'}}
     plain = message_tokens({"role": "assistant", "content": ENGLISH})
-    assert plain == AROUND_MESSAGE + text_tokens(ENGLISH)
-    assert message_tokens({"role": "assistant", "content": None, "tool_calls": [call]}) > AROUND_MESSAGE + 8
+    assert plain == MESSAGE_OVERHEAD + text_tokens(ENGLISH)
+    assert message_tokens({"role": "assistant", "content": None, "tool_calls": [call]}) > MESSAGE_OVERHEAD + 8
     assert message_tokens({"role": "assistant", "content": ENGLISH, "tool_calls": [call]}) > plain + 8
 
 
@@ -82,7 +82,7 @@ def test_arguments_count_also_where_they_are_an_object() -> None:
 def test_an_image_counts_as_one_and_not_by_the_length_of_its_data() -> None:
     image = {"url": "data:image/png;base64," + "iVBORw0K" * 10_000}
     parts = [{"type": "text", "text": ENGLISH}, {"type": "image_url", "image_url": image}]
-    without = AROUND_MESSAGE + text_tokens(ENGLISH)
+    without = MESSAGE_OVERHEAD + text_tokens(ENGLISH)
     assert message_tokens({"role": "user", "content": parts}) == without + PICTURE
     parts[1] = {"type": "image_url", "image_url": {**image, "detail": "low"}}
     assert message_tokens({"role": "user", "content": parts}) == without + PICTURE_LOW

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.agent.pictures import (
-    LARGEST,
-    MOST,
-    MOST_BYTES,
+    MAX_BYTES,
+    MAX_PICTURES,
+    MAX_TOTAL_BYTES,
     Picture,
     fault_of,
     image_type,
@@ -39,7 +39,7 @@ def test_a_whole_picture_goes_and_half_of_one_does_not(data: bytes, kind: str) -
 
 
 def test_a_large_one_does_not_go() -> None:
-    assert fault_of(png(padding=LARGEST)) == "large"
+    assert fault_of(png(padding=MAX_BYTES)) == "large"
     assert fault_of(b"<svg/>" * 10) == "damaged"
 
 
@@ -84,7 +84,7 @@ def test_every_fault_has_a_sentence(fault: str, language: Any) -> None:
     assert sent["content"][-1]["text"].startswith("[a.png ")
 
 
-@given(st.lists(st.integers(1, LARGEST), max_size=60))
+@given(st.lists(st.integers(1, MAX_BYTES), max_size=60))
 def test_a_request_has_as_many_as_it_may(sizes: list[int]) -> None:
     pictures = [Picture(f"{n}.png", "image/png", size, read=lambda: b"x") for n, size in enumerate(sizes)]
     messages = [{"role": "user", "content": each.name, **pictures_field([each])} for each in pictures]
@@ -93,13 +93,13 @@ def test_a_request_has_as_many_as_it_may(sizes: list[int]) -> None:
     for count in range(len(messages) + 1):
         now = shown(with_pictures(messages[:count], "en"))
         kept = [size for size, has in zip(sizes, now, strict=False) if has]
-        assert len(kept) <= MOST
-        assert sum(kept) <= MOST_BYTES
+        assert len(kept) <= MAX_PICTURES
+        assert sum(kept) <= MAX_TOTAL_BYTES
         assert not count or now[-1] == 1, "the newest always goes"
         assert all(was >= stays for was, stays in zip(before, now, strict=False)), "none comes back"
         changes += now[: len(before)] != before
         before = now
-    assert changes <= 1 + 2 * sum(sizes) / MOST_BYTES + len(sizes) / (MOST // 2)
+    assert changes <= 1 + 2 * sum(sizes) / MAX_TOTAL_BYTES + len(sizes) / (MAX_PICTURES // 2)
 
 
 def test_leaving_out_is_seldom() -> None:

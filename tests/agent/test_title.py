@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.agent.title import LONGEST, as_title
+from chat.agent.title import MAX_TITLE, as_title
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,6 @@ def test_a_long_one_is_cut() -> None:
 @given(st.text())
 def test_it_is_one_short_plain_line(said: str) -> None:
     title = as_title(said)
-    assert len(title) <= LONGEST
+    assert len(title) <= MAX_TITLE
     assert title == " ".join(title.split())
     assert not set(title) & set("*`\n\x00")

@@ -16,7 +16,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from chat.agent.pictures import LARGEST
+from chat.agent.pictures import MAX_BYTES
 from chat.demo.reply import Reply
 from chat.files.conversation_workspace import folder_of
 from chat.models import Attachment, Conversation
@@ -213,7 +213,7 @@ async def test_what_cannot_be_sent_is_named(site: Site, model_server: ScriptedMo
     model_server.script(Reply(text="I see none of them."))
     conversation = await site.conversation()
     tab = await site.open(conversation)
-    await send(site, conversation, "Look", big_png=png(padding=LARGEST), half_png=png()[:60])
+    await send(site, conversation, "Look", big_png=png(padding=MAX_BYTES), half_png=png()[:60])
     await tab.until_idle()
     question = model_server.requests[0]["messages"][-1]
     assert pictures(question) == []

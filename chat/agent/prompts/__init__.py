@@ -1,4 +1,4 @@
-"""The texts that the model reads, kept as files, one folder a language."""
+"""The texts that the model reads, in files, one folder per language."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 
 @cache
 def text(name: str, language: Language) -> Template:
-    """The text file `name` in `language`, whose placeholders are written `$so`."""
+    """The text file `name` in `language`, with `$name` placeholders."""
     return Template((FOLDER / language / f"{name}.txt").read_text(encoding="utf-8").strip())
 
 
@@ -25,12 +25,12 @@ def _phrases(language: Language) -> dict[str, Any]:
 
 
 def default_name(language: Language) -> str:
-    """What an agent without a name of its own is called."""
+    """The name of an agent that has none."""
     return str(_phrases(language)["name"])
 
 
 def phrase(language: Language, key: str, variant: str = "", **values: Any) -> str:
-    """The phrase `key` ("todo.refused"), or the one that `variant` has in its place, filled with `values`."""
+    """The phrase `key` ("todo.refused"), or its override for `variant`, formatted with `values`."""
     group, name = key.split(".")
     phrases = _phrases(language)[group]
     return str(phrases.get(variant, {}).get(name, phrases[name])).format(**values).strip()

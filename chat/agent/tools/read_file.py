@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from chat.agent.pictures import HEAD, LARGEST, Picture, image_type
+from chat.agent.pictures import HEAD, MAX_BYTES, Picture, image_type
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 from chat.agent.tools.read_state import ReadState
 from chat.agent.workspace import FILE_LIMIT, Content, Folder, Workspace, WorkspaceError
@@ -58,12 +58,12 @@ def read_file_tool(workspace: Workspace, seen: ReadState | None = None, keep: Ke
 
 
 def _picture(workspace: Workspace, found: Content, keep: Keep) -> ToolResult:
-    if found.size > LARGEST:
+    if found.size > MAX_BYTES:
         raise WorkspaceError(
             f"{found.path} is a picture of {found.size / 2**20:.1f} MiB, and 4 MiB is the most that can be "
             "shown. Make a smaller copy of it, and read that."
         )
-    whole = found if found.size <= FILE_LIMIT else workspace.read(found.path, LARGEST)
+    whole = found if found.size <= FILE_LIMIT else workspace.read(found.path, MAX_BYTES)
     picture = keep(found.path, whole.data)
     if picture.fault:
         raise WorkspaceError(f"{found.path} cannot be shown: {_FAULTS[picture.fault]}.")
