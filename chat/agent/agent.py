@@ -211,7 +211,6 @@ class Agent:
         await self.close()
 
     async def complete(self, messages: Sequence[Mapping[str, Any]], **turn: Any) -> Result:
-        """Run one turn to its end; takes the arguments of `run`."""
         ends: list[End] = []
 
         async def keep_end(event: Event) -> None:
@@ -226,7 +225,6 @@ class Agent:
 
 
 def _one_of(name: str, value: Any, other_name: str, other: Any) -> Any:
-    """Return the value that was given under either name; raises TypeError if both were given."""
     values = [each for each in (value, other) if each is not None and each != ""]
     if len(values) > 1:
         raise TypeError(f"{other_name!r} is another name for {name!r}; give one of them.")

@@ -13,10 +13,9 @@ MAX_DEPTH = 64  # levels; code that handles arguments, here or at an endpoint, r
 
 
 def decoded(text: str) -> Any:
-    """Parse the text; an empty text is `{}`. Raises ValueError or RecursionError.
+    """Parse JSON, empty text as `{}`. Raises ValueError (also for NaN, infinity) or RecursionError.
 
-    Accepts raw line breaks in strings and doubly encoded JSON; refuses NaN, infinity and more than MAX_DEPTH
-    levels.
+    Accepts raw line breaks in strings and doubly encoded JSON; at most MAX_DEPTH levels.
     """
     value = _decoded(text.strip() or "{}")
     return _decoded(value) if isinstance(value, str) else value
@@ -32,10 +31,7 @@ def readable(text: str) -> bool:
 
 
 def as_object(text: str) -> str:
-    """The text if it is plain JSON of an object, else an equivalent one, or `{}` if it is not an object.
-
-    Some endpoints parse the arguments that are sent back, and reject every request with others.
-    """
+    """The text if it is a plain JSON object, else an equivalent object, or `{}`: endpoints parse it again."""
     try:
         value = decoded(text)
     except (ValueError, RecursionError):
@@ -70,7 +66,6 @@ def _parse_nested(text: str, types: set[str]) -> Any:
 
 
 def _types(schema: Mapping[str, Any]) -> set[str]:
-    """The types that a schema allows, as far as it names them."""
     named = schema.get("type")
     types = set(named) if isinstance(named, list) else {named}
     for group in ("anyOf", "oneOf"):

@@ -40,7 +40,6 @@ class Outcome:
 
 
 async def run_call(call: ToolCall, tools: Mapping[str, Tool], language: Language) -> Outcome:
-    """Run the call with the tool of its name."""
     tool = tools.get(call.name)
     if tool is None:
         names = ", ".join(tools)
@@ -103,10 +102,7 @@ def match_tool_name(name: str, tools: Collection[str]) -> str:
 
 
 def written_call(text: str, tools: Iterable[str]) -> str:
-    """The tool whose call the model wrote as text instead of making it; empty if there is none.
-
-    A call inside a code block is an example and does not count.
-    """
+    """The tool whose call the model wrote as text (outside of code blocks) instead of making it, or ""."""
     for match in _WRITTEN_CALL.finditer(text):
         beginning = text[match.end() : match.end() + 200]
         tool = next((tool for tool in tools if re.search(rf"\b{re.escape(tool)}\b", beginning)), "")
@@ -130,7 +126,6 @@ def answered_call_ids(messages: Sequence[Mapping[str, Any]]) -> set[str]:
 
 
 def first_latest_result(messages: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """The first result of the most recent calls, if there is one yet."""
     requests = [index for index, message in enumerate(messages) if message.get("tool_calls")]
     latest = messages[requests[-1] :] if requests else []
     return next((message for message in latest if message["role"] == "tool"), None)

@@ -16,10 +16,7 @@ from chat.agent.tool import ToolResult
 
 @dataclass(frozen=True)
 class ToolCall:
-    """A call as the model requested it; `arguments` is the JSON text, unchanged.
-
-    `extra` holds provider-specific fields of the call, which are sent back unchanged.
-    """
+    """A requested call: `arguments` is raw JSON text, `extra` has provider fields that are sent back."""
 
     id: str
     name: str
@@ -31,7 +28,7 @@ class ToolCall:
 class StepStarted:
     """A call of `model` at `endpoint` begins.
 
-    `reminder` is sent with the request, and so is `told`, the note about the user's changes to the todo list.
+    The request carries `reminder`, and `told`: a note about the user's changes to the todo list.
     """
 
     type: ClassVar[str] = "step_started"
@@ -44,16 +41,12 @@ class StepStarted:
 
 @dataclass(frozen=True)
 class Text:
-    """A piece of the answer, or of the text before tool calls."""
-
     type: ClassVar[str] = "text"
     text: str
 
 
 @dataclass(frozen=True)
 class Reasoning:
-    """A piece of the model's reasoning."""
-
     type: ClassVar[str] = "reasoning"
     text: str
 
@@ -75,10 +68,9 @@ class TodoDraft:
 
 @dataclass(frozen=True)
 class Usage:
-    """Tokens of one model call or of a whole turn.
+    """Tokens of one model call or of a turn, by the endpoint's count; `estimated` if some are guessed.
 
-    As counted by the endpoint, where input includes cached tokens and output includes reasoning tokens; with
-    `estimated`, some or all counts are estimates.
+    Input includes cached tokens, output includes reasoning tokens.
     """
 
     type: ClassVar[str] = "usage"
@@ -157,10 +149,7 @@ class PicturesRefused:
 
 @dataclass(frozen=True)
 class Reply:
-    """The complete reply of the model: its text and the calls it requests.
-
-    `extra` holds provider-specific fields of the message, which are sent back unchanged.
-    """
+    """The model's complete reply; `extra` has provider fields that are sent back unchanged."""
 
     type: ClassVar[str] = "reply"
     text: str
@@ -172,8 +161,8 @@ class Reply:
     def as_message(self, provider: str = "") -> dict[str, Any]:
         """The reply as a chat-completions message.
 
-        Fields that only the model at `provider` may read again are added under our own names: "provider",
-        "reasoning_content" and "extra".
+        Fields that only the model at `provider` may read are added as "provider", "reasoning_content" and
+        "extra".
         """
         private = {"reasoning_content": self.reasoning, "extra": dict(self.extra), "provider": provider}
         return {**self._message(), **{name: value for name, value in private.items() if value}}
@@ -222,8 +211,6 @@ CallStatus = Literal["succeeded", "failed", "denied"]
 
 @dataclass(frozen=True)
 class ToolCallEnded:
-    """A call has its result, which the model reads next."""
-
     type: ClassVar[str] = "tool_call_ended"
     call: ToolCall
     status: CallStatus

@@ -18,10 +18,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Spent:
-    """What a resumed turn has already used.
-
-    `rounds` and `reminders` restore the counters of the todo reminders.
-    """
+    """What a resumed turn has already used; `rounds` and `reminders` count for the todo reminders."""
 
     steps: int = 0
     tool_calls: int = 0
@@ -49,7 +46,6 @@ class Retry:
     notice: float = 10
 
     def delay(self, attempt: int, retry_after: float | None) -> float:
-        """Seconds to wait after a failed attempt (the first is 1), or as the endpoint asks."""
         jitter = random.uniform(0.75, 1.25)  # noqa: S311 (spreads retries; not security)
         wait = self.first_delay * 2 ** (attempt - 1) * jitter if retry_after is None else retry_after
         return min(wait, self.max_delay)

@@ -16,8 +16,6 @@ from chat.agent.pictures import PICTURES_KEY
 
 @dataclass(frozen=True)
 class Attempt:
-    """A request and what has arrived of its reply."""
-
     messages: Sequence[Mapping[str, Any]]
     tools: Sequence[Mapping[str, Any]]
     assembly: Assembly
@@ -47,10 +45,7 @@ class Attempt:
 
 
 class Meter:
-    """Tracks a turn's model calls, so that interrupted ones are counted too.
-
-    `total` is the settled usage.
-    """
+    """Tracks a turn's model calls, also interrupted ones; `total` is the settled usage."""
 
     def __init__(self) -> None:
         self.total = Usage()
@@ -59,7 +54,6 @@ class Meter:
     def ask(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], assembly: Assembly
     ) -> None:
-        """Record a request; `assembly` is fed the reply as it arrives."""
         self._attempts.append(Attempt(messages, tools, assembly))
 
     def fail(self) -> None:
@@ -69,11 +63,9 @@ class Meter:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is unsettled usage."""
         return bool(self._attempts)
 
     def outstanding(self) -> Usage:
-        """The unsettled usage, all attempts together."""
         return sum((attempt.usage() for attempt in self._attempts), Usage())
 
     def settle(self) -> Usage:
@@ -123,22 +115,17 @@ def text_tokens(text: str) -> int:
 
 
 def message_tokens(message: Mapping[str, Any]) -> int:
-    """Estimate the tokens of a chat-completions message with its images and tool calls.
-
-    Private fields, such as reasoning that only some endpoints get back, are not counted.
-    """
+    """Estimate the tokens of a message with its images and tool calls, without private fields."""
     calls = sum(map(_call_tokens, message.get("tool_calls") or ()))
     pictures = PICTURE * len(message.get(PICTURES_KEY) or ())
     return MESSAGE_OVERHEAD + _content_tokens(message.get("content")) + calls + pictures
 
 
 def tools_tokens(definitions: Iterable[Mapping[str, Any]]) -> int:
-    """Estimate the tokens that the tool definitions add to a request."""
     return sum(CALL_OVERHEAD + text_tokens(_as_json(each.get("function", each))) for each in definitions)
 
 
 def request_tokens(messages: Sequence[Mapping[str, Any]], tools: Iterable[Mapping[str, Any]] = ()) -> int:
-    """Estimate the tokens of a request: messages (with the system prompt) and tools."""
     return sum(map(message_tokens, messages)) + tools_tokens(tools)
 
 

@@ -23,7 +23,7 @@ def is_root() -> bool:
 
 @contextmanager
 def acting_as(owner: os.stat_result) -> Iterator[None]:
-    """Access files with the rights of `owner`; no effect unless the server is root.
+    """Access files as `owner`; no effect unless the server is root.
 
     The block must not await: setfsuid and setfsgid apply to the thread, not to the task.
     """
@@ -40,14 +40,13 @@ def acting_as(owner: os.stat_result) -> Iterator[None]:
 
 
 def group_of(owner: os.stat_result) -> int:
-    """The owner's group, but never root's."""
     return owner.st_gid or owner.st_uid
 
 
 def give_to_sandbox_user(folder: int) -> None:
     """Give a folder that root owns (a descriptor), with its content, to the sandbox's user.
 
-    If root may not (in a container with a single user), the folder stays root's, and the sandbox reports it.
+    In a container with a single user root may not; the folder stays root's and the sandbox reports it.
     """
     if not is_root() or os.fstat(folder).st_uid != 0:
         return

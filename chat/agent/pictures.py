@@ -45,11 +45,9 @@ class Picture:
 
     @classmethod
     def of(cls, name: str, data: bytes) -> Picture:
-        """A picture that is only kept in memory."""
         return cls(name, image_type(data[:HEAD]), len(data), fault=fault_of(data), read=lambda: data)
 
     def about(self) -> dict[str, Any]:
-        """Its description in a call's record."""
         return {
             "name": self.name,
             "media_type": self.media_type,
@@ -73,10 +71,7 @@ def image_type(head: bytes) -> str:
 
 
 def fault_of(data: bytes) -> str:
-    """Why a picture cannot be sent; empty if it can.
-
-    An endpoint refuses a request with a truncated picture, and every later one that repeats it.
-    """
+    """Why a picture cannot be sent, or "". Endpoints refuse every request with a truncated picture."""
     if len(data) > MAX_BYTES:
         return "large"
     kind = image_type(data[:HEAD])
@@ -113,7 +108,6 @@ def with_pictures(messages: Iterable[Message], language: Language) -> list[dict[
 
 
 def pictures_field(pictures: Sequence[Picture]) -> dict[str, Any]:
-    """The field that adds these pictures to a message."""
     return {PICTURES_KEY: tuple(pictures)} if pictures else {}
 
 

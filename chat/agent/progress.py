@@ -19,8 +19,7 @@ _listener: ContextVar[Callable[[GetOutput], None] | None] = ContextVar("listener
 def report(get_output: GetOutput) -> None:
     """Report from within a tool that there is new output; `get_output` returns all output so far.
 
-    Cheap: `get_output` is called a few times a second at most, and never after the tool has ended. Outside of
-    a turn it does nothing. Must be called on the event loop's thread.
+    Called a few times a second at most, never after the tool's end. Must run on the event loop's thread.
     """
     if listener := _listener.get():
         listener(get_output)
@@ -54,12 +53,10 @@ class Watched(Generic[T]):
         return self._get_output()
 
     async def ends_within(self, seconds: float) -> bool:
-        """Wait up to `seconds`; returns whether the work has ended."""
         await asyncio.wait([self._task], timeout=seconds)
         return self._task.done()
 
     def result(self) -> T:
-        """The result of the ended work; raises its exception."""
         return self._task.result()
 
     async def __aenter__(self) -> Self:

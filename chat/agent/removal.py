@@ -64,7 +64,6 @@ def _remove(top: int, name: str) -> bool:
 
 
 def _unlink(folder: int, name: str) -> bool:
-    """Remove anything but a folder; returns False for a folder."""
     try:
         os.unlink(name, dir_fd=folder)
     except IsADirectoryError:

@@ -42,10 +42,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Scan:
-    """The entries beneath `path`, breadth first; `whole` is false if a bound cut the scan short.
-
-    Folders in `closed` could not be read.
-    """
+    """Breadth first; `whole` is false if a bound cut it short. Folders in `closed` could not be read."""
 
     path: str
     entries: list[Entry]
@@ -110,7 +107,6 @@ def _kind(mode: int) -> Kind:
 
 
 def is_utf8(name: str) -> bool:
-    """Whether the name is valid text, not arbitrary bytes."""
     try:
         name.encode()
     except UnicodeEncodeError:

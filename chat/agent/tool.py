@@ -25,10 +25,7 @@ MAX_MESSAGE = 2000  # characters of an error message; some repeat all arguments
 
 
 class ToolError(Exception):
-    """A tool call failed; the model reads the message as its result.
-
-    `detail` is for the user's record of the call, as in ToolResult.
-    """
+    """A tool call failed; the model reads the message, `detail` is for the user's record."""
 
     def __init__(self, message: str = "", detail: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
@@ -37,10 +34,7 @@ class ToolError(Exception):
 
 @dataclass(frozen=True)
 class ToolResult:
-    """The result of a call: `text` for the model, `detail` only for the user's record of the call.
-
-    `pictures` also go to the model if it can see.
-    """
+    """`text` and `pictures` go to the model, `detail` only to the user's record of the call."""
 
     text: str
     detail: Mapping[str, Any] = field(default_factory=dict)
@@ -155,8 +149,6 @@ def _error_line(path: Iterable[object], message: str) -> str:
 
 
 def model_check(model: type[BaseModel]) -> Arguments:
-    """A validator that uses a pydantic model, with its conversions and defaults."""
-
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
         try:
             checked = model.model_validate(arguments)
@@ -244,7 +236,7 @@ Check = Callable[[Any, Any, Any, Any], Iterable[SchemaError] | None]
 
 
 class TooMuchWorkError(Exception):
-    """Validation exceeded MAX_WORK."""
+    pass
 
 
 def schema_errors(arguments: Any, validator: Any) -> list[SchemaError]:

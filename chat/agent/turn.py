@@ -143,7 +143,6 @@ class TurnRun:
             raise ModelError("written_call", where=self.endpoint, model=self.model, name=name)
 
     async def _fit(self, overflow: ModelError | None = None) -> None:
-        """Compact the conversation if it no longer fits the model's context window."""
         compaction = self.context.fit(self.messages, self.definitions, self.budget.steps, overflow)
         async with aclosing(compaction) as events:
             while (event := await self.budget.within_time(anext(events, None))) is not None:
@@ -238,10 +237,7 @@ class TurnRun:
             raise ModelError("crashed", detail=f"{type(error).__name__}: {error}") from error
 
     async def _act(self) -> None:
-        """Run the reply's calls in order. Each gets a result, even if a limit ends the turn.
-
-        In a resumed turn, calls that already have a result are skipped.
-        """
+        """Run the calls that have no result yet, in order; each gets one, even if a limit ends the turn."""
         answered = answered_call_ids(self.messages)
         wrote = any(call.name == TODO_WRITE and call.id in answered for call in self.reply.calls)
         reached: LimitError | None = None
@@ -273,7 +269,6 @@ class TurnRun:
             raise reached
 
     async def _refusal(self, call: ToolCall, *, second_write: bool) -> Outcome | None:
-        """Return how the call ends without running, or None if it may run."""
         if second_write:
             return Outcome.failed(str(self.todos.reader.refusal("second_write")))
         if self.reply.finish_reason == "length" and not readable(call.arguments):
@@ -337,7 +332,6 @@ class Budget:
         return self.steps
 
     def start_call(self, call: ToolCall) -> None:
-        """Count a tool call; raises LimitError if there are too many calls or identical ones in a row."""
         same = (call.name, call.arguments) == self.last_call
         self.last_call = (call.name, call.arguments)
         self.repeats = self.repeats + 1 if same else 1
@@ -385,7 +379,6 @@ class Draft:
         self.items: tuple[TodoItem, ...] | None = None
 
     def read(self, calls: Sequence[OpenCall]) -> tuple[TodoItem, ...] | None:
-        """Parse the list from the partial calls; None if it is unchanged."""
         call = next((call for call in calls if call.name == TODO_WRITE), None)
         if call is None or not call.arguments or len(call.arguments) > MAX_DRAFT:
             return None
@@ -408,10 +401,7 @@ Message = Mapping[str, Any]
 
 
 def refused_pictures(error: ModelError, messages: Sequence[Message]) -> tuple[Picture, ...]:
-    """The pictures that the error is about: the new ones, or all if none is new; empty for other errors.
-
-    A picture is new if no reply has followed it yet.
-    """
+    """The pictures since the last reply, or else all, if the error is about pictures."""
     if error.kind not in _KINDS or not ABOUT_A_PICTURE.search(str(error.values.get("detail", ""))):
         return ()
     replies = [index for index, message in enumerate(messages) if message["role"] == "assistant"]
@@ -421,7 +411,6 @@ def refused_pictures(error: ModelError, messages: Sequence[Message]) -> tuple[Pi
 
 
 def mark_refused(messages: Sequence[Message], pictures: Sequence[Picture]) -> list[dict[str, Any]]:
-    """The messages with these pictures marked as refused."""
     return [
         {**message, PICTURES_KEY: tuple(_refused(each, pictures) for each in message[PICTURES_KEY])}
         if PICTURES_KEY in message
@@ -462,7 +451,6 @@ class RequestNotes:
         return note
 
     def attach_reminder(self, messages: list[dict[str, Any]]) -> str:
-        """Attach a reminder if one is due; returns its text."""
         result = first_latest_result(messages)
         reminder = self.reminders.due() if result else ""
         if result and reminder:

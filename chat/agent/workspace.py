@@ -46,8 +46,6 @@ class WorkspaceError(Exception):
 
 @dataclass(frozen=True)
 class Content:
-    """A file's content: bytes (up to the limit), total size, and a stamp that changes with the file."""
-
     path: str
     data: bytes
     size: int
@@ -95,8 +93,8 @@ class Workspace:
     def create(cls, path: Path | str, quota: Quota | None = None) -> Workspace:
         """Make the directory (mode 0700) and its parents if missing.
 
-        If the server runs as root and root owns the directory, it and its content are given to the sandbox's
-        user. For a directory whose owner must not change, use `Workspace(path)`.
+        As root, a directory of root's and its content are given to the sandbox's user; use `Workspace(path)`
+        for a directory whose owner must not change.
         """
         folder = Path(path)
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -166,7 +164,6 @@ class Workspace:
             return self.quota.refusal(root) if self.quota else ""
 
     def check_room(self, root: int, size: int, new: int) -> None:
-        """Raise WorkspaceError if `size` more bytes in `new` more files would exceed the quota."""
         refusal = self.quota.refusal(root, size, new) if self.quota else ""
         if refusal:
             raise WorkspaceError(refusal)
@@ -294,16 +291,11 @@ def _stamp_of(folder: int, name: str) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class Quota:
-    """Bounds of a workspace: bytes on disk, and the number of files and folders."""
-
     size: int = 500 * 1024 * 1024
     files: int = 20_000
 
     def refusal(self, folder: int, size: int = 0, new: int = 0) -> str:
-        """Why `size` more bytes in `new` more files do not fit into the folder (a descriptor), or "".
-
-        A file about to be replaced still counts. With the defaults: whether the quota is exceeded already.
-        """
+        """Why `size` more bytes in `new` more files do not fit into the folder (a descriptor), or ""."""
         # Imported here to break an import cycle: the sandbox imports this module.
         from chat.agent.sandbox.limits import usage
 

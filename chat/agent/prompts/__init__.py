@@ -25,7 +25,6 @@ def _phrases(language: Language) -> dict[str, Any]:
 
 
 def default_name(language: Language) -> str:
-    """The name of an agent that has none."""
     return str(_phrases(language)["name"])
 
 
