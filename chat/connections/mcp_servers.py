@@ -25,7 +25,7 @@ from chat.agent.mcp import (
     offered_name,
     server_tool,
 )
-from chat.agent.sandbox import UNBOUNDED, Place
+from chat.agent.sandbox import UNBOUNDED, CommandSlot
 from chat.database import in_database
 from chat.models import McpServer, McpTool, Profile
 from chat.models.mcp import Listed, check_folder
@@ -63,10 +63,10 @@ class McpServers:
             # A context of its own: what rang belongs to a turn, and this does not.
             self._keeper = asyncio.create_task(self._keep(), context=contextvars.Context())
 
-    async def tools(self, profile: Profile, place: Place = UNBOUNDED) -> list[Tool]:
+    async def tools(self, profile: Profile, slot: CommandSlot = UNBOUNDED) -> list[Tool]:
         """The accepted tools of the servers that the profile may use; whether they answer shows in a call.
 
-        A call of a program runs in a `place`.
+        A call of a program takes a `slot`.
         """
         accepted = await in_database(_accepted, profile)
         if not accepted:
@@ -74,7 +74,7 @@ class McpServers:
         self.open()
         if any(tool.server_id not in self._connections for tool in accepted):
             await self.settle()
-        return [made for tool in accepted if (made := self._tool(tool, place))]
+        return [made for tool in accepted if (made := self._tool(tool, slot))]
 
     async def settle(self) -> None:
         """Have a connection for every enabled row as it is now, and none else."""
@@ -109,10 +109,10 @@ class McpServers:
         make = await _connection_class()
         self._connections[row.pk] = (row, make(server, self._news.set))
 
-    def _tool(self, tool: McpTool, place: Place) -> Tool | None:
+    def _tool(self, tool: McpTool, slot: CommandSlot) -> Tool | None:
         _row, connection = self._connections.get(tool.server_id, (None, None))
         try:
-            return server_tool(connection, definition_of(tool), place) if connection else None
+            return server_tool(connection, definition_of(tool), slot) if connection else None
         except UnfitError:  # accepted when other things were unfit
             return None
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from chat.agent import Agent, Limits, Model, Retry, TodoPolicy, Tool
 from chat.agent.prompts import Language
-from chat.agent.sandbox import CommandPlaces, Place, Sandbox, SandboxLimits, probe
+from chat.agent.sandbox import CommandSlot, CommandSlots, Sandbox, SandboxLimits, probe
 from chat.agent.todo import as_policy
 from chat.agent.tools import workspace_tools
 from chat.agent.tools.read_state import ReadState
@@ -48,26 +48,26 @@ class Shell:
 
 
 @functools.cache
-def command_places() -> CommandPlaces:
-    """The places for commands of this process."""
-    return CommandPlaces(settings.MAX_COMMANDS)
+def command_slots() -> CommandSlots:
+    """The command slots of this process."""
+    return CommandSlots(settings.MAX_COMMANDS)
 
 
-def place_for(turn: Turn) -> Place:
-    """Where commands of the turn may run, in turn with those of other users."""
+def slot_for(turn: Turn) -> CommandSlot:
+    """A slot for a command of the turn, shared fairly between users."""
     notice = _("Waiting for another command to finish.")
-    return command_places().of(turn.conversation.owner_id, notice)
+    return command_slots().of(turn.conversation.owner_id, notice)
 
 
 async def agent_for(turn: Turn) -> Agent:
     """The agent of the turn's conversation, with its tools on its workspace and those of MCP servers."""
     await Shell.find_out()
     profile, model, seen = await in_database(_read, turn)
-    place = place_for(turn)
-    further = await mcp_servers().tools(profile, place)
+    slot = slot_for(turn)
+    further = await mcp_servers().tools(profile, slot)
     # A workspace may be large: its state at the start is taken on no database thread.
     workspace = await asyncio.to_thread(open_workspace, turn.conversation)
-    offered = [*_tools_for(turn.conversation, workspace, seen, place), *further]
+    offered = [*_tools_for(turn.conversation, workspace, seen, slot), *further]
     return Agent(
         name=profile.name,
         instructions=profile.instructions,
@@ -88,8 +88,10 @@ def _read(turn: Turn) -> tuple[Profile, Model, ReadState]:
     return turn.profile, model_for(turn.profile), seen_in(turn.conversation)
 
 
-def _tools_for(conversation: Conversation, workspace: Workspace, seen: ReadState, place: Place) -> list[Tool]:
-    sandbox = None if Shell.problem else Sandbox(limits_of(conversation), place)
+def _tools_for(
+    conversation: Conversation, workspace: Workspace, seen: ReadState, slot: CommandSlot
+) -> list[Tool]:
+    sandbox = None if Shell.problem else Sandbox(limits_of(conversation), slot)
     return workspace_tools(workspace, sandbox, seen, PictureStore(conversation.pk).keep)
 
 

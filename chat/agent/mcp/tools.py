@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 from chat.agent.mcp.definition import Definition, offered_name
 from chat.agent.mcp.server import Program, ServerError
-from chat.agent.sandbox import UNBOUNDED, Place
+from chat.agent.sandbox import UNBOUNDED, CommandSlot
 from chat.agent.tool import Tool, ToolError
 
 if TYPE_CHECKING:
     from chat.agent.mcp.connection import Connection
 
 
-def server_tool(connection: Connection, definition: Definition, place: Place = UNBOUNDED) -> Tool:
+def server_tool(connection: Connection, definition: Definition, slot: CommandSlot = UNBOUNDED) -> Tool:
     """The tool `server__tool` as it was accepted; raises UnfitError where no provider takes its schema.
 
-    Calls of a program, which works on this machine, take a place like a command.
+    Calls of a program, which works on this machine, take a command slot.
     """
     is_program = isinstance(connection.server.reached, Program)
 
     async def call(**arguments: Any) -> str:
         try:
-            async with place() if is_program else UNBOUNDED():
+            async with slot() if is_program else UNBOUNDED():
                 return await connection.call(definition, arguments)
         except ServerError as error:
             raise ToolError(f"Error: {error}") from error

@@ -4,15 +4,15 @@ from chat.agent.sandbox.bubblewrap import SandboxError
 from chat.agent.sandbox.limits import SandboxLimits
 from chat.agent.sandbox.probe import probe
 from chat.agent.sandbox.process import Output
-from chat.agent.sandbox.runner import UNBOUNDED, CommandPlaces, Ended, Outcome, Place, Sandbox
+from chat.agent.sandbox.runner import UNBOUNDED, CommandSlot, CommandSlots, Ended, Outcome, Sandbox
 
 __all__ = [
     "UNBOUNDED",
-    "CommandPlaces",
+    "CommandSlot",
+    "CommandSlots",
     "Ended",
     "Outcome",
     "Output",
-    "Place",
     "Sandbox",
     "SandboxError",
     "SandboxLimits",

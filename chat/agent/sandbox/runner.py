@@ -18,13 +18,13 @@ from chat.agent.sandbox.limits import SandboxLimits, Usage, memory_over, usage
 from chat.agent.sandbox.process import Output, Process
 from chat.agent.workspace import Workspace
 
-Place = Callable[[], AbstractAsyncContextManager[None]]
+CommandSlot = Callable[[], AbstractAsyncContextManager[None]]
 """Called for a context in which one command may run; entering it may take a while."""
 
-UNBOUNDED: Place = nullcontext
+UNBOUNDED: CommandSlot = nullcontext
 
 
-class CommandPlaces:
+class CommandSlots:
     """Lets so many commands run at a time, of all users together.
 
     A free place goes to the user with the fewest commands running, and among those to the command that has
@@ -36,12 +36,12 @@ class CommandPlaces:
         self._running: Counter[Hashable] = Counter()
         self._waiting: dict[asyncio.Future[None], Hashable] = {}  # oldest first
 
-    def of(self, user: Hashable, notice: str) -> Place:
+    def of(self, user: Hashable, notice: str) -> CommandSlot:
         """The places as this user takes them; a command that has to wait reports `notice`."""
-        return partial(self._place, user, notice)
+        return partial(self._slot, user, notice)
 
     @asynccontextmanager
-    async def _place(self, user: Hashable, notice: str) -> AsyncIterator[None]:
+    async def _slot(self, user: Hashable, notice: str) -> AsyncIterator[None]:
         await self._enter(user, notice)
         try:
             yield
@@ -115,9 +115,9 @@ class Sandbox:
     server dies.
     """
 
-    def __init__(self, limits: SandboxLimits | None = None, place: Place = UNBOUNDED) -> None:
+    def __init__(self, limits: SandboxLimits | None = None, slot: CommandSlot = UNBOUNDED) -> None:
         self.limits = limits or SandboxLimits()
-        self.place = place
+        self.slot = slot
         """Where its commands may run; callers of `run` enter it first."""
 
     async def run(

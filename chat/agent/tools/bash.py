@@ -38,7 +38,7 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
         timed out or used too much.
         """
         try:
-            async with sandbox.place():
+            async with sandbox.slot():
                 look = await asyncio.to_thread(WorkspaceSnapshot, workspace)
                 outcome = await sandbox.run(command, workspace, timeout, _tell)
                 quota_excess = await asyncio.to_thread(workspace.quota_excess)

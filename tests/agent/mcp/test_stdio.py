@@ -16,7 +16,7 @@ import pytest
 from chat.agent.mcp import Program, Server, ServerError, server_tool
 from chat.agent.mcp.connection import Connection
 from chat.agent.progress import Watched
-from chat.agent.sandbox import CommandPlaces
+from chat.agent.sandbox import CommandSlots
 from chat.agent.tool import ToolError
 from tests.agent.mcp.conftest import Connect
 from tests.agent.mcp.waiting import PATIENCE, until
@@ -58,9 +58,9 @@ async def test_an_error_of_the_tool_is_an_error_with_its_text(program: Make, con
 async def test_a_call_waits_for_a_free_place(program: Make, connect: Connect) -> None:
     connection = await connect(Server("mine", program(), seconds=5))
     assert connection.tools
-    places = CommandPlaces(1)
-    tool = server_tool(connection, connection.tools["echo"], places.of("two", "Waiting."))
-    async with places.of("one", "Waiting.")():
+    slots = CommandSlots(1)
+    tool = server_tool(connection, connection.tools["echo"], slots.of("two", "Waiting."))
+    async with slots.of("one", "Waiting.")():
         waiting = Watched(tool.call({"text": "hello"}))
         assert await waiting.next_report() == "Waiting."
         assert connection.calls == 0

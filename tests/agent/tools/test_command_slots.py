@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from chat.agent.progress import Watched
-from chat.agent.sandbox import CommandPlaces, Sandbox
+from chat.agent.sandbox import CommandSlots, Sandbox
 from chat.agent.tool import ToolResult
 from chat.agent.tools import workspace_tools
 from chat.agent.workspace import Workspace
@@ -18,12 +18,12 @@ NOTICE = "Waiting for a free place."
 class Commands:
     """Commands of users who share a workspace; each waits for a file of its name, and notes what ran."""
 
-    def __init__(self, path: Path, places: int) -> None:
+    def __init__(self, path: Path, slots: int) -> None:
         self.workspace = Workspace.create(path / "workspace")
-        self.places = CommandPlaces(places)
+        self.slots = CommandSlots(slots)
 
     def run(self, user: str, command: str, timeout: int = 60) -> Watched[ToolResult]:
-        sandbox = Sandbox(place=self.places.of(user, NOTICE))
+        sandbox = Sandbox(slot=self.slots.of(user, NOTICE))
         [bash] = [tool for tool in workspace_tools(self.workspace, sandbox) if tool.name == "bash"]
         return Watched(bash.call({"command": command, "timeout": timeout}))
 
@@ -50,7 +50,7 @@ class Commands:
 
 
 async def test_a_free_place_goes_to_the_user_with_the_fewest_commands(tmp_path: Path) -> None:
-    commands = Commands(tmp_path, places=2)
+    commands = Commands(tmp_path, slots=2)
     running = [commands.start("one", "a1"), commands.start("one", "a2")]
     assert sorted(await commands.begun(2)) == ["a1", "a2"]
     running += [commands.start("one", name) for name in ("a3", "a4")]
@@ -68,7 +68,7 @@ async def test_a_free_place_goes_to_the_user_with_the_fewest_commands(tmp_path: 
 
 
 async def test_the_wait_does_not_count_against_the_time_limit_of_a_command(tmp_path: Path) -> None:
-    commands = Commands(tmp_path, places=1)
+    commands = Commands(tmp_path, slots=1)
     first = commands.run("one", "echo first >> begun; sleep 1.2")
     await commands.begun(1)
     second = commands.run("one", "echo printed; sleep 0.3", timeout=1)
@@ -83,7 +83,7 @@ async def test_the_wait_does_not_count_against_the_time_limit_of_a_command(tmp_p
 
 
 async def test_a_cancelled_wait_takes_no_place(tmp_path: Path) -> None:
-    commands = Commands(tmp_path, places=1)
+    commands = Commands(tmp_path, slots=1)
     first = commands.start("one", "a1")
     await commands.begun(1)
     async with commands.start("two", "b1") as waiting:
@@ -98,8 +98,8 @@ async def test_a_cancelled_wait_takes_no_place(tmp_path: Path) -> None:
 
 
 async def test_a_place_that_is_granted_while_its_command_is_cancelled_is_free_again() -> None:
-    places = CommandPlaces(1)
-    first, second = places.of("one", NOTICE)(), places.of("two", NOTICE)()
+    slots = CommandSlots(1)
+    first, second = slots.of("one", NOTICE)(), slots.of("two", NOTICE)()
     await first.__aenter__()
     waiting = asyncio.create_task(second.__aenter__())
     await asyncio.sleep(0)
@@ -107,5 +107,5 @@ async def test_a_place_that_is_granted_while_its_command_is_cancelled_is_free_ag
     waiting.cancel()
     await asyncio.wait([waiting])
     assert waiting.cancelled()
-    async with asyncio.timeout(5), places.of("one", NOTICE)():
+    async with asyncio.timeout(5), slots.of("one", NOTICE)():
         pass

@@ -12,7 +12,7 @@ from django.conf import settings as site_settings
 
 from chat.demo.reply import Reply
 from chat.models import Conversation, ToolCall
-from chat.turns.agents import command_places
+from chat.turns.agents import command_slots
 from tests.live.site import Site, Tab, article
 from tests.model_server import ScriptedModel
 
@@ -23,9 +23,9 @@ NOTICE = "Waiting for another command"
 @pytest.fixture(autouse=True)
 def one_place(settings: Any) -> Iterator[None]:
     settings.MAX_COMMANDS = 1
-    command_places.cache_clear()
+    command_slots.cache_clear()
     yield
-    command_places.cache_clear()
+    command_slots.cache_clear()
 
 
 def let_go(conversation: Conversation) -> None:
