@@ -30,7 +30,7 @@ from chat.agent.model.response import sse_data
 from chat.agent.model.traits import Traits
 from chat.agent.title import as_title
 from chat.agent.todo import POLICIES, TODO_WRITE, TodoList
-from chat.agent.todo.reading import reason_of
+from chat.agent.todo.reading import refusal_code
 from chat.agent.tool import ToolError, schema_check
 from chat.agent.turn import Draft
 from chat.demo.demo_request import History, files_listed, parted
@@ -185,7 +185,7 @@ def shown(text: str) -> None:
     text_tokens(text)
     as_title(text)
     for ahead in ("Error: Item 0: invalid status '", "Error: the arguments"):
-        reason_of(ahead + text)
+        refusal_code(ahead + text)
 
 
 def compared(text: str) -> None:

@@ -22,7 +22,7 @@ from chat.agent.calls import (
     run_call,
     written_call,
 )
-from chat.agent.context import Context, as_notes, as_sent, compacted
+from chat.agent.context import Context, as_notes, compacted, render_messages
 from chat.agent.context.annotations import begins_turn
 from chat.agent.events import (
     Compacted,
@@ -190,7 +190,7 @@ class TurnRun:
         await self.emit(self.reply)
 
     async def _stream(self, assembly: Assembly) -> None:
-        messages = [self.system, *as_sent(self.messages, self.language, plan=bool(self.tools))]
+        messages = [self.system, *render_messages(self.messages, self.language, plan=bool(self.tools))]
         self.meter.ask(messages, self.definitions, assembly)
         messages = await with_pictures_in_thread(messages, self.language)
         stream = aiter(self.agent.model.stream(messages, self.definitions, self.agent.options))
@@ -443,7 +443,7 @@ class RequestNotes:
     async def attach_edits(self, messages: list[dict[str, Any]]) -> str:
         """Apply the user's edits to the list and attach a note for the model; returns the note."""
         items = await self.edits()
-        note = self.todos.take(items) if items is not None else ""
+        note = self.todos.apply_edits(items) if items is not None else ""
         is_first_request = bool(messages) and begins_turn(messages[-1])
         carrier = messages[-1] if is_first_request else first_latest_result(messages)
         if carrier and note:

@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from chat.agent.meter import text_tokens, tools_tokens
 from chat.agent.prompts import Language, text
-from chat.agent.todo import TodoList, as_policy, reason_of, todo_tool
+from chat.agent.todo import TodoList, as_policy, refusal_code, todo_tool
 from chat.models import Conversation, Message, PlanCount, PlanFigures, Step, ToolCall, Turn
 from chat.models.plan_stats import VERSION
 from chat.models.tool_call import TODO_WRITE
@@ -265,7 +265,7 @@ def _of_step(step: Step, planned: Planned) -> Tally:
             planning_input_tokens=step.input_tokens,
             planning_cached_tokens=step.cached_tokens,
         )
-    return Tally(counts, Counter(map(reason_of, planned.refusals)))
+    return Tally(counts, Counter(map(refusal_code, planned.refusals)))
 
 
 ENOUGH = 5  # below it a share is a count and no percentage

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from chat.agent import TodoItem, TodoPolicy
 from chat.agent.prompts import Language
-from chat.agent.todo import LONGEST, Edit, EditError, filled
+from chat.agent.todo import MAX_ITEM_LENGTH, Edit, EditError, filled
 from chat.models import Conversation, TodoRevision, Turn
 from chat.search.index import index_revision
 from chat.turns.agents import policy_of
@@ -85,7 +85,7 @@ def _seen(conversation: Conversation, seen: int) -> Sequence[TodoItem]:
 
 def _refusal(edit: Edit, error: EditError, policy: TodoPolicy) -> Refusal:
     conflict = error.kind in ("gone", "changed")
-    return Refusal(edit, _sentence(error, policy), error.now, is_conflict=conflict)
+    return Refusal(edit, _sentence(error, policy), error.current, is_conflict=conflict)
 
 
 def _sentence(error: EditError, policy: TodoPolicy) -> str:
@@ -97,7 +97,7 @@ def _sentence(error: EditError, policy: TodoPolicy) -> str:
         case "blank":
             return _("Enter some text.")
         case "long":
-            return _("An item can have at most %(count)d characters.") % {"count": LONGEST}
+            return _("An item can have at most %(count)d characters.") % {"count": MAX_ITEM_LENGTH}
         case "too_many":
             return _("The list is full: at most %(count)d items.") % {"count": policy.max_items}
         case _:

@@ -10,7 +10,7 @@ from django.db.models import Prefetch
 
 from chat.agent import Model, Reply
 from chat.agent import ToolCall as CallRequest
-from chat.agent.context import as_one
+from chat.agent.context import merge_messages
 from chat.agent.pictures import Picture, pictures_field
 from chat.files.pictures import PictureStore
 from chat.live.frames import Change, TurnChanged
@@ -70,7 +70,7 @@ def _after(summary: Summary, messages: list[Told]) -> list[Told]:
     """The messages from its end on; what the person said in a turn that it cuts through comes first."""
     (first, row), *rest = messages
     before = [message for message, row in rest if _is_in(summary, row)]
-    words = as_one([message for message in (first, *before) if message["role"] == "user"])
+    words = merge_messages([message for message in (first, *before) if message["role"] == "user"])
     kept = [each for each in rest if not _is_in(summary, each[1])]
     return [(words | {"carried": summary.carried}, row), *kept]
 

@@ -10,9 +10,9 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.agent import Compacted
-from chat.agent.context import as_sent, compacted
-from chat.agent.context.annotations import sent
-from chat.agent.context.context import Plan
+from chat.agent.context import compacted, render_messages
+from chat.agent.context.annotations import render_message
+from chat.agent.context.context import CompactionPlan
 from chat.agent.meter import message_tokens
 from chat.models import Conversation, Turn
 from chat.turns.compaction import compact
@@ -67,9 +67,9 @@ class Rows:
 def leave_out(turn: Turn, space: int, number: int) -> list[dict[str, Any]]:
     """What an agent keeps in mind of the turn's conversation, once the rows say so, too."""
     messages = transcript(turn)
-    plan = Plan(messages, [message_tokens(sent(each)) for each in messages], space, "en")
-    plan.make()
-    plan.cut_latest()
+    plan = CompactionPlan(messages, [message_tokens(render_message(each)) for each in messages], space, "en")
+    plan.build()
+    plan.cut_latest_results()
     carried = f"<summary>\nNumber {number}.\n</summary>" if plan.kept_from else ""
     event = Compacted(number, len(messages), plan.shortened, plan.kept_from, carried)
     assert compact(turn, event) or not (plan.shortened or plan.kept_from)
@@ -86,7 +86,7 @@ def test_they_are_the_same(owner: User, seed: int) -> None:
     for number in range(1, 5):
         kept = leave_out(turn, rows.random.choice([300, 1500, 6000]), number)
         assert transcript(turn) == kept
-        check_valid([SYSTEM, *as_sent(kept, "en")])
+        check_valid([SYSTEM, *render_messages(kept, "en")])
         rows.step(turn, 10 * number)
     before = transcript(turn)
     rows.end(turn)

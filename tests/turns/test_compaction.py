@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.conf import settings
 
-from chat.agent.context import as_sent
+from chat.agent.context import render_messages
 from chat.demo.reply import Reply, Request
 from chat.files.conversation_workspace import open_workspace
 from chat.models import Conversation, ModelSettings, SideCall, Summary, ToolCall
@@ -101,7 +101,7 @@ async def test_what_was_sent_changes_only_when_it_became_too_much(site: Site, mo
     await talk(tab, 14)
     assert 2 <= breaks(model.taken) <= 5 < len(model.taken) / 5
     turn = await site.turn(conversation)
-    kept = as_sent(await sync_to_async(transcript)(turn), "en")
+    kept = render_messages(await sync_to_async(transcript)(turn), "en")
     assert [message["content"] for message in model.taken[-1].messages[1:]] == [
         message["content"] for message in kept[:-1]
     ]

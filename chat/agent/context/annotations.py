@@ -1,11 +1,11 @@
-"""A conversation as a turn keeps it: messages in the chat-completions form, with marks of our own beside.
+"""A turn's messages: in chat-completions form, with annotations of our own.
 
-- `note` on a message of the person that joined a turn at work, and began none;
-- `reminder` on a tool's result: what rides on it;
-- `told` on a tool's result, or on a message that began a turn: what the person changed in the todo list;
-- `carried` on a message of the person: what stands for all that was said before it.
+- `note` on a user message that joined a running turn;
+- `reminder` on a tool result: the reminder sent with it;
+- `told` on a tool result, or on a message that began a turn: the user's changes to the todo list;
+- `carried` on a user message: what replaces the conversation before it.
 
-Marks are rendered, and gone, in what is sent.
+Sending renders annotations as text and removes them.
 """
 
 from __future__ import annotations
@@ -17,54 +17,53 @@ from typing import Any
 from chat.agent.events import Compacted
 from chat.agent.pictures import pictures_field
 from chat.agent.prompts import Language
-from chat.agent.todo import remind, with_first_reminder
+from chat.agent.todo import prepend_tagged, with_first_reminder
 
 Message = dict[str, Any]
 
-CHANGED = "todo-change"  # the tag around what the person changed
-MARKS = ("note", "reminder", "told", "carried")
+CHANGED = "todo-change"  # the tag around the user's changes
+ANNOTATIONS = ("note", "reminder", "told", "carried")
 
 
-def as_sent(messages: Iterable[Mapping[str, Any]], language: Language, *, plan: bool = True) -> list[Message]:
-    """The messages as the model reads them, with the reminder to plan, if it can, ahead of the first."""
-    rendered = [sent(message) for message in messages]
+def render_messages(
+    messages: Iterable[Mapping[str, Any]], language: Language, *, plan: bool = True
+) -> list[Message]:
+    """The messages as the model reads them, with the first reminder to plan unless `plan` is false."""
+    rendered = [render_message(message) for message in messages]
     return with_first_reminder(rendered, language) if plan else rendered
 
 
-def sent(message: Mapping[str, Any]) -> Message:
-    """The message as the model reads it."""
-    plain = {name: value for name, value in message.items() if name not in MARKS}
+def render_message(message: Mapping[str, Any]) -> Message:
+    plain = {name: value for name, value in message.items() if name not in ANNOTATIONS}
     if message["role"] == "tool" and isinstance(plain["content"], str):
-        # What a tool read somewhere may not pass for the person's word.
+        # Text that a tool read must not pass for the user's changes.
         plain["content"] = plain["content"].replace(f"<{CHANGED}>", f"< {CHANGED}>")
     if carried := message.get("carried"):
-        plain["content"] = joined([carried, plain["content"]])
+        plain["content"] = join_contents([carried, plain["content"]])
     if reminder := message.get("reminder"):
-        remind(plain, reminder)
-    if told := message.get("told"):
-        remind(plain, told, tag=CHANGED)
+        prepend_tagged(plain, reminder)
+    if edit_note := message.get("told"):
+        prepend_tagged(plain, edit_note, tag=CHANGED)
     return plain
 
 
 def as_notes(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
-    """Messages of the person that join a turn at work."""
     return [{**message, "note": True} for message in messages]
 
 
 def begins_turn(message: Mapping[str, Any]) -> bool:
-    """Whether a turn begins with the message."""
     return message["role"] == "user" and not message.get("note")
 
 
-def as_one(messages: Sequence[Mapping[str, Any]]) -> Message:
-    """The first of the messages, with the words and pictures of them all."""
+def merge_messages(messages: Sequence[Mapping[str, Any]]) -> Message:
+    """The first message, with the texts and pictures of all."""
     pictures = [picture for message in messages for picture in message.get("pictures", ())]
-    words = joined([message["content"] for message in messages])
-    return {**messages[0], "content": words, **pictures_field(pictures)}
+    content = join_contents([message["content"] for message in messages])
+    return {**messages[0], "content": content, **pictures_field(pictures)}
 
 
-def joined(contents: Sequence[Any]) -> Any:
-    """Several contents as one: texts with a blank line between them, or a list of all their parts."""
+def join_contents(contents: Sequence[Any]) -> Any:
+    """Merge contents: texts joined by a blank line, or a list of all parts."""
     if all(isinstance(content, str) for content in contents):
         return "\n\n".join(contents)
     return [part for content in contents for part in _parts(content)]
@@ -74,43 +73,42 @@ def _parts(content: Any) -> list[Any]:
     return [{"type": "text", "text": content}] if isinstance(content, str) else list(content or ())
 
 
-def last_turn(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Where the latest turn begins."""
-    return max((place for place, message in enumerate(messages) if begins_turn(message)), default=0)
+def last_turn_start(messages: Sequence[Mapping[str, Any]]) -> int:
+    return max((index for index, message in enumerate(messages) if begins_turn(message)), default=0)
 
 
-def cut_for(messages: Sequence[Mapping[str, Any]], counts: Sequence[int], keep: int) -> int:
-    """The first message to keep, so that those kept have `keep` tokens at most, or as few as may be.
+def cut_point(messages: Sequence[Mapping[str, Any]], counts: Sequence[int], keep: int) -> int:
+    """The index of the first message to keep, so that at most `keep` tokens remain if possible; 0 keeps all.
 
-    Whole turns go first. Of the latest one only its first steps may go, and never what the person wrote nor
-    the latest step. 0 keeps all.
+    Whole turns go first. Of the latest turn only its first steps may go, never the user's messages or the
+    latest step.
     """
     left = [*accumulate(reversed(counts))][::-1]
-    begin = last_turn(messages)
-    turns = [place for place in range(1, begin + 1) if begins_turn(messages[place])]
-    builder = [place for place in turns if left[place] <= keep]
-    if builder:
-        return builder[0]
-    said = [place for place in range(begin, len(messages)) if messages[place]["role"] == "assistant"][1:]
-    words = sum(counts[place] for place in range(begin, len(messages)) if messages[place]["role"] == "user")
-    within = [place for place in said if left[place] + words <= keep]
-    return next(iter(within or said[-1:] or turns[-1:]), 0)
+    start = last_turn_start(messages)
+    turns = [index for index in range(1, start + 1) if begins_turn(messages[index])]
+    fitting = [index for index in turns if left[index] <= keep]
+    if fitting:
+        return fitting[0]
+    steps = [index for index in range(start, len(messages)) if messages[index]["role"] == "assistant"][1:]
+    user = sum(counts[index] for index in range(start, len(messages)) if messages[index]["role"] == "user")
+    fitting = [index for index in steps if left[index] + user <= keep]
+    return next(iter(fitting or steps[-1:] or turns[-1:]), 0)
 
 
 def compacted(messages: Sequence[Message], event: Compacted) -> list[Message]:
-    """What is left of the messages after the event."""
+    """The messages that remain after the event."""
     shorter = [
-        {**message, "content": event.shortened[place]} if place in event.shortened else message
-        for place, message in enumerate(messages)
+        {**message, "content": event.shortened[index]} if index in event.shortened else message
+        for index, message in enumerate(messages)
     ]
     if not event.kept_from:
         return shorter
-    said = kept_words(shorter, event.kept_from) or [event.kept_from]
-    rest = shorter[max(event.kept_from, said[-1] + 1) :]
-    return [as_one([shorter[place] for place in said]) | {"carried": event.carried}, *rest]
+    kept = kept_user_messages(shorter, event.kept_from) or [event.kept_from]
+    rest = shorter[max(event.kept_from, kept[-1] + 1) :]
+    return [merge_messages([shorter[index] for index in kept]) | {"carried": event.carried}, *rest]
 
 
-def kept_words(messages: Sequence[Mapping[str, Any]], kept_from: int) -> list[int]:
-    """The places ahead of `kept_from` of what stays: the person's words in a turn that is cut through."""
-    begin = last_turn(messages[: kept_from + 1]) if kept_from else 0
-    return [place for place in range(begin, kept_from) if messages[place]["role"] == "user"]
+def kept_user_messages(messages: Sequence[Mapping[str, Any]], kept_from: int) -> list[int]:
+    """Indexes before `kept_from` that stay: the user's messages of a turn cut in the middle."""
+    start = last_turn_start(messages[: kept_from + 1]) if kept_from else 0
+    return [index for index in range(start, kept_from) if messages[index]["role"] == "user"]

@@ -1,4 +1,4 @@
-"""A summary of what was said, written by the model for itself."""
+"""Summarises the part of a conversation that is left out, by asking the model."""
 
 from __future__ import annotations
 
@@ -17,77 +17,81 @@ if TYPE_CHECKING:
     from chat.agent.agent import Agent
 
 
-SHORTEST = 20  # characters; less says nothing of what is left out
+MIN_LENGTH = 20  # characters; a shorter summary is useless
 
 
 @dataclass(frozen=True)
 class Summary:
-    """A summary, empty where none could be had, and what it took."""
+    """A summary, empty if there is none, and the usage of the call."""
 
     text: str
     usage: Usage
 
 
-async def summary_of(messages: Sequence[Mapping[str, Any]], agent: Agent, room: int, longest: int) -> Summary:
-    """Ask the agent's model for a summary of `longest` tokens at most, in a request of `room` tokens.
+async def summary_of(
+    messages: Sequence[Mapping[str, Any]], agent: Agent, room: int, max_tokens: int
+) -> Summary:
+    """Ask the agent's model for a summary of at most `max_tokens` in a request of at most `room` tokens.
 
-    One that fails, or says nothing, is empty; never raises for what the model does.
+    Returns an empty summary if the model fails; never raises for it.
     """
-    instructions = text("summary", agent.language).substitute(words=longest // 2)
-    told = await asyncio.to_thread(telling, messages, room - text_tokens(instructions), agent.language)
-    asked = [{"role": "system", "content": instructions}, {"role": "user", "content": told}]
+    instructions = text("summary", agent.language).substitute(words=max_tokens // 2)
+    limit = room - text_tokens(instructions)
+    conversation = await asyncio.to_thread(render_for_summary, messages, limit, agent.language)
+    request = [{"role": "system", "content": instructions}, {"role": "user", "content": conversation}]
     meter = Meter()
     for attempt in range(1, agent.retry.attempts + 1):
         assembly = Assembly()
-        meter.ask(asked, [], assembly)
+        meter.ask(request, [], assembly)
         try:
-            await _read(agent, asked, assembly, longest)
-            return Summary(_bounded(assembly.reply().text, longest), meter.settle())
+            await _read(agent, request, assembly, max_tokens)
+            return Summary(_bounded(assembly.reply().text, max_tokens), meter.settle())
         except ModelError as error:
             meter.fail()
             if not error.retryable or attempt == agent.retry.attempts:
                 break
             await asyncio.sleep(agent.retry.delay(attempt, error.retry_after))
-        except Exception:  # a model of any make; the turn goes on without a summary
+        except Exception:  # a custom model may raise anything; the turn continues without a summary
             meter.fail()
             break
     return Summary("", meter.settle())
 
 
-def carried(summary: str, todos: TodoList, language: Language) -> str:
-    """What stands for all that was left out: its summary, and the todo list as it is."""
-    said = phrase(language, "context.summary" if summary else "context.no_summary", summary=summary)
+def carried_text(summary: str, todos: TodoList, language: Language) -> str:
+    """The text that replaces what was left out: its summary, and the current todo list."""
+    text = phrase(language, "context.summary" if summary else "context.no_summary", summary=summary)
     if not todos.items:
-        return said
-    return "\n\n".join([said, phrase(language, "context.todos", todos=todos.render(keys=True))])
+        return text
+    return "\n\n".join([text, phrase(language, "context.todos", todos=todos.render(keys=True))])
 
 
-async def _read(agent: Agent, asked: Sequence[Mapping[str, Any]], assembly: Assembly, longest: int) -> None:
-    """Read the reply, but not on and on: what is far too long is cut anyway."""
-    stream = aiter(agent.model.stream(asked, [], agent.options))
+async def _read(
+    agent: Agent, request: Sequence[Mapping[str, Any]], assembly: Assembly, max_tokens: int
+) -> None:
+    """Read the reply, but stop when it is far too long."""
+    stream = aiter(agent.model.stream(request, [], agent.options))
     try:
         async for delta in stream:
             assembly.add(delta)
-            if len(assembly.text) > 12 * longest:
+            if len(assembly.text) > 12 * max_tokens:
                 return
     finally:
         if isinstance(stream, AsyncGenerator):
             await stream.aclose()
 
 
-def _bounded(summary: str, longest: int) -> str:
-    """The summary, cut to so many tokens; empty for one that says nothing."""
+def _bounded(summary: str, max_tokens: int) -> str:
     summary = summary.strip()
-    while (tokens := text_tokens(summary)) > longest:
-        summary = summary[: int(len(summary) * longest / tokens * 0.98)].rstrip() + "…"
-    return summary if len(summary) >= SHORTEST else ""
+    while (tokens := text_tokens(summary)) > max_tokens:
+        summary = summary[: int(len(summary) * max_tokens / tokens * 0.98)].rstrip() + "…"
+    return summary if len(summary) >= MIN_LENGTH else ""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Characters that are told of what somebody says, of a result, and of a call's arguments."""
+    """Characters shown of a message's text, of a result, and of a call's arguments."""
 
-    said: int
+    text: int
     result: int
     arguments: int
 
@@ -95,26 +99,26 @@ class Bounds:
 _BOUNDS = (Bounds(16000, 2000, 1000), Bounds(4000, 600, 400), Bounds(1500, 200, 200), Bounds(400, 80, 80))
 
 
-def telling(messages: Sequence[Mapping[str, Any]], room: int, language: Language) -> str:
-    """All that was said, in `room` tokens: told shorter where it has to be, and the oldest left out."""
-    told: list[str] = []
+def render_for_summary(messages: Sequence[Mapping[str, Any]], room: int, language: Language) -> str:
+    """The conversation in at most `room` tokens: texts are cut first, then the oldest blocks dropped."""
+    blocks: list[str] = []
     for bounds in _BOUNDS:
-        told = [line for message in messages for line in _told(message, bounds, language)]
-        if sum(map(text_tokens, told)) <= room:
+        blocks = [block for message in messages for block in _rendered(message, bounds, language)]
+        if sum(map(text_tokens, blocks)) <= room:
             break
-    while len(told) > 1 and sum(map(text_tokens, told)) > room:
-        # What was carried on from before stands first, and is what the rest builds on.
-        del told[1 : 1 + max(1, len(told) // 10)]
-    return phrase(language, "context.telling", conversation="\n\n".join(told))
+    while len(blocks) > 1 and sum(map(text_tokens, blocks)) > room:
+        # The first block stays: it is the previous summary, which the rest builds on.
+        del blocks[1 : 1 + max(1, len(blocks) // 10)]
+    return phrase(language, "context.telling", conversation="\n\n".join(blocks))
 
 
-def _told(message: Mapping[str, Any], bounds: Bounds, language: Language) -> Iterator[str]:
+def _rendered(message: Mapping[str, Any], bounds: Bounds, language: Language) -> Iterator[str]:
     if carried := message.get("carried"):
         yield carried
     role = str(message["role"])
-    said = _short(_text(message.get("content")), bounds.result if role == "tool" else bounds.said)
-    if said:
-        yield f"[{phrase(language, f'context.{role}')}]\n{said}"
+    content = _short(_text(message.get("content")), bounds.result if role == "tool" else bounds.text)
+    if content:
+        yield f"[{phrase(language, f'context.{role}')}]\n{content}"
     for call in message.get("tool_calls") or ():
         function = call["function"]
         yield f"[{phrase(language, 'context.call')}] {function['name']} " + _short(
@@ -129,8 +133,8 @@ def _text(content: Any) -> str:
     return "\n".join(map(str, parts))
 
 
-def _short(said: str, characters: int) -> str:
-    if len(said) <= characters:
-        return said
+def _short(text: str, characters: int) -> str:
+    if len(text) <= characters:
+        return text
     half = characters // 2
-    return f"{said[:half]} […] {said[-half:]}"
+    return f"{text[:half]} […] {text[-half:]}"

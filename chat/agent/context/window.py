@@ -1,4 +1,4 @@
-"""How much a request may hold."""
+"""How much of the model's context window a request may use."""
 
 from __future__ import annotations
 
@@ -8,39 +8,38 @@ from dataclasses import dataclass
 from chat.agent.model import ModelError
 from chat.agent.model.errors import window_in
 
-RESERVE = 8192  # tokens kept free for the reply, where the window is large
-FULL = 0.8  # of the room; beyond it the conversation is made shorter
-GOAL = 0.5  # of the room; what is left then. Far below, because each time costs the endpoint's prompt cache
-ENOUGH = 0.65  # of the room; with so little left after trimming alone, nothing is summarised
+RESERVE = 8192  # tokens kept free for the reply in a large window
+FULL = 0.8  # of the room; the conversation is compacted above it
+GOAL = 0.5  # of the room; the size after compaction. Far below FULL: each time costs the prompt cache
+ENOUGH = 0.65  # of the room; no summary if trimming alone gets below this
 
-_FARTHEST = 50  # times the window: no request is that long, so a larger number is something else
+_MAX_RATIO = 50  # of the window: no request is that long, so a larger number is something else
 
 
 @dataclass(frozen=True)
 class Window:
-    """The tokens that request and reply may have together; a `size` of 0 is not known."""
+    """Tokens that request and reply share; a `size` of 0 is unknown."""
 
     size: int
     longest_reply: int = 0
 
     @property
     def room(self) -> int:
-        """What a request may have of it."""
+        """Tokens that a request may have."""
         return self.size - min(self.longest_reply or RESERVE, self.size // 4)
 
 
 @dataclass(frozen=True)
 class Overflow:
-    """What an error says of a request that was too long: its tokens and the window's, 0 where it does not."""
+    """The tokens of a too long request and of the window, as the error states them; 0 if it does not."""
 
-    asked: int
+    request: int
     window: int
 
     @classmethod
     def of(cls, error: ModelError) -> Overflow:
-        """The numbers in an endpoint's words."""
         complaint = getattr(error, "complaint", None)
-        said = str(complaint.said if complaint else error.values.get("detail", "")).lower()
-        window = window_in(said)
-        asked = [int(number) for number in re.findall(r"\d{3,12}", said)]
-        return cls(max((each for each in asked if window < each <= window * _FARTHEST), default=0), window)
+        text = str(complaint.said if complaint else error.values.get("detail", "")).lower()
+        window = window_in(text)
+        numbers = [int(number) for number in re.findall(r"\d{3,12}", text)]
+        return cls(max((each for each in numbers if window < each <= window * _MAX_RATIO), default=0), window)

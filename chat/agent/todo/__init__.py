@@ -1,15 +1,15 @@
-"""The todo list: what it holds, the rules that it obeys, and how the model is reminded of it."""
+"""The todo list: items, policies, user edits, and reminders to the model."""
 
-from chat.agent.todo.edit import ITEM_ACTIONS, LONGEST, Action, Edit, EditError, filled, merged
+from chat.agent.todo.edit import ITEM_ACTIONS, MAX_ITEM_LENGTH, Action, Edit, EditError, filled, merged
 from chat.agent.todo.item import TodoItem
-from chat.agent.todo.list import Reminders, TodoList, enclosed, remind, with_first_reminder
+from chat.agent.todo.list import Reminders, TodoList, prepend_tagged, tagged, with_first_reminder
 from chat.agent.todo.policy import POLICIES, Status, TodoPolicy, as_policy
-from chat.agent.todo.reading import OTHER, TodoError, reason_of
+from chat.agent.todo.reading import OTHER, TodoError, refusal_code
 from chat.agent.todo.tool import TODO_WRITE, todo_tool
 
 __all__ = [
     "ITEM_ACTIONS",
-    "LONGEST",
+    "MAX_ITEM_LENGTH",
     "OTHER",
     "POLICIES",
     "TODO_WRITE",
@@ -23,11 +23,11 @@ __all__ = [
     "TodoList",
     "TodoPolicy",
     "as_policy",
-    "enclosed",
     "filled",
     "merged",
-    "reason_of",
-    "remind",
+    "prepend_tagged",
+    "refusal_code",
+    "tagged",
     "todo_tool",
     "with_first_reminder",
 ]

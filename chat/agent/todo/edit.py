@@ -1,4 +1,4 @@
-"""One change that a person makes in a list, and whether it still applies to the list as it is now."""
+"""The user's edits to a list, and merging them with what the model writes."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from chat.agent.todo.item import TodoItem, new_id
 from chat.agent.todo.policy import Status, TodoPolicy
 from chat.agent.todo.reading import Reader, TodoError
 
-LONGEST = 500  # characters of an item
+MAX_ITEM_LENGTH = 500  # characters
 
 Action = Literal["add", "reword", "tick", "untick", "skip", "up", "down", "move"]
 ITEM_ACTIONS: tuple[Action, ...] = ("reword", "tick", "untick", "skip", "up", "down", "move")
 
 
 class EditError(ValueError):
-    """The change does not apply. `kind` says why; `now` is the item as it stands, where there is one.
+    """The edit does not apply. `kind` is the reason; `current` is the item as it is, if it exists.
 
-    Kinds: `gone` and `changed`, as somebody else changed the list since the person saw it; `blank`, `long`
-    and those of the policy, such as `too_many`.
+    Kinds: `gone` and `changed` (the list changed since the user saw it); `blank`, `long`; and those of the
+    policy, such as `too_many`.
     """
 
-    def __init__(self, kind: str, now: TodoItem | None = None) -> None:
+    def __init__(self, kind: str, current: TodoItem | None = None) -> None:
         super().__init__(kind)
         self.kind = kind
-        self.now = now
+        self.current = current
 
 
 @dataclass(frozen=True)
 class Edit:
-    """What is to be done, with the item of that id; `text` is for new words, `place` (from 0) for a move."""
+    """A change of the item with id `item`; `text` is for new words, `place` (from 0) for a move."""
 
     action: Action
     item: str = ""
@@ -43,25 +43,25 @@ class Edit:
     def applied(
         self, items: Sequence[TodoItem], seen: Sequence[TodoItem], policy: TodoPolicy, language: Language
     ) -> list[TodoItem]:
-        """The list as the change leaves it; what a person does not type is for `filled`.
+        """The list after the edit; fields that the user does not enter are set by `filled`.
 
-        `seen` is the list that the person had in view. Whoever rewords, ticks or skips an item means the one
-        that they read: one that reads otherwise by now is left alone. Raises EditError.
+        `seen` is the list that the user had in view: a reword, tick or skip of an item whose text has changed
+        since is refused. Raises EditError.
         """
         if self.action == "add":
             listed = [*items, TodoItem(_words(self.text), id=new_id())]
             _check(listed, policy, language)
             return listed
-        place = next((place for place, item in enumerate(items) if item.id == self.item), None)
-        if place is None:
+        index = next((index for index, item in enumerate(items) if item.id == self.item), None)
+        if index is None:
             raise EditError("gone")
         if self.action in ("up", "down", "move"):
-            return _moved(items, place, {"up": place - 1, "down": place + 1}.get(self.action, self.place))
-        item = items[place]
+            return _moved(items, index, {"up": index - 1, "down": index + 1}.get(self.action, self.place))
+        item = items[index]
         words = _words(self.text) if self.action == "reword" else ""
-        if item.content not in (words, *(was.content for was in seen if was.id == item.id)):
+        if item.content not in (words, *(previous.content for previous in seen if previous.id == item.id)):
             raise EditError("changed", item)
-        return [*items[:place], *self._changed(item, words), *items[place + 1 :]]
+        return [*items[:index], *self._changed(item, words), *items[index + 1 :]]
 
     def _changed(self, item: TodoItem, words: str) -> list[TodoItem]:
         match self.action:
@@ -77,7 +77,7 @@ class Edit:
 
 
 def filled(items: Sequence[TodoItem], policy: TodoPolicy) -> list[TodoItem]:
-    """The items with all that the policy asks for, and nothing that it does not have."""
+    """The items with every field that the policy requires, and without those it does not have."""
     keys = {item.key for item in items}
     fresh = (str(number) for number in count(1) if str(number) not in keys)
     known = set(policy.states.values())
@@ -96,7 +96,7 @@ def _words(text: str) -> str:
     words = " ".join(text.split())
     if not words:
         raise EditError("blank")
-    if len(words) > LONGEST:
+    if len(words) > MAX_ITEM_LENGTH:
         raise EditError("long")
     return words
 
@@ -108,48 +108,48 @@ def _check(items: Sequence[TodoItem], policy: TodoPolicy, language: Language) ->
         raise EditError(error.kind) from None
 
 
-def _moved(items: Sequence[TodoItem], place: int, to: int) -> list[TodoItem]:
-    rest = [*items[:place], *items[place + 1 :]]
-    rest.insert(min(max(to, 0), len(rest)), items[place])
+def _moved(items: Sequence[TodoItem], index: int, to: int) -> list[TodoItem]:
+    rest = [*items[:index], *items[index + 1 :]]
+    rest.insert(min(max(to, 0), len(rest)), items[index])
     return rest
 
 
 def merged(
-    written: Sequence[TodoItem], persons: Sequence[TodoItem], known: Sequence[TodoItem]
+    written: Sequence[TodoItem], edited: Sequence[TodoItem], known: Sequence[TodoItem]
 ) -> tuple[TodoItem, ...]:
-    """The list that holds what the model wrote and what the person changed; the person's word goes first.
+    """Merge the list that the model wrote with the user's edits; the user's changes win.
 
-    `known` is the list that the model had in view as it wrote `written`; `persons` is what the person made of
-    it meanwhile. All three have the same ids for the same items. Item by item:
+    `known` is the list that the model had in view as it wrote `written`; `edited` is that list with the
+    user's edits. All three use the same ids for the same items. Item by item:
 
-    - what the person skipped stays out; what they ticked, opened again or reworded stays so, also where the
-      model left it out; of what they did not touch the model's state, words and removal count;
-    - what the person added stays behind the item that they put it behind; where the model has added an item
-      of the same words, the two are one;
-    - where the person changed the order, the items that both lists have stand in the person's.
+    - items that the user skipped stay out; ticks, unticks and rewordings by the user stay, even if the model
+      left the item out; for everything else the model's state, words and removals count;
+    - items that the user added stay after the item that they were put after; if the model added an item with
+      the same text, the two become one;
+    - if the user changed the order, items in both lists keep the user's order.
 
-    At most one item is in progress: the model's. The list may come out longer than the policy allows, as
-    nothing of the person's is dropped; the limit then holds for the next one that is written.
+    At most one item is in progress: the model's. The result may exceed the policy's limit, as no item of the
+    user is dropped; the limit then applies to the next list.
     """
-    persons_by_id, known_by_id = _by_id(persons), _by_id(known)
-    added = {item.content: item for item in persons if item.id not in known_by_id}
-    # What the user left alone may have a state that the policy of what is written does not have.
+    edited_by_id, known_by_id = _by_id(edited), _by_id(known)
+    added = {item.content: item for item in edited if item.id not in known_by_id}
+    # An item that the user left alone may have a state that the policy does not have.
     free = [replace(item, policy=None) for item in written]
-    model = [item if item.id in known_by_id else _same_words(item, added) for item in free]
+    model = [item if item.id in known_by_id else _as_added(item, added) for item in free]
     items = [
-        _item(item, persons_by_id.get(item.id), known_by_id.get(item.id))
+        _merged_item(item, edited_by_id.get(item.id), known_by_id.get(item.id))
         for item in model
-        if item.id in persons_by_id or item.id not in known_by_id
+        if item.id in edited_by_id or item.id not in known_by_id
     ]
-    items = _in_order(items, persons, known)
-    works = any(item.status is Status.IN_PROGRESS for item in items)
+    items = _in_order(items, edited, known)
+    has_active = any(item.status is Status.IN_PROGRESS for item in items)
     listed = {item.id for item in items}
-    for place, item in enumerate(persons):
-        if item.id not in listed and _is_touched(item, known_by_id.get(item.id)):
-            ahead = {other.id for other in persons[:place]}
-            at = max((at for at, other in enumerate(items, 1) if other.id in ahead), default=0)
-            items.insert(at, _at_rest(item) if works else item)
-            works = works or item.status is Status.IN_PROGRESS
+    for index, item in enumerate(edited):
+        if item.id not in listed and _is_edited(item, known_by_id.get(item.id)):
+            ahead = {other.id for other in edited[:index]}
+            position = max((at for at, other in enumerate(items, 1) if other.id in ahead), default=0)
+            items.insert(position, _not_in_progress(item) if has_active else item)
+            has_active = has_active or item.status is Status.IN_PROGRESS
     return tuple(items)
 
 
@@ -157,42 +157,37 @@ def _by_id(items: Sequence[TodoItem]) -> dict[str, TodoItem]:
     return {item.id: item for item in items}
 
 
-def _same_words(item: TodoItem, added: dict[str, TodoItem]) -> TodoItem:
-    """The model's new item, as the one that the person added if that says the same."""
-    same = added.pop(item.content, None)
-    return replace(item, id=same.id, key=same.key or item.key) if same else item
+def _as_added(item: TodoItem, added: dict[str, TodoItem]) -> TodoItem:
+    match = added.pop(item.content, None)
+    return replace(item, id=match.id, key=match.key or item.key) if match else item
 
 
-def _item(item: TodoItem, persons: TodoItem | None, known: TodoItem | None) -> TodoItem:
-    """The model's item with what the person changed in it."""
-    if persons is None:
+def _merged_item(item: TodoItem, edited: TodoItem | None, known: TodoItem | None) -> TodoItem:
+    if edited is None:
         return item
     if known is None:
-        return replace(item, status=persons.status) if persons.status is Status.COMPLETED else item
-    if persons.content != known.content:
-        item = replace(item, content=persons.content, active_form=persons.active_form)
-    if (persons.status is Status.COMPLETED) != (known.status is Status.COMPLETED):
-        item = replace(item, status=persons.status)
+        return replace(item, status=edited.status) if edited.status is Status.COMPLETED else item
+    if edited.content != known.content:
+        item = replace(item, content=edited.content, active_form=edited.active_form)
+    if (edited.status is Status.COMPLETED) != (known.status is Status.COMPLETED):
+        item = replace(item, status=edited.status)
     return item
 
 
-def _is_touched(item: TodoItem, known: TodoItem | None) -> bool:
-    """Whether the person added or changed the item."""
+def _is_edited(item: TodoItem, known: TodoItem | None) -> bool:
     if known is None or item.content != known.content:
         return True
     return (item.status is Status.COMPLETED) != (known.status is Status.COMPLETED)
 
 
-def _at_rest(item: TodoItem) -> TodoItem:
+def _not_in_progress(item: TodoItem) -> TodoItem:
     return replace(item, status=Status.PENDING) if item.status is Status.IN_PROGRESS else item
 
 
-def _in_order(
-    items: list[TodoItem], persons: Sequence[TodoItem], known: Sequence[TodoItem]
-) -> list[TodoItem]:
-    """The items, those that the person has too in their order if they changed it; the rest stay in place."""
+def _in_order(items: list[TodoItem], edited: Sequence[TodoItem], known: Sequence[TodoItem]) -> list[TodoItem]:
+    """The items; those that the user has too are put in the user's order if the user changed it."""
     before = [item.id for item in known]
-    after = [item.id for item in persons]
+    after = [item.id for item in edited]
     if [id_ for id_ in before if id_ in after] == [id_ for id_ in after if id_ in before]:
         return items
     shared = [item for item in items if item.id in after]
@@ -200,12 +195,12 @@ def _in_order(
     return [next(ordered) if item.id in after else item for item in items]
 
 
-_JOINT: dict[Language, str] = {"en": "; ", "zh": "；"}
+_SEPARATORS: dict[Language, str] = {"en": "; ", "zh": "；"}
 
 
 def changes_of(before: Sequence[TodoItem], after: Sequence[TodoItem], language: Language) -> str:
-    """What made the list `after` of the one `before`; empty where the model sees no difference."""
-    return _JOINT[language].join(_changes(before, after, language))
+    """The changes from `before` to `after`, as text; empty if the model would see no difference."""
+    return _SEPARATORS[language].join(_changes(before, after, language))
 
 
 def _changes(before: Sequence[TodoItem], after: Sequence[TodoItem], language: Language) -> Iterator[str]:
@@ -214,14 +209,14 @@ def _changes(before: Sequence[TodoItem], after: Sequence[TodoItem], language: La
         if item.id not in new:
             yield phrase(language, "edit.skipped", content=item.content)
     for item in after:
-        was = old.get(item.id)
-        if was is None:
+        previous = old.get(item.id)
+        if previous is None:
             which = "edit.added_done" if item.status is Status.COMPLETED else "edit.added"
             yield phrase(language, which, content=item.content)
             continue
-        if item.content != was.content:
-            yield phrase(language, "edit.reworded", before=was.content, content=item.content)
-        if (item.status is Status.COMPLETED) != (was.status is Status.COMPLETED):
+        if item.content != previous.content:
+            yield phrase(language, "edit.reworded", before=previous.content, content=item.content)
+        if (item.status is Status.COMPLETED) != (previous.status is Status.COMPLETED):
             which = "edit.ticked" if item.status is Status.COMPLETED else "edit.reopened"
             yield phrase(language, which, content=item.content)
     if [id_ for id_ in old if id_ in new] != [id_ for id_ in new if id_ in old]:

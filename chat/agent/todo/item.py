@@ -12,12 +12,11 @@ from chat.agent.todo.policy import Status, TodoPolicy, as_policy
 
 @dataclass(frozen=True)
 class TodoItem:
-    """One item of a list: what is to be done and how far it is.
+    """One item of a list: what to do, and its status.
 
-    `id` is the program's and stays with the item through later lists; `key` is the id that the model chose,
-    under a policy that has one; `active_form` says it as something being done ("Reading the files"). `policy`
-    is the one whose list it is on, if any, or its name; `status` may be given in its words. Raises ValueError
-    for a status that it does not have.
+    `id` is ours and stays with the item across lists; `key` is the id that the model chose, under a policy
+    with keys; `active_form` words the task as in progress ("Reading the files"). `policy` is a policy or its
+    name, if any; `status` may use its words. Raises ValueError for an unknown status.
     """
 
     content: str
@@ -42,11 +41,10 @@ class TodoItem:
 
     @property
     def word(self) -> str:
-        """The policy's word for the status."""
         return self.policy.word(self.status) if self.policy else self.status.value
 
     def as_dict(self) -> dict[str, str]:
-        """The item as the model writes it under its policy; without one, as `as_stored` has it."""
+        """The item as the model writes it under its policy; without a policy, same as `as_stored`."""
         if self.policy is None:
             return self.as_stored()
         fields = {
@@ -58,7 +56,7 @@ class TodoItem:
         return {name: value for name, value in fields.items() if name in self.policy.fields}
 
     def as_stored(self) -> dict[str, str]:
-        """All that is to be kept of the item, in the same form under every policy: plain text values."""
+        """The item as plain text values, in the same form under every policy."""
         return {
             "content": self.content,
             "status": self.status.value,
@@ -69,38 +67,38 @@ class TodoItem:
 
     @classmethod
     def from_dict(cls, stored: Mapping[str, Any]) -> TodoItem:
-        """The item that `as_stored` wrote."""
         return cls(**{**stored, "status": Status(stored["status"])})
 
 
 def new_id() -> str:
-    """An id that no other item has."""
     return secrets.token_hex(4)
 
 
 def with_stable_ids(
     new: Sequence[TodoItem], old: Sequence[TodoItem], fresh: Callable[[], str] = new_id
 ) -> tuple[TodoItem, ...]:
-    """The new items with the ids of the old ones that they continue.
+    """The new items, with the ids of the old items that they continue.
 
-    An item continues the old one with the same key, else the one with the same text, else, when the two lists
-    have anything in common at all, the one that stood at its position. The rest get a `fresh` one.
+    An item continues the old one with the same key, else with the same text, else, if the lists have any item
+    in common, the one at the same position. The rest get a `fresh` id.
     """
     ids: list[str] = [""] * len(new)
     free = list(old)
 
-    def adopt(same: Any) -> None:
-        for place, item in enumerate(new):
-            found = next((was for was in free if not ids[place] and same(item, was)), None)
-            if found:
-                ids[place] = found.id
-                free.remove(found)
+    def assign_ids(is_same: Any) -> None:
+        for index, item in enumerate(new):
+            continued = next(
+                (old_item for old_item in free if not ids[index] and is_same(item, old_item)), None
+            )
+            if continued:
+                ids[index] = continued.id
+                free.remove(continued)
 
-    adopt(lambda item, was: bool(item.key) and item.key == was.key)
-    adopt(lambda item, was: item.content == was.content)
+    assign_ids(lambda item, previous: bool(item.key) and item.key == previous.key)
+    assign_ids(lambda item, previous: item.content == previous.content)
     if any(ids):
-        for place, was in enumerate(old[: len(new)]):
-            if not ids[place] and was in free:
-                ids[place] = was.id
-                free.remove(was)
-    return tuple(replace(item, id=ids[place] or fresh()) for place, item in enumerate(new))
+        for index, previous in enumerate(old[: len(new)]):
+            if not ids[index] and previous in free:
+                ids[index] = previous.id
+                free.remove(previous)
+    return tuple(replace(item, id=ids[index] or fresh()) for index, item in enumerate(new))

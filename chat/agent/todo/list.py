@@ -1,4 +1,4 @@
-"""A todo list and the rules that it obeys."""
+"""The current todo list, and the reminders about it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chat.agent.todo.reading import Reader
 
 
 class TodoList:
-    """The list as it stands. The model writes it whole each time, or it is refused and stays as it was."""
+    """The current list. The model replaces it as a whole; a refused list changes nothing."""
 
     def __init__(
         self,
@@ -22,7 +22,7 @@ class TodoList:
         items: Iterable[TodoItem | Mapping[str, Any]] = (),
         language: Language = "en",
     ) -> None:
-        """`items` are those so far, or dictionaries such as `write` takes; raises TodoError as it does."""
+        """`items` are items, or dictionaries as `write` accepts them; raises TodoError as it does."""
         self.policy = as_policy(policy)
         self.language = language
         self.reader = Reader(self.policy, language)
@@ -31,22 +31,19 @@ class TodoList:
         if any(isinstance(item, Mapping) for item in given):
             self.write(given)
         else:
-            self.items = tuple(map(self._own, cast(list[TodoItem], given)))
+            self.items = tuple(map(self._with_policy, cast(list[TodoItem], given)))
 
     def write(self, arguments: Any) -> str:
-        """Replace the list by the given one, or the one in a `TodoWrite` call's arguments, and render it.
+        """Replace the list by a list or the arguments of a `TodoWrite` call; returns the rendered list.
 
-        Raises TodoError, with the text for the model, and leaves the list untouched if any part does not fit.
+        Raises TodoError, with the text for the model, and changes nothing if any part is invalid.
         """
         self.items = with_stable_ids(self.reader.read(arguments), self.items)
         return self.render()
 
-    def take(self, items: Iterable[TodoItem]) -> str:
-        """Let the list be what the person has made of it, with its ids.
-
-        Gives the note that tells the model so; an empty one where it has nothing new to read.
-        """
-        before, self.items = self.items, tuple(map(self._own, items))
+    def apply_edits(self, items: Iterable[TodoItem]) -> str:
+        """Replace the list by the user's version; returns the note for the model, "" if nothing changed."""
+        before, self.items = self.items, tuple(map(self._with_policy, items))
         changes = changes_of(before, self.items, self.language)
         if not changes:
             return ""
@@ -54,11 +51,11 @@ class TodoList:
         return phrase(self.language, "edit.note", changes=changes, todos=listed)
 
     def draft(self, arguments: Any) -> tuple[TodoItem, ...]:
-        """The list as it would be if the half-written arguments ended here; new items have no id yet."""
+        """The list that partial arguments amount to; new items have no id yet."""
         return with_stable_ids(self.reader.draft(arguments), self.items, fresh=str)
 
     def render(self, *, keys: bool = False) -> str:
-        """The list as the model reads it; with the ids that it chose, where they are not told otherwise."""
+        """The list as the model reads it; `keys` adds the ids that the model chose."""
         if not self.items:
             return phrase(self.language, "todo.empty", self.policy.name)
         lines = [self._line(item, f"{item.key}: " if keys and item.key else "") for item in self.items]
@@ -68,21 +65,19 @@ class TodoList:
 
     @property
     def statuses(self) -> list[str]:
-        """The status of each item, in the policy's words."""
         return [item.word for item in self.items]
 
     @property
     def done(self) -> int:
-        """How many items are completed."""
         return sum(item.status is Status.COMPLETED for item in self.items)
 
     @property
     def complete(self) -> bool:
-        """Whether there is a list and all of it is done."""
+        """Whether the list has items and all are completed."""
         return bool(self.items) and self.done == len(self.items)
 
-    def _own(self, item: TodoItem) -> TodoItem:
-        """The item under this list's policy; one with a state that it does not have stays as it is."""
+    def _with_policy(self, item: TodoItem) -> TodoItem:
+        """The item with this list's policy; unchanged if the policy lacks its status."""
         return replace(item, policy=self.policy) if item.status in self.policy.states.values() else item
 
     def _line(self, item: TodoItem, key: str) -> str:
@@ -93,10 +88,10 @@ class TodoList:
 
 
 class Reminders:
-    """Counts a turn's rounds and says when one is due.
+    """Counts a turn's rounds and says when a reminder is due.
 
-    A round is a model call that asked for tools. Any `TodoWrite` starts the count again, and so does a
-    reminder. Nothing is said once the list is complete, and only once in a turn when there is no list.
+    A round is a model call that requested tools. Any `TodoWrite` and any reminder restart the count. There
+    are no reminders once the list is complete, and only one per turn without a list.
     """
 
     def __init__(self, todos: TodoList, rounds: int = 0, given: int = 0) -> None:
@@ -105,14 +100,14 @@ class Reminders:
         self.given = given
 
     def count_round(self, *, wrote: bool) -> None:
-        """Count one round; `wrote` says that it asked for `TodoWrite`, refused or not."""
+        """Count one round; `wrote` says that it called `TodoWrite`, refused or not."""
         self.rounds = 0 if wrote else self.rounds + 1
 
     def due(self) -> str:
-        """The reminder that the next request carries, or an empty text; giving one starts the count again."""
+        """The reminder for the next request, or ""; returning one restarts the count."""
         policy = self.todos.policy
-        said_enough = self.todos.complete or (not self.todos.items and self.given)
-        if self.rounds < policy.remind_after or said_enough:
+        enough = self.todos.complete or (not self.todos.items and self.given)
+        if self.rounds < policy.remind_after or enough:
             return ""
         text = phrase(self.todos.language, "reminder.later", policy.name, rounds=self.rounds)
         self.rounds = 0
@@ -120,24 +115,23 @@ class Reminders:
         return text
 
 
-def enclosed(reminder: str, content: str, tag: str = "reminder") -> str:
-    """The content with a reminder ahead of it."""
+def tagged(reminder: str, content: str, tag: str = "reminder") -> str:
     return f"<{tag}>{reminder}</{tag}>\n{content}"
 
 
-def remind(message: dict[str, Any], reminder: str, tag: str = "reminder") -> None:
-    """Put a reminder, or what else stands between such tags, ahead of the message's text or list of parts."""
+def prepend_tagged(message: dict[str, Any], reminder: str, tag: str = "reminder") -> None:
+    """Put a tagged text ahead of the message's content, text or list of parts."""
     content = message.get("content") or ""
     if isinstance(content, str):
-        message["content"] = enclosed(reminder, content, tag)
+        message["content"] = tagged(reminder, content, tag)
     else:
-        message["content"] = [{"type": "text", "text": enclosed(reminder, "", tag)}, *content]
+        message["content"] = [{"type": "text", "text": tagged(reminder, "", tag)}, *content]
 
 
 def with_first_reminder(messages: Sequence[Mapping[str, Any]], language: Language) -> list[dict[str, Any]]:
-    """The messages, with the reminder to plan ahead of the text of the conversation's first one."""
+    """The messages, with the reminder to plan ahead of the first user message's text."""
     copies = [dict(message) for message in messages]
     first = next((message for message in copies if message.get("role") == "user"), None)
     if first is not None:
-        remind(first, phrase(language, "reminder.first"))
+        prepend_tagged(first, phrase(language, "reminder.first"))
     return copies

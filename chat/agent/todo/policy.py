@@ -1,4 +1,4 @@
-"""The rules that a todo list obeys."""
+"""The rules of a todo list."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from enum import StrEnum
 
 
 class Status(StrEnum):
-    """How far an item is."""
-
     PENDING = "pending"
     IN_PROGRESS = "in_progress"
     COMPLETED = "completed"
@@ -22,10 +20,10 @@ _DONE = {"pending": Status.PENDING, "in_progress": Status.IN_PROGRESS, "done": S
 
 @dataclass(frozen=True)
 class TodoPolicy:
-    """What an item needs, which states it has, how many there may be, and when the model is reminded.
+    """Fields, states and maximum length of a list, and when the model is reminded of it.
 
-    `states` maps the model's words to what they mean. `remind_after` counts rounds: calls of the model that
-    asked for tools and wrote no list.
+    `states` maps the model's words to statuses. `remind_after` counts rounds: model calls that requested
+    tools without writing a list.
     """
 
     name: str
@@ -45,22 +43,18 @@ class TodoPolicy:
 
     @property
     def VALID_STATUSES(self) -> tuple[str, ...]:  # noqa: N802 (the name in the descriptions of such agents)
-        """The words that an item's status may be."""
         return tuple(self.states)
 
     @property
     def fields(self) -> list[str]:
-        """The fields of an item, in the order in which they are checked."""
         key, active_form = ["id"] * self.has_key, ["activeForm"] * self.has_active_form
         return [*key, self.text_field, "status", *active_form]
 
     @property
     def required(self) -> list[str]:
-        """The fields that an item must have."""
         return [name for name in self.fields if name != "status" or self.status_required]
 
     def word(self, status: Status) -> str:
-        """The word that the model uses for a state."""
         return next(word for word, meaning in self.states.items() if meaning is status)
 
 
@@ -88,7 +82,7 @@ POLICIES = {policy.name: policy for policy in (FOCUSED, LEAN, CHECKLIST)}
 
 
 def as_policy(policy: str | TodoPolicy) -> TodoPolicy:
-    """The policy itself, or the one of that name; raises ValueError for a name that is none."""
+    """The policy itself, or the one with that name; raises ValueError for an unknown name."""
     if isinstance(policy, TodoPolicy):
         return policy
     if policy not in POLICIES:

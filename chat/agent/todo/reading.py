@@ -1,4 +1,4 @@
-"""Reads the model's arguments as a list of items: whole, or not at all."""
+"""Parses and validates the lists that the model writes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chat.agent.tool import ToolError
 
 
 class TodoError(ToolError):
-    """The list was refused, for a reason of that `kind`; the message is what the model reads."""
+    """The list was refused; `kind` is the reason's code, the message is what the model reads."""
 
     def __init__(self, message: str, kind: str = "") -> None:
         super().__init__(message)
@@ -22,17 +22,14 @@ class TodoError(ToolError):
 
 
 class Reader:
-    """Checks lists against one policy; errors are in one language."""
+    """Validates lists against one policy; errors are in one language."""
 
     def __init__(self, policy: TodoPolicy, language: Language) -> None:
         self.policy = policy
         self.language = language
 
     def read(self, arguments: Any) -> list[TodoItem]:
-        """The items of a list, or of `arguments` that have it under either name.
-
-        Raises TodoError for the first fault.
-        """
+        """The items of a list, or of `arguments` that contain one. Raises TodoError for the first error."""
         given = self._listed(arguments)
         if not isinstance(given, list):
             raise self.refusal("not_a_list", argument=self.policy.argument)
@@ -41,7 +38,7 @@ class Reader:
         return items
 
     def draft(self, arguments: Any) -> list[TodoItem]:
-        """What can be shown of arguments that are still being written; never raises."""
+        """The items that can be shown of partial arguments; never raises."""
         given = self._listed(arguments)
         items = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
         return [
@@ -57,13 +54,12 @@ class Reader:
         ]
 
     def refusal(self, key: str, **values: Any) -> TodoError:
-        """The error that says `key` in the policy's own form."""
         name = self.policy.name
         reason = phrase(self.language, f"todo.{key}", name, **values)
         return TodoError(phrase(self.language, "todo.refused", name, reason=reason), key)
 
     def _listed(self, arguments: Any) -> Any:
-        """The list itself, or what the arguments have as it: under the policy's own name, else the other."""
+        """The list itself, or the arguments' field with it: the policy's name first, then the other ones."""
         if isinstance(arguments, list):
             return arguments
         if not isinstance(arguments, dict):
@@ -75,7 +71,7 @@ class Reader:
         if not isinstance(given, dict):
             raise self.refusal("not_an_object", index=index)
         policy = self.policy
-        # In this order: the first fault is the one that the model is told.
+        # In this order: the model reads the first error.
         key = self._field(index, "id", given) if policy.has_key else ""
         content = self._field(index, policy.text_field, given)
         status = self._status(index, self._field(index, "status", given).lower())
@@ -99,7 +95,7 @@ class Reader:
         return status
 
     def check(self, items: Sequence[TodoItem]) -> None:
-        """Raise TodoError where the list as a whole breaks a rule that no item does alone."""
+        """Raise TodoError if the list as a whole breaks a rule."""
         if len(items) > self.policy.max_items:
             raise self.refusal("too_many", maximum=self.policy.max_items)
         if sum(item.status is Status.IN_PROGRESS for item in items) > 1:
@@ -116,7 +112,7 @@ def _text(value: Any) -> str:
 
 
 def _as_text(value: Any) -> str | None:
-    """The value as the text of a field, a number as its digits; None for what is no text."""
+    """The value as text, a number as its digits; None for other types."""
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -128,7 +124,7 @@ def _as_text(value: Any) -> str | None:
 
 
 OTHER = "other"
-BY_READER = (
+READER_CODES = (
     "not_a_list",
     "not_an_object",
     "required",
@@ -139,9 +135,9 @@ BY_READER = (
     "repeated_id",
     "second_write",
 )
-BY_CALL = ("not_json", "not_an_object", "cut", "not_run")
-# As earlier versions said it, and old records still have it, behind the same prefixes.
-_FORMERLY: dict[Language, dict[str, str]] = {
+CALL_CODES = ("not_json", "not_an_object", "cut", "not_run")
+# Phrases of earlier versions, which old records still contain, behind the same prefixes.
+_OLD_PHRASES: dict[Language, dict[str, str]] = {
     "en": {},
     "zh": {
         "not_an_object": "第 {index} 项: 必须是一个对象",
@@ -153,51 +149,53 @@ _FORMERLY: dict[Language, dict[str, str]] = {
         "repeated_id": "第 {index} 项: id '{id}' 重复",
     },
 }
-_FILLED = ("argument", "index", "field", "status", "states", "maximum", "id", "reason")
-_END = 2000  # characters looked at of each end: what fills a gap may be long, and says nothing
-_GAP = "\x00"  # stands for what a phrase is filled with; no text that is stored has one
+_PLACEHOLDERS = ("argument", "index", "field", "status", "states", "maximum", "id", "reason")
+_END = 2000  # characters examined at each end: a placeholder's value may be long, and is irrelevant
+_GAP = "\x00"  # marks placeholders; stored texts never contain it
 
 
-def reason_of(told: str) -> str:
-    """The reason in the text of a refusal, in any language and under any policy.
+def refusal_code(message: str) -> str:
+    """The code of a refusal's message, in any language and under any policy.
 
-    One of BY_READER, or of BY_CALL as "call.cut"; "required" with the field that was missing, as in
-    "required.activeForm"; OTHER for a text that is none of them.
+    One of READER_CODES, or of CALL_CODES as "call.cut"; "required" with the missing field, as in
+    "required.activeForm"; OTHER for any other text.
     """
-    told = told.strip()
-    told = told if len(told) <= 2 * _END else told[:_END] + told[-_END:]
+    message = message.strip()
+    message = message if len(message) <= 2 * _END else message[:_END] + message[-_END:]
     for reason, pattern in _patterns():
-        if found := pattern.fullmatch(told):
-            return f"{reason}.{found['gap2']}" if reason == "required" else reason
+        if match := pattern.fullmatch(message):
+            return f"{reason}.{match['gap2']}" if reason == "required" else reason
     return OTHER
 
 
 @cache
 def _patterns() -> list[tuple[str, re.Pattern[str]]]:
     languages: tuple[Language, ...] = get_args(Language)
-    told = [
+    phrases = [
         (key, phrase(language, "todo.refused", policy, reason=reason))
         for language in languages
         for policy in POLICIES
         for key, reason in _reasons(language, policy)
     ]
-    told += [(f"call.{key}", _told(language, f"call.{key}")) for language in languages for key in BY_CALL]
-    return [(key, _pattern(text)) for key, text in dict.fromkeys(told)]
+    phrases += [
+        (f"call.{key}", _template(language, f"call.{key}")) for language in languages for key in CALL_CODES
+    ]
+    return [(key, _pattern(text)) for key, text in dict.fromkeys(phrases)]
 
 
 def _reasons(language: Language, policy: str) -> Iterator[tuple[str, str]]:
-    for key in BY_READER:
-        yield key, _told(language, f"todo.{key}", policy)
-    for key, words in _FORMERLY[language].items():
-        yield key, words.format(**dict.fromkeys(_FILLED, _GAP))
+    for key in READER_CODES:
+        yield key, _template(language, f"todo.{key}", policy)
+    for key, words in _OLD_PHRASES[language].items():
+        yield key, words.format(**dict.fromkeys(_PLACEHOLDERS, _GAP))
 
 
-def _told(language: Language, key: str, policy: str = "") -> str:
-    return phrase(language, key, policy, **dict.fromkeys(_FILLED, _GAP))
+def _template(language: Language, key: str, policy: str = "") -> str:
+    return phrase(language, key, policy, **dict.fromkeys(_PLACEHOLDERS, _GAP))
 
 
 def _pattern(text: str) -> re.Pattern[str]:
-    """What the phrase may have become; its gaps are the groups gap1, gap2 ..."""
+    """A pattern for the formatted phrase; its placeholders are the groups gap1, gap2 ..."""
     first, *rest = map(re.escape, text.split(_GAP))
     gaps = (f"(?P<gap{number}>.*?){part}" for number, part in enumerate(rest, 1))
     return re.compile(first + "".join(gaps), re.DOTALL)

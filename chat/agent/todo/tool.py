@@ -1,4 +1,4 @@
-"""The planning tool, `TodoWrite`, as its policy wants it."""
+"""The planning tool, `TodoWrite`, for a policy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TODO_WRITE = "TodoWrite"
 
 
 def todo_tool(todos: TodoList) -> Tool:
-    """The tool that writes `todos` whole. Its own reader checks the arguments, so the schema only informs."""
+    """The tool that replaces the list. `TodoList.write` validates; the schema is for the model only."""
 
     async def write(arguments: Mapping[str, Any]) -> str:
         return todos.write(arguments)

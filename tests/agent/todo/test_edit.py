@@ -47,7 +47,7 @@ def test_words_that_were_not_read_are_left_alone(action: Action) -> None:
     with pytest.raises(EditError) as refused:
         after(Edit(action, "b", "Mine"), now)
     assert refused.value.kind == "changed"
-    assert refused.value.now == now[1]
+    assert refused.value.current == now[1]
     assert after(Edit("down", "b"), now)[2] == "b - Something else", "a move is of the item, whatever it says"
 
 
@@ -59,7 +59,7 @@ def test_the_same_words_twice_are_no_conflict() -> None:
 def test_an_item_that_is_gone(action: Action) -> None:
     with pytest.raises(EditError) as refused:
         after(Edit(action, "b", "Mine"), SEEN[:1])
-    assert (refused.value.kind, refused.value.now) == ("gone", None)
+    assert (refused.value.kind, refused.value.current) == ("gone", None)
 
 
 @pytest.mark.parametrize(

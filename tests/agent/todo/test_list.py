@@ -93,7 +93,7 @@ def test_items_of_another_policy_keep_a_state_that_this_one_does_not_have() -> N
     lean = TodoList("lean", busy.items)
     assert lean.items == busy.items
     assert lean.render() == "[>] one <- Doing one\n\n(0/1 completed)"
-    lean.take([TodoItem("two", Status.IN_PROGRESS)])
+    lean.apply_edits([TodoItem("two", Status.IN_PROGRESS)])
     assert lean.statuses == ["in_progress"]
 
 
@@ -296,7 +296,7 @@ def test_an_empty_list_clears_and_a_checklist_renders_it_as_nothing(
 
 
 def test_a_user_who_empties_a_checklist_is_told_of_in_words() -> None:
-    note = holding_one("checklist").take([])
+    note = holding_one("checklist").apply_edits([])
     assert note.endswith("Now it is:\nNo todos.")
 
 

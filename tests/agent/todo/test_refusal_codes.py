@@ -7,7 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from chat.agent.prompts import Language, phrase
-from chat.agent.todo import OTHER, POLICIES, TodoError, TodoList, reason_of
+from chat.agent.todo import OTHER, POLICIES, TodoError, TodoList, refusal_code
 
 LANGUAGES = get_args(Language)
 GOOD = {"content": "Look", "text": "Look", "status": "pending", "activeForm": "Looking", "id": "1"}
@@ -33,7 +33,7 @@ def test_whatever_a_list_is_refused_for(policy: str, language: Language) -> None
         "too_many": {"items": [GOOD | {"id": str(number)} for number in range(21)]},
     }
     told = {reason: refusal(policy, language, arguments) for reason, arguments in refused.items()}
-    assert {reason: reason_of(text) for reason, text in told.items()} == {
+    assert {reason: refusal_code(text) for reason, text in told.items()} == {
         reason: reason for reason in refused
     }
 
@@ -41,21 +41,21 @@ def test_whatever_a_list_is_refused_for(policy: str, language: Language) -> None
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_only_some_policies_refuse(language: Language) -> None:
     active = {"items": [GOOD | {"activeForm": ""}]}
-    assert reason_of(refusal("focused", language, active)) == "required.activeForm"
-    assert reason_of(refusal("checklist", language, {"items": [GOOD | {"id": ""}]})) == "required.id"
-    assert reason_of(refusal("checklist", language, {"items": [GOOD, GOOD]})) == "repeated_id"
+    assert refusal_code(refusal("focused", language, active)) == "required.activeForm"
+    assert refusal_code(refusal("checklist", language, {"items": [GOOD | {"id": ""}]})) == "required.id"
+    assert refusal_code(refusal("checklist", language, {"items": [GOOD, GOOD]})) == "repeated_id"
     busy = GOOD | {"status": "in_progress"}
-    assert reason_of(refusal("focused", language, {"items": [busy, busy]})) == "two_in_progress"
-    assert reason_of(refusal("lean", language, {"todos": [busy]})) == "unknown_status"
+    assert refusal_code(refusal("focused", language, {"items": [busy, busy]})) == "two_in_progress"
+    assert refusal_code(refusal("lean", language, {"todos": [busy]})) == "unknown_status"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_what_no_list_comes_from(language: Language) -> None:
-    assert reason_of(phrase(language, "call.not_json", reason="line 1\ncolumn 2")) == "call.not_json"
-    assert reason_of(phrase(language, "call.cut")) == "call.cut"
-    assert reason_of(phrase(language, "call.not_run", reason="Stopped.")) == "call.not_run"
+    assert refusal_code(phrase(language, "call.not_json", reason="line 1\ncolumn 2")) == "call.not_json"
+    assert refusal_code(phrase(language, "call.cut")) == "call.cut"
+    assert refusal_code(phrase(language, "call.not_run", reason="Stopped.")) == "call.not_run"
     second = TodoList(language=language).reader.refusal("second_write")
-    assert reason_of(str(second)) == "second_write"
+    assert refusal_code(str(second)) == "second_write"
 
 
 def test_the_words_of_earlier_versions_in_old_records_are_still_read() -> None:
@@ -68,9 +68,9 @@ def test_the_words_of_earlier_versions_in_old_records_are_still_read() -> None:
         "错误: 同一时间只能有一项任务处于 in_progress": "two_in_progress",
         "错误: 第 1 项: id '1' 重复": "repeated_id",
     }
-    assert {text: reason_of(text) for text in old} == old
+    assert {text: refusal_code(text) for text in old} == old
 
 
 @pytest.mark.parametrize("text", ["", "Error: the tool failed: KeyError", "No todos.", "x" * 100_000])
 def test_anything_else_is_another_reason(text: str) -> None:
-    assert reason_of(text) == OTHER
+    assert refusal_code(text) == OTHER
