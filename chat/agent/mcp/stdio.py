@@ -28,9 +28,9 @@ from chat.agent.sandbox.bubblewrap import (
     Invocation,
     can_unshare,
     explain,
-    launcher,
+    launch_prefix,
     memory_file,
-    system,
+    system_mounts,
     tmpfs,
 )
 from chat.agent.sandbox.limits import SandboxLimits, memory_over, usage
@@ -256,7 +256,7 @@ class ServerProcess:
 
 async def _spawned(call: Invocation) -> Process:
     return await asyncio.create_subprocess_exec(
-        *call.words,
+        *call.argv,
         cwd=call.folder,
         env=ENVIRONMENT,
         stdin=PIPE,
@@ -349,7 +349,7 @@ def _prepare(program: Program) -> os.stat_result:
 def _start(program: Program, scratch: os.stat_result) -> list[str]:
     """The words before `bwrap`, by which root becomes the scratch folder's owner."""
     try:
-        words = launcher(scratch)
+        words = launch_prefix(scratch)
     except SandboxError:
         raise ServerError("Its scratch folder belongs to root, and no server ever runs as root.") from None
     if not _assembles():
@@ -370,7 +370,7 @@ def _arguments(program: Program, files: dict[str, int], limits: SandboxLimits) -
     words += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
     for name, value in {**_ENVIRONMENT, **program.environment}.items():
         words += ["--setenv", name, value]
-    words += system()
+    words += system_mounts()
     if program.network:
         words += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
     for path, content in files.items():

@@ -1,4 +1,4 @@
-"""Running commands that a model wrote: bubblewrap with an allow-list root, or not at all."""
+"""Runs commands that a model wrote, in bubblewrap with an allow-listed root file system, or not at all."""
 
 from chat.agent.sandbox.bubblewrap import SandboxError
 from chat.agent.sandbox.limits import SandboxLimits

@@ -1,4 +1,4 @@
-"""The command line for bubblewrap, and the descriptors that go with it."""
+"""The command line for bubblewrap, and the descriptors that it needs."""
 
 from __future__ import annotations
 
@@ -54,48 +54,48 @@ FILES = {
 
 
 READY = b"\0"
-"""What the process prints when all is prepared, right before the command begins."""
-# What bash does ahead of the command, in the same process: it sets the limits, says that it is ready, and
-# goes on only while the server still holds the other end of its input. bubblewrap ties the sandbox's life to
-# the server's at the very end of its preparations; one that ended earlier would leave a command behind.
-# `read -t 0` waits for nothing: it fails while nothing can be read, and succeeds at the end of the input.
-# On one line, so that the lines of the command count from 1.
+"""Printed when the sandbox is ready, right before the command starts."""
+# Runs in the command's bash first: sets the limits, reports that it is ready, and continues only while the
+# server still holds the other end of its input. bubblewrap ties the sandbox's life to the server's only at
+# the very end of its setup, so a server that dies earlier would leave a command behind.
+# `read -t 0` does not wait: it fails while nothing can be read, and succeeds at the end of the input.
+# On one line, so that the line numbers of the command count from 1.
 _GATE = """{limits} && printf '\\0' && ! read -r -t 0 || exit; exec < /dev/null; eval "shift;$1" """
 
 
 @dataclass(frozen=True)
 class Invocation:
-    """A process to start: its words, where to start it, what it inherits, and where it reports."""
+    """A process to start: argv, working directory, inherited descriptors, and its status descriptor."""
 
-    words: list[str]
+    argv: list[str]
     folder: str
     descriptors: list[int]
     status: int
 
 
 def memory_file(opened: ExitStack, content: bytes = b"") -> int:
-    """The descriptor of a file in memory, to be read from its beginning; closed together with `opened`."""
-    made = os.memfd_create("sandbox")
-    opened.callback(os.close, made)
-    os.write(made, content)
-    os.lseek(made, 0, os.SEEK_SET)
-    return made
+    """The descriptor of a file in memory, positioned at its start; closed together with `opened`."""
+    descriptor = os.memfd_create("sandbox")
+    opened.callback(os.close, descriptor)
+    os.write(descriptor, content)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
 
 
 @contextmanager
 def invocation(command: str, workspace: int, seconds: float, limits: SandboxLimits) -> Iterator[Invocation]:
-    """How to run `command` with bash in the sandbox, in the workspace behind the descriptor `workspace`.
+    """How to run `command` with bash in the sandbox, in the workspace (a descriptor).
 
-    bubblewrap's arguments go through a descriptor, because a process's words can be read inside
-    (/proc/1/cmdline). The descriptors are closed at the end.
+    bubblewrap's arguments are passed through a descriptor, because argv can be read inside (/proc/1/cmdline).
+    The descriptors are closed on exit.
     """
     with ExitStack() as opened:
         memory = functools.partial(memory_file, opened)
         files = {path: memory(text.encode()) for path, text in FILES.items()}
-        bound = bind(workspace)
+        workspace_bind = bind_arguments(workspace)
         status, filter_ = memory(), memory(seccomp.program())
-        arguments = memory("\0".join(_arguments(files, bound, limits)).encode())
-        words = [
+        arguments = memory("\0".join(_arguments(files, workspace_bind, limits)).encode())
+        argv = [
             "bwrap",
             "--args",
             f"{arguments}",
@@ -105,128 +105,128 @@ def invocation(command: str, workspace: int, seconds: float, limits: SandboxLimi
             f"{status}",
         ]
         gate = _GATE.format(limits=limits.ulimit(seconds))
-        words += ["--", "/bin/bash", "-c", gate, "bash", command]
+        argv += ["--", "/bin/bash", "-c", gate, "bash", command]
         descriptors = [*files.values(), status, filter_, arguments]
-        if "--bind-fd" in bound:  # bubblewrap closes it; left open inside, it would be a way out
+        if "--bind-fd" in workspace_bind:  # bubblewrap closes it; left open inside, it would be a way out
             descriptors.append(workspace)
-        yield Invocation([*entrance(workspace), *words], f"/proc/self/fd/{workspace}", descriptors, status)
+        yield Invocation(
+            [*as_owner_prefix(workspace), *argv], f"/proc/self/fd/{workspace}", descriptors, status
+        )
 
 
-def _arguments(files: dict[str, int], bound: list[str], limits: SandboxLimits) -> list[str]:
-    """bubblewrap's arguments. Their order counts: it works through them as through a script."""
-    words = [f"--unshare-{name}" for name in NAMESPACES]
-    words += ["--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
-    words += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
+def _arguments(files: dict[str, int], workspace_bind: list[str], limits: SandboxLimits) -> list[str]:
+    """bubblewrap's arguments; they take effect in their order."""
+    argv = [f"--unshare-{name}" for name in NAMESPACES]
+    argv += ["--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
+    argv += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
     for name, value in _ENVIRONMENT.items():
-        words += ["--setenv", name, value]
-    words += system()
+        argv += ["--setenv", name, value]
+    argv += system_mounts()
     for path, content in files.items():
-        words += ["--file", str(content), path]
-    words += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
-    words += [*tmpfs("/dev/shm", limits.shared_memory), "--remount-ro", "/dev"]  # noqa: S108
-    words += tmpfs("/tmp", limits.temporary)  # noqa: S108
-    return [*words, *bound, MOUNT, "--remount-ro", "/", "--chdir", MOUNT]
+        argv += ["--file", str(content), path]
+    argv += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
+    argv += [*tmpfs("/dev/shm", limits.shared_memory), "--remount-ro", "/dev"]  # noqa: S108
+    argv += tmpfs("/tmp", limits.temporary)  # noqa: S108
+    return [*argv, *workspace_bind, MOUNT, "--remount-ro", "/", "--chdir", MOUNT]
 
 
 def tmpfs(path: str, size: int) -> list[str]:
-    """A folder in memory; without a size it could take half of the machine's."""
+    """A folder in memory; without a size it could take half of the machine's memory."""
     return ["--perms", "1777", "--size", str(size), "--tmpfs", path]
 
 
 @functools.cache
-def system() -> list[str]:
-    """The parts of this machine that a command may read: an allow-list, so that nothing else is there."""
-    words = ["--ro-bind", "/usr", "/usr"]
+def system_mounts() -> list[str]:
+    """Arguments for the parts of this machine that a command may read: an allow-list."""
+    argv = ["--ro-bind", "/usr", "/usr"]
     for name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"):
         if os.path.islink(name):
-            words += ["--symlink", os.readlink(name), name]
+            argv += ["--symlink", os.readlink(name), name]
         elif os.path.isdir(name):
-            words += ["--ro-bind", name, name]
+            argv += ["--ro-bind", name, name]
     for name in _ETC:
-        words += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
-    return words
+        argv += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    return argv
 
 
-# How root's sandbox gets to a workspace that the user whom commands run as may not be able to reach.
-#
-# A mount namespace in which the workspace is bound over /tmp costs some milliseconds to make, so it is made
-# once for a workspace and entered by every command.
+# The user that commands run as may not be able to reach the workspace's path. As root, the workspace is
+# bound over /tmp in a mount namespace. Creating one takes some milliseconds, so there is one per workspace,
+# entered by every command.
 
-_MOST = 32  # namespaces kept; each takes two descriptors
-# `-c`: the mount takes "." as it is, the folder that was opened, and never looks up a path that someone may
-# have changed. The namespace then waits to be opened from outside.
+_MAX_NAMESPACES = 32  # kept open; each takes two descriptors
+# `-c`: the mount uses ".", the opened folder, as it is and never looks up a path that may have changed. The
+# process then waits until the namespace was opened from outside.
 _BIND = "mount -c --bind . /tmp && echo && read -r done"
 
 
 @dataclass(frozen=True)
 class _Namespace:
-    """A mount namespace with a workspace in it. The folder is held open so that its number stays its own."""
+    """A mount namespace with a workspace in it. The folder is held open so that its inode is not reused."""
 
     folder: int
-    number: int
+    descriptor: int
 
     def close(self) -> None:
         os.close(self.folder)
-        os.close(self.number)
+        os.close(self.descriptor)
 
 
-_made: OrderedDict[tuple[int, int], _Namespace] = OrderedDict()
+_namespaces: OrderedDict[tuple[int, int], _Namespace] = OrderedDict()
 
 
-def entrance(workspace: int) -> list[str]:
-    """The words before `bwrap` to run it as the owner of the workspace behind a descriptor.
+def as_owner_prefix(workspace: int) -> list[str]:
+    """The argv prefix that runs `bwrap` as the owner of the workspace (a descriptor); empty if not root.
 
-    None when the server is not root. Blocks; raises SandboxError.
+    Blocks; raises SandboxError.
     """
     owner = os.fstat(workspace)
     if not is_root() or owner.st_uid == 0 or not can_unshare():
-        return launcher(owner)
-    opened = f"--mount=/proc/{os.getpid()}/fd/{_namespace_of(workspace, owner).number}"
+        return launch_prefix(owner)
+    opened = f"--mount=/proc/{os.getpid()}/fd/{_namespace_of(workspace, owner).descriptor}"
     return ["nsenter", opened, f"--setgid={group_of(owner)}", f"--setuid={owner.st_uid}", "--"]
 
 
 def _namespace_of(workspace: int, status: os.stat_result) -> _Namespace:
-    place = (status.st_dev, status.st_ino)
-    if place not in _made:
-        _made[place] = _make(workspace)
-    _made.move_to_end(place)
-    while len(_made) > _MOST:
-        _made.popitem(last=False)[1].close()
-    return _made[place]
+    key = (status.st_dev, status.st_ino)
+    if key not in _namespaces:
+        _namespaces[key] = _create_namespace(workspace)
+    _namespaces.move_to_end(key)
+    while len(_namespaces) > _MAX_NAMESPACES:
+        _namespaces.popitem(last=False)[1].close()
+    return _namespaces[key]
 
 
-def _make(workspace: int) -> _Namespace:
-    words = ["unshare", "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _BIND]
+def _create_namespace(workspace: int) -> _Namespace:
+    argv = ["unshare", "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _BIND]
     here = f"/proc/self/fd/{workspace}"
     pipe = subprocess.PIPE
     with subprocess.Popen(  # noqa: S603
-        words, cwd=here, env=ENVIRONMENT, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT
-    ) as making:
-        told = making.stdout.readline() if making.stdout else b""
-        if told != b"\n":
-            raise SandboxError(explain(told.decode(errors="replace")))
-        number = os.open(f"/proc/{making.pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
-    return _Namespace(os.dup(workspace), number)
+        argv, cwd=here, env=ENVIRONMENT, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT
+    ) as process:
+        line = process.stdout.readline() if process.stdout else b""
+        if line != b"\n":
+            raise SandboxError(explain(line.decode(errors="replace")))
+        descriptor = os.open(f"/proc/{process.pid}/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+    return _Namespace(os.dup(workspace), descriptor)
 
 
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ENVIRONMENT = {"PATH": PATH}
-"""All that bubblewrap itself gets to see: its own environment can be read inside, through /proc/1/environ."""
+"""bubblewrap's whole environment: it can be read inside, through /proc/1/environ."""
 
-# In a mount namespace of its own, the folder in which this starts (the workspace) is bound over /tmp, which
-# every user can reach, whatever the modes of the workspace's parents say. `-c`: the mount takes "." as it
-# is, the folder that was opened, and never looks up a path that someone may have changed.
+# In a new mount namespace, the working directory (the workspace) is bound over /tmp, which every user can
+# reach, whatever the modes of the workspace's parents. `-c`: the mount uses ".", the opened folder, as it is
+# and never looks up a path that may have changed.
 _BIND_HERE = 'mount -c --bind . /tmp && cd / && unset OLDPWD PWD && exec "$@"'
 
 
 def missing_programs() -> list[str]:
-    """Which of the programs that this needs are not installed."""
     needed = ["bwrap", "prlimit"] + (["setpriv", "unshare", "mount", "nsenter"] if is_root() else [])
     return [name for name in needed if not shutil.which(name, path=PATH)]
 
 
-def launcher(owner: os.stat_result) -> list[str]:
-    """The words before `bwrap`, to run it as the workspace's owner; none when the server is not root."""
+def launch_prefix(owner: os.stat_result) -> list[str]:
+    """The argv prefix that runs `bwrap` as the workspace's owner; empty if the server is not root."""
     if not is_root():
         return []
     if owner.st_uid == 0:
@@ -240,8 +240,8 @@ def launcher(owner: os.stat_result) -> list[str]:
     return ["unshare", "--mount", "--propagation", "private", "--", "/bin/sh", "-c", _BIND_HERE, "sh", *drop]
 
 
-def bind(workspace: int) -> list[str]:
-    """bubblewrap's first words to bind the workspace, given its descriptor (one that bubblewrap inherits)."""
+def bind_arguments(workspace: int) -> list[str]:
+    """bubblewrap's arguments to bind the workspace, given a descriptor that bubblewrap inherits."""
     if is_root() and can_unshare():
         return ["--bind", "/tmp"]  # noqa: S108 - see _BIND_HERE
     if not is_root() and _has_bind_fd():
@@ -251,7 +251,7 @@ def bind(workspace: int) -> list[str]:
 
 @functools.cache
 def can_unshare() -> bool:
-    """Whether root may make a mount namespace here; in most containers it may not."""
+    """Whether root may create a mount namespace here; in most containers it may not."""
     return not _run("unshare", "--mount", "--propagation", "private", "--", "true").returncode
 
 
@@ -260,11 +260,11 @@ def _has_bind_fd() -> bool:
     return b"--bind-fd" in _run("bwrap", "--help").stdout
 
 
-def _run(*words: str) -> subprocess.CompletedProcess[bytes]:
+def _run(*argv: str) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(words, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True)  # noqa: S603
+        return subprocess.run(argv, env=ENVIRONMENT, stdin=subprocess.DEVNULL, capture_output=True)  # noqa: S603
     except FileNotFoundError:
-        return subprocess.CompletedProcess(words, 127, b"", b"")
+        return subprocess.CompletedProcess(argv, 127, b"", b"")
 
 
 _CAUSES = [
@@ -316,13 +316,13 @@ _CAUSES = [
 
 
 class SandboxError(Exception):
-    """The sandbox itself could not run; the message names the cause and, where it is known, the cure."""
+    """The sandbox could not run; the message names the cause and, if known, the cure."""
 
 
-def explain(printed: str) -> str:
-    """One sentence about what bubblewrap, or a program before it, printed when it could not run."""
-    last = (printed.strip().splitlines() or ["it ended without a word"])[-1][:300]
+def explain(output: str) -> str:
+    """A sentence for what bubblewrap, or a program before it, printed when it failed."""
+    last = (output.strip().splitlines() or ["it ended without a word"])[-1][:300]
     for signs, cure in _CAUSES:
-        if any(sign in printed for sign in signs):
+        if any(sign in output for sign in signs):
             return f"Commands cannot run in a sandbox here ({last}). {cure}"
     return f"Commands cannot run in a sandbox here: {last}."

@@ -1,4 +1,4 @@
-"""What one command may use."""
+"""Limits of one command, and measuring what it uses."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SIGNALS = 1024
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """Bounds of one command. Times in seconds, sizes in bytes."""
+    """Limits of one command, in seconds and bytes."""
 
     seconds: float = 120
-    """How long a command may take when it does not say."""
-    most_seconds: float = 600
-    """How long it may ask for."""
+    """Default timeout."""
+    max_seconds: float = 600
+    """Longest timeout that a command may request."""
     memory: int = 2 * GIB
-    """Of all its processes together (looked at twice a second), and data memory of each (by the kernel)."""
+    """Of all processes together (checked twice a second), and of each one's data (enforced by the kernel)."""
     address_space: int = 8 * GIB
     processes: int = 128
     open_files: int = 512
@@ -38,13 +38,13 @@ class SandboxLimits:
     workspace_bytes: int = 500 * MIB
     workspace_files: int = 100_000
 
-    # The kernel's share of the limits is set inside the sandbox: set before it, the count of processes would
-    # be that of the user on the whole machine.
+    # Kernel limits are set inside the sandbox: set outside, the process limit would count all processes of
+    # the user on the machine.
 
     def ulimit(self, seconds: float) -> str:
-        """The kernel's share of the limits, as commands of bash."""
-        cpu = self._processor(seconds)
-        kept = {
+        """The kernel limits as a bash command."""
+        cpu = self._cpu_seconds(seconds)
+        limits = {
             "d": self.memory // KIB,
             "v": self.address_space // KIB,
             "u": self.processes,
@@ -55,13 +55,13 @@ class SandboxLimits:
             "q": 0,
             "i": _SIGNALS,
         }
-        both = " ".join(f"-{letter} {value}" for letter, value in kept.items())
+        both = " ".join(f"-{letter} {value}" for letter, value in limits.items())
         return f"ulimit -S -t {cpu} && ulimit -H -t {cpu + 1} && ulimit {both}"
 
     def prlimit(self, seconds: float) -> list[str]:
-        """The same as arguments of prlimit(1)."""
-        cpu = self._processor(seconds)
-        kept = {
+        """The kernel limits as arguments of prlimit(1)."""
+        cpu = self._cpu_seconds(seconds)
+        limits = {
             "cpu": f"{cpu}:{cpu + 1}",
             "data": self.memory,
             "as": self.address_space,
@@ -73,22 +73,20 @@ class SandboxLimits:
             "msgqueue": 0,
             "sigpending": _SIGNALS,
         }
-        return [f"--{name}={value}" for name, value in kept.items()]
+        return [f"--{name}={value}" for name, value in limits.items()]
 
-    def _processor(self, seconds: float) -> int:
-        """Seconds of processor time: as many as all processors have meanwhile."""
+    def _cpu_seconds(self, seconds: float) -> int:
+        """Seconds of CPU time: what all processors provide in that time."""
         return int(seconds * (os.cpu_count() or 1)) + 1
 
 
-_DEEPEST = 3500  # characters of a path; 4096 are the system's limit
-_ENDLESS = 10**9
+_LONGEST_PATH = 3500  # characters; the system's limit is 4096
+_UNCOUNTABLE = 10**9
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a folder holds: bytes on disk, and how many files and folders."""
-
     size: int
     files: int
 
@@ -99,72 +97,72 @@ class Usage:
         )
 
 
-def memory_over(pid: int, most: int) -> bool:
-    """Whether a process and all its descendants hold more than `most` bytes of memory.
+def memory_over(pid: int, limit: int) -> bool:
+    """Whether a process and all its descendants use more than `limit` bytes of memory.
 
-    The exact count, in which what processes share counts once, is slow; it is taken only when the quick one,
-    in which it counts for each, is over.
+    The exact count (PSS, which counts shared memory once) is slow, so it is taken only when the RSS exceeds
+    the limit.
     """
-    family = list(_family(pid))
-    return sum(map(_resident, family)) > most and sum(map(_share, family)) > most
+    pids = list(_process_tree(pid))
+    return sum(map(_rss, pids)) > limit and sum(map(_pss, pids)) > limit
 
 
-def _family(pid: int) -> Iterator[int]:
-    """The process and its descendants; they may come and go meanwhile."""
-    waiting = [pid]
-    while waiting:
-        one = waiting.pop()
+def _process_tree(pid: int) -> Iterator[int]:
+    """The process and its descendants; they may start and end concurrently."""
+    pending = [pid]
+    while pending:
+        one = pending.pop()
         yield one
         try:
             for task in os.listdir(f"/proc/{one}/task"):
-                waiting += map(int, Path(f"/proc/{one}/task/{task}/children").read_text().split())
+                pending += map(int, Path(f"/proc/{one}/task/{task}/children").read_text().split())
         except OSError:
             continue
 
 
-def _resident(pid: int) -> int:
+def _rss(pid: int) -> int:
     try:
         return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
     except (OSError, IndexError):
         return 0
 
 
-def _share(pid: int) -> int:
+def _pss(pid: int) -> int:
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except OSError:
-        return _resident(pid)
+        return _rss(pid)
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
 
 
 def usage(folder: int) -> Usage:
-    """What is in the folder behind a descriptor; symbolic links are not followed.
+    """The usage of a folder (a descriptor); symbolic links are not followed.
 
-    Folders nested deeper than the system takes in a path cannot be counted, and count as no end of files.
+    Folders nested deeper than the system's path limit cannot be counted, and exceed any limit.
     """
     size = files = 0
-    waiting = ["."]
-    while waiting:
-        path = waiting.pop()
+    pending = ["."]
+    while pending:
+        path = pending.pop()
         for name, status in _entries(folder, path):
             files += 1
             size += status.st_blocks * 512
             if stat.S_ISDIR(status.st_mode):
-                files += _ENDLESS if len(path) > _DEEPEST else 0
-                waiting.append(f"{path}/{name}")
+                files += _UNCOUNTABLE if len(path) > _LONGEST_PATH else 0
+                pending.append(f"{path}/{name}")
     return Usage(size, files)
 
 
 def _entries(folder: int, path: str) -> list[tuple[str, os.stat_result]]:
     try:
-        opened = open_beneath(folder, path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        descriptor = open_beneath(folder, path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError:
-        return []  # gone meanwhile, or not to be entered
+        return []  # removed concurrently, or not readable
     try:
-        with os.scandir(opened) as entries:
+        with os.scandir(descriptor) as entries:
             return list(_present(entries))
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
 def _present(entries: Iterator[os.DirEntry[str]]) -> Iterator[tuple[str, os.stat_result]]:

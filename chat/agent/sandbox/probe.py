@@ -1,4 +1,4 @@
-"""The sandbox's self-test: a confined command that proves what must be true."""
+"""The sandbox's self-test: a command that checks its own confinement."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from chat.agent.sandbox.bubblewrap import SandboxError
 from chat.agent.sandbox.runner import Sandbox
 from chat.agent.workspace import Workspace
 
-# Each line prints what is wrong; a sandbox that holds prints only the last word.
-_PROOF = """
+# Each line prints a problem; a working sandbox prints only the last word.
+_SELF_TEST = """
 [ "$(id -u)" = 1000 ] || echo "runs as user $(id -u)"
 [ ! -e /etc/shadow ] || echo "/etc/shadow is there"
 [ "$(cat /proc/1/comm)" = bwrap ] || echo "sees other processes"
@@ -25,10 +25,9 @@ echo held
 
 
 async def probe(folder: Path | None = None) -> str | None:
-    """None when commands can run safely here, else one sentence with the cause and the cure.
+    """Return None if commands can run safely here, else a sentence with the cause and the cure.
 
-    `folder` is where workspaces will be (default: the system's temporary folder); the test makes one there
-    for a moment.
+    `folder` is where workspaces are (default: the system's temporary folder); the test creates one there.
     """
     if missing := bubblewrap.missing_programs():
         packages = "bubblewrap" if missing == ["bwrap"] else "bubblewrap, util-linux and mount"
@@ -37,14 +36,14 @@ async def probe(folder: Path | None = None) -> str | None:
         )
     if not seccomp.supported():
         return "Commands cannot run on this kind of processor: the sandbox knows x86_64 and aarch64."
-    with tempfile.TemporaryDirectory(prefix="probe-", dir=folder, ignore_cleanup_errors=True) as made:
+    with tempfile.TemporaryDirectory(prefix="probe-", dir=folder, ignore_cleanup_errors=True) as path:
         try:
-            outcome = await Sandbox().run(_PROOF, Workspace.create(made), timeout=10)
+            outcome = await Sandbox().run(_SELF_TEST, Workspace.create(path), timeout=10)
         except SandboxError as error:
             return str(error)
-    found = outcome.output.strip()
+    output = outcome.output.strip()
     return (
         None
-        if found == "held" and outcome.ok
-        else f"Commands cannot run: the sandbox failed its self-test ({found})."
+        if output == "held" and outcome.ok
+        else f"Commands cannot run: the sandbox failed its self-test ({output})."
     )

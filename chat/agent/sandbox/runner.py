@@ -1,4 +1,4 @@
-"""The sandbox: one command at a time, confined, bounded, and dead when it is over."""
+"""The sandbox: runs one confined command within limits and leaves no process behind."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from chat.agent.sandbox.process import Output, Process
 from chat.agent.workspace import Workspace
 
 CommandSlot = Callable[[], AbstractAsyncContextManager[None]]
-"""Called for a context in which one command may run; entering it may take a while."""
+"""Returns a context in which one command may run; entering it may wait."""
 
 UNBOUNDED: CommandSlot = nullcontext
 
 
 class CommandSlots:
-    """Lets so many commands run at a time, of all users together.
+    """Limits the number of commands that run concurrently, for all users together.
 
-    A free place goes to the user with the fewest commands running, and among those to the command that has
+    A free slot goes to the user with the fewest running commands, and among those to the command that has
     waited longest.
     """
 
@@ -37,18 +37,18 @@ class CommandSlots:
         self._waiting: dict[asyncio.Future[None], Hashable] = {}  # oldest first
 
     def of(self, user: Hashable, notice: str) -> CommandSlot:
-        """The places as this user takes them; a command that has to wait reports `notice`."""
+        """The slots as this user takes them; a command that has to wait reports `notice`."""
         return partial(self._slot, user, notice)
 
     @asynccontextmanager
     async def _slot(self, user: Hashable, notice: str) -> AsyncIterator[None]:
-        await self._enter(user, notice)
+        await self._acquire(user, notice)
         try:
             yield
         finally:
-            self._leave(user)
+            self._release(user)
 
-    async def _enter(self, user: Hashable, notice: str) -> None:
+    async def _acquire(self, user: Hashable, notice: str) -> None:
         granted = asyncio.get_running_loop().create_future()
         self._waiting[granted] = user
         self._grant()
@@ -58,15 +58,15 @@ class CommandSlots:
         try:
             await granted
         except asyncio.CancelledError:
-            if self._waiting.pop(granted, None) is None:  # the place was granted just now
-                self._leave(user)
+            if self._waiting.pop(granted, None) is None:  # the slot was granted concurrently
+                self._release(user)
             raise
-        report(str)  # nothing: the command has printed nothing yet
+        report(str)  # clears the notice: the command has no output yet
 
-    def _leave(self, user: Hashable) -> None:
+    def _release(self, user: Hashable) -> None:
         self._free += 1
         self._running[user] -= 1
-        self._running += Counter()  # forgets users without commands
+        self._running += Counter()  # drops users without commands
         self._grant()
 
     def _grant(self) -> None:
@@ -79,12 +79,10 @@ class CommandSlots:
 
 
 _COMMAND_LIMIT = 100 * 1024  # the kernel takes 128 KiB in one word
-_FIRST_LOOK, _EACH_LOOK = 0.2, 0.5
+_FIRST_CHECK, _CHECK_INTERVAL = 0.2, 0.5  # seconds
 
 
 class Ended(StrEnum):
-    """Why a command is over."""
-
     EXIT = "exit"
     TIMEOUT = "timeout"
     OUTPUT = "output"
@@ -94,14 +92,14 @@ class Ended(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a command came to: what it printed (both streams, head and tail), how it ended, its seconds."""
+    """The result of a command: its output (both streams, head and tail), how it ended, its seconds."""
 
     output: str
     exit_code: int
     ended: Ended
     seconds: float
     note: str
-    """A line in square brackets about anything but a plain success; else empty."""
+    """A line in square brackets unless it was a plain success."""
 
     @property
     def ok(self) -> bool:
@@ -109,16 +107,15 @@ class Outcome:
 
 
 class Sandbox:
-    """Runs shell commands in bubblewrap, with one workspace writable and no network.
+    """Runs shell commands in bubblewrap, with one writable workspace and no network.
 
-    Nothing that a command starts outlives it, whether it exits, runs out of time, is cancelled, or the
-    server dies.
+    No process outlives its command, whether the command exits, times out, is cancelled, or the server dies.
     """
 
     def __init__(self, limits: SandboxLimits | None = None, slot: CommandSlot = UNBOUNDED) -> None:
         self.limits = limits or SandboxLimits()
         self.slot = slot
-        """Where its commands may run; callers of `run` enter it first."""
+        """Callers enter it before `run`."""
 
     async def run(
         self,
@@ -127,28 +124,27 @@ class Sandbox:
         timeout: float | None = None,
         on_output: Callable[[Output], object] | None = None,
     ) -> Outcome:
-        """Run `command` with bash in the workspace and give what it came to.
+        """Run `command` with bash in the workspace.
 
-        `timeout` is in seconds (default and maximum: the limits'). `on_output` is called whenever something
-        was printed, with all that is kept of it by then; it must be quick. Cancelling kills the command at
-        once. Raises SandboxError when the sandbox itself could not run, WorkspaceError when the workspace
-        is gone.
+        `timeout` is in seconds (default and maximum: the limits'). `on_output` is called whenever there is
+        new output, with all that is kept; it must be quick. Cancelling kills the command at once. Raises
+        SandboxError if the sandbox itself could not run, WorkspaceError if the workspace is gone.
         """
         _check(command)
         limits = self.limits
-        seconds = min(timeout if timeout is not None else limits.seconds, limits.most_seconds)
+        seconds = min(timeout if timeout is not None else limits.seconds, limits.max_seconds)
         output = Output(limits.output_head, limits.output_tail)
         started = time.monotonic()
         with workspace.open_root() as folder, invocation(command, folder, seconds, limits) as call:
             process = Process(call, output, limits.output_total, on_output)
             ended = await self._end(process, workspace, seconds)
             if ended is Ended.EXIT and not process.ready:
-                raise SandboxError(explain(process.preparing.decode(errors="replace")))
+                raise SandboxError(explain(process.setup_output.decode(errors="replace")))
         note = self._note(ended, process.exit_code, seconds)
         return Outcome(output.text(), process.exit_code, ended, time.monotonic() - started, note)
 
     async def _end(self, process: Process, workspace: Workspace, seconds: float) -> Ended:
-        """Wait for the process's end, or bring it about; it is reaped afterwards in any case."""
+        """Wait for the process's end or kill it; it is reaped in any case."""
         watch = asyncio.create_task(self._watch(process, workspace))
         try:
             either: list[asyncio.Future[Any]] = [process.finished, watch]
@@ -162,22 +158,22 @@ class Sandbox:
             await asyncio.shield(process.finished)
 
     async def _watch(self, process: Process, workspace: Workspace) -> Ended:
-        """Look at memory and disk again and again, and say which of them is used up."""
+        """Poll memory and disk; returns which of them is used up."""
         before: Usage | None = None
-        pause = _FIRST_LOOK
+        pause = _FIRST_CHECK
         while True:
             await asyncio.sleep(pause)
             if await asyncio.to_thread(memory_over, process.pid, self.limits.memory):
                 return Ended.MEMORY
             started = time.monotonic()
-            now = await asyncio.to_thread(_usage, workspace)
-            if before and self._is_full(now) and not now.less_than(before):
+            current = await asyncio.to_thread(_usage, workspace)
+            if before and self._is_full(current) and not current.less_than(before):
                 return Ended.DISK
-            before = now
-            pause = max(_EACH_LOOK, 5 * (time.monotonic() - started))
+            before = current
+            pause = max(_CHECK_INTERVAL, 5 * (time.monotonic() - started))
 
-    def _is_full(self, now: Usage) -> bool:
-        return now.size > self.limits.workspace_bytes or now.files > self.limits.workspace_files
+    def _is_full(self, current: Usage) -> bool:
+        return current.size > self.limits.workspace_bytes or current.files > self.limits.workspace_files
 
     def _note(self, ended: Ended, exit_code: int, seconds: float) -> str:
         limits = self.limits

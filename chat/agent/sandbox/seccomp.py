@@ -1,8 +1,8 @@
-"""The system calls that a command may not make, as a classic BPF program for seccomp.
+"""The system calls denied to commands, as a classic BPF program for seccomp.
 
-bubblewrap's namespaces already confine what a command reaches; this takes away what they do not cover
-(sockets to the virtual machine's host, typing into a terminal, reserving the disk) and what attacks on the
-kernel usually start from.
+bubblewrap's namespaces already confine what a command reaches; this denies what they do not cover (sockets to
+the virtual machine's host, typing into a terminal, reserving disk space) and the usual entry points of kernel
+exploits.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _NEW_USER_NAMESPACE = 0x10000000
 _X32 = 0x40000000
 
-# Refused on every machine; x86-64 and arm64 number.
-_REFUSED = {
+# Denied on every machine; x86-64 and arm64 number.
+_DENIED = {
     "acct": (163, 89),
     "add_key": (248, 217),
     "adjtimex": (159, 171),
@@ -84,8 +84,7 @@ _REFUSED = {
     "userfaultfd": (323, 282),
     "vhangup": (153, 58),
 }
-# Answered as if the kernel did not have them, so that programs fall back: clone3 hides its flags from a
-# filter.
+# Fail with ENOSYS, so that programs fall back: filters cannot see the flags of clone3.
 _MISSING = {"clone3": 435, "io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427}
 _X86_ONLY = {
     "_sysctl": 156,
@@ -116,51 +115,50 @@ _MACHINES = {
 
 
 def supported(machine: str = "") -> bool:
-    """Whether there is a filter for this kind of machine (as `uname -m` names it; default: this one)."""
+    """Whether there is a filter for this machine type (`uname -m`; default: this machine's)."""
     return (machine or platform.machine()) in _MACHINES
 
 
 @functools.cache
 def program(machine: str = "") -> bytes:
-    """The filter for this kind of machine, for bubblewrap's --seccomp: an array of struct sock_filter."""
+    """The filter for bubblewrap's --seccomp: an array of struct sock_filter."""
     name = machine or platform.machine()
     known = _MACHINES[name]
-    # The architecture comes first: under another one the numbers mean other calls.
-    code = [_load(_ARCH), _jump(_EQUAL, known.arch, 1, 0), _give(_KILL), _load(_NUMBER)]
+    # The architecture comes first: call numbers depend on it.
+    code = [_load(_ARCH), _jump(_EQUAL, known.arch, 1, 0), _return(_KILL), _load(_NUMBER)]
     if name == "x86_64":
-        code += [_jump(_AT_LEAST, _X32, 0, 1), _give(_KILL)]
-        code += _answer(list(_X86_ONLY.values()), errno.EPERM)
-    code += _answer([numbers[known.column] for numbers in _REFUSED.values()], errno.EPERM)
-    code += _answer(list(_MISSING.values()), errno.ENOSYS)
-    # Reserving space is instant, and so faster than any watch over the disk; programs then write zeros
-    # instead.
-    code += _answer([known.fallocate], errno.EOPNOTSUPP)
+        code += [_jump(_AT_LEAST, _X32, 0, 1), _return(_KILL)]
+        code += _fail_calls(list(_X86_ONLY.values()), errno.EPERM)
+    code += _fail_calls([numbers[known.column] for numbers in _DENIED.values()], errno.EPERM)
+    code += _fail_calls(list(_MISSING.values()), errno.ENOSYS)
+    # Reserving space is instant, faster than any disk check; programs write zeros instead.
+    code += _fail_calls([known.fallocate], errno.EOPNOTSUPP)
     code += _only_families(known.socket) + _only_families(known.socketpair)
     code += _without_values(known.ioctl, 1, _TERMINAL_INPUT)
     code += _when(
         known.clone, [_load(_ARGUMENTS), _jump(_ANY_BIT, _NEW_USER_NAMESPACE, 0, 1), _fail(errno.EPERM)]
     )
-    return b"".join([*code, _give(_ALLOW)])
+    return b"".join([*code, _return(_ALLOW)])
 
 
-def _answer(numbers: list[int], error: int) -> list[bytes]:
+def _fail_calls(numbers: list[int], error: int) -> list[bytes]:
     return [part for number in numbers for part in (_jump(_EQUAL, number, 0, 1), _fail(error))]
 
 
 def _only_families(number: int) -> list[bytes]:
     count = len(_FAMILIES)
-    checks = [_jump(_EQUAL, family, count - place, 0) for place, family in enumerate(_FAMILIES)]
+    checks = [_jump(_EQUAL, family, count - index, 0) for index, family in enumerate(_FAMILIES)]
     return _when(number, [_load(_ARGUMENTS), *checks, _fail(errno.EAFNOSUPPORT)])
 
 
 def _without_values(number: int, argument: int, values: tuple[int, ...]) -> list[bytes]:
-    # Only the low half counts for the kernel, so only the low half is compared.
+    # The kernel only uses the low half, so only that is compared.
     checks = [part for value in values for part in (_jump(_EQUAL, value, 0, 1), _fail(errno.EPERM))]
     return _when(number, [_load(_ARGUMENTS + 8 * argument), *checks])
 
 
 def _when(number: int, body: list[bytes]) -> list[bytes]:
-    """`body` for the call `number` alone; afterwards the call's number is loaded again."""
+    """`body` for the call `number` only; then the call's number is loaded again."""
     return [_jump(_EQUAL, number, 0, len(body)), *body, _load(_NUMBER)]
 
 
@@ -172,9 +170,9 @@ def _jump(test: int, value: int, yes: int, no: int) -> bytes:
     return struct.pack("=HBBI", test, yes, no, value)
 
 
-def _give(action: int) -> bytes:
+def _return(action: int) -> bytes:
     return struct.pack("=HBBI", _RETURN, 0, 0, action)
 
 
 def _fail(error: int) -> bytes:
-    return _give(_ERRNO | error)
+    return _return(_ERRNO | error)

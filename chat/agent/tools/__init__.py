@@ -16,9 +16,9 @@ from chat.agent.workspace import Workspace
 def workspace_tools(
     workspace: Workspace, sandbox: Sandbox | None, seen: ReadState | None = None, keep: Keep = Picture.of
 ) -> list[Tool]:
-    """The file tools of this workspace, and `bash` if there is a sandbox to run commands in.
+    """The file tools of a workspace, and `bash` if there is a sandbox.
 
-    `seen` is what the model knows of the files from before; `keep` takes the pictures that it looks at.
+    `seen` is the file state known from earlier turns; `keep` stores pictures that the model reads.
     """
     seen = seen or ReadState()
     tools = [

@@ -18,8 +18,6 @@ _LIVE_HEAD, _LIVE_TAIL = 2 * 1024, 6 * 1024  # bytes
 
 
 def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
-    """The tool that lets the model run shell commands in this workspace."""
-
     @tool
     async def bash(
         command: Annotated[str, Field(description="What to run, as one would type it into bash.")],
@@ -39,10 +37,10 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
         """
         try:
             async with sandbox.slot():
-                look = await asyncio.to_thread(WorkspaceSnapshot, workspace)
-                outcome = await sandbox.run(command, workspace, timeout, _tell)
+                snapshot = await asyncio.to_thread(WorkspaceSnapshot, workspace)
+                outcome = await sandbox.run(command, workspace, timeout, _report_output)
                 quota_excess = await asyncio.to_thread(workspace.quota_excess)
-                changed = await asyncio.to_thread(look.changed)
+                changed = await asyncio.to_thread(snapshot.changed)
         except (SandboxError, WorkspaceError) as error:
             raise ToolError(f"Error: {error}") from error
         text = _shown(outcome, quota_excess)
@@ -54,8 +52,8 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
     return bash
 
 
-def _tell(output: Output) -> None:
-    """Show what was printed so far, less of it than in the end: it is sent again and again."""
+def _report_output(output: Output) -> None:
+    """Report the output so far, shortened: it is sent repeatedly."""
     report(lambda: output.text(_LIVE_HEAD, _LIVE_TAIL))
 
 
@@ -65,48 +63,45 @@ def _shown(outcome: Outcome, quota_excess: str) -> str:
     return "\n".join(part for part in (printed, *notes) if part) or "(no output)"
 
 
-MOST_LOOKED_AT = 5000  # files and folders; it takes about 7 microseconds for each, twice a command
-MOST_NAMED = 20
+MAX_SCANNED = 5000  # files and folders; each takes about 7 microseconds, twice per command
+MAX_LISTED = 20
 
 
 class WorkspaceSnapshot:
-    """The workspace as it was when this was made, as far as it could be looked at."""
-
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self.before = _seen(workspace)
+        self.before = _scan(workspace)
 
     def changed(self) -> dict[str, Any]:
-        """For a call's `detail`: `changed`, paths of files that were made, changed or removed since.
+        """For a call's `detail`: `changed`, paths of files created, changed or deleted since the snapshot.
 
-        Those of them that are there no more are in `removed` too. Beyond the first twenty they are counted,
-        as `changed_more`. What lies in folders that tools fill by the thousand, or that are closed, is not
-        looked at; nothing is told of a workspace with 5,000 files and folders or more.
+        Deleted ones are also in `removed`. Paths beyond the first twenty are only counted, as `changed_more`.
+        Crowded and unreadable folders are not scanned; empty for workspaces with 5,000 or more files and
+        folders.
         """
-        if not self.before.whole or not (now := _seen(self.workspace)).whole:
+        if not self.before.whole or not (after := _scan(self.workspace)).whole:
             return {}
-        old, new = _stamps(self.before), _stamps(now)
-        closed = [f"{folder}/" for folder in {*self.before.closed, *now.closed}]
-        paths = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
-        found = sorted(path for path in paths if not any(map(path.startswith, closed)))
-        named = found[:MOST_NAMED]
-        told = {
-            "changed": named,
-            "removed": [path for path in named if path not in new],
-            "changed_more": len(found) - len(named),
+        old, new = _content_stamps(self.before), _content_stamps(after)
+        closed = [f"{folder}/" for folder in {*self.before.closed, *after.closed}]
+        different = {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
+        paths = sorted(path for path in different if not any(map(path.startswith, closed)))
+        listed = paths[:MAX_LISTED]
+        detail = {
+            "changed": listed,
+            "removed": [path for path in listed if path not in new],
+            "changed_more": len(paths) - len(listed),
         }
-        return {name: value for name, value in told.items() if value}
+        return {name: value for name, value in detail.items() if value}
 
 
-def _seen(workspace: Workspace) -> Scan:
-    """What is in the workspace; not the whole where it cannot be looked at."""
+def _scan(workspace: Workspace) -> Scan:
     try:
-        return scan_workspace(workspace, max_entries=MOST_LOOKED_AT)
+        return scan_workspace(workspace, max_entries=MAX_SCANNED)
     except WorkspaceError:
         return Scan(".", [], whole=False)
 
 
-def _stamps(found: Scan) -> Mapping[str, Stamp]:
-    """When the content of each file was changed; an owner or a mode alone is no change of it."""
-    files = [entry for entry in found.entries if entry.kind == "file" and is_utf8(entry.path)]
+def _content_stamps(scan: Scan) -> Mapping[str, Stamp]:
+    # Without the ctime, which a change of owner or mode sets, too.
+    files = [entry for entry in scan.entries if entry.kind == "file" and is_utf8(entry.path)]
     return {entry.path: (*entry.stamp[:2], 0) for entry in files}

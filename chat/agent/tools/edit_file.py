@@ -8,13 +8,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from chat.agent.tool import Tool, ToolResult, tool
-from chat.agent.tools.file_change import change_detail, done, encoded
+from chat.agent.tools.file_change import change_detail, encoded, in_workspace
 from chat.agent.tools.read_state import ReadState
 from chat.agent.workspace import Content, Workspace, WorkspaceError
 
 
 def edit_file_tool(workspace: Workspace, seen: ReadState | None = None) -> Tool:
-    """The tool that lets the model replace a piece of text in a file of this workspace."""
     seen = seen or ReadState()
 
     @tool
@@ -37,12 +36,16 @@ def edit_file_tool(workspace: Workspace, seen: ReadState | None = None) -> Tool:
         """
         for name, text in (("old_text", old_text), ("new_text", new_text)):
             encoded(name, text)
-        before, after, times = await done(_edit, workspace, seen, path, old_text, new_text, replace_all)
+        before, after, times = await in_workspace(
+            _edit, workspace, seen, path, old_text, new_text, replace_all
+        )
         text = f"Edited {path}: {times} place{'' if times == 1 else 's'} replaced."
         return ToolResult(text, change_detail(path, before, after) | seen.note(path, after.encode()))
 
     async def foresee(path: str, old_text: str, new_text: str, replace_all: bool) -> dict[str, Any]:
-        before, after, _times = await done(_edited, workspace, seen, path, old_text, new_text, replace_all)
+        before, after, _times = await in_workspace(
+            _edited, workspace, seen, path, old_text, new_text, replace_all
+        )
         return change_detail(path, before, after)
 
     return replace(edit_file, foresee=foresee)
@@ -59,7 +62,7 @@ def _edit(
 def _edited(
     workspace: Workspace, seen: ReadState, path: str, old: str, new: str, everywhere: bool
 ) -> tuple[Content, str, int]:
-    """The file as it is and as it would be, and how often the text would be replaced."""
+    """The file before, its text after the edit, and the number of replacements."""
     before = workspace.read(path)
     text = before.text()
     seen.check(path, before.data)

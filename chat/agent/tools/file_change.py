@@ -1,4 +1,4 @@
-"""What a change of a file leaves for the record: the text before and after."""
+"""What a change of a file adds to the call's record: the text before and after."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import Any, TypeVar
 from chat.agent.tool import ToolError
 from chat.agent.workspace import Content, WorkspaceError, relative
 
-_KEPT = 256 * 1024  # bytes of each side
+_MAX_BYTES = 256 * 1024  # of each side
 
 
 def change_detail(path: str, before: Content | None, after: str) -> dict[str, Any]:
-    """The `detail` of a write: `path` beneath the workspace, `before` (None for a new file) and `after`.
+    """The `detail` of a write: `path` in the workspace, `before` (None for a new file) and `after`.
 
-    Both texts are cut at 256 KiB; `cut` says that at least one of them was. `binary` is there, and true, when
-    the file was no text before; then `before` is empty.
+    Both texts are cut at 256 KiB; `cut` says that one was. `binary` is true if the old file was not text;
+    then `before` is empty.
     """
     old = before.data if before else None
     new = after.encode()
-    cut = len(new) > _KEPT or (old is not None and len(old) > _KEPT)
-    detail = {"path": relative(path), "before": None, "after": _kept(new), "cut": cut}
+    cut = len(new) > _MAX_BYTES or (old is not None and len(old) > _MAX_BYTES)
+    detail = {"path": relative(path), "before": None, "after": _cut_text(new), "cut": cut}
     if old is not None:
-        detail |= {"before": _kept(old)} if _is_text(old) else {"before": "", "binary": True}
+        detail |= {"before": _cut_text(old)} if _is_text(old) else {"before": "", "binary": True}
     return detail
 
 
@@ -34,12 +34,12 @@ def _is_text(data: bytes) -> bool:
         return False
 
 
-def _kept(data: bytes) -> str:
-    return data[:_KEPT].decode(errors="ignore")  # the cut may go through a character
+def _cut_text(data: bytes) -> str:
+    return data[:_MAX_BYTES].decode(errors="ignore")  # the cut may split a character
 
 
 def encoded(argument: str, text: str) -> bytes:
-    """A text argument as UTF-8; raises ToolError for what no text file can hold."""
+    """A text argument as UTF-8; raises ToolError for characters that a text file cannot hold."""
     if "\0" in text:
         raise ToolError(f"Error: {argument} contains a NUL character; only text can be written.")
     try:
@@ -48,12 +48,12 @@ def encoded(argument: str, text: str) -> bytes:
         raise ToolError(f"Error: {argument} contains a character that cannot be written as UTF-8.") from None
 
 
-Done = TypeVar("Done")
+T = TypeVar("T")
 
 
-async def done(work: Callable[..., Done], *words: object) -> Done:
-    """What the work gives, off the event loop; raises ToolError for what the workspace refuses."""
+async def in_workspace(work: Callable[..., T], *arguments: object) -> T:
+    """Run `work` in a thread; converts WorkspaceError to ToolError."""
     try:
-        return await asyncio.to_thread(work, *words)
+        return await asyncio.to_thread(work, *arguments)
     except WorkspaceError as error:
         raise ToolError(f"Error: {error}") from error

@@ -18,15 +18,14 @@ _FAULTS = {
     "damaged": "the picture is damaged or cut off",
     "full": "this conversation keeps no more pictures",
 }
-_OUTPUT_LIMIT = 64 * 1024  # characters: more would crowd everything else out of the model's memory
+_OUTPUT_LIMIT = 64 * 1024  # characters: more would crowd out the rest of the model's context
 
 
-# Keeps a picture, and gives it as it goes to the model.
+# Stores a picture and returns it in the form for the model.
 Keep = Callable[[str, bytes], Picture]
 
 
 def read_file_tool(workspace: Workspace, seen: ReadState | None = None, keep: Keep = Picture.of) -> Tool:
-    """The tool that shows the model a text file, a picture, or what is in a folder, of this workspace."""
     seen = seen or ReadState()
 
     @tool(repeatable=True)
@@ -46,43 +45,43 @@ def read_file_tool(workspace: Workspace, seen: ReadState | None = None, keep: Ke
         the results for you to see, if you can. Files above 2 MiB and other binary files are refused.
         """
         try:
-            found = await asyncio.to_thread(workspace.look, path)
-            if isinstance(found, Content) and image_type(found.data[:HEAD]):
-                return await asyncio.to_thread(_picture, workspace, found, keep)
-            text = _shown(found, offset, limit)
-            return ToolResult(text, seen.note(path, found.data) if isinstance(found, Content) else {})
+            content = await asyncio.to_thread(workspace.look, path)
+            if isinstance(content, Content) and image_type(content.data[:HEAD]):
+                return await asyncio.to_thread(_picture, workspace, content, keep)
+            text = _shown(content, offset, limit)
+            return ToolResult(text, seen.note(path, content.data) if isinstance(content, Content) else {})
         except WorkspaceError as error:
             raise ToolError(f"Error: {error}") from error
 
     return read_file
 
 
-def _picture(workspace: Workspace, found: Content, keep: Keep) -> ToolResult:
-    if found.size > MAX_BYTES:
+def _picture(workspace: Workspace, content: Content, keep: Keep) -> ToolResult:
+    if content.size > MAX_BYTES:
         raise WorkspaceError(
-            f"{found.path} is a picture of {found.size / 2**20:.1f} MiB, and 4 MiB is the most that can be "
-            "shown. Make a smaller copy of it, and read that."
+            f"{content.path} is a picture of {content.size / 2**20:.1f} MiB, and 4 MiB is the most that can "
+            "be shown. Make a smaller copy of it, and read that."
         )
-    whole = found if found.size <= FILE_LIMIT else workspace.read(found.path, MAX_BYTES)
-    picture = keep(found.path, whole.data)
+    whole = content if content.size <= FILE_LIMIT else workspace.read(content.path, MAX_BYTES)
+    picture = keep(content.path, whole.data)
     if picture.fault:
-        raise WorkspaceError(f"{found.path} cannot be shown: {_FAULTS[picture.fault]}.")
+        raise WorkspaceError(f"{content.path} cannot be shown: {_FAULTS[picture.fault]}.")
     kind = picture.media_type.partition("/")[2].upper()
-    text = f"{found.path} is a picture ({kind}, {picture.size / 1024:.1f} KiB). It follows these results."
+    text = f"{content.path} is a picture ({kind}, {picture.size / 1024:.1f} KiB). It follows these results."
     return ToolResult(text, {"pictures": [picture.about()]}, [picture])
 
 
-def _shown(found: Content | Folder, offset: int, limit: int) -> str:
-    lines = found.names if isinstance(found, Folder) else _lines(found.text())
+def _shown(content: Content | Folder, offset: int, limit: int) -> str:
+    lines = content.names if isinstance(content, Folder) else _lines(content.text())
     if not lines:
-        return "(empty folder)" if isinstance(found, Folder) else "(empty file)"
+        return "(empty folder)" if isinstance(content, Folder) else "(empty file)"
     if offset > len(lines):
-        raise WorkspaceError(f"offset {offset} is past the end: {found.path} has {len(lines)} lines.")
+        raise WorkspaceError(f"offset {offset} is past the end: {content.path} has {len(lines)} lines.")
     return _page(lines, offset, limit)
 
 
 def _lines(text: str) -> list[str]:
-    """Lines as an editor counts them: only a line feed ends one, and the last one need not."""
+    """Lines as editors count them: only a line feed ends one, optional for the last."""
     lines = text.split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 

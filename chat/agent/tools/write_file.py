@@ -8,13 +8,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from chat.agent.tool import Tool, ToolResult, tool
-from chat.agent.tools.file_change import change_detail, done, encoded
+from chat.agent.tools.file_change import change_detail, encoded, in_workspace
 from chat.agent.tools.read_state import ReadState
 from chat.agent.workspace import Content, Workspace, WorkspaceError
 
 
 def write_file_tool(workspace: Workspace, seen: ReadState | None = None) -> Tool:
-    """The tool that lets the model write a whole text file of this workspace."""
     seen = seen or ReadState()
 
     @tool
@@ -29,30 +28,30 @@ def write_file_tool(workspace: Workspace, seen: ReadState | None = None) -> Tool
         replaced at once or not at all. At most 2 MiB, UTF-8.
         """
         data = encoded("content", content)
-        before = await done(workspace.write, path, data)
+        before = await in_workspace(workspace.write, path, data)
         detail = change_detail(path, before, content) | seen.note(path, data)
         what = "Replaced" if before else "Created"
-        return ToolResult(f"{what} {path} ({_counted(content)}).", detail)
+        return ToolResult(f"{what} {path} ({_size_text(content)}).", detail)
 
     async def foresee(path: str, content: str) -> dict[str, Any]:
         encoded("content", content)
-        return await done(_foreseen, workspace, path, content)
+        return await in_workspace(_preview, workspace, path, content)
 
     return replace(write_file, foresee=foresee)
 
 
-def _foreseen(workspace: Workspace, path: str, content: str) -> dict[str, Any]:
-    return change_detail(path, _now(workspace, path), content)
+def _preview(workspace: Workspace, path: str, content: str) -> dict[str, Any]:
+    return change_detail(path, _current(workspace, path), content)
 
 
-def _now(workspace: Workspace, path: str) -> Content | None:
-    """What the file holds; None where it cannot be read, most likely because there is none."""
+def _current(workspace: Workspace, path: str) -> Content | None:
+    """The file's content; None if it cannot be read, most likely because it does not exist."""
     try:
         return workspace.read(path)
     except WorkspaceError:
         return None
 
 
-def _counted(content: str) -> str:
+def _size_text(content: str) -> str:
     lines = content.count("\n") + (not content.endswith("\n") and content != "")
     return f"{lines} line{'' if lines == 1 else 's'}, {len(content.encode())} bytes"

@@ -19,7 +19,7 @@ def test_time(server: Server) -> None:
 
 
 def test_time_asked_for_beyond_the_most_is_cut(server: Server) -> None:
-    assert server.bash("sleep 60", timeout=500, most_seconds=1).note == "[timed out after 1 s]"
+    assert server.bash("sleep 60", timeout=500, max_seconds=1).note == "[timed out after 1 s]"
 
 
 def test_a_process_that_ignores_signals_is_killed_too(server: Server) -> None:
