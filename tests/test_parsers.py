@@ -20,9 +20,9 @@ from django.template.defaultfilters import truncatechars
 from chat.agent import arguments
 from chat.agent.calls import match_tool_name
 from chat.agent.meter import text_tokens
-from chat.agent.model.adaptation import lesson
+from chat.agent.model.adaptation import trait_changes
 from chat.agent.model.assembly import Assembly, OpenCall
-from chat.agent.model.errors import EndpointComplaint, error_text, page_title
+from chat.agent.model.errors import ErrorReport, error_text, page_title
 from chat.agent.model.failures import _wait
 from chat.agent.model.protocol import ToolCallDelta
 from chat.agent.model.reasoning_tags import ReasoningTags
@@ -145,7 +145,7 @@ def at_once(text: str) -> None:
 
 def complaints(text: str) -> None:
     for body in (text, {"error": {"message": text}}, {"error": json.dumps({"error": text})}):
-        lesson(EndpointComplaint.of(400, body), {}, Traits())
+        trait_changes(ErrorReport.of(400, body), {}, Traits())
     error_text(text)
     page_title(text)
     _wait(httpx2.Headers({"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": text.strip()}))

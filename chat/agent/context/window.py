@@ -38,8 +38,8 @@ class Overflow:
 
     @classmethod
     def of(cls, error: ModelError) -> Overflow:
-        complaint = getattr(error, "complaint", None)
-        text = str(complaint.said if complaint else error.values.get("detail", "")).lower()
+        report = getattr(error, "report", None)
+        text = str(report.text if report else error.values.get("detail", "")).lower()
         window = window_in(text)
         numbers = [int(number) for number in re.findall(r"\d{3,12}", text)]
         return cls(max((each for each in numbers if window < each <= window * _MAX_RATIO), default=0), window)

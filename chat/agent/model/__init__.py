@@ -1,4 +1,4 @@
-"""Models: what the loop needs of one. The client for real endpoints, `chat_model`, loads when used."""
+"""Models: the protocol that the loop uses. `chat_model`, the client for real endpoints, loads when used."""
 
 from chat.agent.model.assembly import Assembly
 from chat.agent.model.protocol import Delta, Finish, MessageFields, Model, ModelError, ToolCallDelta

@@ -1,4 +1,4 @@
-"""What a complaint teaches about the model: a change of its traits, after which it may be asked again."""
+"""Adapts a model's traits to what its endpoint's errors say, so that the request can be sent again."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from chat.agent.model.errors import EndpointComplaint
-from chat.agent.model.failures import ComplaintError
+from chat.agent.model.errors import ErrorReport
+from chat.agent.model.failures import EndpointError
 from chat.agent.model.protocol import ModelError
 from chat.agent.model.traits import Traits
 
 Changes = dict[str, Any]
 
-MOST = 8  # lessons in one request
-# Errors that may be about the form of a request.
-_TEACHING = ("refused", "reported", "unavailable", "not_found")
+MAX_CHANGES = 8  # in one request
+# Kinds of errors that may be about the form of a request.
+_ADAPTABLE = ("refused", "reported", "unavailable", "not_found")
 
-# Parts of a request that nobody can leave out; `tools` has an error of its own.
-_NEEDED = ("model", "messages", "stream", "tools")
-_LONGEST_REPLY = ("max_tokens", "max_completion_tokens")
+# Required parts of a request; `tools` has its own error.
+_REQUIRED = ("model", "messages", "stream", "tools")
+_MAX_TOKENS_PARAMS = ("max_tokens", "max_completion_tokens")
 _REASONING = re.compile(r"reasoning_content|reasoning_details|thinking_blocks|['\"`]reasoning['\"`]")
-# Parameters whose names are everyday words: only in quotes are they meant.
-_EVERYDAY = ("user", "n", "stop", "store", "seed", "metadata", "reasoning", "thinking")
+# Parameters named by everyday words: they only count in quotes.
+_COMMON_WORDS = ("user", "n", "stop", "store", "seed", "metadata", "reasoning", "thinking")
 _DEMANDED = re.compile(r"missing|must be (?:passed|provided|included|present)|is required|passed back")
 
 _RULES: tuple[tuple[re.Pattern[str], Changes], ...] = tuple(
@@ -46,7 +46,7 @@ _NO_IMAGES = re.compile(
     r"|not a multimodal model|image input (?:is )?not|image_url is only supported"
     r"|missing data required for image|content must be a string|content' ?: value must be a string"
 )
-# A complaint about one picture, which says nothing of what the model can see.
+# Errors about one picture, which say nothing about the model.
 _BAD_IMAGE = re.compile(
     r"(?:could not|cannot|unable to|failed to) (?:process|decode|load|parse|read|identify)|dimension|corrupt"
     r"|valid image|unsupported image\b|invalid (?:image|base64)|image.{0,40}(?:exceed|too large|too big)"
@@ -57,101 +57,105 @@ _SCHEMA = re.compile(
 )
 
 
-def lesson(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
-    """The change of traits after which a request with this body may be taken; empty for none."""
-    for teach in _TEACHERS:
-        changes = teach(complaint, body, traits)
+def trait_changes(report: ErrorReport, body: Mapping[str, Any], traits: Traits) -> Changes:
+    """The change of traits with which the endpoint may accept this request body; empty if there is none."""
+    for detect in _DETECTORS:
+        changes = detect(report, body, traits)
         if changes and traits.but(changes) != traits:
             return changes
     return {}
 
 
-class Adaptation:
-    """What the errors of one request have taught. Each thing is tried once, so that it comes to an end."""
+class TraitsAdapter:
+    """Collects trait changes from the errors of one request. Each change is tried once, so retries end."""
 
     def __init__(self, traits: Traits) -> None:
         self.traits = traits
         self.changes: Changes = {}
-        self._taught: list[Changes] = []
+        self._applied: list[Changes] = []
 
     def learn(self, error: ModelError, body: Mapping[str, Any]) -> bool:
-        """Whether the error taught something with which it is worth asking again."""
-        if not isinstance(error, ComplaintError) or error.kind not in _TEACHING or len(self._taught) >= MOST:
+        """Whether the error led to a change of traits that is worth a retry."""
+        if (
+            not isinstance(error, EndpointError)
+            or error.kind not in _ADAPTABLE
+            or len(self._applied) >= MAX_CHANGES
+        ):
             return False
-        changes = lesson(error.complaint, body, self.traits)
+        changes = trait_changes(error.report, body, self.traits)
         if "max_tokens_param" in changes and "max_tokens_param" in self.changes:
             changes = {"max_tokens_param": ""}  # neither of the names
-        if not changes or changes in self._taught:
+        if not changes or changes in self._applied:
             return False
-        self._taught.append(changes)
-        self._take(changes)
+        self._applied.append(changes)
+        self._apply(changes)
         return True
 
-    def conclude(self, error: ModelError) -> Changes:
-        """What the error says of the model for good, though this request is lost."""
-        if not isinstance(error, ComplaintError):
+    def learn_from_final_error(self, error: ModelError) -> Changes:
+        """Trait changes that the error implies for later requests, though this one has failed."""
+        if not isinstance(error, EndpointError):
             return {}
         if error.kind == "no_tools":
             return {"tools": False} if self.traits.tools else {}
-        window = error.complaint.window if error.kind == "overflow" else 0
+        window = error.report.window if error.kind == "overflow" else 0
         return {"context_window": window} if window not in (0, self.traits.context_window) else {}
 
-    def _take(self, changes: Changes) -> None:
+    def _apply(self, changes: Changes) -> None:
         self.traits = self.traits.but(changes)
         self.changes.update(changes)
 
 
-def _by_rule(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
-    return next((dict(changes) for said, changes in _RULES if said.search(complaint.said)), {})
+def _by_rule(report: ErrorReport, body: Mapping[str, Any], traits: Traits) -> Changes:
+    return next((dict(changes) for pattern, changes in _RULES if pattern.search(report.text)), {})
 
 
-def _reasoning(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
-    if not _REASONING.search(complaint.said):
+def _reasoning(report: ErrorReport, body: Mapping[str, Any], traits: Traits) -> Changes:
+    if not _REASONING.search(report.text):
         return {}
-    if _DEMANDED.search(complaint.said) and "must not" not in complaint.said:
+    if _DEMANDED.search(report.text) and "must not" not in report.text:
         further = "always" if traits.echo_reasoning == "calls" else "calls"
         return {"echo_reasoning": further, "forbid_reasoning": False}
     fields = {name for message in body["messages"] for name in message}
     sent = bool(fields & {traits.reasoning_field, *traits.echo_fields})
-    refused = complaint.is_unsupported or re.search(r"must not|should not|remove", complaint.said)
+    refused = report.is_unsupported or re.search(r"must not|should not|remove", report.text)
     return {"forbid_reasoning": True} if sent and refused else {}
 
 
-def _images(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
-    if _BAD_IMAGE.search(complaint.said) or not _NO_IMAGES.search(complaint.said):
+def _images(report: ErrorReport, body: Mapping[str, Any], traits: Traits) -> Changes:
+    if _BAD_IMAGE.search(report.text) or not _NO_IMAGES.search(report.text):
         return {}
     return {"images": False} if _has_images(body) else {}
 
 
-def _longest_reply(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
-    sent = next((name for name in _LONGEST_REPLY if name in body), None)
-    if sent is None or not _names(complaint, sent) or not complaint.is_unsupported:
+def _longest_reply(report: ErrorReport, body: Mapping[str, Any], traits: Traits) -> Changes:
+    sent = next((name for name in _MAX_TOKENS_PARAMS if name in body), None)
+    if sent is None or not _names(report, sent) or not report.is_unsupported:
         return {}
-    other = _LONGEST_REPLY[1 - _LONGEST_REPLY.index(sent)]
+    other = _MAX_TOKENS_PARAMS[1 - _MAX_TOKENS_PARAMS.index(sent)]
     return {"max_tokens_param": other}
 
 
-def _parameter(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
-    # Where the values are listed that would do, it is the person's to choose among them.
-    if not complaint.is_unsupported or "supported values are" in complaint.said:
+def _parameter(report: ErrorReport, body: Mapping[str, Any], traits: Traits) -> Changes:
+    # If the error lists the supported values, the user has to choose one.
+    if not report.is_unsupported or "supported values are" in report.text:
         return {}
-    droppable = [name for name in body if name not in (*_NEEDED, *_LONGEST_REPLY)]
+    droppable = [name for name in body if name not in (*_REQUIRED, *_MAX_TOKENS_PARAMS)]
     if any("strict" in tool.get("function", {}) for tool in body.get("tools", ())):
         droppable.append("strict")
-    named = [name for name in droppable if _names(complaint, name)]
+    named = [name for name in droppable if _names(report, name)]
     return {"drop_params": [*traits.drop_params, *named[:1]]} if named else {}
 
 
-def _schema(complaint: EndpointComplaint, body: Mapping[str, Any], traits: Traits) -> Changes:
-    return {"simple_schemas": True} if body.get("tools") and _SCHEMA.search(complaint.said) else {}
+def _schema(report: ErrorReport, body: Mapping[str, Any], traits: Traits) -> Changes:
+    return {"simple_schemas": True} if body.get("tools") and _SCHEMA.search(report.text) else {}
 
 
-def _names(complaint: EndpointComplaint, name: str) -> bool:
-    if any(name in re.split(r"[.\[\]]+", param) for param in complaint.params):
+def _names(report: ErrorReport, name: str) -> bool:
+    if any(name in re.split(r"[.\[\]]+", param) for param in report.params):
         return True
     word = re.escape(name.lower())
-    pattern = rf"['\"`]{word}['\"`]" if name in _EVERYDAY else rf"(?<![\w-]){word}(?![\w-])"
-    return bool(re.search(pattern, complaint.said))
+    pattern = rf"['\"`]{word}['\"`]" if name in _COMMON_WORDS else rf"(?<![\w-]){word}(?![\w-])"
+    return bool(re.search(pattern, report.text))
 
 
 def _has_images(body: Mapping[str, Any]) -> bool:
@@ -161,7 +165,7 @@ def _has_images(body: Mapping[str, Any]) -> bool:
     )
 
 
-_TEACHERS: tuple[Callable[[EndpointComplaint, Mapping[str, Any], Traits], Changes], ...] = (
+_DETECTORS: tuple[Callable[[ErrorReport, Mapping[str, Any], Traits], Changes], ...] = (
     _by_rule,
     _reasoning,
     _images,

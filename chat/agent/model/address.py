@@ -1,4 +1,4 @@
-"""An endpoint's address, as people copy it from many places, in the one form in which it is used."""
+"""Normalises an endpoint's address as users paste it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import httpx2
 
-# What people copy along with the address.
+# Paths that users paste along with the address.
 _ENDINGS = ("/chat/completions", "/completions", "/models", "/responses", "/embeddings")
-# Where the API is on hosts that are given without a path.
+# The API's path on hosts that are given without one.
 _PATHS = {
     "openrouter.ai": "/api/v1",
     "generativelanguage.googleapis.com": "/v1beta/openai",
@@ -18,23 +18,23 @@ _PATHS = {
     "dashscope-intl.aliyuncs.com": "/compatible-mode/v1",
     "api.groq.com": "/openai/v1",
 }
-_USUAL_PATH = "/v1"
+_DEFAULT_PATH = "/v1"
 _AZURE = (".openai.azure.com", ".cognitiveservices.azure.com", ".services.ai.azure.com")
 
 
 @dataclass(frozen=True)
 class Address:
-    """`base` ends without a slash and has no query; `query` goes along with every request."""
+    """`base` has no trailing slash and no query; `query` is sent with every request."""
 
     base: str
     query: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, text: str) -> Self:
-        """The address in a text; raises ValueError with a sentence for the person who typed it.
+        """Parse an address; raises ValueError with a sentence for the user.
 
-        `/v1`, or what the host has in its place, is added where there is no path at all. What names one
-        request (`/chat/completions`) is taken off.
+        `/v1`, or the host's own path, is added if there is no path. The path of a single API method
+        (`/chat/completions`) is removed.
         """
         try:
             parts = urlsplit(text.strip())
@@ -45,7 +45,7 @@ class Address:
             raise ValueError("An address begins with http:// or https:// and has a host.")
         if parts.username or parts.password:
             raise ValueError("Leave user and password out of the address; a key has its own field.")
-        path = _path(parts.path) or _usual_path(host)
+        path = _path(parts.path) or _default_path(host)
         base = urlunsplit((parts.scheme, parts.netloc.lower(), path, "", ""))
         try:
             httpx2.URL(base)
@@ -55,13 +55,12 @@ class Address:
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port."""
         parts = urlsplit(self.base)
         return f"{parts.scheme}://{parts.netloc}"
 
     @property
     def is_azure(self) -> bool:
-        """Whether it is Azure's, which wants the key in a header of its own."""
+        """Whether it is Azure, which expects the key in a different header."""
         return (urlsplit(self.base).hostname or "").endswith(_AZURE)
 
 
@@ -72,5 +71,5 @@ def _path(path: str) -> str:
     return path.rstrip("/")
 
 
-def _usual_path(host: str) -> str:
-    return "/openai/v1" if host.lower().endswith(_AZURE) else _PATHS.get(host.lower(), _USUAL_PATH)
+def _default_path(host: str) -> str:
+    return "/openai/v1" if host.lower().endswith(_AZURE) else _PATHS.get(host.lower(), _DEFAULT_PATH)

@@ -1,4 +1,4 @@
-"""Puts a streamed reply together."""
+"""Assembles a streamed reply."""
 
 from __future__ import annotations
 
@@ -16,23 +16,22 @@ from chat.agent.events import Reasoning, Reply, Text, TextWasReasoning, ToolCall
 from chat.agent.model.protocol import Delta, Finish, MessageFields, ModelError, ToolCallDelta
 from chat.agent.storable import storable
 
-# Characters of one reply, all its parts together. Some models never stop by themselves.
+# Characters of one reply, all parts together. Some models never stop.
 MAX_REPLY = 1024 * 1024
-# Tool calls in one reply; each is a row, and more than any turn may run.
+# Tool calls in one reply; each is a database row. More than any turn may run.
 MAX_CALLS = 256
 
 _ALPHABET = string.ascii_letters + string.digits
 
 
-class Growing:
-    """A text that comes in very many pieces: they are joined when it is read, not as each is added."""
+class TextBuffer:
+    """A text in many pieces, joined when it is read, not whenever one is added."""
 
     def __init__(self, text: str = "") -> None:
         self.size = len(text)
         self._pieces = [text]
 
     def add(self, piece: str) -> None:
-        """Take in a piece."""
         self.size += len(piece)
         self._pieces.append(piece)
 
@@ -42,41 +41,40 @@ class Growing:
 
 
 class OpenCall:
-    """A tool call that is still being written; `wrote` is the name in the model's own words."""
+    """A tool call that is still streaming; `wrote` is its name as the model wrote it."""
 
     def __init__(self, id: str = "", name: str = "", arguments: str = "") -> None:
         self.id = id
-        self.name = self.wrote = name
+        self.name = self.written_name = name
         self.extra: dict[str, Any] = {}
-        self._arguments = Growing(arguments)
+        self._arguments = TextBuffer(arguments)
 
     @property
     def arguments(self) -> str:
-        """The arguments as far as they are written."""
         return str(self._arguments)
 
     def add(self, delta: ToolCallDelta, names: Collection[str] = ()) -> None:
-        """Take in a piece; ids, names and whole arguments that are empty, or come again, change nothing."""
+        """Add a piece; empty or repeated ids, names and complete arguments are ignored."""
         self.id = self.id or delta.id
         if not self.name:
-            self.name, self.wrote = match_tool_name(delta.name, names), delta.name
+            self.name, self.written_name = match_tool_name(delta.name, names), delta.name
         if not self.repeats(delta):
             self._arguments.add(delta.arguments)
         if delta.extra:
-            self.extra = joined(self.extra, kept(dict(delta.extra)))
+            self.extra = merge_fields(self.extra, storable_fields(dict(delta.extra)))
 
     def repeats(self, delta: ToolCallDelta) -> bool:
-        """Whether the piece has the whole arguments once more."""
-        alike = delta.arguments.startswith("{") and len(delta.arguments) == self._arguments.size
-        return alike and delta.arguments == self.arguments and _whole(self.arguments)
+        """Whether the piece repeats the complete arguments."""
+        may_repeat = delta.arguments.startswith("{") and len(delta.arguments) == self._arguments.size
+        return may_repeat and delta.arguments == self.arguments and _is_complete(self.arguments)
 
 
 class Assembly:
-    """A reply under construction; `names` are those of the tools on offer.
+    """A reply under construction; `names` are those of the available tools.
 
-    Calls are told apart by index, else by id, else the piece belongs to the call that was open last. For
-    endpoints that number all their calls 0 a piece with another id or name, or with arguments to a call whose
-    arguments are whole, begins a new one.
+    Calls are told apart by index, else by id; a piece with neither belongs to the call opened last. Some
+    endpoints number all calls 0: a piece with another id or name, or with arguments for a call that is
+    complete, starts a new call.
     """
 
     def __init__(self, names: Collection[str] = ()) -> None:
@@ -85,23 +83,21 @@ class Assembly:
         self.usage = Usage()
         self.calls: list[OpenCall] = []
         self.extra: dict[str, Any] = {}
-        self._text = Growing()
-        self._reasoning = Growing()
+        self._text = TextBuffer()
+        self._reasoning = TextBuffer()
         self._open: dict[int | str, OpenCall] = {}
         self._size = 0
 
     @property
     def text(self) -> str:
-        """The text as far as it is written."""
         return str(self._text)
 
     @property
     def reasoning(self) -> str:
-        """The reasoning as far as it is written."""
         return str(self._reasoning)
 
     def add(self, delta: Delta) -> None:
-        """Take in one delta; raises ModelError("endless" or "many_calls") for a reply that has no end."""
+        """Add a delta; raises ModelError("endless" or "many_calls") if the reply exceeds its limits."""
         match delta:
             case Text(text):
                 self._text.add(text)
@@ -111,12 +107,12 @@ class Assembly:
                 self._count(len(text))
             case TextWasReasoning():
                 self._reasoning.add(self.text)
-                self._text = Growing()
+                self._text = TextBuffer()
             case ToolCallDelta(arguments=arguments, extra=extra):
                 self._call_of(delta).add(delta, self.names)
                 self._count(len(arguments) + size_of(extra))
             case MessageFields(fields):
-                self.extra = joined(self.extra, kept(dict(fields)))
+                self.extra = merge_fields(self.extra, storable_fields(dict(fields)))
                 self._count(size_of(fields))
             case Usage():
                 self.usage = delta
@@ -124,8 +120,8 @@ class Assembly:
                 self.finish_reason = self.finish_reason or reason
 
     def reply(self) -> Reply:
-        """The reply as it stands; every call has an id of its own."""
-        calls = tuple(self._finished(call, place) for place, call in enumerate(self.calls))
+        """The reply so far; every call has a unique id."""
+        calls = tuple(self._finished(call, index) for index, call in enumerate(self.calls))
         return Reply(self.text, self.reasoning, calls, self.finish_reason, dict(self.extra))
 
     def _count(self, size: int) -> None:
@@ -146,8 +142,8 @@ class Assembly:
             self._open.setdefault(delta.id, call)
         return call
 
-    def _finished(self, call: OpenCall, place: int) -> ToolCall:
-        taken = {earlier.id for earlier in self.calls[:place]}
+    def _finished(self, call: OpenCall, index: int) -> ToolCall:
+        taken = {earlier.id for earlier in self.calls[:index]}
         if not call.id or call.id in taken:
             call.id = "".join(secrets.choice(_ALPHABET) for _ in range(9))
         return ToolCall(call.id, call.name, call.arguments, dict(call.extra))
@@ -156,14 +152,14 @@ class Assembly:
 def _begins_another(delta: ToolCallDelta, call: OpenCall) -> bool:
     if delta.id and call.id and delta.id != call.id:
         return True
-    if delta.name and call.wrote and delta.name != call.wrote and not delta.id:
+    if delta.name and call.written_name and delta.name != call.written_name and not delta.id:
         return True
     if not delta.name or not delta.arguments or call.repeats(delta):
         return False
-    return _whole(call.arguments)
+    return _is_complete(call.arguments)
 
 
-def _whole(arguments: str) -> bool:
+def _is_complete(arguments: str) -> bool:
     if not arguments.rstrip().endswith("}"):
         return False
     try:
@@ -173,22 +169,25 @@ def _whole(arguments: str) -> bool:
     return True
 
 
-# Texts that come in pieces; of anything else the last word counts.
-_GROWING = ("text", "summary", "data", "thinking")
-_DEEPEST = 32
+# Text fields that are streamed in pieces; for others the last value counts.
+_APPENDED = ("text", "summary", "data", "thinking")
+_MAX_DEPTH = 32
 
 
-def joined(before: Any, after: Any) -> Any:
-    """The fields of several chunks as one: lists grow, by `index` where their items have one; so do texts."""
+def merge_fields(before: Any, after: Any) -> Any:
+    """Merge the fields of two chunks: texts and lists are appended, list items with an `index` merged."""
     if isinstance(before, list) and isinstance(after, list):
-        return _listed(before, after)
+        return _merge_lists(before, after)
     if isinstance(before, dict) and isinstance(after, dict):
-        return {**before, **{name: _field(name, before.get(name), value) for name, value in after.items()}}
+        return {
+            **before,
+            **{name: _merge_field(name, before.get(name), value) for name, value in after.items()},
+        }
     return before if after is None else after
 
 
-def kept(value: Any, depth: int = _DEEPEST) -> Any:
-    """The value as a database takes it: numbers that are none become null. Raises ModelError if too deep."""
+def storable_fields(value: Any, depth: int = _MAX_DEPTH) -> Any:
+    """The value as a database can store it: NaN and infinity become null. Raises ModelError if too deep."""
     if not depth:
         raise ModelError("garbage", detail="too deeply nested")
     if isinstance(value, str):
@@ -196,8 +195,8 @@ def kept(value: Any, depth: int = _DEEPEST) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
-        return {storable(name): kept(each, depth - 1) for name, each in value.items()}
-    return [kept(each, depth - 1) for each in value] if isinstance(value, list) else value
+        return {storable(name): storable_fields(each, depth - 1) for name, each in value.items()}
+    return [storable_fields(each, depth - 1) for each in value] if isinstance(value, list) else value
 
 
 def size_of(fields: Mapping[str, Any]) -> int:
@@ -205,25 +204,24 @@ def size_of(fields: Mapping[str, Any]) -> int:
     return len(json.dumps(fields, ensure_ascii=False)) if fields else 0
 
 
-def _field(name: str, before: Any, after: Any) -> Any:
-    if name in _GROWING and isinstance(before, str) and isinstance(after, str):
+def _merge_field(name: str, before: Any, after: Any) -> Any:
+    if name in _APPENDED and isinstance(before, str) and isinstance(after, str):
         return before + after
-    return joined(before, after)
+    return merge_fields(before, after)
 
 
-def _listed(before: list[Any], after: list[Any]) -> list[Any]:
+def _merge_lists(before: list[Any], after: list[Any]) -> list[Any]:
     merged = list(before)
     for item in after:
-        place = next((place for place, other in enumerate(merged) if _same(other, item)), None)
-        if place is None:
+        index = next((index for index, other in enumerate(merged) if _same_item(other, item)), None)
+        if index is None:
             merged.append(item)
         else:
-            merged[place] = joined(merged[place], item)
+            merged[index] = merge_fields(merged[index], item)
     return merged
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether they are pieces of one item."""
+def _same_item(one: Any, other: Any) -> bool:
     if not isinstance(one, dict) or not isinstance(other, dict):
         return False
     index = one.get("index")

@@ -11,7 +11,7 @@ import httpx2
 import openai
 from openai import AsyncAPIResponse
 
-from chat.agent.model.adaptation import Adaptation
+from chat.agent.model.adaptation import TraitsAdapter
 from chat.agent.model.endpoint import Endpoint
 from chat.agent.model.http import Allow
 from chat.agent.model.protocol import Delta, ModelError
@@ -19,24 +19,24 @@ from chat.agent.model.request_builder import RequestBuilder
 from chat.agent.model.response import read_reply
 from chat.agent.model.traits import Traits, known_traits
 
-# Options that say how the `openai` package asks, and are no part of the request's body.
-_ASKING = ("extra_headers", "extra_query", "timeout")
+# Options of the `openai` package's call that are not part of the request's body.
+_CALL_OPTIONS = ("extra_headers", "extra_query", "timeout")
 
-# Told of traits that an endpoint's errors taught: {"drop_params": ["temperature"]}.
+# Called with trait changes learned from an endpoint's errors: {"drop_params": ["temperature"]}.
 OnLearn = Callable[[Mapping[str, Any]], None]
 
 T = TypeVar("T")
 
 
 class ChatModel:
-    """The model `name` at `base_url`; without one, where the `openai` package's environment points.
+    """The model `name` at `base_url`, by default that of the `openai` package's environment.
 
-    `transport` replaces the network, for an endpoint inside this process; `timeout` holds the seconds to
-    connect and of silence, by default those of the traits. `headers` go along with every request. `traits`
-    say how the model is asked, by default as its name and its host are known; what its errors teach is used
-    from then on, and told to `on_learn`, on the event loop's thread, which must not wait in it. `proxy` is
-    the address of an HTTP proxy; `allow` is asked about each address ahead of connecting to it. Holds
-    connections open until it is closed. Raises ValueError for an address that is none.
+    `transport` replaces the network, for an endpoint in this process; `timeout` has the seconds to connect
+    and of silence, by default those of the traits. `headers` are sent with every request. `traits` control
+    how requests are built, by default those known for the name and host; changes learned from errors apply
+    from then on, and `on_learn` is called with them on the event loop's thread, where it must not block.
+    `proxy` is the address of an HTTP proxy; `allow` is called with each address before connecting. Keeps
+    connections open until closed. Raises ValueError for an invalid address.
     """
 
     def __init__(
@@ -70,11 +70,10 @@ class ChatModel:
 
     @property
     def endpoint(self) -> str:
-        """Where the model is asked: the address without a query. Messages keep it as their provider."""
+        """The address without a query; also recorded in messages as their provider."""
         return self._endpoint.base
 
     async def close(self) -> None:
-        """Close the connections to the endpoint."""
         await self._endpoint.close()
 
     async def stream(
@@ -83,39 +82,40 @@ class ChatModel:
         tools: Sequence[Mapping[str, Any]],
         options: Mapping[str, Any],
     ) -> AsyncIterator[Delta]:
-        """The reply as it is written; raises ModelError, also when the stream ends before the reply does.
+        """Stream the reply; raises ModelError, also if the stream ends before the reply does.
 
-        A request that is refused for its form is made to fit and sent again at once.
+        A request that is rejected for its form is adapted and sent again at once.
         """
-        lessons = Adaptation(self.traits)
+        adapter = TraitsAdapter(self.traits)
         while True:
-            builder = RequestBuilder(self.name, self.endpoint, lessons.traits)
-            body = builder.body(messages, tools, _in_body(options))
+            builder = RequestBuilder(self.name, self.endpoint, adapter.traits)
+            body = builder.body(messages, tools, _body_options(options))
             begun = False
             try:
-                async with aclosing(self._reply(body, _asking(options))) as found:
-                    async for delta in found:
+                async with aclosing(self._reply(body, _call_options(options))) as deltas:
+                    async for delta in deltas:
                         if not begun:
                             begun = True
-                            self._remember(lessons.changes)
+                            self._apply_changes(adapter.changes)
                         yield builder.read(delta)
                 return
             except ModelError as error:
-                if begun or not lessons.learn(error, body):
-                    self._remember(lessons.conclude(error))
+                if begun or not adapter.learn(error, body):
+                    self._apply_changes(adapter.learn_from_final_error(error))
                     raise
 
-    def _remember(self, changes: Mapping[str, Any]) -> None:
+    def _apply_changes(self, changes: Mapping[str, Any]) -> None:
         if changes:
             self.traits = self.traits.but(changes)
             if self.on_learn:
                 self.on_learn(dict(changes))
 
-    async def _reply(self, body: Mapping[str, Any], asking: Mapping[str, Any]) -> AsyncGenerator[Delta, None]:
-        """The deltas of one request; all that goes wrong is a ModelError."""
+    async def _reply(
+        self, body: Mapping[str, Any], call_options: Mapping[str, Any]
+    ) -> AsyncGenerator[Delta, None]:
         try:
-            async with aclosing(self._stream(body, asking)) as found:
-                async for delta in found:
+            async with aclosing(self._stream(body, call_options)) as deltas:
+                async for delta in deltas:
                     yield delta
         except ModelError as error:
             raise self._failures.read(error) from error
@@ -125,31 +125,35 @@ class ChatModel:
             raise self._failures.connection(error) from error
 
     async def _stream(
-        self, body: Mapping[str, Any], asking: Mapping[str, Any]
+        self, body: Mapping[str, Any], call_options: Mapping[str, Any]
     ) -> AsyncGenerator[Delta, None]:
         # The package carries the request; its per-chunk models cost two thirds of a relay's CPU, so the
-        # stream is read here. By way of the extra body any option passes, also those that it does not know.
+        # stream is read here. The extra body passes any option, also those unknown to the package.
         create = self._endpoint.client.chat.completions.with_streaming_response.create
         needed = {name: body[name] for name in ("model", "messages", "stream")}
         further = {name: value for name, value in body.items() if name not in needed}
-        own_timeout = self._timeout or asking.get("timeout")
-        patience = (
-            Patience(None, None) if own_timeout else Patience(self.traits.patience, self.traits.silence)
+        own_timeout = self._timeout or call_options.get("timeout")
+        silence_timeout = (
+            SilenceTimeout(None, None)
+            if own_timeout
+            else SilenceTimeout(self.traits.patience, self.traits.silence)
         )
         async with AsyncExitStack() as stack:
-            request = create(**needed, extra_body=further, **asking)
-            response = await patience.within(stack.enter_async_context(request))
-            found = await stack.enter_async_context(aclosing(read_reply(self._bytes(response, patience))))
-            async for delta in found:
-                patience.begun = True
+            request = create(**needed, extra_body=further, **call_options)
+            response = await silence_timeout.within(stack.enter_async_context(request))
+            deltas = await stack.enter_async_context(
+                aclosing(read_reply(self._bytes(response, silence_timeout)))
+            )
+            async for delta in deltas:
+                silence_timeout.begun = True
                 yield delta
 
     async def _bytes(
-        self, response: AsyncAPIResponse[Any], patience: Patience
+        self, response: AsyncAPIResponse[Any], silence_timeout: SilenceTimeout
     ) -> AsyncGenerator[bytes, None]:
         pieces = response.iter_bytes()
         try:
-            while (piece := await patience.within(anext(pieces, None))) is not None:
+            while (piece := await silence_timeout.within(anext(pieces, None))) is not None:
                 yield piece
         except httpx2.ReadTimeout:
             raise
@@ -157,20 +161,20 @@ class ChatModel:
             raise self._failures.broken(error) from error
 
 
-class Patience:
-    """How long one reply is waited for: ahead of its first delta, and then between its bytes.
+class SilenceTimeout:
+    """Limits the pauses of a reply: before its first byte and between its bytes.
 
-    Whatever comes, comments included, shows that the endpoint is still there.
+    Everything that arrives, also comments, resets the time.
     """
 
     def __init__(self, first: float | None, further: float | None) -> None:
         self.begun = False
-        self._first, self._further = first, further
+        self._before_reply, self._within_reply = first, further
 
     async def within(self, work: Awaitable[T]) -> T:
-        """Await the work; raises ModelError "timeout" when that takes too long."""
+        """Await `work`; raises ModelError "timeout" if it takes too long."""
         try:
-            async with asyncio.timeout(self._further if self.begun else self._first) as limit:
+            async with asyncio.timeout(self._within_reply if self.begun else self._before_reply) as limit:
                 return await work
         except TimeoutError:
             if limit.expired():
@@ -178,10 +182,10 @@ class Patience:
             raise
 
 
-def _asking(options: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: options[name] for name in _ASKING if name in options}
+def _call_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: options[name] for name in _CALL_OPTIONS if name in options}
 
 
-def _in_body(options: Mapping[str, Any]) -> dict[str, Any]:
+def _body_options(options: Mapping[str, Any]) -> dict[str, Any]:
     body = {**options, **(options.get("extra_body") or {})}
-    return {name: value for name, value in body.items() if name not in (*_ASKING, "extra_body")}
+    return {name: value for name, value in body.items() if name not in (*_CALL_OPTIONS, "extra_body")}

@@ -1,4 +1,4 @@
-"""From chat-completions chunks, as endpoints really send them, to deltas."""
+"""Converts chat-completions chunks, as endpoints really send them, to deltas."""
 
 from __future__ import annotations
 
@@ -7,51 +7,52 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from chat.agent.events import Reasoning, Usage
-from chat.agent.model.errors import error_text, reported
+from chat.agent.model.errors import chunk_error, error_text
 from chat.agent.model.protocol import Delta, Finish, MessageFields, ModelError, ToolCallDelta
 from chat.agent.model.reasoning_tags import ReasoningTags
 from chat.agent.storable import storable
 
 _OWN_FIELDS = {"index", "id", "type", "function"}
 _REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
-# Read here, or said again elsewhere: all other fields of a message are the provider's own.
-_READ = {"role", "content", "tool_calls", "function_call", "refusal", "name", "token_ids", *_REASONING_FIELDS}
+# Fields handled here or redundant; all others are provider-specific.
+_HANDLED = {"role", "content", "tool_calls", "function_call", "refusal", "name", "token_ids"}
+_HANDLED |= set(_REASONING_FIELDS)
 
 MAX_HELD = 100_000  # chunks
 
 
 class ChunkReader:
-    """Reads the chunks of one reply: of choice 0, or of the only one where an endpoint numbers it otherwise.
+    """Reads the chunks of one reply: of choice 0, or of the only choice if it has another index.
 
-    `begun` once there was anything of it, `finished` once it says so; `foreign` if there was a chunk that no
-    chat completion has.
+    `begun`: part of the reply has arrived; `finished`: the reply is complete; `foreign`: there was a chunk
+    that is not of a chat completion.
     """
 
     def __init__(self) -> None:
         self.begun = self.finished = self.foreign = False
         self._has_ours = False
-        self._others: list[Mapping[str, Any]] = []  # held back until it is clear that there is no choice 0
-        self._thinking = ReasoningTags()
+        self._others: list[Mapping[str, Any]] = []  # held back until it is certain that there is no choice 0
+        self._tags = ReasoningTags()
 
     def deltas(self, chunk: Mapping[str, Any]) -> Iterator[Delta]:
-        """The deltas in one chunk; raises ModelError("reported") for an error object."""
-        if (fault := reported(chunk)) is not None:
+        """The deltas of one chunk; raises ModelError("reported") for an error object."""
+        if (fault := chunk_error(chunk)) is not None:
             raise ModelError("reported", detail=fault)
         self.foreign = self.foreign or not chunk.keys() & {"choices", "usage"}
         for choice in _dicts(chunk.get("choices")):
             if choice.get("index") in (None, 0):
                 self._has_ours, self._others = True, []
-                yield from self._of_choice(choice)
+                yield from self._choice_deltas(choice)
             elif not self._has_ours:
                 self._hold(choice)
         yield from _usage(chunk)
 
     def rest(self) -> Iterator[Delta]:
-        """What was held back, when nothing more comes."""
+        """What was held back, at the end of the reply."""
         others, self._others = self._others, []
         for choice in others:
-            yield from self._of_choice(choice)
-        yield from self._thinking.rest()
+            yield from self._choice_deltas(choice)
+        yield from self._tags.rest()
 
     def _hold(self, choice: Mapping[str, Any]) -> None:
         if self._others and self._others[0].get("index") != choice.get("index"):
@@ -60,8 +61,8 @@ class ChunkReader:
         if len(self._others) > MAX_HELD:
             raise ModelError("endless", maximum=MAX_HELD)
 
-    def _of_choice(self, choice: Mapping[str, Any]) -> Iterator[Delta]:
-        for delta in self._of_message(self._message(choice)):
+    def _choice_deltas(self, choice: Mapping[str, Any]) -> Iterator[Delta]:
+        for delta in self._message_deltas(self._message(choice)):
             self.begun = self.begun or not isinstance(delta, MessageFields)
             yield delta
         yield from _usage(choice)
@@ -74,23 +75,23 @@ class ChunkReader:
             yield Finish(storable(str(reason)))
 
     def _message(self, choice: Mapping[str, Any]) -> Mapping[str, Any]:
-        # Some end a stream with the whole message once more.
+        # Some endpoints end a stream by repeating the whole message.
         whole = {} if self.begun else _dict(choice.get("message"))
         return _dict(choice.get("delta")) or whole
 
-    def _of_message(self, message: Mapping[str, Any]) -> Iterator[Delta]:
-        yield from self._texts(message)
+    def _message_deltas(self, message: Mapping[str, Any]) -> Iterator[Delta]:
+        yield from self._text_deltas(message)
         for call in _calls(message):
             yield _call(call)
-        if own := {name: value for name, value in message.items() if value and name not in _READ}:
+        if own := {name: value for name, value in message.items() if value and name not in _HANDLED}:
             yield MessageFields(own)
 
-    def _texts(self, message: Mapping[str, Any]) -> Iterator[Delta]:
+    def _text_deltas(self, message: Mapping[str, Any]) -> Iterator[Delta]:
         thought = next((text for name in _REASONING_FIELDS if (text := _text(message.get(name)))), "")
         if thought := thought or _details(message) or _thought_parts(message.get("content")):
             yield Reasoning(thought)
         if text := _text(message.get("content")) + _text(message.get("refusal")):
-            yield from self._thinking.read(text)
+            yield from self._tags.read(text)
 
 
 def _usage(where: Mapping[str, Any]) -> Iterator[Delta]:
@@ -147,8 +148,8 @@ def _dicts(value: Any) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-# More tokens than any endpoint counts in one reply, and what a column of whole numbers still takes.
-MOST = 2**31 - 1
+# More tokens than any reply has, and the maximum of an integer column.
+MAX_COUNT = 2**31 - 1
 
 _INPUT = ("prompt_tokens", "input_tokens", "promptTokenCount", "prompt_eval_count")
 _OUTPUT = ("completion_tokens", "output_tokens", "candidatesTokenCount", "eval_count")
@@ -160,7 +161,7 @@ _CACHED = (
     "cache_read_input_tokens",  # Anthropic's own word, which some proxies pass on
     "cachedContentTokenCount",  # Gemini's
 )
-_CACHES = ("cache_read_input_tokens", "cache_creation_input_tokens")
+_ANTHROPIC_CACHE = ("cache_read_input_tokens", "cache_creation_input_tokens")
 _REASONING = (
     "completion_tokens_details.reasoning_tokens",
     "output_tokens_details.reasoning_tokens",
@@ -170,23 +171,23 @@ _REASONING = (
 
 
 def usage_in(counts: Mapping[str, Any]) -> Usage:
-    """The usage that an endpoint reports; what it leaves out, or says in no number, is 0."""
-    asked, said = _asked(counts), _first(counts, _OUTPUT)
-    # Gemini counts what the model thought in the total alone.
-    thought = 0 if _first(counts, _REASONING) else max(0, _count(counts, "total_tokens") - asked - said)
+    """The usage that an endpoint reports; missing or non-numeric counts are 0."""
+    inputs, outputs = _input_tokens(counts), _first(counts, _OUTPUT)
+    # Gemini counts reasoning only in the total.
+    reasoning = 0 if _first(counts, _REASONING) else max(0, _count(counts, "total_tokens") - inputs - outputs)
     return Usage(
-        input_tokens=asked,
-        output_tokens=min(said + thought, MOST) if said else said,
+        input_tokens=inputs,
+        output_tokens=min(outputs + reasoning, MAX_COUNT) if outputs else outputs,
         cached_tokens=_first(counts, _CACHED),
-        reasoning_tokens=_first(counts, _REASONING) or (thought if said else 0),
+        reasoning_tokens=_first(counts, _REASONING) or (reasoning if outputs else 0),
     )
 
 
-def _asked(counts: Mapping[str, Any]) -> int:
-    asked = _first(counts, _INPUT)
-    # Anthropic counts as input what was in no cache.
-    apart = 0 if _count(counts, "prompt_tokens") else sum(_count(counts, name) for name in _CACHES)
-    return min(asked + apart, MOST)
+def _input_tokens(counts: Mapping[str, Any]) -> int:
+    uncached = _first(counts, _INPUT)
+    # Anthropic's input count excludes cached tokens.
+    cached = 0 if _count(counts, "prompt_tokens") else sum(_count(counts, name) for name in _ANTHROPIC_CACHE)
+    return min(uncached + cached, MAX_COUNT)
 
 
 def _first(counts: Mapping[str, Any], names: tuple[str, ...]) -> int:
@@ -198,4 +199,4 @@ def _count(counts: Any, name: str) -> int:
         counts = counts.get(part) if isinstance(counts, dict) else None
     if isinstance(counts, bool) or not isinstance(counts, int | float) or counts != counts:
         return 0
-    return int(min(max(counts, 0), MOST))
+    return int(min(max(counts, 0), MAX_COUNT))

@@ -1,4 +1,4 @@
-"""One endpoint: its address, the key that opens it, and the client that asks it."""
+"""An endpoint: its address, its key, and the HTTP client for it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from chat.agent.model.traits import OPENAI
 NO_KEY = "none"
 CONNECT = 10.0  # seconds
 
-# What the package would add of the environment's; it is OpenAI's business alone.
-_OF_OPENAI = ("OpenAI-Organization", "OpenAI-Project")
+# Headers that the package sets from the environment; for OpenAI only.
+_OPENAI_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
 
 
 class Endpoint:
-    """An endpoint of the chat-completions form; `base` is its address without what else comes along.
+    """A chat-completions endpoint; `base` is its address without the query.
 
-    Without `base_url` it is where the environment of the `openai` package points, with the environment's key.
-    `silence` are the seconds for which it may say nothing; the rest is as ChatModel has it. Raises ValueError
-    for an address, or a proxy's, that is none.
+    Without `base_url`, address and key come from the `openai` package's environment variables. `silence` is
+    the number of seconds that it may send nothing; the other parameters are those of ChatModel. Raises
+    ValueError for an invalid address or proxy.
     """
 
     def __init__(
@@ -42,8 +42,8 @@ class Endpoint:
         allow: Allow | None = None,
     ) -> None:
         address = Address.of(base_url or os.environ.get("OPENAI_BASE_URL", "").strip() or OPENAI)
-        # The environment's key is for the environment's endpoint. Endpoints without keys exist; only the
-        # package insists on one, and an endpoint that does so too says it better.
+        # The environment's key is only for the environment's endpoint. The package requires a key although
+        # some endpoints need none; those that do report it better than the package.
         key = api_key or (None if base_url else os.environ.get("OPENAI_API_KEY")) or NO_KEY
         timeout = timeout or httpx2.Timeout(silence, connect=CONNECT)
         self.base = address.base
@@ -61,15 +61,13 @@ class Endpoint:
         )
 
     def failures(self, model: str = "") -> Failures:
-        """What makes the errors of a model at this endpoint."""
         return Failures(self.base, model, self._secrets)
 
     async def close(self) -> None:
-        """Close the connections to the endpoint."""
         await self.client.close()
 
 
-def _headers(address: Address, key: str, given: Mapping[str, str]) -> dict[str, str]:
-    omitted: dict[str, Any] = {} if address.base == OPENAI else dict.fromkeys(_OF_OPENAI, Omit())
+def _headers(address: Address, key: str, headers: Mapping[str, str]) -> dict[str, str]:
+    omitted: dict[str, Any] = {} if address.base == OPENAI else dict.fromkeys(_OPENAI_HEADERS, Omit())
     azure = {"api-key": key} if address.is_azure and key != NO_KEY else {}
-    return cast("dict[str, str]", {**omitted, **azure, **given})
+    return cast("dict[str, str]", {**omitted, **azure, **headers})

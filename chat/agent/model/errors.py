@@ -1,4 +1,4 @@
-"""Reads endpoints' error bodies, whatever their form: what is wrong, and whether the request was too long."""
+"""Parses endpoints' error bodies of any form: what is wrong, and whether the request was too long."""
 
 from __future__ import annotations
 
@@ -9,57 +9,59 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-LONGEST = 300  # characters of somebody else's words that a sentence takes in
+MAX_QUOTE = 300  # characters of an endpoint's message that are quoted
 
-# Where a body says what went wrong, the best place first.
-_PLACES = ("error", "message", "detail", "msg", "errors", "error_message", "reason", "title")
-_PLAINLY = ("message", "detail", "msg", "errors", "error_message")
+# Fields with the error message, the best first.
+_MESSAGE_FIELDS = ("error", "message", "detail", "msg", "errors", "error_message", "reason", "title")
+_ERROR_FIELDS = ("message", "detail", "msg", "errors", "error_message")
 _TITLE = re.compile(r"<title[^>]*>(.*?)</title>|<h1[^>]*>(.*?)</h1>", re.IGNORECASE | re.DOTALL)
 _MARKUP = re.compile(r"\s*<[!?A-Za-z]")
-_DEEPEST = 8
-_BEGINNING = 8 * 1024  # characters of a page in which its title stands
+_MAX_DEPTH = 8
+_PAGE_HEAD = 8 * 1024  # characters of a page that are searched for its title
 
 
-def reported(chunk: Mapping[str, Any]) -> str | None:
-    """What a chunk says that is an error and no piece of a reply; None for all others."""
+def chunk_error(chunk: Mapping[str, Any]) -> str | None:
+    """The message of a chunk that is an error; None for any other chunk."""
     if chunk.get("error") or chunk.get("object") == "error" or chunk.get("type") == "error":
         return error_text(chunk)
-    if chunk.get("choices") is None and any(isinstance(chunk.get(name), str | list) for name in _PLAINLY):
+    if chunk.get("choices") is None and any(
+        isinstance(chunk.get(name), str | list) for name in _ERROR_FIELDS
+    ):
         return error_text(chunk)
     return None
 
 
-def error_text(error: Any, depth: int = _DEEPEST) -> str:
-    """What an error body says, in one short line."""
+def error_text(error: Any, depth: int = _MAX_DEPTH) -> str:
     if isinstance(error, str):
-        return _said(error, depth)
-    if isinstance(error, dict) and depth and (saying := _saying(error)):
-        return _line(" ".join(error_text(each, depth - 1) for each in saying))
+        return _message_text(error, depth)
+    if isinstance(error, dict) and depth and (messages := _messages(error)):
+        return _line(" ".join(error_text(each, depth - 1) for each in messages))
     if isinstance(error, list) and error and depth:
         return error_text(error[0], depth - 1)
     return _line(json.dumps(error, ensure_ascii=False, default=str)) if error and depth else ""
 
 
 def is_page(text: str) -> bool:
-    """Whether it is markup: a page of a gateway, and not the words of an endpoint ("<400> ...")."""
+    """Whether the text is markup: a gateway's error page, not an endpoint's message such as "<400> ..."."""
     return bool(_MARKUP.match(text))
 
 
 def page_title(page: str) -> str:
-    """The title of a web page that came where none was expected; empty for one without."""
-    found = _TITLE.search(page[:_BEGINNING])
-    return _line(html.unescape(re.sub(r"<[^>]*>", " ", found[1] or found[2] or ""))) if found else ""
+    """The title of an HTML page, or ""."""
+    match = _TITLE.search(page[:_PAGE_HEAD])
+    return _line(html.unescape(re.sub(r"<[^>]*>", " ", match[1] or match[2] or ""))) if match else ""
 
 
-def _saying(error: Mapping[str, Any]) -> list[Any]:
-    """What says it, and after a router's words those of the endpoint behind it."""
-    said = [error[name] for name in _PLACES if isinstance(error.get(name), str | dict | list) and error[name]]
-    behind = error.get("metadata")
-    raw = behind.get("raw") if isinstance(behind, dict) else None
-    return [*said[:1], *([raw] if isinstance(raw, str) else [])]
+def _messages(error: Mapping[str, Any]) -> list[Any]:
+    """The fields with the message; for a router also the message of the endpoint behind it."""
+    values = [error.get(name) for name in _MESSAGE_FIELDS]
+    messages = [value for value in values if isinstance(value, str | dict | list) and value]
+    metadata = error.get("metadata")
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    return [*messages[:1], *([raw] if isinstance(raw, str) else [])]
 
 
-def _said(text: str, depth: int) -> str:
+def _message_text(text: str, depth: int) -> str:
     if is_page(text):
         return page_title(text)
     if text.lstrip().startswith(("{", "[")) and depth:
@@ -71,12 +73,12 @@ def _said(text: str, depth: int) -> str:
 
 
 def _line(text: str) -> str:
-    return " ".join(text.split())[:LONGEST]
+    return " ".join(text.split())[:MAX_QUOTE]
 
 
-LONGEST_ERROR = 8192  # characters of an error that are looked at
+MAX_ERROR = 8192  # characters of an error that are examined
 
-# The request's own text comes back here, and what a person wrote is no complaint.
+# Fields that echo the request: the user's text is no error message.
 _ECHOES = ("input", "ctx", "url", "doc_url")
 
 _NO_TOOLS = re.compile(
@@ -93,44 +95,44 @@ _LOADING = re.compile(r"loading model|model is (?:currently )?loading|is being l
 
 
 @dataclass(frozen=True)
-class EndpointComplaint:
-    """An error in words: `said` is all of its text in lower case, `params` what it names as wrong
-    ("tools.0.function.strict"), `detail` a line for the person."""
+class ErrorReport:
+    """An endpoint's error: `text` is all of its text in lower case, `params` the parameters that it names
+    ("tools.0.function.strict"), `detail` a line for the user.
+    """
 
     status: int
-    said: str
+    text: str
     params: tuple[str, ...] = ()
     detail: str = ""
 
     @classmethod
-    def of(cls, status: int, body: Any) -> EndpointComplaint:
-        """What a decoded body, or the text of one that is no JSON, complains about."""
+    def of(cls, status: int, body: Any) -> ErrorReport:
         if isinstance(body, str):
             body = _decoded(body)
-        texts = " ".join(_texts(body))[:LONGEST_ERROR]
-        said = re.sub(r"(?<=\d),(?=\d{3}\b)", "", " ".join(texts.lower().split()))
-        return cls(status, said, tuple(_params(body)), error_text(body) if body else "")
+        texts = " ".join(_texts(body))[:MAX_ERROR]
+        text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", " ".join(texts.lower().split()))
+        return cls(status, text, tuple(_params(body)), error_text(body) if body else "")
 
     @property
     def kind(self) -> str:
-        """The kind of ModelError that its words make it; empty where only the status tells."""
-        if overflows(self.said):
+        """The ModelError kind by the error's text; empty if only the status tells."""
+        if overflows(self.text):
             return "overflow"
-        if _NO_TOOLS.search(self.said) or (self.is_unsupported and "tools" in self.params):
+        if _NO_TOOLS.search(self.text) or (self.is_unsupported and "tools" in self.params):
             return "no_tools"
-        if self.status == 402 or (self.status in (400, 403, 429) and _NO_CREDIT.search(self.said)):
+        if self.status == 402 or (self.status in (400, 403, 429) and _NO_CREDIT.search(self.text)):
             return "no_credit"
-        return "loading" if self.status == 503 and _LOADING.search(self.said) else ""
+        return "loading" if self.status == 503 and _LOADING.search(self.text) else ""
 
     @property
     def is_unsupported(self) -> bool:
-        """Whether something is said to be more than the endpoint takes."""
-        return bool(UNSUPPORTED.search(self.said))
+        """Whether the error says that something in the request is not supported."""
+        return bool(UNSUPPORTED.search(self.text))
 
     @property
     def window(self) -> int:
-        """The model's context in tokens, where it is told; else 0."""
-        return 0 if self.status == 429 else window_in(self.said)  # 429: a limit of tokens in a minute
+        """The model's context in tokens, if stated, else 0."""
+        return 0 if self.status == 429 else window_in(self.text)  # 429: a limit of tokens in a minute
 
 
 UNSUPPORTED = re.compile(
@@ -150,7 +152,7 @@ def _decoded(body: str) -> Any:
 
 
 def _texts(body: Any, depth: int = 0) -> Iterator[str]:
-    """Every text in the body, and the one number that is a complaint by itself."""
+    """Every text in the body, and `n_ctx`, the one number that matters."""
     if isinstance(body, str):
         yield "" if is_page(body) else body
     elif isinstance(body, dict) and depth < 8:
@@ -205,7 +207,7 @@ _OVERFLOW = re.compile(
         )
     )
 )
-# The longest reply that was asked for is the one thing that is too long.
+# Only the requested maximum reply length is too large.
 _REPLY_TOO_LONG = re.compile(r"max_(?:completion_|new_)?tokens['\"`]?.{0,40}(?:too large|must be|at most)")
 
 _WINDOWS = tuple(
@@ -221,15 +223,15 @@ _WINDOWS = tuple(
         r"n_ctx:? (\d+)",
     )
 )
-_SANE = range(256, 10**8)
+_PLAUSIBLE = range(256, 10**8)
 
 
-def overflows(said: str) -> bool:
-    """Whether the words, in lower case, say that the request is too long for the model."""
-    return bool(_OVERFLOW.search(said)) and not _REPLY_TOO_LONG.search(said)
+def overflows(text: str) -> bool:
+    """Whether the text (in lower case) says that the request is too long for the model."""
+    return bool(_OVERFLOW.search(text)) and not _REPLY_TOO_LONG.search(text)
 
 
-def window_in(said: str) -> int:
-    """How many tokens the model's context has by these words; 0 where they do not tell."""
-    found = [int(match[1]) for each in _WINDOWS if (match := each.search(said))]
-    return next((tokens for tokens in found if tokens in _SANE), 0)
+def window_in(text: str) -> int:
+    """The size of the model's context that the text states; 0 if it does not."""
+    sizes = [int(match[1]) for each in _WINDOWS if (match := each.search(text))]
+    return next((tokens for tokens in sizes if tokens in _PLAUSIBLE), 0)

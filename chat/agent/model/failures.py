@@ -1,4 +1,4 @@
-"""Failures between here and an endpoint, as ModelErrors that tell the user what happened."""
+"""Turns failures of requests to an endpoint into ModelErrors for the user."""
 
 from __future__ import annotations
 
@@ -12,69 +12,68 @@ from urllib.parse import urlsplit
 import httpx2
 import openai
 
-from chat.agent.model.errors import EndpointComplaint
-from chat.agent.model.http import RESPONSE, AddressRefusedError, CompressedError, OversizeError
+from chat.agent.model.errors import ErrorReport
+from chat.agent.model.http import MAX_RESPONSE, AddressRefusedError, CompressedError, OversizeError
 from chat.agent.model.protocol import ModelError
 
-# Seconds; an endpoint that asks for more is not waited for within a turn.
-LONGEST_WAIT = 180.0
-# Seconds between two looks at a model that is being loaded.
+# Seconds; a turn does not wait for an endpoint that asks for more.
+MAX_WAIT = 180.0
+# Seconds between two requests to a model that is loading.
 LOADING = 3.0
 
 _KINDS = {401: "key_refused", 403: "key_refused", 404: "not_found", 413: "overflow", 429: "rate_limited"}
-_PASSING = (408, 409, 425, 429)
-_SHORTEST_SECRET = 3  # characters; what is shorter is found in any text
+_TEMPORARY = (408, 409, 425, 429)
+_MIN_SECRET = 3  # characters; shorter ones occur in any text
 
 
-class ComplaintError(ModelError):
-    """The endpoint complained about the request."""
+class EndpointError(ModelError):
+    """The endpoint reported an error about the request."""
 
-    def __init__(self, complaint: EndpointComplaint, kind: str, **values: Any) -> None:
+    def __init__(self, report: ErrorReport, kind: str, **values: Any) -> None:
         super().__init__(kind, **values)
-        self.complaint = complaint
+        self.report = report
 
 
 class Failures:
-    """Makes the errors of one model at one endpoint. Secrets never show in them."""
+    """Creates the errors of a model at an endpoint, with secrets removed."""
 
     def __init__(self, where: str, model: str, secrets: Iterable[str]) -> None:
         self.where = where
         self.model = model
-        self.secrets = [secret for secret in secrets if len(secret) >= _SHORTEST_SECRET]
+        self.secrets = [secret for secret in secrets if len(secret) >= _MIN_SECRET]
 
     def error(self, kind: str, detail: str = "", **values: Any) -> ModelError:
-        """An error of this kind at this endpoint."""
-        return ModelError(kind, where=self.where, detail=self.hidden(detail), model=self.model, **values)
+        return ModelError(kind, where=self.where, detail=self.redacted(detail), model=self.model, **values)
 
     def read(self, error: ModelError) -> ModelError:
-        """An error of the reply that came, with the place; one that the endpoint reports by its words."""
+        """An error from reading the reply, with the endpoint; a reported one gets a kind by its text."""
         detail = str(error.values.get("detail", ""))
-        values = {**error.values, "where": self.where, "detail": self.hidden(detail), "model": self.model}
+        values = {**error.values, "where": self.where, "detail": self.redacted(detail), "model": self.model}
         if error.kind != "reported":
             return ModelError(error.kind, retryable=error.retryable, **values)
-        complaint = EndpointComplaint.of(200, detail)
-        return ComplaintError(complaint, complaint.kind or "reported", **values)
+        report = ErrorReport.of(200, detail)
+        return EndpointError(report, report.kind or "reported", **values)
 
     def status(self, error: openai.APIStatusError) -> ModelError:
-        """The error of a reply with another status than 200."""
+        """The error of a response with an error status."""
         status, headers = error.status_code, error.response.headers
         if error.response.has_redirect_location:
-            return self.error("redirected", _place(headers["location"]), status=status)
-        complaint = EndpointComplaint.of(status, error.body)
+            return self.error("redirected", _redirect_target(headers["location"]), status=status)
+        report = ErrorReport.of(status, error.body)
         wait = _wait(headers)
-        passing = status in _PASSING or status >= 500
-        kind = complaint.kind or _KINDS.get(status, "unavailable" if passing else "refused")
+        temporary = status in _TEMPORARY or status >= 500
+        kind = report.kind or _KINDS.get(status, "unavailable" if temporary else "refused")
         if kind == "loading":
             wait = LOADING if wait is None else wait
-        if wait is not None and wait > LONGEST_WAIT and kind == "rate_limited":
+        if wait is not None and wait > MAX_WAIT and kind == "rate_limited":
             kind = "rate_limited_long"
-        return ComplaintError(
-            complaint,
+        return EndpointError(
+            report,
             kind,
-            retryable=passing and kind not in ("overflow", "no_tools", "no_credit", "rate_limited_long"),
+            retryable=temporary and kind not in ("overflow", "no_tools", "no_credit", "rate_limited_long"),
             retry_after=wait,
             where=self.where,
-            detail=self.hidden(complaint.detail),
+            detail=self.redacted(report.detail),
             model=self.model,
             status=status,
             wait=round(wait or 0),
@@ -87,19 +86,19 @@ class Failures:
             return self.error("compressed")
         if any(isinstance(each, AddressRefusedError) for each in _causes(cause)):
             return self.error("address_refused")
-        # A connection that is refused comes out of the package as a ConnectTimeout, too.
+        # The package also raises ConnectTimeout for refused connections.
         if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
             return self.error("timeout", retryable=True)
         return self.error("unreachable", str(cause) or type(cause).__name__, retryable=True)
 
     def broken(self, error: httpx2.TransportError) -> ModelError:
-        """The error of a connection that failed while the reply came."""
+        """The error of a connection that failed during the reply."""
         if isinstance(error, OversizeError):
-            return self.error("endless", maximum=RESPONSE)
+            return self.error("endless", maximum=MAX_RESPONSE)
         return self.error("cut", retryable=True)
 
-    def hidden(self, text: str) -> str:
-        """The text without the secrets: some endpoints repeat the key that they refuse."""
+    def redacted(self, text: str) -> str:
+        """The text without secrets: some endpoints repeat the key that they refuse."""
         for secret in self.secrets:
             text = text.replace(secret, "***")
         return text
@@ -111,11 +110,11 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
         error = getattr(error, "os_error", None) or error.__cause__
 
 
-def _place(location: str) -> str:
-    """Where a redirect leads, without what may be secret in it."""
+def _redirect_target(location: str) -> str:
+    """The target of a redirect, without credentials and query."""
     parts = urlsplit(location)
-    place = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{place}{parts.path}" if place else parts.path
+    host = parts.netloc.rpartition("@")[2]
+    return f"{parts.scheme}://{host}{parts.path}" if host else parts.path
 
 
 def _wait(headers: httpx2.Headers) -> float | None:
@@ -132,7 +131,6 @@ def _wait(headers: httpx2.Headers) -> float | None:
 
 
 def _retry_after(header: str) -> float | None:
-    """Seconds of a Retry-After header, which has a number or a date."""
     try:
         return max(0.0, float(header))
     except ValueError:

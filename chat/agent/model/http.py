@@ -1,4 +1,4 @@
-"""The HTTP client to an endpoint: where it may lead, and how much may come back."""
+"""The HTTP client for endpoints: restricts where it connects and how much it reads."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from urllib.parse import urlsplit
 import aiohttp
 import httpx2
 
-# The package makes this client itself by `DefaultAioHttpClient`, but lets nobody say who may be connected to.
+# The package's `DefaultAioHttpClient` does the same, but does not allow restricting addresses.
 from openai._vendor.httpx_aiohttp import AiohttpTransport
 
 # Whether an address may be connected to.
 Allow = Callable[[IPv4Address | IPv6Address], bool]
 
-# Bytes of one streamed reply. A token comes in a chunk of a few hundred, so this is far beyond MAX_REPLY.
-RESPONSE = 128 * 1024**2
-# Bytes that are read of an error's body, and the seconds that it may take its time for.
+# Bytes of one streamed reply. A token takes a chunk of a few hundred, so this is far beyond MAX_REPLY.
+MAX_RESPONSE = 128 * 1024**2
+# Bytes of an error's body that are read, and for how many seconds.
 ERROR_BODY = 64 * 1024
 ERROR_SECONDS = 10.0
 
-KEPT_OPEN = 15.0  # seconds for which an idle connection waits for the next request
+KEEP_ALIVE = 15.0  # seconds that idle connections are kept
 
 
 class AddressRefusedError(OSError):
-    """A name led to an address that may not be connected to."""
+    """A host name resolved to a forbidden address."""
 
 
 class CompressedError(httpx2.RemoteProtocolError):
-    """The endpoint compressed its reply, though it was asked not to."""
+    """The endpoint compressed its reply despite `Accept-Encoding: identity`."""
 
 
 class OversizeError(httpx2.RemoteProtocolError):
-    """The reply has more bytes than RESPONSE."""
+    pass
 
 
 def http_client(
@@ -47,20 +47,24 @@ def http_client(
     proxy: str | None = None,
     allow: Allow | None = None,
 ) -> httpx2.AsyncClient:
-    """A client that follows no redirects, reads nothing from the environment and bounds what comes back.
+    """A client that follows no redirects, ignores the environment and limits the size of responses.
 
-    `transport` takes the network's place. `proxy` is not used for this machine itself, nor together with
-    `allow`: where a proxy connects to, nobody here can tell. Raises ValueError for a proxy that is none.
+    `transport` replaces the network. `proxy` is not used for this machine, nor together with `allow`: the
+    addresses that a proxy connects to cannot be checked here. Raises ValueError for an invalid proxy.
     """
     inner = transport or _network(proxy if allow is None and not _is_loopback(base_url) else None, allow)
     headers = {"Accept-Encoding": "identity"}
     return httpx2.AsyncClient(
-        transport=Bounded(inner), timeout=timeout, headers=headers, trust_env=False, follow_redirects=False
+        transport=LimitedTransport(inner),
+        timeout=timeout,
+        headers=headers,
+        trust_env=False,
+        follow_redirects=False,
     )
 
 
-class Bounded(httpx2.AsyncBaseTransport):
-    """Passes on no compressed reply, and of each so many bytes and no more."""
+class LimitedTransport(httpx2.AsyncBaseTransport):
+    """Refuses compressed replies and limits the size of all responses."""
 
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner
@@ -74,21 +78,19 @@ class Bounded(httpx2.AsyncBaseTransport):
                 raise CompressedError("the reply is compressed", request=request)
             del response.headers["content-encoding"]
             stream = httpx2.ByteStream(b"")
-        response.stream = Whole(stream) if response.is_success else Beginning(stream)
+        response.stream = LimitedBody(stream) if response.is_success else TruncatedBody(stream)
         return response
 
     async def aclose(self) -> None:
         await self._inner.aclose()
 
 
-class Whole(httpx2.AsyncByteStream):
-    """A body that may not be larger than RESPONSE."""
-
+class LimitedBody(httpx2.AsyncByteStream):
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = RESPONSE
+        left = MAX_RESPONSE
         async for chunk in self._stream:
             left -= len(chunk)
             if left < 0:
@@ -99,8 +101,8 @@ class Whole(httpx2.AsyncByteStream):
         await self._stream.aclose()
 
 
-class Beginning(httpx2.AsyncByteStream):
-    """The first ERROR_BODY bytes of a body, as far as they come within ERROR_SECONDS."""
+class TruncatedBody(httpx2.AsyncByteStream):
+    """The first ERROR_BODY bytes of a body, as far as they arrive within ERROR_SECONDS."""
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
@@ -124,26 +126,27 @@ def _network(proxy: str | None, allow: Allow | None) -> httpx2.AsyncBaseTranspor
         connector = aiohttp.TCPConnector(
             ssl=transport.ssl_context,
             limit=0,
-            keepalive_timeout=KEPT_OPEN,
+            keepalive_timeout=KEEP_ALIVE,
             socket_factory=_checked_sockets(allow) if allow else None,
         )
         return aiohttp.ClientSession(connector=connector, cookie_jar=aiohttp.DummyCookieJar())
 
-    transport.client = session  # made at the first request, for it belongs to the loop that runs then
+    transport.client = session  # created at the first request: a session belongs to the running loop
     return transport
 
 
 def _checked_sockets(allow: Allow) -> Callable[[Any], socket.socket]:
-    """Makes the socket for an address that is about to be connected to: after all names are resolved, so
-    that no name can lead elsewhere once it was looked at."""
+    """Checks the address right before connecting, after name resolution, so that DNS rebinding cannot
+    redirect the connection.
+    """
 
-    def made(info: tuple[Any, ...]) -> socket.socket:
+    def create(info: tuple[Any, ...]) -> socket.socket:
         family, kind, protocol, _name, address = info
         if not allow(ip_address(address[0].partition("%")[0])):
             raise AddressRefusedError("the address is not allowed")
         return socket.socket(family, kind, protocol)
 
-    return made
+    return create
 
 
 def _proxy(url: str | None) -> httpx2.Proxy | None:

@@ -1,4 +1,4 @@
-"""The models that an endpoint offers."""
+"""Lists the models of an endpoint."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from chat.agent.model.endpoint import Endpoint
 from chat.agent.model.http import Allow
 from chat.agent.storable import storable
 
-MOST = 2000  # models
-LARGEST = 8 * 1024**2  # bytes of a list
-PATIENCE = 15.0  # seconds of silence
+MAX_MODELS = 2000
+MAX_BYTES = 8 * 1024**2  # of a list
+TIMEOUT = 15.0  # seconds of silence
 
-# Where servers say how many tokens a model's context has.
+# Fields with the size of a model's context.
 _WINDOWS = ("context_length", "context_window", "max_model_len", "max_context_length", "inputTokenLimit")
 
 
 @dataclass(frozen=True)
 class ListedModel:
-    """A model by the name under which it is asked; `context_window` in tokens, 0 where that is not told."""
+    """A model's name in requests; `context_window` in tokens, 0 if unknown."""
 
     name: str
     context_window: int = 0
@@ -40,10 +40,10 @@ async def models_at(
     proxy: str | None = None,
     allow: Allow | None = None,
 ) -> list[ListedModel]:
-    """The models that the endpoint lists, in its order and at most MOST; takes what ChatModel takes.
+    """The models that the endpoint lists, in its order, at most MAX_MODELS; parameters as for ChatModel.
 
-    Raises ModelError: "not_found" where there is no list, which says nothing about the endpoint's models; and
-    ValueError for an address that is none.
+    Raises ModelError ("not_found" if there is no list, which does not mean that there are no models), and
+    ValueError for an invalid address.
     """
     endpoint = Endpoint(
         base_url,
@@ -51,12 +51,12 @@ async def models_at(
         headers=headers,
         transport=transport,
         timeout=timeout,
-        silence=PATIENCE,
+        silence=TIMEOUT,
         proxy=proxy,
         allow=allow,
     )
     try:
-        return list(_models(json.loads(await _list(endpoint))))[:MOST]
+        return list(_models(json.loads(await _list(endpoint))))[:MAX_MODELS]
     except (ValueError, RecursionError) as error:
         raise endpoint.failures().error("garbage", str(error)[:80]) from error
     finally:
@@ -65,22 +65,22 @@ async def models_at(
 
 async def _list(endpoint: Endpoint) -> bytes:
     failures = endpoint.failures()
-    found = bytearray()
+    body = bytearray()
     try:
         async with endpoint.client.models.with_streaming_response.list() as response:
-            async for piece in response.iter_bytes():
-                found += piece
-                if len(found) > LARGEST:
-                    raise failures.error("garbage", f"more than {LARGEST} bytes")
+            async for chunk in response.iter_bytes():
+                body += chunk
+                if len(body) > MAX_BYTES:
+                    raise failures.error("garbage", f"more than {MAX_BYTES} bytes")
     except openai.APIStatusError as error:
         raise failures.status(error) from error
     except (openai.APIConnectionError, httpx2.TransportError) as error:
         raise failures.connection(error) from error
-    return bytes(found)
+    return bytes(body)
 
 
 def _models(listed: Any) -> Iterator[ListedModel]:
-    """The models of a list as OpenAI has it, as Ollama has it, or of a bare one."""
+    """The models of a list in OpenAI's or Ollama's form, or of a bare list."""
     if isinstance(listed, dict):
         listed = next(
             (listed[name] for name in ("data", "models") if isinstance(listed.get(name), list)), None
@@ -102,5 +102,5 @@ def _model(listed: Mapping[str, Any]) -> ListedModel | None:
     meta = listed.get("meta") if isinstance(listed.get("meta"), dict) else {}
     sizes = [*(listed.get(each) for each in _WINDOWS), (meta or {}).get("n_ctx")]
     window = next((size for size in sizes if isinstance(size, int) and 0 < size < 2**31), 0)
-    # Gemini lists its models with a prefix that it takes off again when they are asked.
+    # Gemini lists models with a prefix that requests do not need.
     return ListedModel(storable(name.strip().removeprefix("models/"))[:200], window)

@@ -1,4 +1,4 @@
-"""What the loop needs of a model."""
+"""What the loop requires of a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chat.agent.events import Reasoning, Text, TextWasReasoning, Usage
 
 @dataclass(frozen=True)
 class ToolCallDelta:
-    """A piece of a tool call. `key` tells which call it belongs to; None means the one that was open last."""
+    """A piece of a tool call. `key` identifies the call; None is the one opened last."""
 
     key: int | str | None
     id: str = ""
@@ -22,15 +22,14 @@ class ToolCallDelta:
 
 @dataclass(frozen=True)
 class Finish:
-    """The endpoint says that its reply is complete, and why."""
+    """The endpoint marks its reply as complete."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class MessageFields:
-    """The provider's own fields of the message, as one chunk has them: `reasoning_details`, and what comes
-    beside it. They go back to the provider unchanged, once the chunks' are joined."""
+    """Provider-specific fields of one chunk, such as `reasoning_details`; sent back once joined."""
 
     fields: Mapping[str, Any]
 
@@ -41,8 +40,8 @@ Delta = Text | Reasoning | TextWasReasoning | ToolCallDelta | MessageFields | Us
 class ModelError(Exception):
     """The model gave no complete reply.
 
-    `kind` names a phrase of the group "model" and `values` fill it; `retryable` says that asking again may
-    help, and `retry_after` is the wait in seconds that the endpoint wishes for.
+    `kind` names a phrase in the group "model", which `values` fill; `retryable`: another attempt may succeed,
+    after `retry_after` seconds if the endpoint asks for a delay.
     """
 
     def __init__(
@@ -56,16 +55,14 @@ class ModelError(Exception):
 
 
 class Model(Protocol):
-    """Anything that can answer a conversation piece by piece."""
-
     def stream(
         self,
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]],
         options: Mapping[str, Any],
     ) -> AsyncIterator[Delta]:
-        """The reply to `messages` as it is written; raises ModelError.
+        """Stream the reply to `messages`; raises ModelError.
 
-        Messages and tools are in the chat-completions form; `options` are further request parameters.
+        Messages and tools are in chat-completions form; `options` are further request parameters.
         """
         ...

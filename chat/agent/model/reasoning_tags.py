@@ -1,4 +1,4 @@
-"""Reasoning that a model writes between tags at the start of its answer, told apart from the answer."""
+"""Separates reasoning in tags at the start of a reply from the answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from chat.agent.events import Reasoning, Text, TextWasReasoning
 
 Piece = Text | Reasoning | TextWasReasoning
 
-# What opens a thought, and what closes it.
+# Opening and closing tags.
 TAGS = {
     "<think>": "</think>",
     "<thinking>": "</thinking>",
@@ -16,39 +16,39 @@ TAGS = {
     "[THINK]": "[/THINK]",
 }
 END = TAGS["<think>"]
-MOST_HELD = 256  # characters; a blank line that is longer is the answer's own
+MAX_HELD = 256  # characters; longer whitespace belongs to the answer
 
 
 class ReasoningTags:
-    """Reads the text of one reply piece by piece. A tag anywhere but at its start is the answer's own.
+    """Parses the text of one reply piece by piece. Tags only count at its start.
 
-    One exception: where the request's template has opened the thought already, the model only closes it, on
-    a line of its own, and all the text before was reasoning.
+    One exception: if the chat template has opened the reasoning already, the model only closes it, on a
+    separate line, and all text before was reasoning.
     """
 
     def __init__(self) -> None:
         self._read = self._start
         self._held = ""  # may become a tag
-        self._end = ""  # closes the thought that is open
-        # Of the text that was told: its last line as far as it goes, and what its whole lines had.
+        self._end = ""  # the closing tag of the open reasoning
+        # Of the emitted text: its unfinished last line, and what the complete lines contained.
         self._line: list[str] = []
         self._fences = 0
         self._opened = False
 
     def read(self, text: str) -> Iterator[Piece]:
-        """What the piece, with what was held back before it, turns out to be."""
+        """Classify the piece, together with what was held back before."""
         text, self._held = self._held + text, ""
         return self._read(text)
 
     def rest(self) -> Iterator[Piece]:
-        """What is held back, when nothing more comes."""
+        """Classify what is held back at the end of the reply."""
         text, self._held = self._held, ""
-        if self._read == self._think:
-            yield from _piece(Reasoning, text)
+        if self._read == self._in_thought:
+            yield from _event(Reasoning, text)
         elif self._read == self._until_lone_end and text.strip() == END and self._closes():
             yield TextWasReasoning()
         elif self._read != self._start or text.strip():
-            yield from _piece(Text, text)
+            yield from _event(Text, text)
 
     def _start(self, text: str) -> Iterator[Piece]:
         start = text.lstrip()
@@ -57,7 +57,7 @@ class ReasoningTags:
                 self._end, self._read = end, self._before_thought
                 yield from self._before_thought(start[len(tag) :])
                 return
-        if any(tag.startswith(start) for tag in TAGS) and len(text) <= MOST_HELD:
+        if any(tag.startswith(start) for tag in TAGS) and len(text) <= MAX_HELD:
             self._held = text
         else:
             self._read = self._until_lone_end
@@ -65,26 +65,26 @@ class ReasoningTags:
 
     def _before_thought(self, text: str) -> Iterator[Piece]:
         if thought := text.lstrip():
-            self._read = self._think
-            yield from self._think(thought)
+            self._read = self._in_thought
+            yield from self._in_thought(thought)
 
-    def _think(self, text: str) -> Iterator[Piece]:
+    def _in_thought(self, text: str) -> Iterator[Piece]:
         thought, end, answer = text.partition(self._end)
         if end:
-            yield from _piece(Reasoning, thought)
+            yield from _event(Reasoning, thought)
             self._read = self._after_thought
             yield from self._after_thought(answer)
             return
-        self._held = _beginning_of(self._end, text)
-        yield from _piece(Reasoning, text.removesuffix(self._held))
+        self._held = _partial_tag(self._end, text)
+        yield from _event(Reasoning, text.removesuffix(self._held))
 
     def _after_thought(self, text: str) -> Iterator[Piece]:
         if answer := text.lstrip():
-            self._read = self._answer
+            self._read = self._in_answer
             yield Text(answer)
 
-    def _answer(self, text: str) -> Iterator[Piece]:
-        yield from _piece(Text, text)
+    def _in_answer(self, text: str) -> Iterator[Piece]:
+        yield from _event(Text, text)
 
     def _until_lone_end(self, text: str) -> Iterator[Piece]:
         fresh = not self._line
@@ -92,16 +92,16 @@ class ReasoningTags:
         for place, line in enumerate(lines):
             if line.strip() == END and (place or fresh) and self._closes():
                 yield TextWasReasoning()
-                yield from _piece(Reasoning, "".join(f"{each}\n" for each in lines[:place]))
+                yield from _event(Reasoning, "".join(f"{each}\n" for each in lines[:place]))
                 self._read = self._after_thought
                 yield from self._after_thought("\n".join([*lines[place + 1 :], last]))
                 return
             self._end_line(line)
-        if (lines or fresh) and last and len(last) <= MOST_HELD and END.startswith(last.strip()):
+        if (lines or fresh) and last and len(last) <= MAX_HELD and END.startswith(last.strip()):
             self._held = last
         elif last:
             self._line.append(last)
-        yield from _piece(Text, text.removesuffix(self._held))
+        yield from _event(Text, text.removesuffix(self._held))
 
     def _end_line(self, end: str) -> None:
         line = "".join([*self._line, end])
@@ -110,16 +110,16 @@ class ReasoningTags:
         self._opened = self._opened or "<think>" in line
 
     def _closes(self) -> bool:
-        """Whether the end of a thought is meant by it: not inside of code, and nothing there opened one."""
+        """Whether an end tag closes reasoning: not inside a code block, and not opened in the text."""
         return self._fences % 2 == 0 and not self._opened
 
 
-def _piece(kind: type[Text] | type[Reasoning], text: str) -> Iterator[Piece]:
+def _event(kind: type[Text] | type[Reasoning], text: str) -> Iterator[Piece]:
     if text:
         yield kind(text)
 
 
-def _beginning_of(tag: str, text: str) -> str:
-    """The longest end of the text that may become the tag."""
+def _partial_tag(tag: str, text: str) -> str:
+    """The longest suffix of the text that is a prefix of the tag."""
     sizes = range(min(len(tag) - 1, len(text)), 0, -1)
     return next((tag[:size] for size in sizes if text.endswith(tag[:size])), "")

@@ -1,4 +1,4 @@
-"""A reply read from a response's body, whatever form the endpoint gave it."""
+"""Reads a reply from a response body: an event stream or a single JSON object."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from chat.agent.model.chunks import ChunkReader
 from chat.agent.model.errors import is_page, page_title
 from chat.agent.model.protocol import Delta, ModelError
 
-# What a proxy says in place of a reply ("upstream connect error"); code and broken JSON help nobody.
+# Readable messages of proxies ("upstream connect error"), as opposed to code or broken JSON.
 _PLAIN_WORDS = re.compile(r"[\w ,.:;!?'/()-]+")
 
 
 async def read_reply(body: AsyncIterator[bytes]) -> AsyncGenerator[Delta, None]:
-    """The reply in a body, whatever its header says of it: an event stream, or a completion as one object.
+    """The reply in a body, whatever its content type: an event stream, or one completion object.
 
-    Raises ModelError: "reported" for an error that the endpoint tells, "garbage" for what is no chat
-    completion, "empty" for nothing, "cut" for a reply that does not come to its end; and what `body` raises.
+    Raises ModelError: "reported" for an error in the body, "garbage" for anything but a chat completion,
+    "empty" for an empty body, "cut" for an incomplete reply; and whatever `body` raises.
     """
     reader, data, done = ChunkReader(), "", False
     async with aclosing(_data(body)) as events:
@@ -65,12 +65,12 @@ def _decoded(data: str) -> Any:
     try:
         return from_json(data.encode())
     except ValueError:
-        # The slower reader lets raw line breaks and halves of characters pass.
+        # The slower parser accepts raw line breaks and lone surrogates.
         return json.loads(data, strict=False)
 
 
 def _described(data: str) -> str:
-    """What came instead of a chunk, in a few words."""
+    """A short description of what came instead of a chunk."""
     if is_page(data):
         return page_title(data) or "a web page"
     words = " ".join(data[:80].split())
@@ -88,7 +88,7 @@ def _is_json(data: str) -> bool:
 
 
 MAX_EVENT = 16 * 1024 * 1024  # characters
-MAX_BODY = 256 * 1024 * 1024  # bytes; the longest reply that is taken is shorter, even told letter by letter
+MAX_BODY = 256 * 1024 * 1024  # bytes; even a reply of MAX_REPLY streamed letter by letter is shorter
 
 _FIELD = re.compile(r"(data|event|id|retry|)(?::|$) ?")
 
@@ -96,22 +96,21 @@ _FIELD = re.compile(r"(data|event|id|retry|)(?::|$) ?")
 async def sse_data(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
     """The `data` of each event in a byte stream.
 
-    Takes any line end, a byte order mark, comments, and characters split between chunks. A last event without
-    its empty line counts. The data of an event called `error` comes as `{"error": data}`. A JSON object that
-    stands bare among the events counts as one, and a body that is no event stream at all (a JSON object, a
-    web page) is given whole, for the reader to judge. Raises ValueError for an event above 16 MiB and for a
-    body above 256 MiB.
+    Accepts any line ending, a byte order mark, comments, characters split between chunks, and a last event
+    without its empty line. The data of an `error` event is returned as `{"error": data}`. A bare JSON object
+    among the events counts as an event. A body that is not an event stream (a JSON object, a web page) is
+    returned whole. Raises ValueError for an event above 16 MiB and for a body above 256 MiB.
     """
-    body = _Body()
+    body = _EventParser()
     async for line in _lines(chunks):
-        if (data := body.take(line)) is not None:
+        if (data := body.feed(line)) is not None:
             yield data
     if (data := body.rest()) is not None:
         yield data
 
 
-class _Body:
-    """The event that is open; and of a body that is no event stream, all of it."""
+class _EventParser:
+    """The open event; for a body that is not an event stream, the whole body."""
 
     def __init__(self) -> None:
         self.name = ""
@@ -120,37 +119,36 @@ class _Body:
         self.size = 0
         self.has_events = False
 
-    def take(self, line: str) -> str | None:
-        """Take in a line; gives the data of an event that it ends."""
+    def feed(self, line: str) -> str | None:
+        """Process a line; returns the data of an event that it ends."""
         if not line:
-            return self._ended()
+            return self._finish_event()
         if field := _FIELD.match(line):
             self.has_events = True
-            self._take_field(field[1], line[field.end() :])
+            self._feed_field(field[1], line[field.end() :])
         elif not self.has_events:
-            self._keep(self.bare, line)
+            self._append(self.bare, line)
         elif line.startswith("{"):
-            self._keep(self.data, line)
-            return self._ended()
+            self._append(self.data, line)
+            return self._finish_event()
         return None
 
     def rest(self) -> str | None:
-        """What is left when the body has ended."""
-        return self._ended() if self.has_events else "\n".join(self.bare) or None
+        return self._finish_event() if self.has_events else "\n".join(self.bare) or None
 
-    def _take_field(self, name: str, value: str) -> None:
+    def _feed_field(self, name: str, value: str) -> None:
         if name == "event":
             self.name = value.strip()
         elif name == "data":
-            self._keep(self.data, value)
+            self._append(self.data, value)
 
-    def _keep(self, lines: list[str], line: str) -> None:
+    def _append(self, lines: list[str], line: str) -> None:
         lines.append(line)
         self.size += len(line)
         if self.size > MAX_EVENT:
             raise ValueError("an event without end")
 
-    def _ended(self) -> str | None:
+    def _finish_event(self) -> str | None:
         name, data = self.name, self.data
         self.name, self.data = "", []
         if not data:
@@ -161,7 +159,7 @@ class _Body:
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    """Lines by LF, CRLF or CR, without it."""
+    """Lines ended by LF, CRLF or CR, without the ending."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     open_line: list[str] = []
     size = total = 0
@@ -172,7 +170,7 @@ async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
         if not text:
             continue
         more, *lines = _split(text.removeprefix(skipped))
-        # A CR has ended its line already when the LF that belongs to it comes in the next chunk.
+        # After a CR at the end of a chunk, an LF at the start of the next belongs to the same line ending.
         skipped = "\n" if text.endswith("\r") else ""
         open_line.append(more)
         size += len(more)

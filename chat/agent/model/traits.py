@@ -1,4 +1,4 @@
-"""What an endpoint, or a model behind it, needs to be asked in its own way."""
+"""What an endpoint, or a model behind it, requires of requests."""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ MaxTokensParam = Literal["", "max_tokens", "max_completion_tokens"]
 
 @dataclass(frozen=True)
 class Traits:
-    """How one model at one endpoint is asked. The defaults suit most of them.
+    """How requests to one model at one endpoint are built. The defaults suit most.
 
-    - `echo_reasoning`: the assistant messages on which the model's reasoning goes back to it, also where
-      it is empty: never, those with tool calls, or always; in the field `reasoning_field`.
-    - `echo_fields`: further fields of its messages that go back to the endpoint which wrote them.
-    - `forbid_reasoning`: nothing of the reasoning goes back, whatever the fields above say.
-    - `content_with_reasoning`: a message may have reasoning that goes back and text, too.
-    - `thought_signature`: calls need Google's signature; where none is kept, the one that stands for none.
-    - `id_style`: the ids of calls: as they came; 9 letters and digits; or, of other models' calls,
-      functions.name:0.
-    - `drop_params`: parameters, and fields of a tool's function, that are left out.
-    - `max_tokens_param`: the name for the longest reply; empty where there is none.
-    - `system_role`: whose message carries the system prompt; `user` puts it into the person's first.
-    - `user_after_tool`: a message of the person may follow a tool's result.
-    - `alternate`: messages of one role never follow each other.
+    - `echo_reasoning`: the assistant messages (none, those with tool calls, or all) that are sent back with
+      the model's reasoning, even if empty, in the field `reasoning_field`.
+    - `echo_fields`: further message fields sent back to the endpoint that wrote them.
+    - `forbid_reasoning`: no reasoning is sent back, whatever the fields above say.
+    - `content_with_reasoning`: a message may have both text and reasoning.
+    - `thought_signature`: calls need Google's signature; calls without one get a placeholder.
+    - `id_style`: call ids: unchanged; 9 letters and digits; or, for calls of other models, functions.name:0.
+    - `drop_params`: request parameters, and fields of a tool's function, to leave out.
+    - `max_tokens_param`: the parameter for the maximum reply length; empty if there is none.
+    - `system_role`: the role of the system prompt; `user` merges it into the first user message.
+    - `user_after_tool`: a user message may follow a tool result.
+    - `alternate`: messages of the same role may not follow each other.
     - `tools`, `images`: whether the model can call tools, and see images.
-    - `simple_schemas`: tools' schemas are reduced to the plainest keywords.
-    - `context_window`: tokens that request and reply may have together; 0 where that is not known.
-    - `first_byte`: seconds for which it may send nothing before the reply begins; 0 takes `silence`.
-    - `silence`: seconds for which it may send nothing within a reply.
+    - `simple_schemas`: tool schemas are reduced to the most basic keywords.
+    - `context_window`: tokens shared by request and reply; 0 if unknown.
+    - `first_byte`: seconds of silence allowed before the reply; 0 uses `silence`.
+    - `silence`: seconds of silence allowed within a reply.
     """
 
     echo_reasoning: EchoReasoning = "never"
@@ -62,30 +61,31 @@ class Traits:
 
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
-        """The traits of a dictionary; names that are not known are passed over, those that lack keep their
-        default. Raises ValueError, with a sentence for the person, for a value that does not fit."""
+        """Traits from a dictionary; unknown names are ignored, missing ones keep their default.
+
+        Raises ValueError, with a sentence for the user, for an invalid value.
+        """
         return cls().but(given)
 
     def but(self, changes: Mapping[str, Any]) -> Self:
-        """The same with changes, by the rules of `from_dict`. A lone `silence` is the first byte's too."""
-        known = {name: _fit(name, value) for name, value in changes.items() if name in _NAMES}
+        """A copy with changes, by the rules of `from_dict`. `silence` alone also resets `first_byte`."""
+        known = {name: _validated(name, value) for name, value in changes.items() if name in _NAMES}
         if "silence" in known:
             known.setdefault("first_byte", 0.0)
         return dataclasses.replace(self, **known)
 
     @property
     def patience(self) -> float:
-        """Seconds for which it may send nothing before the reply begins."""
+        """Seconds of silence allowed before the reply begins."""
         return self.first_byte or self.silence
 
     def as_dict(self) -> dict[str, Any]:
-        """All traits, as JSON has them."""
         return {name: _plain(value) for name, value in dataclasses.asdict(self).items()}
 
     def changes(self) -> dict[str, Any]:
-        """What differs from the defaults, as JSON has it."""
-        usual = Traits().as_dict()
-        return {name: value for name, value in self.as_dict().items() if value != usual[name]}
+        """The values that differ from the defaults, as JSON."""
+        default = Traits().as_dict()
+        return {name: value for name, value in self.as_dict().items() if value != default[name]}
 
 
 _NAMES = tuple(field.name for field in dataclasses.fields(Traits))
@@ -95,27 +95,27 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "system_role": get_args(SystemRole),
     "max_tokens_param": get_args(MaxTokensParam),
 }
-_USUAL = Traits()
-_LARGEST = 2**31
+_DEFAULTS = Traits()
+_MAX_NUMBER = 2**31
 
 
 def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _fit(name: str, value: Any) -> Any:
-    """The value as the trait has it; raises ValueError."""
+def _validated(name: str, value: Any) -> Any:
+    """The validated value; raises ValueError."""
     if name in _WORDS:
         return _word(name, value, _WORDS[name])
-    match getattr(_USUAL, name):
+    match getattr(_DEFAULTS, name):
         case bool():
             return _flag(name, value)
         case tuple():
             return _names(name, value)
         case str():
             return _text(name, value)
-        case usual:
-            return _number(name, value, type(usual))
+        case default:
+            return _number(name, value, type(default))
 
 
 def _word(name: str, value: Any, words: tuple[str, ...]) -> str:
@@ -145,7 +145,7 @@ def _text(name: str, value: Any) -> str:
 
 
 def _number(name: str, value: Any, kind: type[Any]) -> Any:
-    fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _LARGEST
+    fits = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _MAX_NUMBER
     if not fits or kind(value) != value:
         raise ValueError(f"{name} must be a {'whole ' if kind is int else ''}number from 0, not {value!r}.")
     return kind(value)
@@ -155,7 +155,7 @@ OPENAI = "https://api.openai.com/v1"
 
 Known = tuple[str, str, Mapping[str, Any]]
 
-# Host, with a dot ahead, and model as regular expressions that must be found in them; later rows win.
+# Regular expressions for the host, with a leading dot, and for the model; later rows win.
 _KNOWN: tuple[Known, ...] = (
     # By the model alone, wherever it is served.
     ("", r"gpt-3\.5", {"context_window": 16_385, "images": False}),
@@ -186,25 +186,25 @@ _KNOWN: tuple[Known, ...] = (
     (r"\.googleapis\.com$", r"gemma", {"system_role": "user", "tools": False}),
     (r"\.openrouter\.ai$", "", {"silence": 300}),
 )
-# A server on one's own machine may have to load the model first, and reads a long request for minutes.
-_OWN_MACHINE = Traits(first_byte=600)
+# A local server may have to load the model first, and processes a long request for minutes.
+_LOCAL = Traits(first_byte=600)
 
 
 def known_traits(base_url: str | None, model: str) -> Traits:
-    """The traits of the model at the endpoint, as far as its host and its name tell.
+    """The traits of a model, as far as its host and name are known.
 
-    Without `base_url` it is OpenAI's, or where the environment of the `openai` package points.
+    Without `base_url`: the endpoint of the `openai` package's environment, else OpenAI's.
     """
     host = _host(base_url)
-    traits = _OWN_MACHINE if is_local(base_url) else Traits()
-    for at, called, changes in _KNOWN:
-        if re.search(at, f".{host}") and re.search(called, model.lower()):
+    traits = _LOCAL if is_local(base_url) else Traits()
+    for host_pattern, model_pattern, changes in _KNOWN:
+        if re.search(host_pattern, f".{host}") and re.search(model_pattern, model.lower()):
             traits = traits.but(changes)
     return traits
 
 
 def is_local(base_url: str | None) -> bool:
-    """Whether the endpoint is on this machine or in its network, as far as its address tells."""
+    """Whether the endpoint's address is on this machine or in its network."""
     host = _host(base_url)
     try:
         return ip_address(host).is_private

@@ -1,4 +1,4 @@
-"""Tries an endpoint and a model step by step, and says at each what works and what to do about the rest."""
+"""Tests an endpoint and a model step by step; each outcome says what works or how to fix it."""
 
 from __future__ import annotations
 
@@ -13,28 +13,26 @@ from chat.agent.model.protocol import Delta, Model, ModelError, ToolCallDelta
 from chat.agent.prompts import Language, phrase
 from chat.agent.tool import tool
 
-LISTING = 20.0  # seconds for the list of models
-PATIENCE = 90.0  # seconds for one answer
+LIST_TIMEOUT = 20.0  # seconds for the list of models
+ANSWER_TIMEOUT = 90.0  # seconds for one answer
 COUNT = "Count from one to thirty in words, separated by commas. Write nothing else."
 GREET = "Call the tool `greet` with the name Ada. Write no text."
 
 Step = Literal["reached", "key", "models", "streams", "tools"]
 STEPS: tuple[Step, ...] = ("reached", "key", "models", "streams", "tools")
-# "note": neither good nor bad, but worth knowing. "skipped": an earlier step stands in the way.
+# "note": not a fault, but worth knowing. "skipped": an earlier step has failed.
 State = Literal["well", "note", "failed", "skipped"]
-_NO_CHAT = ("embed", "whisper", "tts", "dall-e", "image", "rerank", "moderation", "audio", "realtime")
+_NOT_CHAT = ("embed", "whisper", "tts", "dall-e", "image", "rerank", "moderation", "audio", "realtime")
 
 
 @dataclass(frozen=True)
-class Begun:
-    """A step begins."""
-
+class StepBegun:
     step: Step
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a step went. `key` and `values` are a phrase's: where it did not go well, it ends with the cure."""
+    """The outcome of a step. `key` and `values` form a phrase; unless it went well, it names the cure."""
 
     step: Step
     state: State
@@ -42,14 +40,15 @@ class Outcome:
     values: Mapping[str, Any] = field(default_factory=dict)
 
     def sentence(self, language: Language) -> str:
-        """What to tell the person."""
         return phrase(language, self.key, **self.values)
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """What is tried. `listed` gives the names of the endpoint's models, told whether to show the key;
-    `model` is the client of a model by its name. Both raise ModelError. `has_key` says whether one is set."""
+    """What is tested. `listed` returns the names of the endpoint's models, with or without sending the key.
+
+    `model` returns the client of a model by its name. Both raise ModelError. `has_key`: a key is set.
+    """
 
     listed: Callable[[bool], Awaitable[Sequence[str]]]
     model: Callable[[str], Awaitable[Model]]
@@ -62,29 +61,27 @@ async def greet(name: str) -> str:
     return f"Hello, {name}!"
 
 
-async def trial(candidate: Candidate, name: str = "") -> AsyncGenerator[Begun | Outcome, None]:
-    """Begin and outcome of each step, in the order of STEPS, as they come.
+async def trial(candidate: Candidate, name: str = "") -> AsyncGenerator[StepBegun | Outcome, None]:
+    """Yield the beginning and outcome of each step, in the order of STEPS.
 
-    Tries the model `name`, or the first of the list that looks like one for conversations. Each request has
-    its time; closing the iterator ends the trial.
+    Tests the model `name`, or the first listed one that looks like a chat model. Each request has a timeout;
+    closing the iterator ends the trial.
     """
-    tried = _Trial(candidate, name)
+    trial_run = _Trial(candidate, name)
     blocked = False
     for step in STEPS:
-        yield Begun(step)
-        outcome = Outcome(step, "skipped", "trial.skipped") if blocked else await tried.outcome(step)
+        yield StepBegun(step)
+        outcome = Outcome(step, "skipped", "trial.skipped") if blocked else await trial_run.outcome(step)
         blocked = blocked or (outcome.state == "failed" and outcome.key != "trial.at_once")
         yield outcome
 
 
 def conversational(names: Sequence[str]) -> list[str]:
-    """Those of the names that look like models for conversations; all, if none does."""
-    return [name for name in names if not any(word in name.lower() for word in _NO_CHAT)] or list(names)
+    """The names that look like chat models; all names if none does."""
+    return [name for name in names if not any(word in name.lower() for word in _NOT_CHAT)] or list(names)
 
 
 class _Trial:
-    """What is known half way."""
-
     def __init__(self, candidate: Candidate, name: str) -> None:
         self.candidate = candidate
         self.name = name
@@ -92,7 +89,6 @@ class _Trial:
         self.unlisted: ModelError | None = None
 
     async def outcome(self, step: Step) -> Outcome:
-        """How the step goes."""
         steps: dict[Step, Callable[[], Awaitable[Outcome]]] = {
             "reached": self._reached,
             "key": self._key,
@@ -105,7 +101,7 @@ class _Trial:
         except ModelError as error:
             return Outcome(step, "failed", f"model.{error.kind}", error.values)
         except TimeoutError:
-            return Outcome(step, "failed", "trial.late", {"model": self.name, "seconds": int(PATIENCE)})
+            return Outcome(step, "failed", "trial.late", {"model": self.name, "seconds": int(ANSWER_TIMEOUT)})
 
     async def _reached(self) -> Outcome:
         try:
@@ -128,7 +124,7 @@ class _Trial:
         return Outcome("key", "well", "trial.key_accepted")
 
     async def _refuses_without(self) -> bool:
-        """Whether the list is kept from those who show no key: only then it says that ours is good."""
+        """Whether the list requires a key: only then a successful listing proves that ours is valid."""
         try:
             await self._listed(False)
         except ModelError as error:
@@ -161,13 +157,16 @@ class _Trial:
 
     async def _listed(self, with_key: bool) -> Sequence[str]:
         try:
-            async with asyncio.timeout(LISTING):
+            async with asyncio.timeout(LIST_TIMEOUT):
                 return await self.candidate.listed(with_key)
         except TimeoutError:
             raise ModelError("timeout", where="/models") from None
 
     async def _answer(self, question: str, *tools: Mapping[str, Any]) -> list[Delta]:
-        asked = [{"role": "user", "content": question}]
+        messages = [{"role": "user", "content": question}]
         model = await self.candidate.model(self.name)
-        async with asyncio.timeout(PATIENCE), aclosing(cast(Any, model.stream(asked, tools, {}))) as deltas:
+        async with (
+            asyncio.timeout(ANSWER_TIMEOUT),
+            aclosing(cast(Any, model.stream(messages, tools, {}))) as deltas,
+        ):
             return [delta async for delta in deltas]

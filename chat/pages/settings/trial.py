@@ -15,7 +15,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
-from chat.agent.model.trial import Begun, Outcome, Step, trial
+from chat.agent.model.trial import Outcome, Step, StepBegun, trial
 from chat.agent.prompts import Language, phrase
 from chat.connections.endpoint import Endpoint, InsecureError, endpoint_of
 from chat.connections.model_lists import candidate, known_models
@@ -99,8 +99,8 @@ async def _steps(
     yield tail
 
 
-def _drawn(each: Begun | Outcome) -> str:
-    if isinstance(each, Begun):
+def _drawn(each: StepBegun | Outcome) -> str:
+    if isinstance(each, StepBegun):
         return render_to_string("settings/_trial_begun.html", {"label": LABELS[each.step]})
     drawn = {"outcome": each, "sentence": each.sentence(language())}
     return render_to_string("settings/_trial_outcome.html", drawn)

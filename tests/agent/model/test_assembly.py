@@ -9,7 +9,7 @@ import pytest
 
 from chat.agent.events import Reasoning, Reply, Text, TextWasReasoning, ToolCall, Usage
 from chat.agent.model import Assembly, Delta, Finish, ModelError, ToolCallDelta
-from chat.agent.model.assembly import MAX_CALLS, MAX_REPLY, joined, kept
+from chat.agent.model.assembly import MAX_CALLS, MAX_REPLY, merge_fields, storable_fields
 from chat.agent.model.protocol import MessageFields
 
 Piece = ToolCallDelta
@@ -185,12 +185,12 @@ def test_calls_without_end_are_given_up() -> None:
     ],
 )
 def test_pieces_are_joined(before: Any, after: Any, whole: Any) -> None:
-    assert joined(before, after) == whole
+    assert merge_fields(before, after) == whole
 
 
 def test_what_no_database_takes_is_replaced() -> None:
     odd = {"a\0": ["\ud83d", float("nan"), float("-inf"), 1.5, None, True]}
-    assert kept(odd) == {"a\ufffd": ["\ufffd", None, None, 1.5, None, True]}
+    assert storable_fields(odd) == {"a\ufffd": ["\ufffd", None, None, 1.5, None, True]}
 
 
 def test_fields_that_are_nested_without_end_are_refused() -> None:
@@ -198,5 +198,5 @@ def test_fields_that_are_nested_without_end_are_refused() -> None:
     for _ in range(100):
         deep = [deep]
     with pytest.raises(ModelError) as caught:
-        kept(deep)
+        storable_fields(deep)
     assert caught.value.kind == "garbage"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from chat.agent.events import Reasoning, Text, Usage
 from chat.agent.model import Delta, Finish, ModelError, ToolCallDelta
-from chat.agent.model.chunks import MOST, ChunkReader, usage_in
+from chat.agent.model.chunks import MAX_COUNT, ChunkReader, usage_in
 from chat.agent.model.errors import error_text
 
 
@@ -210,7 +210,7 @@ NAMES = st.sampled_from([*WORDS.split(), *GROUPS.split()])
         ({"input_tokens": 5, "cache_read_input_tokens": 4, "output_tokens": 1}, Usage(9, 1, 4)),
         ({"promptTokenCount": 9, "candidatesTokenCount": 5, "thoughtsTokenCount": 3}, Usage(9, 5, 0, 3)),
         ({"prompt_tokens": True, "completion_tokens": "5"}, Usage()),
-        ({"prompt_tokens": -1, "completion_tokens": float("inf")}, Usage(0, MOST)),
+        ({"prompt_tokens": -1, "completion_tokens": float("inf")}, Usage(0, MAX_COUNT)),
         ({"prompt_tokens": float("nan"), "prompt_tokens_details": 7}, Usage()),
     ],
 )
@@ -222,4 +222,4 @@ def test_the_counts_are_found(counts: dict[str, Any], usage: Usage) -> None:
 def test_whatever_is_told_each_count_fits_its_column(counts: dict[str, Any]) -> None:
     usage = usage_in(counts)
     read = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens)
-    assert all(0 <= count <= MOST for count in read)
+    assert all(0 <= count <= MAX_COUNT for count in read)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chat.agent.model.errors import EndpointComplaint
+from chat.agent.model.errors import ErrorReport
 
 
 def error(message: str, **more: Any) -> dict[str, Any]:
@@ -115,8 +115,8 @@ OVERFLOWS: dict[str, tuple[int, Any, int]] = {
 @pytest.mark.parametrize("name", OVERFLOWS)
 def test_a_request_that_is_too_long_is_known_by_the_endpoints_words(name: str) -> None:
     status, body, window = OVERFLOWS[name]
-    complaint = EndpointComplaint.of(status, body)
-    assert (complaint.kind, complaint.window) == ("overflow", window)
+    report = ErrorReport.of(status, body)
+    assert (report.kind, report.window) == ("overflow", window)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_request_that_is_too_long_is_known_by_the_endpoints_words(name: str) -
     ],
 )
 def test_other_complaints_are_not_that(status: int, body: Any) -> None:
-    assert EndpointComplaint.of(status, body).kind == ""
+    assert ErrorReport.of(status, body).kind == ""
 
 
 @pytest.mark.parametrize(
@@ -159,19 +159,19 @@ def test_other_complaints_are_not_that(status: int, body: Any) -> None:
     ],
 )
 def test_kinds(status: int, body: Any, kind: str) -> None:
-    assert EndpointComplaint.of(status, body).kind == kind
+    assert ErrorReport.of(status, body).kind == kind
 
 
 def test_what_it_names_as_wrong() -> None:
     fault = {"loc": ["body", "tools", 0, "function", "strict"], "msg": "Extra inputs are not permitted"}
-    assert EndpointComplaint.of(422, {"detail": [fault]}).params == ("tools.0.function.strict",)
-    assert EndpointComplaint.of(400, error("no", param="temperature")).params == ("temperature",)
+    assert ErrorReport.of(422, {"detail": [fault]}).params == ("tools.0.function.strict",)
+    assert ErrorReport.of(400, error("no", param="temperature")).params == ("temperature",)
 
 
 def test_an_error_of_any_size_and_depth_is_read() -> None:
     deep: Any = "x"
     for _ in range(2000):
         deep = {"error": deep}
-    assert EndpointComplaint.of(400, deep).kind == ""
-    assert len(EndpointComplaint.of(400, ["x" * 1000] * 1000).said) <= 8192
-    assert EndpointComplaint.of(400, "[" * 100_000).kind == ""
+    assert ErrorReport.of(400, deep).kind == ""
+    assert len(ErrorReport.of(400, ["x" * 1000] * 1000).text) <= 8192
+    assert ErrorReport.of(400, "[" * 100_000).kind == ""

@@ -16,7 +16,7 @@ from chat.agent.events import Text
 from chat.agent.model import ModelError
 from chat.agent.model import http as http_module
 from chat.agent.model.chat_model import ChatModel
-from chat.agent.model.http import ERROR_BODY, Beginning, Whole
+from chat.agent.model.http import ERROR_BODY, LimitedBody, TruncatedBody
 from tests.agent.model.raw_server import HELLO, Exchange, raw_server, response
 
 USER = [{"role": "user", "content": "hello"}]
@@ -235,14 +235,14 @@ class Pieces(httpx2.AsyncByteStream):
 
 
 async def test_of_an_error_the_beginning_is_read() -> None:
-    read = [len(piece) async for piece in Beginning(Pieces(ERROR_BODY - 1, 5, 5))]
+    read = [len(piece) async for piece in TruncatedBody(Pieces(ERROR_BODY - 1, 5, 5))]
     assert read == [ERROR_BODY - 1, 1]
 
 
 async def test_a_reply_beyond_all_measure_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_module, "RESPONSE", 1000)
+    monkeypatch.setattr(http_module, "MAX_RESPONSE", 1000)
     with pytest.raises(httpx2.RemoteProtocolError):
-        [piece async for piece in Whole(Pieces(900, 101))]
+        [piece async for piece in LimitedBody(Pieces(900, 101))]
     comments = b": ping\n\n" * 200
     async with raw_server(response(comments + HELLO)) as server:
         assert (await failure(server.base_url)).kind == "endless"

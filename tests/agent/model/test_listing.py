@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chat.agent.model import ModelError
-from chat.agent.model.listing import MOST, ListedModel, models_at
+from chat.agent.model.listing import MAX_MODELS, ListedModel, models_at
 from tests.agent.model.raw_server import Exchange, raw_server, response
 
 
@@ -40,7 +40,7 @@ async def test_lists_of_all_forms_are_read(body: Any, models: list[ListedModel])
 
 async def test_a_huge_list_is_cut() -> None:
     async with raw_server(listed({"data": [{"id": f"m{number}"} for number in range(5000)]})) as server:
-        assert len(await models_at(server.base_url)) == MOST
+        assert len(await models_at(server.base_url)) == MAX_MODELS
 
 
 async def test_a_list_without_end_is_given_up() -> None:
