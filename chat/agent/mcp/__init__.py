@@ -1,4 +1,4 @@
-"""Tools of other programs, over the Model Context Protocol. Importing this does not load `mcp` itself."""
+"""Tools of MCP servers. Importing this does not load the `mcp` package."""
 
 from chat.agent.mcp.definition import Definition, UnfitError, offered_name
 from chat.agent.mcp.server import NAME, NAME_LIMIT, Address, Program, Server, ServerError

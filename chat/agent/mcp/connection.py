@@ -1,4 +1,4 @@
-"""A lasting connection with a tool server, brought back when it breaks."""
+"""A persistent connection to a tool server that reconnects when it breaks."""
 
 from __future__ import annotations
 
@@ -27,70 +27,68 @@ if TYPE_CHECKING:
 
 
 CONNECT_SECONDS = 30.0
-LIST_EVERY = 300.0  # seconds; not every server says when its tools change
-LIST_PAUSE = 1.0  # seconds at least between two listings, however often a server says so
-LASTED = 60.0  # seconds that a connection must have held for the next break to count as the first
+LIST_EVERY = 300.0  # seconds; not every server reports changes of its tools
+LIST_PAUSE = 1.0  # seconds at least between two listings, however often a server reports changes
+STABLE = 60.0  # seconds after which a connection's next failure counts as the first
 _NO_ANSWER = "It gave no answer within {seconds:g} seconds. Whether it did its work is not known."
 
 
-# What the package logs, servers write: they could fill the site's log. What matters is a fault here.
+# The package logs text from servers, which could fill the site's log. Relevant errors become faults.
 for _name in ("client", "mcp"):
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 
 class Connection:
-    """One server: connected to, listed, called, and reconnected to with growing pauses, until closed.
+    """A connection to one server: connects, lists tools, calls, and reconnects with growing delays.
 
-    A single task of its own enters and leaves everything that the connection consists of, because anyio's
-    scopes must be left by the task that entered them. `on_news` is called whenever `fault` or `tools` may
-    have changed.
+    One task owns everything of the connection, because anyio's scopes must be left by the task that entered
+    them. `on_change` is called when `fault` or `tools` may have changed.
     """
 
     def __init__(
         self,
         server: Server,
-        on_news: Callable[[], None] = lambda: None,
+        on_change: Callable[[], None] = lambda: None,
         retry: Retry | None = None,
         connect_seconds: float = CONNECT_SECONDS,
     ) -> None:
         self.server = server
         self.tools: Mapping[str, Definition] | None = None
-        """What the server offers by its last listing; None before the first."""
+        """The server's tools as last listed; None before the first listing."""
         self.fault: Fault | None = None
-        """What is wrong with it at the moment."""
-        self._on_news = on_news
+        """Why the server cannot be used at the moment."""
+        self._on_change = on_change
         self._connect_seconds = connect_seconds
         self._retry = retry or Retry(first_delay=1, max_delay=60)
         self._client: Client | None = None
         self._tried = asyncio.Event()
-        self._over, self._stir = asyncio.Event(), asyncio.Event()
+        self._ended, self._relist = asyncio.Event(), asyncio.Event()
         self._closing = asyncio.Event()
-        self._lost: Fault | None = None
+        self._end_fault: Fault | None = None
         self._answered = 0.0
         self._attempt: asyncio.Timeout | None = None
         self._calls: set[asyncio.Task[types.CallToolResult]] = set()
-        # A context of its own: the connection outlives the turn that may have asked for it.
-        self._owner = asyncio.get_running_loop().create_task(self._own(), context=Context())
+        # Own context: the connection outlives the turn that may have created it.
+        self._owner = asyncio.get_running_loop().create_task(self._run(), context=Context())
 
     @property
     def connected(self) -> bool:
-        """Whether a call would reach the server, as far as is known."""
         return self._client is not None
 
     @property
     def calls(self) -> int:
-        """How many calls are under way, those included that were let go and are not over yet."""
+        """The number of running calls, including cancelled ones that have not ended yet."""
         return len(self._calls)
 
     async def tried(self) -> None:
-        """Return once it is known whether the server can be reached."""
+        """Wait for the first attempt to connect."""
         await self._tried.wait()
 
     async def call(self, accepted: Definition, arguments: Mapping[str, Any]) -> str:
-        """Call a tool as it was accepted, and give its result as text.
+        """Call a tool as it was accepted and return its result as text.
 
-        Raises ServerError with a sentence when the server cannot be reached, does not answer in time, has
-        changed the tool, or says that the call failed. Cancelling lets go at once; the server is told.
+        Raises ServerError with a sentence if the server cannot be reached, does not answer in time, has
+        changed the tool, or reports a failure. Cancelling returns at once and notifies the server.
         """
         seconds = self.server.seconds
         began = time.monotonic()
@@ -102,26 +100,25 @@ class Connection:
         try:
             await asyncio.wait([task], timeout=began + seconds - time.monotonic())
         finally:
-            task.cancel()  # of no effect where it is done; else it tells the server, in its own time
+            task.cancel()  # if it is not done, notifies the server in the background
         if not task.done():
-            self._mind_silence(began)
+            self._check_for_hang(began)
             raise ServerError(_NO_ANSWER.format(seconds=seconds))
         self._answered = time.monotonic()
         return self._text(task)
 
     async def close(self) -> None:
-        """End the connection, the server's process with it, and every call."""
+        """End the connection, the server's process and all calls."""
         self._closing.set()
         self._end(None)
         if self._attempt and not self.connected:
-            with suppress(RuntimeError):  # it is over already
+            with suppress(RuntimeError):  # it has ended
                 self._attempt.reschedule(asyncio.get_running_loop().time())
         for call in self._calls:
             call.cancel()
         await asyncio.wait([self._owner, *self._calls])
 
     async def _ready(self, seconds: float) -> Client:
-        """The client, once the attempt that may be under way is over."""
         try:
             async with asyncio.timeout(seconds):
                 await self._tried.wait()
@@ -135,91 +132,88 @@ class Connection:
     def _start_call(
         self, client: Client, name: str, arguments: Mapping[str, Any]
     ) -> asyncio.Task[types.CallToolResult]:
-        task = asyncio.get_running_loop().create_task(asked(client, name, arguments), context=Context())
+        task = asyncio.get_running_loop().create_task(send_call(client, name, arguments), context=Context())
         self._calls.add(task)
-        task.add_done_callback(self._forget)
+        task.add_done_callback(self._call_done)
         return task
 
-    def _forget(self, task: asyncio.Task[types.CallToolResult]) -> None:
+    def _call_done(self, task: asyncio.Task[types.CallToolResult]) -> None:
         self._calls.discard(task)
         if not task.cancelled():
-            task.exception()  # looked at, or asyncio complains that nobody did
+            task.exception()  # retrieved, so that asyncio does not log it
 
     def _text(self, task: asyncio.Task[types.CallToolResult]) -> str:
         try:
-            return text_of(task)
-        except BrokenOffError as broken:
-            raise ServerError(self._broken_off(str(broken))) from None
+            return result_of(task)
+        except ConnectionLostError as broken:
+            raise ServerError(self._connection_lost(str(broken))) from None
 
-    def _broken_off(self, why: str) -> str:
-        """The connection ended under a call: have it renewed, and say so."""
-        fault = self._lost or self.fault or Fault(why)
+    def _connection_lost(self, why: str) -> str:
+        """The connection ended during a call: reconnect, and return the error's text."""
+        fault = self._end_fault or self.fault or Fault(why)
         self._end(fault)
         return f"The connection broke off. {fault.sentence} Whether the call did its work is not known."
 
-    def _mind_silence(self, since: float) -> None:
-        """A server that has answered no call since then is taken for hung, and started anew."""
+    def _check_for_hang(self, since: float) -> None:
+        """Reconnect to a server that has answered no call since then."""
         if self._answered < since:
             self._end(Fault(f"It gave no answer within {self.server.seconds:g} seconds."))
 
     def _end(self, why: Fault | None) -> None:
-        """Have the owner leave the connection."""
-        self._lost = self._lost or why
-        self._over.set()
-        self._stir.set()
+        self._end_fault = self._end_fault or why
+        self._ended.set()
+        self._relist.set()
 
-    async def _own(self) -> None:
-        """The owner task: connects, again and again, until the connection is closed."""
+    async def _run(self) -> None:
         try:
-            await self._keep()
+            await self._reconnect()
         finally:
             self._client = None
             self._tried.set()
 
-    async def _keep(self) -> None:
+    async def _reconnect(self) -> None:
         failures = 0
         while not self._closing.is_set():
             began = time.monotonic()
             try:
-                await self._hold()
-            except Exception as error:  # whatever it is, the site goes on and says so
-                self._lost = self._lost or fault_of(error)
+                await self._stay_connected()
+            except Exception as error:  # whatever it is becomes the fault
+                self._end_fault = self._end_fault or fault_of(error)
             self._client = None
             if self._closing.is_set():
                 break
-            self._tell(self._lost or Fault("The connection ended."))
-            failures = 1 if time.monotonic() - began > LASTED else failures + 1
+            self._set_fault(self._end_fault or Fault("The connection ended."))
+            failures = 1 if time.monotonic() - began > STABLE else failures + 1
             self._tried.set()
-            await self._rest(self._retry.delay(min(failures, 16), None))
+            await self._wait_to_reconnect(self._retry.delay(min(failures, 16), None))
 
-    async def _rest(self, seconds: float) -> None:
-        self._over.clear()
-        self._stir.clear()
+    async def _wait_to_reconnect(self, seconds: float) -> None:
+        self._ended.clear()
+        self._relist.clear()
         if not self._closing.is_set():
-            await _within(self._over, seconds)
-        self._over.clear()
-        self._lost = None
+            await _within(self._ended, seconds)
+        self._ended.clear()
+        self._end_fault = None
 
-    async def _hold(self) -> None:
-        """Connect, list, and stay until something ends the connection."""
-        async with AsyncExitStack() as held:
+    async def _stay_connected(self) -> None:
+        async with AsyncExitStack() as resources:
             async with asyncio.timeout(self._connect_seconds) as self._attempt:
-                client = await held.enter_async_context(self._made_client())
-                self.tools = await listed(client)
+                client = await resources.enter_async_context(self._create_client())
+                self.tools = await list_tools(client)
             self._client = client
-            self._tell(None)
+            self._set_fault(None)
             self._tried.set()
-            while not await _within(self._over, LIST_PAUSE):
-                await _within(self._stir, LIST_EVERY)
-                self._stir.clear()
-                if not self._over.is_set():
+            while not await _within(self._ended, LIST_PAUSE):
+                await _within(self._relist, LIST_EVERY)
+                self._relist.clear()
+                if not self._ended.is_set():
                     await self._list_again(client)
             self._client = None
 
-    def _made_client(self) -> Client:
+    def _create_client(self) -> Client:
         return Client(
             self._transport(),
-            message_handler=self._hear,
+            message_handler=self._on_message,
             client_info=types.Implementation(name="agentsite", version="1"),
             cache=None,
             read_timeout_seconds=None,
@@ -231,28 +225,28 @@ class Connection:
             from chat.agent.mcp.stdio import pipes
 
             return pipes(
-                reached, lambda process: self._end(Fault(process.over, " ".join(process.said.split())))
+                reached,
+                lambda process: self._end(Fault(process.end_reason, " ".join(process.stderr_text.split()))),
             )
         from chat.agent.mcp.http import http
 
         return http(reached, self.server.seconds)
 
-    async def _hear(self, message: object) -> None:
+    async def _on_message(self, message: object) -> None:
         if isinstance(message, types.ToolListChangedNotification):
-            self._stir.set()
+            self._relist.set()
 
     async def _list_again(self, client: Client) -> None:
         async with asyncio.timeout(self._connect_seconds):
-            self.tools = await listed(client)
-        self._on_news()
+            self.tools = await list_tools(client)
+        self._on_change()
 
-    def _tell(self, fault: Fault | None) -> None:
+    def _set_fault(self, fault: Fault | None) -> None:
         self.fault = fault
-        self._on_news()
+        self._on_change()
 
 
 async def _within(event: asyncio.Event, seconds: float) -> bool:
-    """Whether the event happened in that time."""
     try:
         async with asyncio.timeout(seconds):
             return await event.wait()
@@ -260,50 +254,48 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
         return False
 
 
-class BrokenOffError(Exception):
-    """The connection ended under the call."""
+class ConnectionLostError(Exception):
+    """The connection ended during the call."""
 
 
-async def asked(client: Client, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
-    """The server's answer. Not by `client.call_tool`, which runs patterns of the server's over results."""
+async def send_call(client: Client, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
+    """Send the call. Not `client.call_tool`, which runs the server's regular expressions on results."""
     params = types.CallToolRequestParams(name=name, arguments=dict(arguments))
     return await client.session.send_request(types.CallToolRequest(params=params), types.CallToolResult)
 
 
-def text_of(call: asyncio.Task[types.CallToolResult]) -> str:
-    """The text of a call that is over; raises ServerError if it failed, BrokenOffError if it was lost."""
+def result_of(call: asyncio.Task[types.CallToolResult]) -> str:
+    """The text of a finished call; raises ServerError if it failed, ConnectionLostError if it was lost."""
     try:
         result = call.result()
     except MCPError as error:
         if error.code == types.CONNECTION_CLOSED or error.message == "Session terminated":
-            raise BrokenOffError(error.message) from None
-        raise ServerError(capped(error.message)) from None
+            raise ConnectionLostError(error.message) from None
+        raise ServerError(truncated(error.message)) from None
     except (ValidationError, ValueError):
         raise ServerError("It answered in a form that the protocol does not know.") from None
     except asyncio.CancelledError:
-        raise BrokenOffError("It was closed.") from None
+        raise ConnectionLostError("It was closed.") from None
     if result.is_error:
-        raise ServerError(shown(result))
-    return shown(result)
+        raise ServerError(result_text(result))
+    return result_text(result)
 
 
-PART = 24 * 1024
-"""Bytes kept of a result's beginning, and of its end."""
+PART = 24 * 1024  # bytes kept of a result's beginning, and of its end
 
 
-def shown(result: CallToolResult) -> str:
-    """The result's text, images and the like as a line about each, and the middle of a long one left out.
+def result_text(result: CallToolResult) -> str:
+    """The result as text, truncated; images and the like become a line each.
 
-    Structured content is shown where there is no text: servers send the same as text beside it.
+    Structured content is only shown if there is no text: servers send the same as text.
     """
     lines = [line for block in result.content for line in _lines(block)]
     if result.structured_content is not None and not any(block.type == "text" for block in result.content):
         lines.append(json.dumps(result.structured_content, ensure_ascii=False, default=str))
-    return capped("\n".join(lines)) or "(no output)"
+    return truncated("\n".join(lines)) or "(no output)"
 
 
-def capped(text: str) -> str:
-    """The beginning and the end of a long text, with a line between them that counts what is left out."""
+def truncated(text: str) -> str:
     kept = Output(PART, PART)
     kept.feed(text.encode(errors="replace"))
     return kept.text()
@@ -336,41 +328,41 @@ PAGES = 20
 TOOLS = 200
 
 
-async def listed(client: Client) -> dict[str, Definition]:
-    """All of the server's tools by name; raises ServerError when there is no end of them.
+async def list_tools(client: Client) -> dict[str, Definition]:
+    """All tools of the server by name; raises ServerError if there are too many.
 
-    Of two with the same name the first counts.
+    Of tools with the same name the first counts.
     """
-    found: dict[str, Definition] = {}
+    tools: dict[str, Definition] = {}
     cursor: str | None = None
     for _page in range(PAGES):
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
-            found.setdefault(tool.name, Definition.read(tool.name, tool.description, tool.input_schema))
+            tools.setdefault(tool.name, Definition.read(tool.name, tool.description, tool.input_schema))
         cursor = page.next_cursor
-        if len(found) > TOOLS:
+        if len(tools) > TOOLS:
             break
         if not cursor:
-            return found
+            return tools
     raise ServerError(f"It lists more than {TOOLS} tools, or no end of pages of them.")
 
 
-_LONGEST = 400
+_MAX_DETAIL = 400
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A sentence that model and visitors may read, and a detail for the administrator alone."""
+    """A sentence for the model and visitors, and a detail for the administrator only."""
 
     sentence: str
     detail: str = ""
 
 
 def fault_of(error: BaseException) -> Fault:
-    """The fault behind an exception that ended a connection, whatever it was wrapped in."""
+    """The fault for an exception that ended a connection, unwrapped from exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
-    detail = " ".join(storable(str(error)).split())[:_LONGEST]
+    detail = " ".join(storable(str(error)).split())[:_MAX_DETAIL]
     match error:
         case ServerError():
             return Fault(detail)

@@ -1,4 +1,4 @@
-"""A tool as its server describes it, and what of that a provider takes."""
+"""A tool as its server describes it, converted to what providers accept."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from chat.agent.storable import storable
 
 NAME_LIMIT = 200
 DESCRIPTION_LIMIT = 1024
-"""Characters; what some providers take, and more costs tokens in every request."""
-_LARGEST_NUMBER = 2**63
+"""Characters; some providers' limit, and more costs tokens in every request."""
+_MAX_NUMBER = 2**63
 
 
 @dataclass(frozen=True)
 class Definition:
-    """What a server says of one of its tools: all that a model would get to read of it.
+    """A server's description of a tool: everything that a model may read about it.
 
-    `known` is its fingerprint where that was kept with it: what was kept may be written otherwise.
+    `known` is a stored fingerprint; it counts, as the stored form may differ.
     """
 
     name: str
@@ -31,158 +31,157 @@ class Definition:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same name, description and schema, in whatever order the schema is written."""
+        """A hash of name, description and schema, independent of the order of the schema's keys."""
         if self.known:
             return self.known
-        told = json.dumps([self.name, self.description, self.schema], sort_keys=True)
-        return hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()
+        content = json.dumps([self.name, self.description, self.schema], sort_keys=True)
+        return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
 
     @classmethod
     def read(cls, name: str, description: str | None, schema: Mapping[str, Any]) -> Definition:
-        """The definition as it came from a server, without what cannot be kept or sent on."""
+        """A definition from a server, without characters and numbers that cannot be stored."""
         return cls(name, storable(description or ""), _plain(schema))
 
     @property
     def storable(self) -> bool:
-        """Whether its name is one that can be kept: not empty, not endless, without halves of characters."""
+        """Whether the name can be stored: not empty, within NAME_LIMIT, without lone surrogates."""
         return 0 < len(self.name) <= NAME_LIMIT and self.name == storable(self.name)
 
     @property
     def problem(self) -> str:
-        """Why it cannot be offered, as the end of a sentence; empty if it can."""
+        """Why the tool cannot be offered, as the end of a sentence; empty if it can."""
         try:
-            repaired(self.schema)
+            for_providers(self.schema)
         except UnfitError as reason:
             return str(reason)
         return ""
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The schema as providers take it; raises UnfitError where it cannot be made so."""
-        return repaired(self.schema)
+        """The schema for providers; raises UnfitError if it cannot be converted."""
+        return for_providers(self.schema)
 
     @property
     def summary(self) -> str:
-        """The description, cut to what providers take."""
         text = self.description.strip()
         return text if len(text) <= DESCRIPTION_LIMIT else text[: DESCRIPTION_LIMIT - 1] + "…"
 
 
 def _plain(value: Any) -> Any:
-    """JSON without what databases or providers refuse: NUL, half characters, numbers beyond all bounds."""
+    """JSON without what databases or providers refuse: NUL, lone surrogates, huge numbers."""
     if isinstance(value, str):
         return storable(value)
     if isinstance(value, dict):
         return {storable(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list):
         return [_plain(each) for each in value]
-    if isinstance(value, int | float) and not -_LARGEST_NUMBER < value < _LARGEST_NUMBER:  # nor NaN
+    if isinstance(value, int | float) and not -_MAX_NUMBER < value < _MAX_NUMBER:  # nor NaN
         return None
     return value
 
 
-# Servers' JSON schemas, made into what providers take.
-#
-# Providers are stricter than the protocol: they want an object with properties at the top, nothing that
-# chooses between schemas beside it, an `items` with every array, and names of 1 to 64 plain characters.
+# Providers are stricter than the protocol: they require an object with properties at the top level, no
+# choices between schemas there, `items` for every array, and names of 1 to 64 plain characters.
 
-LARGEST = 32 * 1024
+MAX_SCHEMA = 32 * 1024
 """Characters of a schema as JSON: it is sent with every request."""
-DEEPEST = 24
+MAX_DEPTH = 24
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-# At the top these are refused; the server still minds them when it checks what it is given.
+# Providers refuse these at the top level; the server still applies them when it validates arguments.
 _NOT_AT_THE_TOP = ("anyOf", "oneOf", "allOf", "not", "enum", "const", "if", "then", "else")
-_NEVER = ("$schema", "$id", "$comment", "$anchor", "$dynamicAnchor", "$vocabulary")
-_ONE = ("not", "if", "then", "else", "contains", "propertyNames")
-_MANY = ("anyOf", "oneOf", "allOf", "prefixItems")
-_NAMED = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
+_DROPPED = ("$schema", "$id", "$comment", "$anchor", "$dynamicAnchor", "$vocabulary")
+_SUBSCHEMA = ("not", "if", "then", "else", "contains", "propertyNames")
+_SUBSCHEMA_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_SUBSCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
 
 
 class UnfitError(Exception):
-    """A schema that cannot be made fit; the message says why, as the end of a sentence."""
+    """The schema cannot be converted; the message says why, as the end of a sentence."""
 
 
-def repaired(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema as providers take it; raises UnfitError where that would change what it asks for."""
+def for_providers(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema for providers; raises UnfitError if converting it would change its meaning."""
     try:
         size = len(json.dumps(schema))
     except (TypeError, ValueError, RecursionError):
         raise UnfitError("its schema cannot be written as JSON") from None
-    if size > LARGEST:
-        raise UnfitError(f"its schema has {size} characters, and {LARGEST} are the limit")
+    if size > MAX_SCHEMA:
+        raise UnfitError(f"its schema has {size} characters, and {MAX_SCHEMA} are the limit")
     if schema.get("type", "object") not in ("object", ["object"]):
         raise UnfitError(f"its schema is of type {schema['type']!r}, and arguments are an object")
     if "$ref" in schema:
         raise UnfitError("its schema is a reference to another one")
     top = {key: value for key, value in schema.items() if key not in _NOT_AT_THE_TOP}
-    made = _mended({**top, "type": "object", "properties": schema.get("properties") or {}}, 0)
-    made["required"] = [name for name in _required(schema) if name in made["properties"]]
-    if not made["required"]:
-        del made["required"]
-    return made
+    result = _convert({**top, "type": "object", "properties": schema.get("properties") or {}}, 0)
+    result["required"] = [name for name in _required(schema) if name in result["properties"]]
+    if not result["required"]:
+        del result["required"]
+    return result
 
 
 def _required(schema: Mapping[str, Any]) -> list[str]:
-    given = schema.get("required", [])
-    return [name for name in given if isinstance(name, str)] if isinstance(given, list) else []
+    value = schema.get("required", [])
+    return [name for name in value if isinstance(name, str)] if isinstance(value, list) else []
 
 
-def _mended(schema: Any, depth: int) -> dict[str, Any]:
-    """One schema of the tree, with those beneath it."""
-    if depth > DEEPEST:
-        raise UnfitError(f"its schema is nested more than {DEEPEST} deep")
+def _convert(schema: Any, depth: int) -> dict[str, Any]:
+    """Convert a subschema, with those below it."""
+    if depth > MAX_DEPTH:
+        raise UnfitError(f"its schema is nested more than {MAX_DEPTH} deep")
     if isinstance(schema, bool):  # true takes anything, as {} does; false nothing
         return {} if schema else {"not": {}}
     if not isinstance(schema, dict):
         raise UnfitError("its schema has something in it that is no schema")
-    made = {key: _part(key, value, depth + 1) for key, value in schema.items() if key not in _NEVER}
-    if "array" in _types(made) and "items" not in made:
-        made["items"] = {}
-    return made
+    result = {
+        key: _convert_keyword(key, value, depth + 1) for key, value in schema.items() if key not in _DROPPED
+    }
+    if "array" in _types(result) and "items" not in result:
+        result["items"] = {}
+    return result
 
 
-def _part(key: str, value: Any, depth: int) -> Any:
+def _convert_keyword(key: str, value: Any, depth: int) -> Any:
     if key == "$ref" and not (isinstance(value, str) and value.startswith("#")):
         raise UnfitError("its schema refers to another document")
-    if key in _NAMED:
-        return _named(key, value, depth)
-    if key in _MANY:
-        return [_mended(each, depth) for each in value] if isinstance(value, list) else []
-    if key in _ONE or key in ("items", "additionalProperties"):
-        return value if isinstance(value, bool) and key == "additionalProperties" else _mended(value, depth)
+    if key in _SUBSCHEMA_MAPS:
+        return _convert_map(key, value, depth)
+    if key in _SUBSCHEMA_LISTS:
+        return [_convert(each, depth) for each in value] if isinstance(value, list) else []
+    if key in _SUBSCHEMA or key in ("items", "additionalProperties"):
+        return value if isinstance(value, bool) and key == "additionalProperties" else _convert(value, depth)
     return value
 
 
-def _named(key: str, value: Any, depth: int) -> dict[str, Any]:
+def _convert_map(key: str, value: Any, depth: int) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise UnfitError(f"its schema has {key!r} that are no object")
     if key == "properties":
         for name in value:
             if not _NAME.fullmatch(name):
                 raise UnfitError(f"it has an argument called {name[:80]!r}, which providers refuse")
-    return {name: _mended(each, depth) for name, each in value.items()}
+    return {name: _convert(each, depth) for name, each in value.items()}
 
 
 def _types(schema: Mapping[str, Any]) -> list[Any]:
-    given = schema.get("type")
-    return given if isinstance(given, list) else [given]
+    value = schema.get("type")
+    return value if isinstance(value, list) else [value]
 
 
-LIMIT = 64
-"""Characters that providers take in a tool's name, of letters, digits, `_` and `-`."""
+MAX_TOOL_NAME = 64
+"""Characters of a tool's name that providers accept: letters, digits, `_` and `-`."""
 _UNFIT = re.compile(r"[^A-Za-z0-9_-]")
-_MARK = 8
+_HASH_LENGTH = 8
 
 
 def offered_name(server: str, tool: str) -> str:
-    """`server__tool`, made fit for providers.
+    """`server__tool`, made valid for providers.
 
-    A name that had to be changed or cut ends with a mark made of the original, so that two that would
-    become the same stay apart, and each keeps its name whatever else the server offers.
+    A name that had to be changed or cut gets a hash of the original as suffix, so names stay unique and do
+    not depend on the server's other tools.
     """
-    whole = f"{server}__{tool}"
-    fit = _UNFIT.sub("_", whole)
-    if fit == whole and len(whole) <= LIMIT:
-        return whole
-    mark = hashlib.sha256(whole.encode(errors="surrogatepass")).hexdigest()[:_MARK]
-    return f"{fit[: LIMIT - _MARK - 1]}_{mark}"
+    full = f"{server}__{tool}"
+    valid = _UNFIT.sub("_", full)
+    if valid == full and len(full) <= MAX_TOOL_NAME:
+        return full
+    suffix = hashlib.sha256(full.encode(errors="surrogatepass")).hexdigest()[:_HASH_LENGTH]
+    return f"{valid[: MAX_TOOL_NAME - _HASH_LENGTH - 1]}_{suffix}"

@@ -1,4 +1,4 @@
-"""The protocol's messages over streamable HTTP, with a guard on where they go and how much comes back."""
+"""MCP over streamable HTTP, with restrictions on addresses and response sizes."""
 
 from __future__ import annotations
 
@@ -12,29 +12,28 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from chat.agent.addresses import refusal
-from chat.agent.mcp.server import Address, Allowance
+from chat.agent.mcp.server import Address, TokenBucket
 
-RESPONSE = 8 * 1024**2
-"""Bytes of one answer."""
+MAX_RESPONSE = 8 * 1024**2  # bytes
 CONNECT_SECONDS = 10.0
 
 
 @asynccontextmanager
 async def http(address: Address, seconds: float) -> AsyncIterator[tuple[Any, Any]]:
-    """The streams that the protocol's client takes; a pause of more than `seconds` in an answer ends it."""
+    """The streams for the protocol's client; a pause of more than `seconds` in a response ends it."""
     timeout = httpx2.Timeout(CONNECT_SECONDS, read=seconds)
     headers = {**address.headers, "Accept-Encoding": "identity"}
     guard = Guard(inside=address.inside)
-    made = httpx2.AsyncClient(transport=guard, headers=headers, timeout=timeout, trust_env=False)
-    async with made as client, streamable_http_client(address.url, http_client=client) as streams:
+    http_client = httpx2.AsyncClient(transport=guard, headers=headers, timeout=timeout, trust_env=False)
+    async with http_client as client, streamable_http_client(address.url, http_client=client) as streams:
         yield streams
 
 
 class Guard(httpx2.AsyncBaseTransport):
-    """Connects to checked addresses alone, follows nobody elsewhere, and takes in so much and no more.
+    """Connects only to permitted addresses, follows no redirects, and limits the size of responses.
 
-    The name is resolved here, each of its addresses is checked, and the connection goes to one of the
-    checked: a name that leads elsewhere a moment later leads nobody there.
+    The name is resolved here and the connection goes to one of the checked addresses, so DNS rebinding cannot
+    redirect it.
     """
 
     def __init__(self, *, inside: bool) -> None:
@@ -49,18 +48,18 @@ class Guard(httpx2.AsyncBaseTransport):
         if problem:
             await response.aclose()
             raise httpx2.RemoteProtocolError(problem)
-        # What is asked for with GET has no end of its own: the server speaks there when it likes.
-        allowance = Allowance() if request.method == "GET" else Allowance(RESPONSE, rate=0, piece=0)
-        response.stream = Bounded(cast(httpx2.AsyncByteStream, response.stream), allowance)
+        # A GET response is an endless stream of server messages.
+        bucket = TokenBucket() if request.method == "GET" else TokenBucket(MAX_RESPONSE, rate=0, piece=0)
+        response.stream = LimitedStream(cast(httpx2.AsyncByteStream, response.stream), bucket)
         return response
 
     async def _checked(self, url: httpx2.URL) -> list[str]:
         port = url.port or (443 if url.scheme == "https" else 80)
         try:
-            found = await asyncio.get_running_loop().getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
+            entries = await asyncio.get_running_loop().getaddrinfo(url.host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError):
             raise httpx2.ConnectError("its name leads to no address") from None
-        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in found))
+        addresses = list(dict.fromkeys(str(entry[4][0]) for entry in entries))
         for address in addresses:
             if why := refusal(address, inside=self._inside):
                 raise httpx2.ConnectError(f"its address {address} {why}")
@@ -68,13 +67,13 @@ class Guard(httpx2.AsyncBaseTransport):
 
     async def _send(self, request: httpx2.Request, addresses: list[str]) -> httpx2.Response:
         name = request.url.host
-        for place, address in enumerate(addresses, start=1):
+        for number, address in enumerate(addresses, start=1):
             request.url = request.url.copy_with(host=address)  # the Host header keeps the name
             request.extensions = {**request.extensions, "sni_hostname": name}
             try:
                 return await self._transport.handle_async_request(request)
             except httpx2.ConnectError:
-                if place == len(addresses):
+                if number == len(addresses):
                     raise
         raise httpx2.ConnectError("its name leads to no address")
 
@@ -82,15 +81,15 @@ class Guard(httpx2.AsyncBaseTransport):
         await self._transport.aclose()
 
 
-class Bounded(httpx2.AsyncByteStream):
-    """A response's body, torn off where it has more than it may."""
+class LimitedStream(httpx2.AsyncByteStream):
+    """A response's body, aborted if it exceeds its limit."""
 
-    def __init__(self, stream: httpx2.AsyncByteStream, allowance: Allowance) -> None:
-        self._stream, self._allowance = stream, allowance
+    def __init__(self, stream: httpx2.AsyncByteStream, bucket: TokenBucket) -> None:
+        self._stream, self._bucket = stream, bucket
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._stream:
-            if not self._allowance.spend(len(chunk)):
+            if not self._bucket.consume(len(chunk)):
                 raise httpx2.StreamError("the answer is larger than is taken in")
             yield chunk
 

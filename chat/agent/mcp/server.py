@@ -1,4 +1,4 @@
-"""A tool server as an administrator set it up: a program to start, or an address to ask."""
+"""A tool server as configured by an administrator: a program to start, or an address."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-"""A server's name: no underscore, so that the first `__` of `server__tool` always parts the two."""
+"""A server's name: no underscore, so that the first `__` of `server__tool` always separates the two."""
 NAME_LIMIT = 32
 CALL_SECONDS = 60.0
 
 
 class ServerError(Exception):
-    """A tool server could not do what was asked; the message is a sentence for administrator and model."""
+    """A tool server failed; the message is a sentence for the administrator and the model."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A server that is started here and spoken to over its standard input and output.
+    """A server that is started here and communicates over standard input and output.
 
-    `words` are the program and its arguments, never seen by a shell. `environment` is all it gets besides a
-    few fixed names. `folder` is the server's own on disk, of which `scratch` can be written by it.
-    `readable` are folders of this machine that it may read besides the system's. With `network` it shares
-    this machine's network, services on localhost included.
+    `words` are the program and its arguments, without a shell. `environment` is all it gets apart from a few
+    fixed variables. `folder` is the server's own on disk; it can write to `scratch` in it. `readable` are
+    further folders that it may read. With `network` it shares this machine's network, including services on
+    localhost.
     """
 
     words: tuple[str, ...]
@@ -37,9 +37,9 @@ class Program:
 
 @dataclass(frozen=True)
 class Address:
-    """A server that is reached over streamable HTTP, with these headers in every request.
+    """A server over streamable HTTP, with headers for every request.
 
-    Only public addresses are spoken to, unless `inside` says that it stands in this network.
+    Only public addresses are allowed, unless `inside` permits those of this network.
     """
 
     url: str
@@ -49,7 +49,7 @@ class Address:
 
 @dataclass(frozen=True)
 class Server:
-    """A named server, how it is reached, and the seconds that one call may take."""
+    """A named server, how it is reached, and the timeout of a call in seconds."""
 
     name: str
     reached: Program | Address
@@ -58,23 +58,23 @@ class Server:
 
 BURST = 32 * 1024**2
 RATE = 1024**2
-"""Bytes a second that a server may go on writing, once the first burst is used up."""
+"""Bytes per second that a server may write after the first burst."""
 PIECE = 4 * 1024
-"""Bytes that even a shorter piece counts: reading many small ones costs more than a few large."""
+"""Minimum cost of a piece in bytes: many small pieces cost more to read than a few large ones."""
 
 
-class Allowance:
-    """A bucket of bytes that fills again with time, for what arrives without end."""
+class TokenBucket:
+    """A token bucket of bytes, for endless input."""
 
     def __init__(self, burst: int = BURST, rate: int = RATE, piece: int = PIECE) -> None:
         self._burst, self._rate, self._piece = burst, rate, piece
         self._left: float = burst
-        self._at = time.monotonic()
+        self._refilled_at = time.monotonic()
 
-    def spend(self, size: int, pieces: int = 1) -> bool:
-        """Take `size` bytes that came in so many pieces; False when there were not as many left."""
+    def consume(self, size: int, pieces: int = 1) -> bool:
+        """Take `size` bytes that came in `pieces`; False if there were not enough left."""
         now = time.monotonic()
-        self._left = min(self._burst, self._left + (now - self._at) * self._rate)
-        self._at = now
+        self._left = min(self._burst, self._left + (now - self._refilled_at) * self._rate)
+        self._refilled_at = now
         self._left -= max(size, self._piece * pieces)
         return self._left >= 0

@@ -1,4 +1,4 @@
-"""Tools of servers in the form of the agent's own."""
+"""MCP tools as tools of the agent."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def server_tool(connection: Connection, definition: Definition, slot: CommandSlot = UNBOUNDED) -> Tool:
-    """The tool `server__tool` as it was accepted; raises UnfitError where no provider takes its schema.
+    """The accepted tool as `server__tool`; raises UnfitError if no provider takes its schema.
 
-    Calls of a program, which works on this machine, take a command slot.
+    Calls of a program, which runs on this machine, take a command slot.
     """
     is_program = isinstance(connection.server.reached, Program)
 
@@ -33,10 +33,10 @@ def server_tool(connection: Connection, definition: Definition, slot: CommandSlo
         description=definition.summary,
         parameters=definition.parameters,
         function=call,
-        check=_as_given,
+        check=_unchecked,
     )
 
 
-def _as_given(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Unchecked: the server checks for itself, and its schemas' patterns are no code to run here."""
+def _unchecked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Unvalidated: the server validates, and its schemas' patterns must not run here."""
     return dict(given)

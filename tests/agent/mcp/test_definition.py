@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.agent.mcp import Definition, UnfitError
-from chat.agent.mcp.definition import repaired
+from chat.agent.mcp.definition import for_providers
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 values = st.recursive(
@@ -26,7 +26,7 @@ keys = st.sampled_from(
 
 
 def test_a_good_schema_stays_as_it_is() -> None:
-    assert repaired(SCHEMA) == SCHEMA
+    assert for_providers(SCHEMA) == SCHEMA
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_a_good_schema_stays_as_it_is() -> None:
     ],
 )
 def test_what_providers_refuse_is_repaired(given_: dict[str, Any], made: dict[str, Any]) -> None:
-    assert repaired(given_) == made
+    assert for_providers(given_) == made
 
 
 def nested(depth: int) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def test_what_cannot_be_repaired_is_said(schema: dict[str, Any], why: str) -> No
 @given(st.dictionaries(keys, values, max_size=5))
 def test_whatever_a_server_sends_is_repaired_or_refused(schema: dict[str, Any]) -> None:
     try:
-        made = repaired(schema)
+        made = for_providers(schema)
     except UnfitError:
         return
     assert made["type"] == "object"
@@ -118,4 +118,4 @@ def test_a_long_description_is_cut() -> None:
 
 
 def test_what_is_made_is_a_schema() -> None:
-    jsonschema.Draft202012Validator.check_schema(repaired({"properties": {"a": False}}))
+    jsonschema.Draft202012Validator.check_schema(for_providers({"properties": {"a": False}}))

@@ -172,7 +172,7 @@ async def test_a_changed_tool_is_not_called(program: Make, connect: Connect) -> 
 
 async def test_a_change_that_is_announced_is_looked_at(program: Make, connect: Connect) -> None:
     told: list[str] = []
-    connection = await connect(Server("mine", program()), on_news=lambda: told.append("news"))
+    connection = await connect(Server("mine", program()), on_change=lambda: told.append("news"))
     assert connection.tools
     accepted = connection.tools["echo"]
     assert await echo(connection, "announce") == "announce"
