@@ -32,8 +32,7 @@ _ENDING_IN_IPV4 = _networks("::/96", "::ffff:0:0/96", "::ffff:0:0:0/96", "64:ff9
 def refusal(text: str, *, inside: bool) -> str:
     """Why the address may not be connected to, as the end of a sentence; empty if it may.
 
-    `inside` allows this machine and private networks. Link-local and multicast addresses, and those of
-    clouds' metadata services, are never allowed.
+    `inside` permits private addresses, but never link-local, multicast or metadata ones.
     """
     address = _effective_address(ip_address(text.partition("%")[0]))
     if any(address in network for network in _NEVER):

@@ -31,7 +31,6 @@ class Outcome:
 
     @classmethod
     def denied(cls, reason: str, language: Language) -> Outcome:
-        """The user denied the call; the model reads the reason, if there is one."""
         which = "call.denied" if reason.strip() else "call.denied_silently"
         return cls("denied", ToolResult(storable(phrase(language, which, reason=reason.strip()))))
 
@@ -89,8 +88,7 @@ _WRITTEN_CALL = re.compile(r"^[ \t]*(<tool_call>|<function=|<\|python_tag\|>|\[T
 def match_tool_name(name: str, tools: Collection[str]) -> str:
     """Match a name as models write it to one of `tools`; without a match, return it stripped of wrapping.
 
-    An exact match wins. Otherwise namespace prefixes, template tokens, trailing numbers, case and dashes are
-    ignored, as long as only one tool matches.
+    Ignores namespace prefixes, template tokens, trailing numbers, case and dashes if one tool matches.
     """
     if name in tools:
         return name

@@ -111,8 +111,6 @@ class ModelSilent:
 
 @dataclass(frozen=True)
 class Summarising:
-    """The model is asked for a summary of the conversation because it is too long to send."""
-
     type: ClassVar[str] = "summarising"
 
 
@@ -199,8 +197,6 @@ class ToolCallProgress:
 
 @dataclass(frozen=True)
 class TodoUpdate:
-    """A `TodoWrite` was accepted; `items` is the whole list."""
-
     type: ClassVar[str] = "todo_update"
     call: ToolCall
     items: tuple[TodoItem, ...]
@@ -220,8 +216,6 @@ class ToolCallEnded:
 
 @dataclass(frozen=True)
 class NotesRead:
-    """Messages from the inbox joined the conversation, in chat-completions form."""
-
     type: ClassVar[str] = "notes_read"
     messages: tuple[Mapping[str, Any], ...]
 

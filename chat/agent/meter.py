@@ -57,7 +57,6 @@ class Meter:
         self._attempts.append(Attempt(messages, tools, assembly))
 
     def fail(self) -> None:
-        """Record that the request failed: if nothing arrived, nothing is counted."""
         if self._attempts and self._attempts[-1].silent:
             self._attempts.pop()
 

@@ -17,11 +17,7 @@ def build_system_prompt(
     workspace: str = "",
     today: datetime.date | None = None,
 ) -> str:
-    """The system prompt of an agent.
-
-    `instructions` are the owner's and form the last section; `workspace` is the directory as the tools name
-    it, empty for none. Raises ValueError for an unknown policy.
-    """
+    """The system prompt; `workspace` is the directory as the tools name it. Raises ValueError."""
     where = text("workspace", language).substitute(workspace=workspace) if workspace else ""
     prompt = text("system", language).substitute(
         name=name or default_name(language),
@@ -40,7 +36,6 @@ def build_plain_prompt(
     language: Language = "en",
     today: datetime.date | None = None,
 ) -> str:
-    """The system prompt of an agent whose model cannot call tools; mentions none."""
     prompt = text("plain", language).substitute(
         name=name or default_name(language),
         today=(today or datetime.date.today()).isoformat(),

@@ -67,7 +67,6 @@ class Tool:
     foresee: Callable[..., Awaitable[Mapping[str, Any]]] | None = None
 
     def definition(self) -> dict[str, Any]:
-        """The tool as an entry of the chat-completions `tools` parameter."""
         if self.raw is not None:
             return dict(self.raw)
         function = {"name": self.name, "description": self.description, "parameters": dict(self.parameters)}
@@ -240,7 +239,6 @@ class TooMuchWorkError(Exception):
 
 
 def schema_errors(arguments: Any, validator: Any) -> list[SchemaError]:
-    """The first validation errors; raises TooMuchWorkError if the work exceeds its bound."""
     token = _work_left.set([MAX_WORK])
     try:
         return list(islice(validator.iter_errors(arguments), MAX_ERRORS))

@@ -68,8 +68,6 @@ class Content:
 
 @dataclass(frozen=True)
 class Folder:
-    """The names in a folder, sorted, folders with a trailing slash."""
-
     path: str
     names: list[str]
 
@@ -120,7 +118,6 @@ class Workspace:
                 os.close(descriptor)
 
     def read(self, path: str, max_bytes: int = FILE_LIMIT) -> Content:
-        """The content of the file at `path`; raises WorkspaceError for a folder."""
         content = self.look(path, max_bytes)
         if isinstance(content, Folder):
             raise WorkspaceError(f"{path} is a folder.")
@@ -129,8 +126,8 @@ class Workspace:
     def write(self, path: str, data: bytes, expected: Content | None = None) -> Content | None:
         """Write a whole file atomically; returns the previous content, None if there was none.
 
-        Missing parent folders are created; symbolic links are never written through; an existing file keeps
-        its mode. With `expected`, raises WorkspaceError if the file has changed since.
+        Creates parent folders, never writes through symbolic links, keeps the mode of an existing file.
+        Raises WorkspaceError if the file has changed since `expected`.
         """
         if len(data) > FILE_LIMIT:
             raise WorkspaceError(
@@ -159,7 +156,6 @@ class Workspace:
             os.close(root)
 
     def quota_excess(self) -> str:
-        """A sentence if the workspace exceeds its quota, else empty."""
         with self.open_root() as root:
             return self.quota.refusal(root) if self.quota else ""
 

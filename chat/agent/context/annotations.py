@@ -56,14 +56,12 @@ def begins_turn(message: Mapping[str, Any]) -> bool:
 
 
 def merge_messages(messages: Sequence[Mapping[str, Any]]) -> Message:
-    """The first message, with the texts and pictures of all."""
     pictures = [picture for message in messages for picture in message.get("pictures", ())]
     content = join_contents([message["content"] for message in messages])
     return {**messages[0], "content": content, **pictures_field(pictures)}
 
 
 def join_contents(contents: Sequence[Any]) -> Any:
-    """Merge contents: texts joined by a blank line, or a list of all parts."""
     if all(isinstance(content, str) for content in contents):
         return "\n\n".join(contents)
     return [part for content in contents for part in _parts(content)]
@@ -78,10 +76,10 @@ def last_turn_start(messages: Sequence[Mapping[str, Any]]) -> int:
 
 
 def cut_point(messages: Sequence[Mapping[str, Any]], counts: Sequence[int], keep: int) -> int:
-    """The index of the first message to keep, so that at most `keep` tokens remain if possible; 0 keeps all.
+    """The index of the first message to keep so that at most `keep` tokens remain; 0 keeps all.
 
-    Whole turns go first. Of the latest turn only its first steps may go, never the user's messages or the
-    latest step.
+    Whole turns go first, then steps of the latest turn, but never its user messages or its last step. The
+    rest may exceed `keep` if nothing more may go.
     """
     left = [*accumulate(reversed(counts))][::-1]
     start = last_turn_start(messages)
@@ -96,7 +94,6 @@ def cut_point(messages: Sequence[Mapping[str, Any]], counts: Sequence[int], keep
 
 
 def compacted(messages: Sequence[Message], event: Compacted) -> list[Message]:
-    """The messages that remain after the event."""
     shorter = [
         {**message, "content": event.shortened[index]} if index in event.shortened else message
         for index, message in enumerate(messages)

@@ -25,10 +25,10 @@ _MIN_SCALE, _MAX_SCALE = 0.8, 6.0
 
 
 class Context:
-    """The context window during a turn.
+    """The context window during a turn, with token estimates corrected by the endpoint's counts and errors.
 
-    Token counts are estimates, corrected by the endpoint's counts and errors. The sent prefix stays
-    unchanged, to keep the endpoint's prompt cache, until it is too long; then much is left out at once.
+    The sent prefix stays unchanged to keep the endpoint's prompt cache; when too long, much is dropped at
+    once.
     """
 
     def __init__(self, agent: Agent, todos: TodoList) -> None:
@@ -47,10 +47,7 @@ class Context:
         step: int,
         overflow: ModelError | None = None,
     ) -> AsyncGenerator[Summarising | Compacted, None]:
-        """Before a request, yield events for what must be left out of the messages; none if they fit.
-
-        `overflow` is the endpoint's error if it has rejected the request as too long.
-        """
+        """Yield what must be left out before a request; `overflow`: the endpoint rejected it as too long."""
         if not (overflow or self._window.size):
             return
         await asyncio.to_thread(self._count, messages, definitions)
@@ -127,10 +124,7 @@ MAX_SUMMARY = 2000  # tokens, in a large window
 
 
 class CompactionPlan:
-    """Trims results that the model has read, oldest first; if that is not enough, leaves out old turns.
-
-    `counts` are the tokens per message, `space` is the tokens that they may have together.
-    """
+    """Trims read results, oldest first, then drops old turns; `counts` and `space` are in tokens."""
 
     def __init__(
         self, messages: Sequence[Message], counts: Sequence[int], space: int, language: Language
@@ -146,20 +140,17 @@ class CompactionPlan:
 
     @property
     def total(self) -> int:
-        """Tokens of what remains, without the summary."""
         user = kept_user_messages(self.messages, self.kept_from)
         return sum(self.counts[self.kept_from :]) + sum(self.counts[index] for index in user)
 
     @property
     def left_out(self) -> list[Message]:
-        """The messages that the summary covers."""
         return [
             {**message, "content": self.shortened.get(index, message["content"])}
             for index, message in enumerate(self.messages[: self.kept_from])
         ]
 
     def build(self) -> None:
-        """Choose what to trim and what to leave out."""
         original = list(self.counts)
         for index in old_results(self.messages):
             if self.total <= self.goal:
@@ -179,7 +170,6 @@ class CompactionPlan:
         self.kept_from = 0
 
     def cut_latest_results(self) -> None:
-        """Cut unread results if they do not fit."""
         self.shortened = {index: text for index, text in self.shortened.items() if index >= self.kept_from}
         room = self.space - (self.max_summary if self.kept_from else 0)
         latest = latest_results(self.messages)
@@ -203,27 +193,23 @@ MAX_SUBJECT = 200  # characters of a path or a command in a note
 
 
 def trimmed(messages: Sequence[Mapping[str, Any]], index: int, language: Language) -> str:
-    """The text sent instead of the old result at `index`."""
     name, subject = _call_of(messages, index)
     note = phrase(language, "context.trimmed", name, name=name, subject=subject)
     return f"{messages[index]['content'][:TRIMMED_LENGTH].rstrip()}\n{note}"
 
 
 def cut(content: str, characters: int, language: Language) -> str:
-    """Beginning and end of a result that is too long to send."""
     head = characters * 2 // 3
     note = phrase(language, "context.cut", left_out=len(content) - characters, characters=len(content))
     return f"{content[:head]}\n{note}\n{content[len(content) - (characters - head) :]}"
 
 
 def last_reply_index(messages: Sequence[Mapping[str, Any]]) -> int:
-    """The index of the model's last message; the end if there is none."""
     replies = [index for index, message in enumerate(messages) if message["role"] == "assistant"]
     return replies[-1] if replies else len(messages)
 
 
 def latest_results(messages: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Indexes of the results that the model has not read yet."""
     first = last_reply_index(messages)
     return [index for index in range(first, len(messages)) if messages[index]["role"] == "tool"]
 
@@ -240,7 +226,6 @@ def old_results(messages: Sequence[Mapping[str, Any]]) -> list[int]:
 
 
 def _call_of(messages: Sequence[Mapping[str, Any]], index: int) -> tuple[str, str]:
-    """Name and subject (a command or a path) of the call with the result at `index`."""
     call_id = messages[index]["tool_call_id"]
     for message in reversed(messages[:index]):
         for call in message.get("tool_calls") or ():

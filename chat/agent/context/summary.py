@@ -22,8 +22,6 @@ MIN_LENGTH = 20  # characters; a shorter summary is useless
 
 @dataclass(frozen=True)
 class Summary:
-    """A summary, empty if there is none, and the usage of the call."""
-
     text: str
     usage: Usage
 
@@ -31,10 +29,7 @@ class Summary:
 async def summary_of(
     messages: Sequence[Mapping[str, Any]], agent: Agent, room: int, max_tokens: int
 ) -> Summary:
-    """Ask the agent's model for a summary of at most `max_tokens` in a request of at most `room` tokens.
-
-    Returns an empty summary if the model fails; never raises for it.
-    """
+    """Ask the model for a summary in at most `room` tokens; returns an empty one if the model fails."""
     instructions = text("summary", agent.language).substitute(words=max_tokens // 2)
     limit = room - text_tokens(instructions)
     conversation = await asyncio.to_thread(render_for_summary, messages, limit, agent.language)
@@ -58,7 +53,6 @@ async def summary_of(
 
 
 def carried_text(summary: str, todos: TodoList, language: Language) -> str:
-    """The text that replaces what was left out: its summary, and the current todo list."""
     text = phrase(language, "context.summary" if summary else "context.no_summary", summary=summary)
     if not todos.items:
         return text

@@ -25,7 +25,6 @@ class Window:
 
     @property
     def room(self) -> int:
-        """Tokens that a request may have."""
         return self.size - min(self.longest_reply or RESERVE, self.size // 4)
 
 

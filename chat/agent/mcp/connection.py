@@ -108,7 +108,6 @@ class Connection:
         return self._text(task)
 
     async def close(self) -> None:
-        """End the connection, the server's process and all calls."""
         self._closing.set()
         self._end(None)
         if self._attempt and not self.connected:
@@ -149,7 +148,6 @@ class Connection:
             raise ServerError(self._connection_lost(str(broken))) from None
 
     def _connection_lost(self, why: str) -> str:
-        """The connection ended during a call: reconnect, and return the error's text."""
         fault = self._end_fault or self.fault or Fault(why)
         self._end(fault)
         return f"The connection broke off. {fault.sentence} Whether the call did its work is not known."
@@ -255,7 +253,7 @@ async def _within(event: asyncio.Event, seconds: float) -> bool:
 
 
 class ConnectionLostError(Exception):
-    """The connection ended during the call."""
+    pass
 
 
 async def send_call(client: Client, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
@@ -285,10 +283,7 @@ PART = 24 * 1024  # bytes kept of a result's beginning, and of its end
 
 
 def result_text(result: CallToolResult) -> str:
-    """The result as text, truncated; images and the like become a line each.
-
-    Structured content is only shown if there is no text: servers send the same as text.
-    """
+    """The result as text, truncated; structured content only if there is no text, which repeats it."""
     lines = [line for block in result.content for line in _lines(block)]
     if result.structured_content is not None and not any(block.type == "text" for block in result.content):
         lines.append(json.dumps(result.structured_content, ensure_ascii=False, default=str))
@@ -329,10 +324,7 @@ TOOLS = 200
 
 
 async def list_tools(client: Client) -> dict[str, Definition]:
-    """All tools of the server by name; raises ServerError if there are too many.
-
-    Of tools with the same name the first counts.
-    """
+    """All tools by name, the first of duplicates; raises ServerError if there are too many."""
     tools: dict[str, Definition] = {}
     cursor: str | None = None
     for _page in range(PAGES):
@@ -359,7 +351,6 @@ class Fault:
 
 
 def fault_of(error: BaseException) -> Fault:
-    """The fault for an exception that ended a connection, unwrapped from exception groups."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     detail = " ".join(storable(str(error)).split())[:_MAX_DETAIL]

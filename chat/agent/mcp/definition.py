@@ -19,10 +19,7 @@ _MAX_NUMBER = 2**63
 
 @dataclass(frozen=True)
 class Definition:
-    """A server's description of a tool: everything that a model may read about it.
-
-    `known` is a stored fingerprint; it counts, as the stored form may differ.
-    """
+    """All that a model may read about a tool; `known` is a stored fingerprint that takes precedence."""
 
     name: str
     description: str
@@ -39,7 +36,6 @@ class Definition:
 
     @classmethod
     def read(cls, name: str, description: str | None, schema: Mapping[str, Any]) -> Definition:
-        """A definition from a server, without characters and numbers that cannot be stored."""
         return cls(name, storable(description or ""), _plain(schema))
 
     @property
@@ -58,7 +54,6 @@ class Definition:
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The schema for providers; raises UnfitError if it cannot be converted."""
         return for_providers(self.schema)
 
     @property
@@ -125,7 +120,6 @@ def _required(schema: Mapping[str, Any]) -> list[str]:
 
 
 def _convert(schema: Any, depth: int) -> dict[str, Any]:
-    """Convert a subschema, with those below it."""
     if depth > MAX_DEPTH:
         raise UnfitError(f"its schema is nested more than {MAX_DEPTH} deep")
     if isinstance(schema, bool):  # true takes anything, as {} does; false nothing

@@ -82,8 +82,6 @@ class Guard(httpx2.AsyncBaseTransport):
 
 
 class LimitedStream(httpx2.AsyncByteStream):
-    """A response's body, aborted if it exceeds its limit."""
-
     def __init__(self, stream: httpx2.AsyncByteStream, bucket: TokenBucket) -> None:
         self._stream, self._bucket = stream, bucket
 

@@ -37,10 +37,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Address:
-    """A server over streamable HTTP, with headers for every request.
-
-    Only public addresses are allowed, unless `inside` permits those of this network.
-    """
+    """A server over streamable HTTP; only at public addresses, unless `inside` permits private ones."""
 
     url: str
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -49,8 +46,6 @@ class Address:
 
 @dataclass(frozen=True)
 class Server:
-    """A named server, how it is reached, and the timeout of a call in seconds."""
-
     name: str
     reached: Program | Address
     seconds: float = CALL_SECONDS
@@ -64,7 +59,7 @@ PIECE = 4 * 1024
 
 
 class TokenBucket:
-    """A token bucket of bytes, for endless input."""
+    """Limits the rate of endless input, in bytes."""
 
     def __init__(self, burst: int = BURST, rate: int = RATE, piece: int = PIECE) -> None:
         self._burst, self._rate, self._piece = burst, rate, piece

@@ -48,10 +48,7 @@ Outgoing = MemoryObjectSendStream[SessionMessage]
 async def pipes(
     program: Program, on_end: Callable[[ServerProcess], None]
 ) -> AsyncIterator[tuple[Incoming, Outgoing]]:
-    """Start the program and return the streams for the protocol's client.
-
-    `on_end` is called when the program closes its output. On exit it is killed with all its descendants.
-    """
+    """Start the program and return its streams; `on_end` is called when it closes its output."""
     process = await ServerProcess.start(program)
     received, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     outgoing, to_send = anyio.create_memory_object_stream[SessionMessage](0)
@@ -109,10 +106,7 @@ _KILL_TIMEOUT = 5.0  # seconds for a killed process to be gone
 
 
 class ServerProcess:
-    """A program in the sandbox, set up to the point where the program itself starts.
-
-    `end_reason` is a sentence once it has ended, else empty.
-    """
+    """A sandboxed program; `end_reason` is a sentence once it has ended, else empty."""
 
     def __init__(
         self, process: Process, program: Program, limits: SandboxLimits, status: int, resources: ExitStack
@@ -142,7 +136,6 @@ class ServerProcess:
 
     @property
     def stderr_text(self) -> str:
-        """The end of what it wrote to its standard error, where programs complain."""
         return self._errors.text().strip()
 
     async def start_program(self) -> None:
@@ -167,15 +160,11 @@ class ServerProcess:
         await self._output_closed()
 
     async def write(self, line: bytes) -> None:
-        """Write to it; raises OSError if it has closed its input."""
         self._input.write(line)
         await self._input.drain()
 
     async def close(self) -> None:
-        """End it, gracefully if it exits within GRACE, with all its descendants, and release all resources.
-
-        Completes even if the caller is cancelled.
-        """
+        """End it with all its descendants; completes even if the caller is cancelled."""
         closing = asyncio.create_task(self._close())
         try:
             await asyncio.shield(closing)
@@ -212,7 +201,6 @@ class ServerProcess:
                 await self._process.wait()
 
     async def _output_closed(self) -> None:
-        """Its output is closed: most likely it has ended."""
         await self._wait(GRACE)
         code = self._process.returncode
         self._end(
@@ -224,7 +212,6 @@ class ServerProcess:
         self._kill()
 
     def _kill(self) -> None:
-        """Kill the process group, and process 1 of the sandbox's PID namespace."""
         if self._process.returncode is not None:
             return
         first = first_process(self._status)
@@ -240,7 +227,6 @@ class ServerProcess:
             self._errors.feed(chunk)
 
     async def _watch(self) -> None:
-        """Poll memory and disk; kill the process if it uses too much."""
         while not self.end_reason:
             await asyncio.sleep(CHECK_INTERVAL)
             if await asyncio.to_thread(memory_over, self._process.pid, self._limits.memory):
@@ -362,7 +348,6 @@ def _uses_mount_namespace() -> bool:
 
 
 def _arguments(program: Program, files: dict[str, int], limits: SandboxLimits) -> list[str]:
-    """bubblewrap's arguments; they take effect in their order."""
     words = [f"--unshare-{name}" for name in NAMESPACES if not (program.network and name == "net")]
     words += ["--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
     words += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
@@ -380,7 +365,6 @@ def _arguments(program: Program, files: dict[str, int], limits: SandboxLimits) -
 
 
 def _mounts(program: Program) -> list[str]:
-    """Mounts of the scratch folder and of the readable folders."""
     mounted = Path("/tmp") if _uses_mount_namespace() else None  # noqa: S108 - see _ASSEMBLE
     words: list[str] = []
     for place, folder in enumerate(program.readable):

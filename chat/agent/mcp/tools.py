@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def server_tool(connection: Connection, definition: Definition, slot: CommandSlot = UNBOUNDED) -> Tool:
-    """The accepted tool as `server__tool`; raises UnfitError if no provider takes its schema.
-
-    Calls of a program, which runs on this machine, take a command slot.
-    """
+    """The tool as `server__tool`; raises UnfitError. Calls of a local program take a command slot."""
     is_program = isinstance(connection.server.reached, Program)
 
     async def call(**arguments: Any) -> str:

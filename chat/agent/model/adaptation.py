@@ -75,7 +75,6 @@ class TraitsAdapter:
         self._applied: list[Changes] = []
 
     def learn(self, error: ModelError, body: Mapping[str, Any]) -> bool:
-        """Whether the error led to a change of traits that is worth a retry."""
         if (
             not isinstance(error, EndpointError)
             or error.kind not in _ADAPTABLE

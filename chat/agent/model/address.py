@@ -60,7 +60,6 @@ class Address:
 
     @property
     def is_azure(self) -> bool:
-        """Whether it is Azure, which expects the key in a different header."""
         return (urlsplit(self.base).hostname or "").endswith(_AZURE)
 
 

@@ -41,7 +41,7 @@ class TextBuffer:
 
 
 class OpenCall:
-    """A tool call that is still streaming; `wrote` is its name as the model wrote it."""
+    """A tool call that is still streaming; `written_name` is its name as the model wrote it."""
 
     def __init__(self, id: str = "", name: str = "", arguments: str = "") -> None:
         self.id = id
@@ -64,7 +64,6 @@ class OpenCall:
             self.extra = merge_fields(self.extra, storable_fields(dict(delta.extra)))
 
     def repeats(self, delta: ToolCallDelta) -> bool:
-        """Whether the piece repeats the complete arguments."""
         may_repeat = delta.arguments.startswith("{") and len(delta.arguments) == self._arguments.size
         return may_repeat and delta.arguments == self.arguments and _is_complete(self.arguments)
 
@@ -200,7 +199,6 @@ def storable_fields(value: Any, depth: int = _MAX_DEPTH) -> Any:
 
 
 def size_of(fields: Mapping[str, Any]) -> int:
-    """Characters of the fields as JSON."""
     return len(json.dumps(fields, ensure_ascii=False)) if fields else 0
 
 

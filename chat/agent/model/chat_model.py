@@ -162,10 +162,7 @@ class ChatModel:
 
 
 class SilenceTimeout:
-    """Limits the pauses of a reply: before its first byte and between its bytes.
-
-    Everything that arrives, also comments, resets the time.
-    """
+    """Limits the silence before and within a reply; any byte, also of a comment, ends it."""
 
     def __init__(self, first: float | None, further: float | None) -> None:
         self.begun = False

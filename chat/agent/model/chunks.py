@@ -48,7 +48,6 @@ class ChunkReader:
         yield from _usage(chunk)
 
     def rest(self) -> Iterator[Delta]:
-        """What was held back, at the end of the reply."""
         others, self._others = self._others, []
         for choice in others:
             yield from self._choice_deltas(choice)

@@ -21,7 +21,6 @@ _PAGE_HEAD = 8 * 1024  # characters of a page that are searched for its title
 
 
 def chunk_error(chunk: Mapping[str, Any]) -> str | None:
-    """The message of a chunk that is an error; None for any other chunk."""
     if chunk.get("error") or chunk.get("object") == "error" or chunk.get("type") == "error":
         return error_text(chunk)
     if chunk.get("choices") is None and any(
@@ -47,13 +46,11 @@ def is_page(text: str) -> bool:
 
 
 def page_title(page: str) -> str:
-    """The title of an HTML page, or ""."""
     match = _TITLE.search(page[:_PAGE_HEAD])
     return _line(html.unescape(re.sub(r"<[^>]*>", " ", match[1] or match[2] or ""))) if match else ""
 
 
 def _messages(error: Mapping[str, Any]) -> list[Any]:
-    """The fields with the message; for a router also the message of the endpoint behind it."""
     values = [error.get(name) for name in _MESSAGE_FIELDS]
     messages = [value for value in values if isinstance(value, str | dict | list) and value]
     metadata = error.get("metadata")
@@ -96,13 +93,11 @@ _LOADING = re.compile(r"loading model|model is (?:currently )?loading|is being l
 
 @dataclass(frozen=True)
 class ErrorReport:
-    """An endpoint's error: `text` is all of its text in lower case, `params` the parameters that it names
-    ("tools.0.function.strict"), `detail` a line for the user.
-    """
+    """An endpoint's error: its text in lower case, the parameters that it names, a line for the user."""
 
     status: int
     text: str
-    params: tuple[str, ...] = ()
+    params: tuple[str, ...] = ()  # ("tools.0.function.strict",)
     detail: str = ""
 
     @classmethod

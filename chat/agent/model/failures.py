@@ -27,16 +27,12 @@ _MIN_SECRET = 3  # characters; shorter ones occur in any text
 
 
 class EndpointError(ModelError):
-    """The endpoint reported an error about the request."""
-
     def __init__(self, report: ErrorReport, kind: str, **values: Any) -> None:
         super().__init__(kind, **values)
         self.report = report
 
 
 class Failures:
-    """Creates the errors of a model at an endpoint, with secrets removed."""
-
     def __init__(self, where: str, model: str, secrets: Iterable[str]) -> None:
         self.where = where
         self.model = model
@@ -55,7 +51,6 @@ class Failures:
         return EndpointError(report, report.kind or "reported", **values)
 
     def status(self, error: openai.APIStatusError) -> ModelError:
-        """The error of a response with an error status."""
         status, headers = error.status_code, error.response.headers
         if error.response.has_redirect_location:
             return self.error("redirected", _redirect_target(headers["location"]), status=status)
@@ -80,7 +75,6 @@ class Failures:
         )
 
     def connection(self, error: Exception) -> ModelError:
-        """The error of a connection that failed before there was a reply."""
         cause = (error.__cause__ if isinstance(error, openai.APIConnectionError) else None) or error
         if isinstance(cause, CompressedError):
             return self.error("compressed")
@@ -92,7 +86,6 @@ class Failures:
         return self.error("unreachable", str(cause) or type(cause).__name__, retryable=True)
 
     def broken(self, error: httpx2.TransportError) -> ModelError:
-        """The error of a connection that failed during the reply."""
         if isinstance(error, OversizeError):
             return self.error("endless", maximum=MAX_RESPONSE)
         return self.error("cut", retryable=True)

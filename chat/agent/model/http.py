@@ -64,8 +64,6 @@ def http_client(
 
 
 class LimitedTransport(httpx2.AsyncBaseTransport):
-    """Refuses compressed replies and limits the size of all responses."""
-
     def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
         self._inner = inner
 

@@ -80,7 +80,6 @@ async def _list(endpoint: Endpoint) -> bytes:
 
 
 def _models(listed: Any) -> Iterator[ListedModel]:
-    """The models of a list in OpenAI's or Ollama's form, or of a bare list."""
     if isinstance(listed, dict):
         listed = next(
             (listed[name] for name in ("data", "models") if isinstance(listed.get(name), list)), None

@@ -22,8 +22,6 @@ class ToolCallDelta:
 
 @dataclass(frozen=True)
 class Finish:
-    """The endpoint marks its reply as complete."""
-
     reason: str
 
 
@@ -40,8 +38,7 @@ Delta = Text | Reasoning | TextWasReasoning | ToolCallDelta | MessageFields | Us
 class ModelError(Exception):
     """The model gave no complete reply.
 
-    `kind` names a phrase in the group "model", which `values` fill; `retryable`: another attempt may succeed,
-    after `retry_after` seconds if the endpoint asks for a delay.
+    `kind` names a phrase in the group "model", which `values` fill; `retry_after` is in seconds.
     """
 
     def __init__(
@@ -61,8 +58,5 @@ class Model(Protocol):
         tools: Sequence[Mapping[str, Any]],
         options: Mapping[str, Any],
     ) -> AsyncIterator[Delta]:
-        """Stream the reply to `messages`; raises ModelError.
-
-        Messages and tools are in chat-completions form; `options` are further request parameters.
-        """
+        """Stream the reply; raises ModelError. Messages and tools are in chat-completions form."""
         ...

@@ -36,12 +36,10 @@ class ReasoningTags:
         self._opened = False
 
     def read(self, text: str) -> Iterator[Piece]:
-        """Classify the piece, together with what was held back before."""
         text, self._held = self._held + text, ""
         return self._read(text)
 
     def rest(self) -> Iterator[Piece]:
-        """Classify what is held back at the end of the reply."""
         text, self._held = self._held, ""
         if self._read == self._in_thought:
             yield from _event(Reasoning, text)
@@ -120,6 +118,5 @@ def _event(kind: type[Text] | type[Reasoning], text: str) -> Iterator[Piece]:
 
 
 def _partial_tag(tag: str, text: str) -> str:
-    """The longest suffix of the text that is a prefix of the tag."""
     sizes = range(min(len(tag) - 1, len(text)), 0, -1)
     return next((tag[:size] for size in sizes if text.endswith(tag[:size])), "")

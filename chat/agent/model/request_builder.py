@@ -29,8 +29,6 @@ _IMAGE_LEFT_OUT = "[An image was left out here: this model cannot see images.]"
 
 
 class RequestBuilder:
-    """One request to one model at one endpoint."""
-
     def __init__(self, model: str, endpoint: str, traits: Traits) -> None:
         self.model = model
         self.endpoint = endpoint
@@ -56,7 +54,6 @@ class RequestBuilder:
         return {**body, "model": self.model, "messages": self.messages(messages), "stream": True}
 
     def read(self, delta: Delta) -> Delta:
-        """A delta of the reply, with the tools' original names."""
         if isinstance(delta, ToolCallDelta) and delta.name:
             return replace(delta, name=self.tool_names.own_name(delta.name))
         return delta
@@ -131,7 +128,6 @@ class RequestBuilder:
             calls[0]["extra_content"] = _NO_SIGNATURE
 
     def _without_images(self, message: dict[str, Any]) -> dict[str, Any]:
-        """The message, without images if the model cannot see."""
         content = message.get("content")
         if self.traits.images or not isinstance(content, list):
             return message
@@ -160,7 +156,6 @@ def _result(result: Message) -> dict[str, Any]:
 
 
 def _as_text(exchange: Exchange) -> list[Exchange]:
-    """An exchange with its calls and results as text."""
     if not exchange.calls:
         return [exchange]
     functions = [call.get("function") or {} for call in exchange.calls]
@@ -185,7 +180,6 @@ def _without_image(part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _separate_users(messages: list[dict[str, Any]], between: dict[str, Any]) -> list[dict[str, Any]]:
-    """The messages, with an assistant message between a tool result and a user message."""
     separated: list[dict[str, Any]] = []
     for message in messages:
         if message["role"] == "user" and separated and separated[-1]["role"] == "tool":
@@ -195,7 +189,6 @@ def _separate_users(messages: list[dict[str, Any]], between: dict[str, Any]) -> 
 
 
 def _merge_neighbours(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The messages, with neighbours of the same role merged, except calls and results."""
     merged: list[dict[str, Any]] = []
     for message in messages:
         last = merged[-1] if merged else {}
@@ -208,7 +201,6 @@ def _merge_neighbours(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _merge_contents(first: Any, second: Any) -> Any:
-    """Merge two contents: text, or a list of parts if either is one."""
     if isinstance(first, str) and isinstance(second, str):
         return f"{first}\n\n{second}"
     return [*_parts(first), *_parts(second)]
@@ -283,10 +275,7 @@ class CallIds:
         self._calls = 0
 
     def of(self, call_id: str, name: str, *, native: bool, taken: set[str]) -> str:
-        """The id for a call of the tool `name`.
-
-        `native`: the endpoint itself made `call_id`. `taken` are the ids in the same message.
-        """
+        """The id for a call; `native`: the endpoint made `call_id`; `taken`: ids in the same message."""
         self._calls += 1
         self._occurrences[call_id] += 1
         if self._fits(call_id, native=native) and call_id not in taken:
@@ -355,7 +344,6 @@ def system_text(messages: Sequence[Message]) -> str:
 
 
 def text_of(message: Message) -> str:
-    """The text of a message, whose content may be a list of parts."""
     content = message.get("content")
     if isinstance(content, list):
         return "\n".join(str(part.get("text", "")) for part in content if part.get("type") == "text")
@@ -369,7 +357,6 @@ def _says_something(message: Message) -> bool:
 
 
 def _normalized(message: Message) -> dict[str, Any]:
-    """The message with its calls as dictionaries, or without that field."""
     normalized = {name: value for name, value in message.items() if name != "tool_calls"}
     if calls := [dict(call) for call in message.get("tool_calls") or ()]:
         normalized["tool_calls"] = calls
@@ -403,10 +390,7 @@ _CHOICES = ("anyOf", "oneOf", "allOf")
 
 
 def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with references resolved, constraints removed, and only the first of several choices.
-
-    The tool still validates its arguments by the full schema.
-    """
+    """The schema without references, constraints and alternatives; tools validate by the full one."""
     definitions = {**schema.get("definitions", {}), **schema.get("$defs", {})}
     plain = _plain(schema, definitions, 0)
     return {**plain, "type": "object", "properties": plain.get("properties", {})}

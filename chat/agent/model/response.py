@@ -70,7 +70,6 @@ def _decoded(data: str) -> Any:
 
 
 def _described(data: str) -> str:
-    """A short description of what came instead of a chunk."""
     if is_page(data):
         return page_title(data) or "a web page"
     words = " ".join(data[:80].split())
@@ -120,7 +119,6 @@ class _EventParser:
         self.has_events = False
 
     def feed(self, line: str) -> str | None:
-        """Process a line; returns the data of an event that it ends."""
         if not line:
             return self._finish_event()
         if field := _FIELD.match(line):
@@ -159,7 +157,6 @@ class _EventParser:
 
 
 async def _lines(chunks: AsyncIterator[bytes]) -> AsyncIterator[str]:
-    """Lines ended by LF, CRLF or CR, without the ending."""
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     open_line: list[str] = []
     size = total = 0

@@ -104,7 +104,6 @@ def _plain(value: Any) -> Any:
 
 
 def _validated(name: str, value: Any) -> Any:
-    """The validated value; raises ValueError."""
     if name in _WORDS:
         return _word(name, value, _WORDS[name])
     match getattr(_DEFAULTS, name):
@@ -191,10 +190,7 @@ _LOCAL = Traits(first_byte=600)
 
 
 def known_traits(base_url: str | None, model: str) -> Traits:
-    """The traits of a model, as far as its host and name are known.
-
-    Without `base_url`: the endpoint of the `openai` package's environment, else OpenAI's.
-    """
+    """The known traits of a model by its host and name; default host: the environment's, else OpenAI's."""
     host = _host(base_url)
     traits = _LOCAL if is_local(base_url) else Traits()
     for host_pattern, model_pattern, changes in _KNOWN:

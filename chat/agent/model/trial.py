@@ -77,7 +77,6 @@ async def trial(candidate: Candidate, name: str = "") -> AsyncGenerator[StepBegu
 
 
 def conversational(names: Sequence[str]) -> list[str]:
-    """The names that look like chat models; all names if none does."""
     return [name for name in names if not any(word in name.lower() for word in _NOT_CHAT)] or list(names)
 
 

@@ -115,7 +115,6 @@ def invocation(command: str, workspace: int, seconds: float, limits: SandboxLimi
 
 
 def _arguments(files: dict[str, int], workspace_bind: list[str], limits: SandboxLimits) -> list[str]:
-    """bubblewrap's arguments; they take effect in their order."""
     argv = [f"--unshare-{name}" for name in NAMESPACES]
     argv += ["--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
     argv += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
@@ -175,10 +174,7 @@ _namespaces: OrderedDict[tuple[int, int], _Namespace] = OrderedDict()
 
 
 def as_owner_prefix(workspace: int) -> list[str]:
-    """The argv prefix that runs `bwrap` as the owner of the workspace (a descriptor); empty if not root.
-
-    Blocks; raises SandboxError.
-    """
+    """The argv prefix to run `bwrap` as the owner; empty if not root. Blocks; raises SandboxError."""
     owner = os.fstat(workspace)
     if not is_root() or owner.st_uid == 0 or not can_unshare():
         return launch_prefix(owner)
@@ -241,7 +237,6 @@ def launch_prefix(owner: os.stat_result) -> list[str]:
 
 
 def bind_arguments(workspace: int) -> list[str]:
-    """bubblewrap's arguments to bind the workspace, given a descriptor that bubblewrap inherits."""
     if is_root() and can_unshare():
         return ["--bind", "/tmp"]  # noqa: S108 - see _BIND_HERE
     if not is_root() and _has_bind_fd():

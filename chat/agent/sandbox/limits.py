@@ -17,8 +17,7 @@ _SIGNALS = 1024
 
 @dataclass(frozen=True)
 class SandboxLimits:
-    """Limits of one command, in seconds and bytes."""
-
+    # Times in seconds, sizes in bytes.
     seconds: float = 120
     """Default timeout."""
     max_seconds: float = 600
@@ -42,7 +41,6 @@ class SandboxLimits:
     # the user on the machine.
 
     def ulimit(self, seconds: float) -> str:
-        """The kernel limits as a bash command."""
         cpu = self._cpu_seconds(seconds)
         limits = {
             "d": self.memory // KIB,
@@ -59,7 +57,6 @@ class SandboxLimits:
         return f"ulimit -S -t {cpu} && ulimit -H -t {cpu + 1} && ulimit {both}"
 
     def prlimit(self, seconds: float) -> list[str]:
-        """The kernel limits as arguments of prlimit(1)."""
         cpu = self._cpu_seconds(seconds)
         limits = {
             "cpu": f"{cpu}:{cpu + 1}",
@@ -76,7 +73,6 @@ class SandboxLimits:
         return [f"--{name}={value}" for name, value in limits.items()]
 
     def _cpu_seconds(self, seconds: float) -> int:
-        """Seconds of CPU time: what all processors provide in that time."""
         return int(seconds * (os.cpu_count() or 1)) + 1
 
 
@@ -100,15 +96,13 @@ class Usage:
 def memory_over(pid: int, limit: int) -> bool:
     """Whether a process and all its descendants use more than `limit` bytes of memory.
 
-    The exact count (PSS, which counts shared memory once) is slow, so it is taken only when the RSS exceeds
-    the limit.
+    PSS, which counts shared memory once, is slow to get, so it is read only if the RSS exceeds the limit.
     """
     pids = list(_process_tree(pid))
     return sum(map(_rss, pids)) > limit and sum(map(_pss, pids)) > limit
 
 
 def _process_tree(pid: int) -> Iterator[int]:
-    """The process and its descendants; they may start and end concurrently."""
     pending = [pid]
     while pending:
         one = pending.pop()
@@ -136,10 +130,7 @@ def _pss(pid: int) -> int:
 
 
 def usage(folder: int) -> Usage:
-    """The usage of a folder (a descriptor); symbolic links are not followed.
-
-    Folders nested deeper than the system's path limit cannot be counted, and exceed any limit.
-    """
+    """The usage of a folder (a descriptor), following no links; too deeply nested ones exceed any limit."""
     size = files = 0
     pending = ["."]
     while pending:

@@ -25,10 +25,7 @@ echo held
 
 
 async def probe(folder: Path | None = None) -> str | None:
-    """Return None if commands can run safely here, else a sentence with the cause and the cure.
-
-    `folder` is where workspaces are (default: the system's temporary folder); the test creates one there.
-    """
+    """None if commands can run safely with workspaces in `folder`, else a sentence with cause and cure."""
     if missing := bubblewrap.missing_programs():
         packages = "bubblewrap" if missing == ["bwrap"] else "bubblewrap, util-linux and mount"
         return (

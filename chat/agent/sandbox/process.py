@@ -116,7 +116,6 @@ class Process:
 
 
 def _start(call: Invocation) -> tuple[subprocess.Popen[bytes], int, int]:
-    """The process, and the server's ends of its input and its output."""
     waiting, gate = os.pipe()
     reading, writing = os.pipe()
     try:
@@ -172,10 +171,7 @@ class Output:
             del self._tail[: -self._max_tail]
 
     def text(self, max_head: int | None = None, max_tail: int | None = None) -> str:
-        """All of it, or its beginning and end with a line between them that counts the omitted bytes.
-
-        `max_head` and `max_tail` return fewer bytes than are kept.
-        """
+        """The output; if it is too long, its beginning and end, with the number of omitted bytes between."""
         max_tail = self._max_tail if max_tail is None else max_tail
         head = self._head[:max_head]
         rest = self._head[len(head) :] + self._tail
@@ -189,7 +185,6 @@ class Output:
 
 
 def _from_character(tail: bytes) -> bytes:
-    """The bytes without a character that was cut at the start."""
     for index in range(min(3, len(tail))):
         if tail[index] & 0xC0 != 0x80:
             return tail[index:]

@@ -25,11 +25,7 @@ UNBOUNDED: CommandSlot = nullcontext
 
 
 class CommandSlots:
-    """Limits the number of commands that run concurrently, for all users together.
-
-    A free slot goes to the user with the fewest running commands, and among those to the command that has
-    waited longest.
-    """
+    """Limits concurrent commands; a free slot goes to the user with the fewest, then to the longest wait."""
 
     def __init__(self, count: int) -> None:
         self._free = count
@@ -92,8 +88,6 @@ class Ended(StrEnum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a command: its output (both streams, head and tail), how it ended, its seconds."""
-
     output: str
     exit_code: int
     ended: Ended
@@ -109,7 +103,7 @@ class Outcome:
 class Sandbox:
     """Runs shell commands in bubblewrap, with one writable workspace and no network.
 
-    No process outlives its command, whether the command exits, times out, is cancelled, or the server dies.
+    No process outlives its command, also if it times out, is cancelled, or the server dies.
     """
 
     def __init__(self, limits: SandboxLimits | None = None, slot: CommandSlot = UNBOUNDED) -> None:
@@ -144,7 +138,6 @@ class Sandbox:
         return Outcome(output.text(), process.exit_code, ended, time.monotonic() - started, note)
 
     async def _end(self, process: Process, workspace: Workspace, seconds: float) -> Ended:
-        """Wait for the process's end or kill it; it is reaped in any case."""
         watch = asyncio.create_task(self._watch(process, workspace))
         try:
             either: list[asyncio.Future[Any]] = [process.finished, watch]
@@ -158,7 +151,6 @@ class Sandbox:
             await asyncio.shield(process.finished)
 
     async def _watch(self, process: Process, workspace: Workspace) -> Ended:
-        """Poll memory and disk; returns which of them is used up."""
         before: Usage | None = None
         pause = _FIRST_CHECK
         while True:

@@ -158,7 +158,6 @@ def _without_values(number: int, argument: int, values: tuple[int, ...]) -> list
 
 
 def _when(number: int, body: list[bytes]) -> list[bytes]:
-    """`body` for the call `number` only; then the call's number is loaded again."""
     return [_jump(_EQUAL, number, 0, len(body)), *body, _load(_NUMBER)]
 
 

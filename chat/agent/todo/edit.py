@@ -185,7 +185,6 @@ def _not_in_progress(item: TodoItem) -> TodoItem:
 
 
 def _in_order(items: list[TodoItem], edited: Sequence[TodoItem], known: Sequence[TodoItem]) -> list[TodoItem]:
-    """The items; those that the user has too are put in the user's order if the user changed it."""
     before = [item.id for item in known]
     after = [item.id for item in edited]
     if [id_ for id_ in before if id_ in after] == [id_ for id_ in after if id_ in before]:
@@ -199,7 +198,6 @@ _SEPARATORS: dict[Language, str] = {"en": "; ", "zh": "；"}
 
 
 def changes_of(before: Sequence[TodoItem], after: Sequence[TodoItem], language: Language) -> str:
-    """The changes from `before` to `after`, as text; empty if the model would see no difference."""
     return _SEPARATORS[language].join(_changes(before, after, language))
 
 

@@ -56,7 +56,6 @@ class TodoItem:
         return {name: value for name, value in fields.items() if name in self.policy.fields}
 
     def as_stored(self) -> dict[str, str]:
-        """The item as plain text values, in the same form under every policy."""
         return {
             "content": self.content,
             "status": self.status.value,

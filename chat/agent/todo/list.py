@@ -34,10 +34,7 @@ class TodoList:
             self.items = tuple(map(self._with_policy, cast(list[TodoItem], given)))
 
     def write(self, arguments: Any) -> str:
-        """Replace the list by a list or the arguments of a `TodoWrite` call; returns the rendered list.
-
-        Raises TodoError, with the text for the model, and changes nothing if any part is invalid.
-        """
+        """Replace the list and render it; an invalid list changes nothing and raises TodoError"""
         self.items = with_stable_ids(self.reader.read(arguments), self.items)
         return self.render()
 
@@ -73,7 +70,6 @@ class TodoList:
 
     @property
     def complete(self) -> bool:
-        """Whether the list has items and all are completed."""
         return bool(self.items) and self.done == len(self.items)
 
     def _with_policy(self, item: TodoItem) -> TodoItem:
@@ -100,7 +96,6 @@ class Reminders:
         self.given = given
 
     def count_round(self, *, wrote: bool) -> None:
-        """Count one round; `wrote` says that it called `TodoWrite`, refused or not."""
         self.rounds = 0 if wrote else self.rounds + 1
 
     def due(self) -> str:
@@ -120,7 +115,6 @@ def tagged(reminder: str, content: str, tag: str = "reminder") -> str:
 
 
 def prepend_tagged(message: dict[str, Any], reminder: str, tag: str = "reminder") -> None:
-    """Put a tagged text ahead of the message's content, text or list of parts."""
     content = message.get("content") or ""
     if isinstance(content, str):
         message["content"] = tagged(reminder, content, tag)
@@ -129,7 +123,6 @@ def prepend_tagged(message: dict[str, Any], reminder: str, tag: str = "reminder"
 
 
 def with_first_reminder(messages: Sequence[Mapping[str, Any]], language: Language) -> list[dict[str, Any]]:
-    """The messages, with the reminder to plan ahead of the first user message's text."""
     copies = [dict(message) for message in messages]
     first = next((message for message in copies if message.get("role") == "user"), None)
     if first is not None:

@@ -22,8 +22,6 @@ class TodoError(ToolError):
 
 
 class Reader:
-    """Validates lists against one policy; errors are in one language."""
-
     def __init__(self, policy: TodoPolicy, language: Language) -> None:
         self.policy = policy
         self.language = language
@@ -95,7 +93,6 @@ class Reader:
         return status
 
     def check(self, items: Sequence[TodoItem]) -> None:
-        """Raise TodoError if the list as a whole breaks a rule."""
         if len(items) > self.policy.max_items:
             raise self.refusal("too_many", maximum=self.policy.max_items)
         if sum(item.status is Status.IN_PROGRESS for item in items) > 1:

@@ -16,10 +16,7 @@ from chat.agent.workspace import Workspace
 def workspace_tools(
     workspace: Workspace, sandbox: Sandbox | None, seen: ReadState | None = None, keep: Keep = Picture.of
 ) -> list[Tool]:
-    """The file tools of a workspace, and `bash` if there is a sandbox.
-
-    `seen` is the file state known from earlier turns; `keep` stores pictures that the model reads.
-    """
+    """The workspace's tools; `seen` has file states from earlier turns, `keep` stores pictures."""
     seen = seen or ReadState()
     tools = [
         read_file_tool(workspace, seen, keep),

@@ -53,7 +53,6 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
 
 
 def _report_output(output: Output) -> None:
-    """Report the output so far, shortened: it is sent repeatedly."""
     report(lambda: output.text(_LIVE_HEAD, _LIVE_TAIL))
 
 

@@ -90,7 +90,6 @@ def _matches(path: str, text: str, old: str, new: str, everywhere: bool) -> int:
 
 
 def _hint(text: str, old: str) -> str:
-    """Why a text that looks right does not match."""
     if old.replace("\r\n", "\n") in text.replace("\r\n", "\n"):
         return r" Its lines end with \r\n."
     if " ".join(old.split()) in " ".join(text.split()):

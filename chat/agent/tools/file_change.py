@@ -52,7 +52,6 @@ T = TypeVar("T")
 
 
 async def in_workspace(work: Callable[..., T], *arguments: object) -> T:
-    """Run `work` in a thread; converts WorkspaceError to ToolError."""
     try:
         return await asyncio.to_thread(work, *arguments)
     except WorkspaceError as error:

@@ -9,10 +9,7 @@ from chat.agent.workspace import WorkspaceError, relative
 
 
 class ReadState:
-    """Remembers hashes of file contents, so that edits based on an outdated state can be refused.
-
-    `known` maps workspace paths to states from earlier turns, as tools record them with their results.
-    """
+    """Hashes of the files as the model knows them, also from earlier turns; guards against stale edits."""
 
     def __init__(self, known: Mapping[str, str] | None = None) -> None:
         self._known = dict(known or {})
@@ -24,10 +21,7 @@ class ReadState:
         return {"path": name, "state": state}
 
     def check(self, path: str, data: bytes) -> None:
-        """Raise WorkspaceError if the model knows the file in another state than `data`.
-
-        Files that it has not read here pass; for those only the text of the edit can be checked.
-        """
+        """Raise WorkspaceError if the model knows the file in another state; unread files pass."""
         known = self._known.get(relative(path))
         if known not in (None, hashlib.blake2b(data, digest_size=16).hexdigest()):
             raise WorkspaceError(f"{path} has changed since you last read or wrote it. Read the file again.")
