@@ -1,4 +1,4 @@
-"""An agent on the scripted model, and what its turn told."""
+"""An agent on the scripted model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class MakeAgent(Protocol):
 
 @pytest.fixture
 async def make_agent(model_server: ScriptedModel) -> AsyncIterator[MakeAgent]:  # noqa: F811
-    """Agents on the scripted model, which retry without waiting; what is given here wins."""
+    """Agents on the scripted model that retry without delay; keyword arguments override the defaults."""
     made: list[Agent] = []
 
     def make(**given: Any) -> Agent:

@@ -1,4 +1,4 @@
-"""Which addresses may be spoken to."""
+"""Which addresses may be connected to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent: its name, what it passes on, and what it refuses."""
+"""An agent's name, options and errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def look() -> str:
 
 
 class Parrot:
-    """A model without an endpoint: writes a list, then says what it was told."""
+    """A model without an endpoint: writes a list, then repeats what it read."""
 
     async def stream(
         self,

@@ -1,4 +1,4 @@
-"""Calls that are decided on before they run, now or much later."""
+"""Calls that need a decision before they run, now or much later."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def double(number: int) -> str:
 
 
 class Person:
-    """Decides as told, and has nothing decided about everything else."""
+    """Decides on the given calls and leaves all others undecided."""
 
     def __init__(self, **decisions: str | None) -> None:
         self.decisions = decisions
@@ -52,7 +52,7 @@ THREE = [Call("double", {"number": number}, f"c{number}") for number in (1, 2, 3
 
 
 async def stood_still(agent: Agent, person: Person) -> tuple[list[Any], list[dict[str, Any]], Reply]:
-    """A turn's events up to an undecided call, and what is needed to take it up again."""
+    """A turn's events up to an undecided call, and the arguments to resume it."""
     events = await told(agent, approve=person)
     assert end(events).reason == "waiting"
     reply = of(Reply, events)[-1]

@@ -1,4 +1,4 @@
-"""Arguments as models really write them, and as endpoints take them back."""
+"""Arguments as models really write them, and as they are sent back to endpoints."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A todo list shows while its call still streams, and goes away again when the call comes to nothing."""
+"""A todo list appears while its call streams, and is retracted if the call fails."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.model_server import ScriptedModel
 
 
 def drafted(policy: str, arguments: str) -> list[tuple[TodoItem, ...]]:
-    """The drafts that arguments give when they come letter by letter."""
+    """The drafts of arguments that arrive letter by letter."""
     draft = Draft(TodoList(policy))
     call = OpenCall("1", "TodoWrite")
     drafts = []

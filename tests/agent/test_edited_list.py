@@ -1,4 +1,4 @@
-"""What the person changes in the list while a turn runs: when and where the model reads of it."""
+"""The user's changes to the list during a turn: when and where the model reads them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTE = (
 
 
 class Person:
-    """Changes the list ahead of the requests that are named, and is asked ahead of every one."""
+    """Changes the list before the given requests; called before every request."""
 
     def __init__(self, **lists: Sequence[TodoItem]) -> None:
         self.lists = {int(name.removeprefix("request_")): items for name, items in lists.items()}
@@ -68,7 +68,7 @@ async def test_it_is_told_once_ahead_of_the_first_of_the_latest_results(
 async def test_nothing_that_was_sent_before_changes(
     make_agent: MakeAgent, model_server: ScriptedModel
 ) -> None:
-    """Or the endpoint's prompt cache would be lost: each request begins with the bytes of the one before."""
+    """Each request starts with the bytes of the previous one, which keeps the prompt cache."""
     model_server.script(*(looks(at) for at in range(5)), Reply("done"))
     person = Person(request_1=KNOWN[:1], request_3=(KNOWN[0], MINE), request_4=(MINE,))
     await told(make_agent(tools=[look]), todos=KNOWN, edits=person)
@@ -193,7 +193,7 @@ async def test_every_change_has_its_words(make_agent: MakeAgent, model_server: S
 async def test_a_list_written_before_it_was_told_is_the_models_own(
     make_agent: MakeAgent, model_server: ScriptedModel
 ) -> None:
-    """Whoever keeps the list merges the two; the engine takes what comes of it at the next safe point."""
+    """The caller merges the two lists; the engine applies the result at the next safe point."""
     model_server.script(Reply(tool_calls=[("TodoWrite", PLAN)]), Reply("done"))
     events = await told(make_agent(), todos=KNOWN, edits=Person(request_2=(KNOWN[0], MINE)))
     assert [item.id for item in of(TodoUpdate, events)[0].items] == ["r", "w"]

@@ -16,7 +16,6 @@ ROOT = Path(__file__).parent.parent.parent
 
 
 async def run(example: str, model: ScriptedModel, *arguments: str) -> str:
-    """What the example prints."""
     endpoint = {"OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "key", "OPENAI_MODEL": "scripted"}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-X", "dev", "-m", f"examples.{example}", *arguments),

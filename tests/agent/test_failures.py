@@ -1,4 +1,4 @@
-"""Every failure of the model ends the turn with a sentence that says what happened and what to do."""
+"""Every failure of the model ends the turn with a sentence about its cause and cure."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ async def test_silence_is_a_timeout(model_server: ScriptedModel) -> None:
 
 
 class OwnModel:
-    """A model of one's own, which raises what it is given."""
+    """A custom model that raises the given error."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

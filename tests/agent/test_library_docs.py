@@ -1,4 +1,4 @@
-"""docs/library.md: its programs run, its tables name what there is, and its decisions are all there."""
+"""docs/library.md: its programs run, and its tables and decisions are complete."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ def rows(first: str) -> list[list[str]]:
 
 
 async def run(program: str, model: ScriptedModel) -> str:
-    """What the program prints."""
     endpoint = {"OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "key", "OPENAI_MODEL": "scripted"}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", program),

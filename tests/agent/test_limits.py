@@ -1,4 +1,4 @@
-"""Limits end a turn with a sentence that says which, and every call has its answer all the same."""
+"""Limits end a turn with a sentence that names the limit; every call still gets a result."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def wait_for_ever() -> str:
 
 
 def looking(request: Request) -> Reply:
-    """A model that never has enough."""
+    """A model that never stops calling tools."""
     return Reply(f"Look {request.number}.", tool_calls=[("look", {"at": request.number})])
 
 

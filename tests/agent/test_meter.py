@@ -1,4 +1,4 @@
-"""The guess of how many tokens something has, against counts by the tokenizer of GPT-4o."""
+"""Token estimates compared with the tokenizer of GPT-4o."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The library's names: each one that descriptions of such agents use stands beside ours."""
+"""The library's aliases for names in common descriptions of such agents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures on their way to a model: what is whole, where they stand, and how many go."""
+"""Pictures for a model: validity, position in the messages, and limits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ def test_a_large_one_does_not_go() -> None:
 
 
 def shown(messages: list[dict[str, Any]]) -> list[int]:
-    """How many pictures each message has."""
     contents = [message["content"] for message in messages]
     return [
         sum(part["type"] == "image_url" for part in each) if isinstance(each, list) else 0

@@ -1,4 +1,4 @@
-"""What a tool shows while it works."""
+"""Output of running tools."""
 
 from __future__ import annotations
 

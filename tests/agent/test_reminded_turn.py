@@ -1,4 +1,4 @@
-"""Reminders in a running turn: when, where, and that nothing that was sent ever changes."""
+"""Reminders in a running turn: when, where, and that sent messages never change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ async def look(at: int) -> str:
 
 
 def working(rounds: int, *writes: tuple[int, dict[str, Any]]) -> Any:
-    """A model that looks around for so many rounds, writes its list in some of them, and stops."""
+    """A model that works for some rounds, writes its list in some of them, and stops."""
     lists = dict(writes)
 
     def answer(request: Request) -> Reply:
@@ -50,7 +50,7 @@ def working(rounds: int, *writes: tuple[int, dict[str, Any]]) -> Any:
 
 
 def reminded(model: ScriptedModel) -> list[int]:
-    """The numbers of the requests that carry a later reminder which the one before did not have."""
+    """The numbers of the requests with a new reminder."""
     counts = [json.dumps(request["messages"][2:]).count("<reminder>") for request in model.requests]
     return [number for number, (a, b) in enumerate(itertools.pairwise([0, *counts]), 1) if b > a]
 

@@ -1,4 +1,4 @@
-"""A call of the model is tried again where that may help, and only while nothing of a reply was shown."""
+"""Model calls are retried if that may help and nothing of the reply was shown."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ async def test_after_a_while_no_further_attempt_begins(
 async def test_a_silent_model_is_reported_and_given_up_once(
     make_agent: MakeAgent, model_server: ScriptedModel
 ) -> None:
-    """Whether it sends headers and then nothing, or not even those."""
+    """With or without headers first."""
     retry = Retry(first_delay=0, seconds=0.4, notice=0.1)
     with closing(listening()) as mute:
         for address in (model_server.base_url, f"http://127.0.0.1:{mute.getsockname()[1]}/v1"):

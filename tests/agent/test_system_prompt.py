@@ -1,4 +1,4 @@
-"""What the model is told ahead of every conversation, in both languages."""
+"""The system prompt in both languages."""
 
 from __future__ import annotations
 

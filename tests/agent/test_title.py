@@ -1,4 +1,4 @@
-"""Titles: what is taken of what a model says."""
+"""Titles extracted from model replies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools: made from typed functions, written out, or given in the provider's own form."""
+"""Tools: made from typed functions, written out, or in the provider's format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tools are found by the names that models write for them, unless that would be a guess."""
+"""Tools are matched by the names that models write, unless the match is ambiguous."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop: think, act, go on until a reply asks for nothing more."""
+"""The turn's loop of model calls and tool calls."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class TodoList:
             self.items = tuple(map(self._with_policy, cast(list[TodoItem], given)))
 
     def write(self, arguments: Any) -> str:
-        """Replace the list and render it; an invalid list changes nothing and raises TodoError"""
+        """Replace the list and render it; an invalid list changes nothing and raises TodoError."""
         self.items = with_stable_ids(self.reader.read(arguments), self.items)
         return self.render()
 

@@ -1,4 +1,4 @@
-"""Random conversations, as a turn keeps them."""
+"""Random conversations as a turn keeps them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ histories = st.tuples(st.lists(ended, max_size=6), at_work).map(lambda parts: hi
 
 
 def history(turns: list[Any], current: Any) -> list[Message]:
-    """The messages of turns that have ended, and of one that works."""
+    """The messages of finished turns and of a running one."""
     messages: list[Message] = []
     for question, asked, answer in turns:
         messages += [{"role": "user", "content": question}, *_steps(asked)]

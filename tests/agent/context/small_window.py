@@ -1,4 +1,4 @@
-"""A model with a small window, which refuses a request that is longer the way that endpoints do."""
+"""A model with a small window that rejects longer requests as endpoints do."""
 
 from __future__ import annotations
 
@@ -113,7 +113,6 @@ class SmallWindow:
         return self.answer(request)
 
     def tokens(self, request: Request) -> int:
-        """What the request comes to, by this model's own measure."""
         return int(len(json.dumps([request.messages, request.tools], ensure_ascii=False)) / self.letters)
 
     def refusal(self, asked: int) -> Reply:
@@ -144,7 +143,7 @@ def check_valid(messages: Sequence[Mapping[str, Any]]) -> None:
 
 
 def breaks(requests: Sequence[Request]) -> int:
-    """How often a request did not begin with the one before it."""
+    """How often a request did not start with the previous one."""
     return sum(
         list(later.messages[: len(sooner.messages)]) != list(sooner.messages)
         for sooner, later in itertools.pairwise(requests)

@@ -1,4 +1,4 @@
-"""What is left out of a conversation, whatever it was like."""
+"""Compaction of random conversations."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def counts(messages: Messages) -> list[int]:
 
 
 def made(messages: Messages, space: int) -> tuple[CompactionPlan, Messages]:
-    """The plan for so many tokens, and what is left of the messages."""
+    """The plan for `space` tokens, and the messages that remain."""
     plan = CompactionPlan(messages, counts(messages), space, "en")
     plan.build()
     plan.cut_latest_results()

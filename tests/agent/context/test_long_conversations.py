@@ -1,4 +1,4 @@
-"""A conversation that goes on for ever stays within its model's window."""
+"""An endless conversation stays within the model's window."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def work(request: Request) -> Reply:
 
 
 async def conversation(agent: Agent, turns: int) -> list[Any]:
-    """So many turns, each over what the one before left; gives all events."""
+    """Run several turns, each continuing the previous one; returns all events."""
     messages: list[dict[str, Any]] = []
     events: list[Any] = []
     for number in range(turns):

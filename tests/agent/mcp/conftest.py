@@ -1,4 +1,4 @@
-"""Connections with servers that are real processes, closed when their test ends."""
+"""Connections to servers that are real processes, closed after the test."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Connect(Protocol):
 
 @pytest.fixture
 def program(tmp_path: Path) -> Callable[..., Program]:
-    """The test's own server with a habit."""
+    """The test server with one special behaviour."""
 
     def made(habit: str = "well", **given: Any) -> Program:
         return Program(("python3", "-c", SOURCE, habit), tmp_path / "servers" / habit, **given)
@@ -31,7 +31,7 @@ def program(tmp_path: Path) -> Callable[..., Program]:
 
 @pytest.fixture
 async def connect() -> AsyncIterator[Connect]:
-    """A connection, once it is known how it goes; renewed without pauses."""
+    """A connection after its first attempt; reconnects without delay."""
     made: list[Connection] = []
 
     async def connected(server: Server, **given: Any) -> Connection:

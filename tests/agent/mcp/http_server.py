@@ -1,4 +1,4 @@
-"""A tool server over real HTTP that does as its address says, well or badly."""
+"""A tool server over real HTTP whose path selects its behaviour."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Handler(BaseHTTPRequestHandler):
                 self._send(200, body)
 
     def _pour(self) -> None:
-        """An answer without end, until nobody takes it any more."""
+        """Send an endless response until the client disconnects."""
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(2**40))
@@ -80,11 +80,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 class HttpServer(ThreadingHTTPServer):
-    """What it was asked is in `seen`: paths, headers, messages."""
+    """`seen` has the requests: paths, headers, messages."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -100,7 +100,6 @@ class HttpServer(ThreadingHTTPServer):
 
 
 def result(asked: dict[str, Any]) -> dict[str, Any]:
-    """What a proper server answers."""
     match asked["method"]:
         case "initialize":
             version = asked["params"]["protocolVersion"]
@@ -118,7 +117,6 @@ def result(asked: dict[str, Any]) -> dict[str, Any]:
 
 @contextmanager
 def http_server(port: int = 0) -> Iterator[HttpServer]:
-    """The server, while it runs."""
     server = HttpServer(port)
     serving = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     serving.start()

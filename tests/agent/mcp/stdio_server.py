@@ -1,4 +1,4 @@
-"""A tool server that does as it is told, well or badly: a program of its own, in nothing but Python."""
+"""A tool server whose behaviour the test selects, with the standard library only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CODE = {"type": "object", "properties": {"code": {"type": "string"}}, "required"
 
 
 def tools() -> list[dict[str, Any]]:
-    """What it lists; in another way from the second start on, if that is its habit."""
+    """The listed tools; with one habit they change from the second start on."""
     echo = {"name": "echo", "description": "Say it again.", "inputSchema": TEXT}
     look = {"name": "look", "description": "Run Python and say what it gives.", "inputSchema": CODE}
     if ANNOUNCED:
@@ -53,7 +53,7 @@ def flood(unit: str) -> None:
 
 
 def call(params: dict[str, Any]) -> dict[str, Any]:
-    """What a call comes to: `echo` minds some words in its text, `look` runs what it is given."""
+    """The result of a call: `echo` reacts to some words, `look` runs Python code."""
     given = params.get("arguments", {})
     if params["name"] == "look":
         scope: dict[str, Any] = {"os": os, "subprocess": subprocess, "sys": sys}

@@ -1,4 +1,4 @@
-"""Definitions: their fingerprints, and schemas as providers take them."""
+"""Definitions: fingerprints, and schemas converted for providers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Servers over HTTP: whom the site speaks to, and how much it takes in."""
+"""Servers over HTTP: permitted addresses and response sizes."""
 
 from __future__ import annotations
 

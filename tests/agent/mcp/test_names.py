@@ -1,4 +1,4 @@
-"""The names of servers' tools towards the model."""
+"""The names of MCP tools as the model reads them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two servers that others wrote, as they come from the registry."""
+"""Two third-party servers from the registry."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_git_on_its_own_folder(tmp_path: Path, connect: Connect) -> None:
 
 
 def make_repository(folder: Path) -> None:
-    """A repository with one commit, the sandbox's user's."""
+    """A repository with one commit, owned by the sandbox's user."""
     folder.mkdir(parents=True)
     who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"]
     for words in (["init", "-q"], ["commit", "-q", "--allow-empty", "-m", "a first idea"]):

@@ -1,4 +1,4 @@
-"""Servers that are programs: what goes well, and everything that may go wrong, is a result."""
+"""Servers that are programs: every failure becomes a result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 async def echo(connection: Connection, text: str) -> str:
-    """What the server answers to this text."""
     assert connection.tools
     return await connection.call(connection.tools["echo"], {"text": text})
 
@@ -242,7 +241,7 @@ asyncio.run(main())
 
 
 def running(mark: str) -> bool:
-    """Whether a process with these words lives."""
+    """Whether a process with this command line is running."""
     words = mark.replace(" ", "\0").encode()
     return any(_words(each).startswith(words) for each in Path("/proc").glob("[0-9]*/cmdline"))
 

@@ -1,4 +1,4 @@
-"""What a server's program can see and do, whoever runs the site."""
+"""What a server's program can see and do, with either user running the site."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def site(request: pytest.FixtureRequest) -> Any:
 
 @pytest.fixture
 def look(site: Site) -> Look:
-    """What a piece of Python gives in a server that the site starts."""
+    """Run Python code in a server that the site starts."""
 
     def looked(code: str, **given: Any) -> str:
         async def scenario() -> str:

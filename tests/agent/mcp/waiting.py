@@ -1,4 +1,4 @@
-"""Waiting for what a connection comes to."""
+"""Waits for a condition."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PATIENCE = 30.0  # seconds that anything may take on a busy machine
 
 
 async def until(happened: Callable[[], object]) -> None:
-    """Return once it has; TimeoutError when that takes too long."""
+    """Wait until the condition holds; raises TimeoutError."""
     async with asyncio.timeout(PATIENCE):
         while not happened():  # noqa: ASYNC110 - what is waited for is not all told by events
             await asyncio.sleep(0.01)

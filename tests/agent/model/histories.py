@@ -1,4 +1,4 @@
-"""Random conversations, as broken as crashes and changes of the model can leave them, and what is valid."""
+"""Random conversations, broken as by crashes and changes of the model, and checks of their validity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ arguments = st.sampled_from(["{}", "", '{"a": 1}', "[1]", '{"a": ', '"{\\"a\\": 
 
 @st.composite
 def assistants(draw: Any) -> dict[str, Any]:
-    """What the model said, with calls and what else its endpoint put in."""
+    """Assistant messages with calls and provider-specific fields."""
     message: dict[str, Any] = {"role": "assistant", "content": draw(texts)}
     calls = draw(st.lists(st.tuples(st.sampled_from(IDS), st.sampled_from(NAMES), arguments), max_size=3))
     if calls:
@@ -75,7 +75,7 @@ all_traits = st.builds(
 
 
 def faults(messages: Sequence[dict[str, Any]], traits: Traits) -> list[str]:
-    """What an endpoint with these traits would refuse about the messages; nothing where all is well."""
+    """The errors that an endpoint with these traits would report about the messages."""
     return [*_of_form(messages), *_of_calls(messages), *_of_traits(messages, traits)]
 
 

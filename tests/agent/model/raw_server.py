@@ -1,4 +1,4 @@
-"""A server on a real port that answers every request with the bytes it is given."""
+"""A server on a real port that answers every request with given bytes."""
 
 from __future__ import annotations
 
@@ -14,36 +14,33 @@ HELLO = b'data: {"choices": [{"delta": {"content": "Hello"}, "finish_reason": "s
 
 
 class Exchange:
-    """One request, and where its answer is written."""
+    """One request and the stream for its response."""
 
     def __init__(self, head: str, body: bytes, writer: asyncio.StreamWriter) -> None:
         self.head, self.body, self.writer = head, body, writer
 
     @property
     def line(self) -> str:
-        """The request's first line."""
         return self.head.split("\r\n", 1)[0]
 
     @property
     def headers(self) -> dict[str, str]:
-        """The request's headers, their names in lower case."""
+        """The headers, names in lower case."""
         lines = [line.partition(": ") for line in self.head.split("\r\n")[1:] if line]
         return {name.lower(): value for name, _, value in lines}
 
     @property
     def asked(self) -> dict[str, object]:
-        """The request's body, decoded."""
         return dict(json.loads(self.body))
 
     async def write(self, *pieces: bytes) -> None:
-        """Send these bytes as they are."""
         for piece in pieces:
             self.writer.write(piece)
             await self.writer.drain()
 
 
 class RawServer:
-    """What is served, and the requests that came."""
+    """The server's responses and the requests it received."""
 
     def __init__(self, respond: Respond) -> None:
         self.respond = respond
@@ -67,7 +64,6 @@ class RawServer:
 
 
 def response(body: bytes = HELLO, status: str = "200 OK", **headers: str) -> bytes:
-    """A whole response; `content_type` is the header Content-Type."""
     given = {"content_type": "text/event-stream", "content_length": str(len(body)), **headers}
     lines = "".join(f"{name.replace('_', '-')}: {value}\r\n" for name, value in given.items() if value)
     return f"HTTP/1.1 {status}\r\n{lines}connection: close\r\n\r\n".encode() + body
@@ -75,7 +71,7 @@ def response(body: bytes = HELLO, status: str = "200 OK", **headers: str) -> byt
 
 @asynccontextmanager
 async def raw_server(*answers: bytes | Respond) -> AsyncIterator[RawServer]:
-    """Serve the answers, one a request, the last of them again and again."""
+    """Serve one response per request, repeating the last one."""
 
     async def respond(exchange: Exchange) -> None:
         answer = answers[min(len(served.exchanges), len(answers)) - 1]

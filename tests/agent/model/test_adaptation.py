@@ -1,4 +1,4 @@
-"""What a model's endpoint refuses by name is done without, once, at once, and from then on."""
+"""What an endpoint rejects by name is left out at once, and from then on."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def openai_error(message: str, param: str | None = None, code: str | None = None
 
 
 def extra(*loc: str | int) -> dict[str, Any]:
-    """What FastAPI and Mistral say, with what was sent."""
+    """A FastAPI or Mistral error, which echoes the request."""
     fault = {"type": "extra_forbidden", "loc": ["body", *loc], "msg": "Extra inputs are not permitted"}
     return {"detail": [{**fault, "input": "top_p temperature max_tokens"}]}
 
@@ -273,7 +273,6 @@ def learned() -> list[Mapping[str, Any]]:
 
 @pytest.fixture
 async def make(model_server: ScriptedModel, learned: list[Mapping[str, Any]]) -> Any:
-    """Models at the scripted endpoint, closed after the test."""
     made: list[ChatModel] = []
 
     def make(**traits: Any) -> ChatModel:

@@ -1,4 +1,4 @@
-"""Addresses, as people copy them from many places."""
+"""Addresses as users paste them."""
 
 from __future__ import annotations
 

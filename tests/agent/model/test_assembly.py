@@ -1,4 +1,4 @@
-"""Replies put together from pieces as real endpoints cut them. Rows are those of the conformance list."""
+"""Replies assembled from pieces as real endpoints send them. Rows are those of the conformance list."""
 
 from __future__ import annotations
 

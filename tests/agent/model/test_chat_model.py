@@ -1,4 +1,4 @@
-"""The client against a real port: what is asked, what is read, and what each failure says."""
+"""The client against a real port: requests, replies, and the message for each failure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def model(model_server: ScriptedModel) -> AsyncIterator[ChatModel]:
 
 @pytest.fixture
 def ask(model: ChatModel, model_server: ScriptedModel) -> Ask:
-    """Script a reply and give the deltas that it is read as."""
+    """Script a reply and return its deltas."""
 
     async def ask(reply: Reply, tools: Any = (), **options: Any) -> list[Delta]:
         model_server.script(reply)
@@ -46,7 +46,7 @@ def ask(model: ChatModel, model_server: ScriptedModel) -> Ask:
 
 @pytest.fixture
 def failure(ask: Ask) -> Ask:
-    """Script a reply and give the error that it ends in."""
+    """Script a reply and return the error it causes."""
 
     async def failure(reply: Reply) -> ModelError:
         with pytest.raises(ModelError) as caught:
@@ -360,7 +360,7 @@ async def test_closing_the_stream_ends_the_request_at_once(
 
 
 def test_a_free_port_is_free() -> None:
-    """The tests of an endpoint that is down rest on a port that nobody listens on any more."""
+    """Tests of an endpoint that is down rely on a port without a listener."""
     with closing(listening()) as taken:
         port = taken.getsockname()[1]
     with socket.socket() as knock:

@@ -1,4 +1,4 @@
-"""Chunks as real endpoints send them, read tolerantly. Rows are those of the conformance list."""
+"""Chunks as real endpoints send them. Rows are those of the conformance list."""
 
 from __future__ import annotations
 

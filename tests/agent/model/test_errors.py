@@ -1,4 +1,4 @@
-"""What endpoints' errors say: a request that is too long, an empty account, a model that is being loaded."""
+"""Parsing endpoints' errors: too long requests, empty accounts, loading models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client on the wire: where it goes, what it sends along, and how much it takes in."""
+"""The HTTP client: where it connects, what it sends, and how much it reads."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ MIB = 1024 * 1024
 
 
 async def said(base_url: str, key: str | None = "sk-secret", **given: Any) -> str:
-    """What a model at that address answers."""
     model = ChatModel("m", base_url, key, **given)
     try:
         deltas = [delta async for delta in model.stream(USER, (), {})]
@@ -119,7 +118,7 @@ async def test_a_proxy_that_was_configured_is_used_but_not_for_this_machine() ->
 
 
 async def test_a_connection_with_a_policy_goes_past_the_proxy() -> None:
-    """Where a proxy would connect to, nobody here could check."""
+    """The addresses that a proxy connects to cannot be checked."""
     async with raw_server(response()) as proxy:
         error = await failure(
             "http://model.invalid/v1", proxy=f"http://127.0.0.1:{proxy.port}", allow=lambda _address: True
@@ -159,7 +158,7 @@ async def test_no_spelling_of_an_address_gets_past(host: str) -> None:
 async def test_a_name_that_leads_elsewhere_a_moment_later_leads_nobody_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The first look at the name finds a public address, every later one this machine."""
+    """The name first resolves to a public address, then to this machine."""
     looks: list[str] = []
     real = socket.getaddrinfo
 
@@ -203,7 +202,7 @@ async def test_a_compressed_reply_is_refused(encoding: str) -> None:
 
 @pytest.mark.parametrize("status", ["200 OK", "400 Bad Request", "500 Broken"])
 async def test_a_bomb_does_not_go_off(status: str) -> None:
-    """A quarter of a MiB on the wire that is 256 MiB when it is unpacked."""
+    """256 MiB compressed to a quarter of a MiB."""
     zeros, packer = bytes(MIB), zlib.compressobj(9, zlib.DEFLATED, 31)
     bomb = b"".join(packer.compress(zeros) for _ in range(256)) + packer.flush()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

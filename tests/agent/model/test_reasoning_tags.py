@@ -1,4 +1,4 @@
-"""Reasoning between tags is told apart from the answer, however the text is cut into pieces."""
+"""Reasoning in tags is separated from the answer, however the text is split."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ TEXTS = {
 
 
 def read(pieces: Sequence[str]) -> tuple[str, str]:
-    """Reasoning and answer of the pieces."""
     thinking = ReasoningTags()
     found = [told for piece in pieces for told in thinking.read(piece)]
     reasoning = text = ""

@@ -1,4 +1,4 @@
-"""The request that fits: valid whatever the history is like, and in the endpoint's own way."""
+"""Requests are valid for any history, and fit the endpoint."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_any_history_becomes_a_request_that_is_valid(history: list[dict[str, Any
 def test_what_was_sent_does_not_change_when_the_person_says_more(
     history: list[dict[str, Any]], traits: Traits
 ) -> None:
-    """So that what the endpoint keeps of the last request serves the next one, too."""
+    """Keeps the endpoint's prompt cache valid."""
     builder = RequestBuilder("m", HERE, traits)
     before = builder.messages([SYSTEM, USER, *(each for each in history if each["role"] != "system")])
     longer = builder.messages([SYSTEM, USER, *(each for each in history if each["role"] != "system"), USER])

@@ -1,4 +1,4 @@
-"""Traits as settings hold them, and what is known by names."""
+"""Traits in settings, and those known by host and name."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ STATES = {"focused": "completed", "lean": "completed", "checklist": "done"}
 
 
 def item(policy: str, text: str, status: str = "pending", key: str = "") -> dict[str, Any]:
-    """One item with all fields that the policy knows."""
     if policy == "lean":
         return {"content": text, "status": status}
     if policy == "checklist":
@@ -19,7 +18,6 @@ def item(policy: str, text: str, status: str = "pending", key: str = "") -> dict
 
 
 def written(policy: str, *texts: str) -> dict[str, Any]:
-    """The arguments of a `TodoWrite` with these items, all pending."""
     return {("todos" if policy == "lean" else "items"): [item(policy, text) for text in texts]}
 
 

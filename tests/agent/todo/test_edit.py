@@ -1,4 +1,4 @@
-"""One change of a person's, on a list that may have moved on since they saw it."""
+"""An edit by the user, on a list that may have changed since they saw it."""
 
 from __future__ import annotations
 

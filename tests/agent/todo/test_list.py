@@ -14,7 +14,7 @@ POLICY_NAMES = sorted(POLICIES)
 
 
 def refused(todos: TodoList, arguments: Any) -> str:
-    """The refusal's text; the old list has to be there still, unchanged."""
+    """The refusal's text; checks that the list is unchanged."""
     before = todos.items
     with pytest.raises(TodoError) as caught:
         todos.write(arguments)

@@ -1,4 +1,4 @@
-"""A list that was written in ignorance of what the person changed, and those changes."""
+"""Merging a list that the model wrote without knowing the user's changes."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ ITEMS = st.lists(st.sampled_from("abcdef"), unique=True).flatmap(
 
 @given(ITEMS, ITEMS, ITEMS)
 def test_any_three_lists(written: tuple[str, ...], persons: tuple[str, ...], known: tuple[str, ...]) -> None:
-    """Nothing of the person's is lost, and no item comes twice."""
+    """No edit of the user is lost, and no item is duplicated."""
     listed = {item[0] for item in known}
     written = tuple(item if item[0] in listed else item.replace(item[0], item[0] * 2, 1) for item in written)
     before, after = {item.id: item for item in a_list(*known)}, {item.id: item for item in a_list(*persons)}

@@ -1,4 +1,4 @@
-"""Policies are chosen by name, and can be changed within reason."""
+"""Policies are selected by name, and can be changed within limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a list was refused, read back from what the model was told."""
+"""The code of a refusal is recovered from its message."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GOOD = {"content": "Look", "text": "Look", "status": "pending", "activeForm": "L
 
 
 def refusal(policy: str, language: Language, arguments: Any) -> str:
-    """What the model is told of arguments that do not pass."""
+    """The error for invalid arguments."""
     with pytest.raises(TodoError) as refused:
         TodoList(policy, language=language).write(arguments)
     return str(refused.value)

@@ -1,4 +1,4 @@
-"""The count of rounds, on its own; how a reminder rides on a request is in test_reminded_turn."""
+"""The count of rounds; test_reminded_turn tests how reminders are sent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def working_on_one(policy: str, language: Language = "en") -> TodoList:
 
 
 def after(rounds: int, reminders: Reminders) -> str:
-    """What is due after so many rounds without a list; nothing may be due before."""
+    """The reminder after some rounds without a list; checks that none is due before."""
     for _ in range(rounds - 1):
         reminders.count_round(wrote=False)
         assert reminders.due() == ""

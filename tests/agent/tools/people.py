@@ -1,4 +1,4 @@
-"""Running a test as whoever may run the server: as root, and as an ordinary user."""
+"""Runs a test as the users that may run the server: root and an ordinary user."""
 
 from __future__ import annotations
 
@@ -47,8 +47,6 @@ class Server:
         return self.workspace.path
 
     def bash(self, command: str, timeout: float = 20, **limits: int) -> Outcome:
-        """What a command in the sandbox comes to."""
-
         async def scenario() -> Outcome:
             return await Sandbox(SandboxLimits(**limits)).run(command, self.workspace, timeout)
 
@@ -56,7 +54,7 @@ class Server:
         return outcome
 
     def run(self, scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-        """The result of a coroutine function, run as this person."""
+        """The result of a coroutine function, run as this user."""
         return _in_child(scenario) if self.changes_user else asyncio.run(scenario())
 
     def close(self) -> None:
@@ -79,7 +77,7 @@ def _in_child(scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
 
 
 def _answer(writing: int, scenario: Callable[[], Coroutine[Any, Any, Any]]) -> None:
-    """Become the ordinary user, run the scenario, tell its result or failure, and end."""
+    """Become the ordinary user, run the scenario, send its result or error, and exit."""
     try:
         os.setgroups([])
         os.setresgid(USER, USER, USER)

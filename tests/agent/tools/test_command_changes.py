@@ -1,4 +1,4 @@
-"""What a command changed is in the record of its call."""
+"""The files that a command changed are in its call's record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands wait for a free place, and take it in turn by user."""
+"""Commands wait for a free slot, shared fairly between users."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOTICE = "Waiting for a free place."
 
 
 class Commands:
-    """Commands of users who share a workspace; each waits for a file of its name, and notes what ran."""
+    """Commands of users in one workspace; each records its name and waits for a file of that name."""
 
     def __init__(self, path: Path, slots: int) -> None:
         self.workspace = Workspace.create(path / "workspace")
@@ -28,7 +28,6 @@ class Commands:
         return Watched(bash.call({"command": command, "timeout": timeout}))
 
     def start(self, user: str, name: str) -> Watched[ToolResult]:
-        """One that notes its name, and ends once it may."""
         command = f"echo {name} >> begun; until [ -e {name} ]; do sleep 0.02; done"
         return self.run(user, command)
 
@@ -36,7 +35,7 @@ class Commands:
         (self.workspace.path / name).touch()
 
     async def begun(self, count: int) -> list[str]:
-        """The names of those that have begun, once there are so many."""
+        """Wait for `count` started commands; returns their names."""
         async with asyncio.timeout(20):
             while len(self.names) < count:  # noqa: ASYNC110 (another process writes)
                 await asyncio.sleep(0.01)

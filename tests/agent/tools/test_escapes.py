@@ -1,4 +1,4 @@
-"""What a hostile command tries, and does not get."""
+"""Attempts of a hostile command to escape."""
 
 from __future__ import annotations
 

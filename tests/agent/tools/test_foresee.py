@@ -1,4 +1,4 @@
-"""What a change would leave, told before it is made."""
+"""The record that a change would leave, before it is made."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ def tools(tmp_path: Path) -> dict[str, Tool]:
 
 
 def texts(folder: Path) -> dict[str, str]:
-    """What the files of the folder hold."""
     return {path.name: path.read_text() for path in folder.iterdir()}
 
 

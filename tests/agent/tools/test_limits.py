@@ -1,4 +1,4 @@
-"""A command that wants too much is stopped, and the server does not feel it."""
+"""A command that exceeds its limits is stopped without affecting the server."""
 
 from __future__ import annotations
 

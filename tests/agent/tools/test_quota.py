@@ -1,4 +1,4 @@
-"""A workspace holds so much and no more, and says so."""
+"""A workspace's quota."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KIB = 1024
 
 @pytest.fixture
 def small(tmp_path: Path) -> Workspace:
-    """A workspace for a MiB in five files and folders."""
+    """A workspace limited to 1 MiB and five files and folders."""
     return Workspace.create(tmp_path / "workspaces" / "small", Quota(size=1024 * KIB, files=5))
 
 

@@ -1,4 +1,4 @@
-"""A workspace is removed whole, whatever somebody left in it, and nothing outside is."""
+"""A workspace is removed whole, whatever is in it, and nothing outside is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandbox as its callers use it: who runs, where, and what it says when it cannot."""
+"""The sandbox: user, working directory, and errors when it cannot run."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ async def test_what_is_no_command(workspace: Workspace, command: str, said: str)
 
 
 def test_the_workspace_is_the_folder_that_was_opened(workspace: Workspace) -> None:
-    """A folder swapped for a link between the look and the mount would be another's."""
+    """The folder may be replaced by a link between the check and the mount."""
     outside = workspace.path.parent / "outside"
     outside.mkdir()
     moved = workspace.path.with_name("moved")
@@ -187,7 +187,7 @@ async def test_overhead(workspace: Workspace) -> None:
 
 
 async def test_the_end_of_a_thread_ends_no_command(workspace: Workspace) -> None:
-    """bubblewrap dies with the thread that started it, so that must be the loop's."""
+    """bubblewrap dies with the thread that starts it, so that must be the loop's."""
     running = asyncio.Event()
     loop = asyncio.get_running_loop()
     first = ThreadPoolExecutor()
@@ -202,7 +202,7 @@ async def test_the_end_of_a_thread_ends_no_command(workspace: Workspace) -> None
 
 
 async def test_each_workspace_keeps_its_own_entrance(tmp_path: Path) -> None:
-    """As root, a namespace is made once for a workspace; it must never be taken for another's."""
+    """As root, namespaces are cached per workspace; they must not be mixed up."""
     one, two = (Workspace.create(tmp_path / "workspaces" / name) for name in ("one", "two"))
     for workspace, text in ((one, "1"), (two, "2"), (one, "3")):
         assert (await Sandbox().run(f"echo {text} >> file", workspace)).ok

@@ -1,4 +1,4 @@
-"""The filter, by what it decides for both kinds of machine (this one's is also tried for real)."""
+"""The filter's verdicts for both machine types (this machine's is also tested for real)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ALLOW, _KILL = "allow", "kill"
 
 
 def _decide(machine: str, number: int, *arguments: int, arch: int | None = None) -> str | int:
-    """What the kernel would do with a call: a small interpreter of classic BPF."""
+    """The kernel's verdict on a call: a small interpreter of classic BPF."""
     data = struct.pack("=IIQ6Q", number, arch or _ARCH[machine], 0, *arguments, *[0] * (6 - len(arguments)))
     code = list(struct.iter_unpack("=HBBI", seccomp.program(machine)))
     place, loaded = 0, 0

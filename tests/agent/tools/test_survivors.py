@@ -1,4 +1,4 @@
-"""Whatever ends a command, nothing that it started goes on."""
+"""However a command ends, no process of it survives."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _daemons(mark: str) -> str:
 
 
 def _mark() -> str:
-    """A time to sleep that no other process on this machine sleeps for."""
+    """A sleep duration that no other process on this machine uses."""
     return f"{100_000 + os.getpid()}.{time.monotonic_ns() % 10**9}"
 
 
@@ -46,7 +46,7 @@ def _children() -> str:
 
 
 async def _childless() -> None:
-    """Wait until every child has ended, and then until it is reaped."""
+    """Wait until every child has ended and is reaped."""
     for number in map(int, _children().split()):
         with suppress(ProcessLookupError):
             await _end_of(os.pidfd_open(number))
@@ -128,7 +128,7 @@ def test_stopped_again_while_it_is_being_stopped(server: Server) -> None:
 
 
 def test_stopped_at_any_moment_of_its_start(server: Server) -> None:
-    """For some milliseconds process 1 inside has left the group and would not yet die with its parent."""
+    """For some milliseconds, process 1 inside has left the group but would not die with its parent."""
     mark = _mark()
 
     async def scenario() -> None:

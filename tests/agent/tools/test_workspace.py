@@ -1,4 +1,4 @@
-"""Paths and files: what the workspace takes, and that nothing leads out of it."""
+"""Paths and files in the workspace, and that nothing leads out of it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ OPENERS = [open_beneath, walk_open]
 
 @pytest.fixture
 def outside(workspace: Workspace) -> Path:
-    """A file beside the workspace."""
+    """A file next to the workspace."""
     path = workspace.path.parent / "outside"
     path.mkdir()
     (path / "secret").write_bytes(SECRET)
@@ -127,14 +127,14 @@ _RACE = 10.0 if os.environ.get("SOAK") else 1.0  # seconds
 
 
 def _tries() -> Iterator[int]:
-    """Numbers from 0 for as long as a race lasts."""
+    """Count up until the race's time is over."""
     until = time.monotonic() + _RACE
     return itertools.takewhile(lambda _number: time.monotonic() < until, itertools.count())
 
 
 @contextmanager
 def _swapping(workspace: Workspace, outside: Path) -> Iterator[None]:
-    """`d` is in turns a folder of the workspace and a link to one outside, as fast as it goes."""
+    """Replace `d` by a folder of the workspace and by a link to one outside, in a tight loop."""
     over = threading.Event()
     workspace.write("d/secret", b"own")
     (workspace.path / "link").symlink_to(outside)
