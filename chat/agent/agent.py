@@ -120,7 +120,6 @@ class Agent:
 
     @property
     def traits(self) -> Traits:
-        """The model's traits; the defaults for a custom model that has none."""
         traits = getattr(self.model, "traits", None)
         return traits if isinstance(traits, Traits) else Traits()
 

@@ -114,7 +114,6 @@ def _normalized(name: str) -> str:
 
 
 def answered_call_ids(messages: Sequence[Mapping[str, Any]]) -> set[str]:
-    """The ids of the calls answered by the results at the end of the messages."""
     answered = set()
     for message in reversed(messages):
         if message["role"] != "tool":

@@ -31,11 +31,10 @@ class Spent:
 class Retry:
     """When and how often a model call is retried.
 
-    `attempts` counts all tries; none starts more than `seconds` after the first. The delay doubles from
-    `first_delay` seconds, with jitter, and never exceeds `max_delay`, even if the endpoint asks for more. A
-    model that is still loading is retried for `loading` seconds without counting; by default as long as its
-    endpoint may be silent (`Traits.patience`). A model that sends nothing for `notice` seconds is reported by
-    a `ModelSilent`.
+    `attempts` counts all tries; none starts more than `seconds` after the first. Delays in seconds double
+    from `first_delay`, with jitter, up to `max_delay`, even if the endpoint asks for more. A loading model is
+    retried for `loading` seconds without counting (default: `Traits.patience`). A model silent for `notice`
+    seconds is reported by a `ModelSilent`.
     """
 
     attempts: int = 3

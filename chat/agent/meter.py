@@ -26,7 +26,7 @@ class Attempt:
         return not (reply.text or reply.reasoning or reply.calls or reply.usage != Usage())
 
     def usage(self) -> Usage:
-        """The endpoint's count; missing numbers are estimated, and the usage is then marked `estimated`."""
+        # Estimates whatever the endpoint did not count.
         counted, output = self.assembly.usage, self._output_tokens()
         if counted.input_tokens and (counted.output_tokens or not output):
             return counted
@@ -68,7 +68,6 @@ class Meter:
         return sum((attempt.usage() for attempt in self._attempts), Usage())
 
     def settle(self) -> Usage:
-        """Add the outstanding usage to the total and return it."""
         usage = self.outstanding()
         self._attempts = []
         self.total += usage

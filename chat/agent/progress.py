@@ -67,7 +67,7 @@ class Watched(Generic[T]):
 
 
 async def cancelled(task: asyncio.Task[Any]) -> None:
-    """Cancel a task if it is running and wait for its end, even if the caller is cancelled meanwhile."""
+    """Cancel a task if it is running and wait for its end, even if the caller is cancelled, too."""
     interruption: asyncio.CancelledError | None = None
     while not task.done():
         task.cancel()

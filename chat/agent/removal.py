@@ -44,7 +44,6 @@ def _clear(top: int, deadline: float) -> None:
 
 
 def _remove(top: int, name: str) -> bool:
-    """Remove a file at the top level, or empty a folder there and remove it; returns whether it is gone."""
     try:
         if _unlink(top, name):
             return True

@@ -51,10 +51,9 @@ class Arguments(Protocol):
 class Tool:
     """A name, a description and a JSON schema for the model, and the async function that implements it.
 
-    `function` is called with keyword arguments and returns text, a ToolResult, or a JSON-serialisable value.
-    Any exception it raises becomes an error result that the model reads. `repeatable`: running the same call
-    twice is harmless, so a call interrupted by a crash may run again. `foresee` takes the same arguments,
-    changes nothing, and returns the `detail` that the call would leave.
+    `function` returns text, a ToolResult, or a JSON-serialisable value; its exceptions become error results.
+    `repeatable`: a call interrupted by a crash may run again. `foresee` takes the same arguments, changes
+    nothing, and returns the `detail` that the call would leave.
     """
 
     name: str
@@ -88,16 +87,13 @@ class Tool:
         return (self.check or schema_check(self.parameters))(fitted(arguments, self.parameters))
 
     async def foreseen(self, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The `detail` that a call would leave; empty if unknown. Raises ToolError."""
         return await self.foresee(**self.checked(arguments)) if self.foresee else {}
 
 
 def as_tool(value: Tool | Callable[..., Awaitable[Any]] | Mapping[str, Any]) -> Tool:
-    """Convert to a Tool: an async function, or a dictionary in the provider's format.
+    """Convert an async function, or a dictionary in the provider's format; raises TypeError for others.
 
-    A dictionary may hold the async function under "run", which is not sent. Without one it is sent unchanged,
-    for a tool that the provider runs itself; a call to it here is an error result. Raises TypeError for
-    anything else.
+    A dictionary's "run" is the function and is not sent. Without it, the provider runs the tool.
     """
     if isinstance(value, Tool):
         return value
@@ -182,9 +178,8 @@ def tool(
 ) -> Tool | Callable[[Callable[..., Awaitable[Any]]], Tool]:
     """Make a Tool from a typed async function: `@tool` or `@tool(name=..., description=...)`.
 
-    The schema comes from the annotations (`Annotated[int, Field(description=..., ge=1)]` adds details), the
-    description from the docstring. Raises TypeError if the function is not async, or if an argument has no
-    annotation or no name (`*args`).
+    The schema comes from the annotations (`Annotated[int, Field(description=..., ge=1)]`), the description
+    from the docstring. Raises TypeError for a sync function and for arguments without annotation or name.
     """
 
     def make(function: Callable[..., Awaitable[Any]]) -> Tool:

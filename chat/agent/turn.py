@@ -307,7 +307,7 @@ T = TypeVar("T")
 
 
 class LimitError(Exception):
-    """A limit of the turn was reached; the message is the sentence that names it."""
+    pass
 
 
 class Budget:
@@ -321,7 +321,6 @@ class Budget:
         self.repeats = 0
 
     def start_step(self) -> int:
-        """Count a step and return its number; raises LimitError if steps, calls or seconds are used up."""
         if self.steps >= self.limits.steps:
             raise self._error("steps", self.limits.steps)
         if self.tool_calls >= self.limits.tool_calls:

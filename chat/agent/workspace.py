@@ -75,9 +75,9 @@ class Folder:
 class Workspace:
     """A directory; all access to its files goes through this class.
 
-    Paths are relative to it, or absolute beneath /workspace. The kernel resolves them beneath the directory,
-    whatever symbolic links say. If the server runs as root, files are accessed as the directory's owner. All
-    methods block and raise WorkspaceError with a sentence.
+    Paths are relative, or absolute beneath /workspace; the kernel keeps them beneath the directory, despite
+    symbolic links. As root, files are accessed as the directory's owner. All methods block and raise
+    WorkspaceError with a sentence.
     """
 
     def __init__(self, path: Path | str, quota: Quota | None = None, *, fixed: bool = False) -> None:

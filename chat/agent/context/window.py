@@ -18,9 +18,7 @@ _MAX_RATIO = 50  # of the window: no request is that long, so a larger number is
 
 @dataclass(frozen=True)
 class Window:
-    """Tokens that request and reply share; a `size` of 0 is unknown."""
-
-    size: int
+    size: int  # tokens of request and reply together; 0 if unknown
     longest_reply: int = 0
 
     @property

@@ -319,7 +319,6 @@ def _check(program: Program) -> None:
 
 
 def _prepare(program: Program) -> os.stat_result:
-    """Make the server's folder, with a scratch folder that belongs to the sandbox's user."""
     try:
         (program.folder / "readable").mkdir(parents=True, exist_ok=True)
         for place, _folder in enumerate(program.readable):

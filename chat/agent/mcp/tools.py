@@ -34,6 +34,6 @@ def server_tool(connection: Connection, definition: Definition, slot: CommandSlo
     )
 
 
-def _unchecked(given: Mapping[str, Any]) -> dict[str, Any]:
+def _unchecked(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Unvalidated: the server validates, and its schemas' patterns must not run here."""
-    return dict(given)
+    return dict(arguments)

@@ -121,7 +121,6 @@ class ErrorReport:
 
     @property
     def is_unsupported(self) -> bool:
-        """Whether the error says that something in the request is not supported."""
         return bool(UNSUPPORTED.search(self.text))
 
     @property
@@ -222,7 +221,6 @@ _PLAUSIBLE = range(256, 10**8)
 
 
 def overflows(text: str) -> bool:
-    """Whether the text (in lower case) says that the request is too long for the model."""
     return bool(_OVERFLOW.search(text)) and not _REPLY_TOO_LONG.search(text)
 
 

@@ -104,14 +104,12 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _redirect_target(location: str) -> str:
-    """The target of a redirect, without credentials and query."""
     parts = urlsplit(location)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}{parts.path}" if host else parts.path
 
 
 def _wait(headers: httpx2.Headers) -> float | None:
-    """Seconds that the endpoint asks to wait, by any of the headers in use."""
     milliseconds = headers.get("retry-after-ms", "")
     if re.fullmatch(r"\d{1,9}(\.\d+)?", milliseconds):
         return float(milliseconds) / 1000

@@ -28,11 +28,11 @@ KEEP_ALIVE = 15.0  # seconds that idle connections are kept
 
 
 class AddressRefusedError(OSError):
-    """A host name resolved to a forbidden address."""
+    pass
 
 
 class CompressedError(httpx2.RemoteProtocolError):
-    """The endpoint compressed its reply despite `Accept-Encoding: identity`."""
+    pass
 
 
 class OversizeError(httpx2.RemoteProtocolError):

@@ -59,7 +59,6 @@ class RequestBuilder:
         return delta
 
     def messages(self, messages: Sequence[Message]) -> list[dict[str, Any]]:
-        """The conversation as the endpoint takes it: valid, and with one system message first."""
         ids = CallIds(self.traits.id_style)
         history = exchanges(messages)
         if not self.traits.tools:
@@ -313,8 +312,6 @@ _SYSTEM = ("system", "developer")
 
 @dataclass
 class Exchange:
-    """A message and the results of its calls, in the order of the calls."""
-
     message: dict[str, Any]
     results: list[dict[str, Any]] = field(default_factory=list)
 
@@ -352,8 +349,8 @@ def text_of(message: Message) -> str:
 
 def _says_something(message: Message) -> bool:
     content = message.get("content")
-    said = bool(content) if isinstance(content, list) else bool(content and str(content).strip())
-    return said or bool(message.get("tool_calls"))
+    has_content = bool(content) if isinstance(content, list) else bool(content and str(content).strip())
+    return has_content or bool(message.get("tool_calls"))
 
 
 def _normalized(message: Message) -> dict[str, Any]:

@@ -60,12 +60,12 @@ class Traits:
     silence: float = 120.0
 
     @classmethod
-    def from_dict(cls, given: Mapping[str, Any]) -> Self:
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
         """Traits from a dictionary; unknown names are ignored, missing ones keep their default.
 
         Raises ValueError, with a sentence for the user, for an invalid value.
         """
-        return cls().but(given)
+        return cls().but(values)
 
     def but(self, changes: Mapping[str, Any]) -> Self:
         """A copy with changes, by the rules of `from_dict`. `silence` alone also resets `first_byte`."""
@@ -83,7 +83,6 @@ class Traits:
         return {name: _plain(value) for name, value in dataclasses.asdict(self).items()}
 
     def changes(self) -> dict[str, Any]:
-        """The values that differ from the defaults, as JSON."""
         default = Traits().as_dict()
         return {name: value for name, value in self.as_dict().items() if value != default[name]}
 

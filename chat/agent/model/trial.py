@@ -62,11 +62,7 @@ async def greet(name: str) -> str:
 
 
 async def trial(candidate: Candidate, name: str = "") -> AsyncGenerator[StepBegun | Outcome, None]:
-    """Yield the beginning and outcome of each step, in the order of STEPS.
-
-    Tests the model `name`, or the first listed one that looks like a chat model. Each request has a timeout;
-    closing the iterator ends the trial.
-    """
+    """Yield the beginning and outcome of each step; the default model is the first listed chat model."""
     trial_run = _Trial(candidate, name)
     blocked = False
     for step in STEPS:

@@ -74,7 +74,6 @@ class Invocation:
 
 
 def memory_file(opened: ExitStack, content: bytes = b"") -> int:
-    """The descriptor of a file in memory, positioned at its start; closed together with `opened`."""
     descriptor = os.memfd_create("sandbox")
     opened.callback(os.close, descriptor)
     os.write(descriptor, content)
@@ -315,7 +314,6 @@ class SandboxError(Exception):
 
 
 def explain(output: str) -> str:
-    """A sentence for what bubblewrap, or a program before it, printed when it failed."""
     last = (output.strip().splitlines() or ["it ended without a word"])[-1][:300]
     for signs, cure in _CAUSES:
         if any(sign in output for sign in signs):

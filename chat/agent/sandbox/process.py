@@ -82,8 +82,8 @@ class Process:
         elif self.ready:
             self._feed(data)
         else:
-            self.setup_output, found, data = (self.setup_output + data).partition(READY)
-            self.ready = bool(found)
+            self.setup_output, separator, data = (self.setup_output + data).partition(READY)
+            self.ready = bool(separator)
             if data:
                 self._feed(data)
 

@@ -118,11 +118,10 @@ class Sandbox:
         timeout: float | None = None,
         on_output: Callable[[Output], object] | None = None,
     ) -> Outcome:
-        """Run `command` with bash in the workspace.
+        """Run `command` with bash in the workspace; `timeout` is in seconds, up to the limit.
 
-        `timeout` is in seconds (default and maximum: the limits'). `on_output` is called whenever there is
-        new output, with all that is kept; it must be quick. Cancelling kills the command at once. Raises
-        SandboxError if the sandbox itself could not run, WorkspaceError if the workspace is gone.
+        `on_output` is called with all kept output whenever there is more; it must be quick. Cancelling kills
+        the command. Raises SandboxError if the sandbox failed, WorkspaceError if the workspace is gone.
         """
         _check(command)
         limits = self.limits

@@ -19,10 +19,9 @@ ITEM_ACTIONS: tuple[Action, ...] = ("reword", "tick", "untick", "skip", "up", "d
 
 
 class EditError(ValueError):
-    """The edit does not apply. `kind` is the reason; `current` is the item as it is, if it exists.
+    """The edit does not apply; `current` is the item as it is, if it exists.
 
-    Kinds: `gone` and `changed` (the list changed since the user saw it); `blank`, `long`; and those of the
-    policy, such as `too_many`.
+    `kind`: `gone` and `changed` (the list changed since), `blank`, `long`, or a policy's such as `too_many`.
     """
 
     def __init__(self, kind: str, current: TodoItem | None = None) -> None:
@@ -77,7 +76,6 @@ class Edit:
 
 
 def filled(items: Sequence[TodoItem], policy: TodoPolicy) -> list[TodoItem]:
-    """The items with every field that the policy requires, and without those it does not have."""
     keys = {item.key for item in items}
     fresh = (str(number) for number in count(1) if str(number) not in keys)
     known = set(policy.states.values())

@@ -76,10 +76,9 @@ def new_id() -> str:
 def with_stable_ids(
     new: Sequence[TodoItem], old: Sequence[TodoItem], fresh: Callable[[], str] = new_id
 ) -> tuple[TodoItem, ...]:
-    """The new items, with the ids of the old items that they continue.
+    """The new items with the ids of the old items that they continue; the others get a `fresh` id.
 
-    An item continues the old one with the same key, else with the same text, else, if the lists have any item
-    in common, the one at the same position. The rest get a `fresh` id.
+    An item continues the old one with its key, else its text, else its position if the lists overlap.
     """
     ids: list[str] = [""] * len(new)
     free = list(old)

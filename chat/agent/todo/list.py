@@ -27,11 +27,11 @@ class TodoList:
         self.language = language
         self.reader = Reader(self.policy, language)
         self.items: tuple[TodoItem, ...] = ()
-        given = list(items)
-        if any(isinstance(item, Mapping) for item in given):
-            self.write(given)
+        initial = list(items)
+        if any(isinstance(item, Mapping) for item in initial):
+            self.write(initial)
         else:
-            self.items = tuple(map(self._with_policy, cast(list[TodoItem], given)))
+            self.items = tuple(map(self._with_policy, cast(list[TodoItem], initial)))
 
     def write(self, arguments: Any) -> str:
         """Replace the list and render it; an invalid list changes nothing and raises TodoError."""
@@ -73,7 +73,6 @@ class TodoList:
         return bool(self.items) and self.done == len(self.items)
 
     def _with_policy(self, item: TodoItem) -> TodoItem:
-        """The item with this list's policy; unchanged if the policy lacks its status."""
         return replace(item, policy=self.policy) if item.status in self.policy.states.values() else item
 
     def _line(self, item: TodoItem, key: str) -> str:
@@ -84,16 +83,15 @@ class TodoList:
 
 
 class Reminders:
-    """Counts a turn's rounds and says when a reminder is due.
+    """Counts a turn's rounds (model calls that requested tools) and says when a reminder is due.
 
-    A round is a model call that requested tools. Any `TodoWrite` and any reminder restart the count. There
-    are no reminders once the list is complete, and only one per turn without a list.
+    Any `TodoWrite` and any reminder restart the count. No reminders for a complete list, one for no list.
     """
 
-    def __init__(self, todos: TodoList, rounds: int = 0, given: int = 0) -> None:
+    def __init__(self, todos: TodoList, rounds: int = 0, sent: int = 0) -> None:
         self.todos = todos
         self.rounds = rounds
-        self.given = given
+        self.sent = sent
 
     def count_round(self, *, wrote: bool) -> None:
         self.rounds = 0 if wrote else self.rounds + 1
@@ -101,12 +99,12 @@ class Reminders:
     def due(self) -> str:
         """The reminder for the next request, or ""; returning one restarts the count."""
         policy = self.todos.policy
-        enough = self.todos.complete or (not self.todos.items and self.given)
+        enough = self.todos.complete or (not self.todos.items and self.sent)
         if self.rounds < policy.remind_after or enough:
             return ""
         text = phrase(self.todos.language, "reminder.later", policy.name, rounds=self.rounds)
         self.rounds = 0
-        self.given += 1
+        self.sent += 1
         return text
 
 

@@ -20,10 +20,9 @@ _DONE = {"pending": Status.PENDING, "in_progress": Status.IN_PROGRESS, "done": S
 
 @dataclass(frozen=True)
 class TodoPolicy:
-    """Fields, states and maximum length of a list, and when the model is reminded of it.
+    """Fields and limits of a list; `states` maps the model's words to statuses.
 
-    `states` maps the model's words to statuses. `remind_after` counts rounds: model calls that requested
-    tools without writing a list.
+    `remind_after` counts rounds: model calls that requested tools without writing a list.
     """
 
     name: str

@@ -28,17 +28,17 @@ class Reader:
 
     def read(self, arguments: Any) -> list[TodoItem]:
         """The items of a list, or of `arguments` that contain one. Raises TodoError for the first error."""
-        given = self._listed(arguments)
-        if not isinstance(given, list):
+        values = self._listed(arguments)
+        if not isinstance(values, list):
             raise self.refusal("not_a_list", argument=self.policy.argument)
-        items = [self._item(index, item) for index, item in enumerate(given)]
+        items = [self._item(index, item) for index, item in enumerate(values)]
         self.check(items)
         return items
 
     def draft(self, arguments: Any) -> list[TodoItem]:
         """The items that can be shown of partial arguments; never raises."""
-        given = self._listed(arguments)
-        items = [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
+        values = self._listed(arguments)
+        items = [item for item in values if isinstance(item, dict)] if isinstance(values, list) else []
         return [
             TodoItem(
                 content=_text(item.get(self.policy.text_field)),
@@ -57,27 +57,26 @@ class Reader:
         return TodoError(phrase(self.language, "todo.refused", name, reason=reason), key)
 
     def _listed(self, arguments: Any) -> Any:
-        """The list itself, or the arguments' field with it: the policy's name first, then the other ones."""
         if isinstance(arguments, list):
             return arguments
         if not isinstance(arguments, dict):
             return None
-        given = (arguments.get(name) for name in (self.policy.argument, "items", "todos"))
-        return next((listed for listed in given if listed is not None), None)
+        values = (arguments.get(name) for name in (self.policy.argument, "items", "todos"))
+        return next((listed for listed in values if listed is not None), None)
 
-    def _item(self, index: int, given: Any) -> TodoItem:
-        if not isinstance(given, dict):
+    def _item(self, index: int, values: Any) -> TodoItem:
+        if not isinstance(values, dict):
             raise self.refusal("not_an_object", index=index)
         policy = self.policy
         # In this order: the model reads the first error.
-        key = self._field(index, "id", given) if policy.has_key else ""
-        content = self._field(index, policy.text_field, given)
-        status = self._status(index, self._field(index, "status", given).lower())
-        active_form = self._field(index, "activeForm", given) if policy.has_active_form else ""
+        key = self._field(index, "id", values) if policy.has_key else ""
+        content = self._field(index, policy.text_field, values)
+        status = self._status(index, self._field(index, "status", values).lower())
+        active_form = self._field(index, "activeForm", values) if policy.has_active_form else ""
         return TodoItem(content, status, active_form, key, policy=self.policy)
 
-    def _field(self, index: int, name: str, given: Mapping[str, Any]) -> str:
-        value = _as_text(given.get(name))
+    def _field(self, index: int, name: str, values: Mapping[str, Any]) -> str:
+        value = _as_text(values.get(name))
         if value is None:
             raise self.refusal("not_text", index=index, field=name)
         if not value and name in self.policy.required:
@@ -109,7 +108,6 @@ def _text(value: Any) -> str:
 
 
 def _as_text(value: Any) -> str | None:
-    """The value as text, a number as its digits; None for other types."""
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):

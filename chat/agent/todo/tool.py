@@ -24,7 +24,7 @@ def todo_tool(todos: TodoList) -> Tool:
         description=description.substitute(max_items=todos.policy.max_items),
         parameters=_schema(todos),
         function=write,
-        check=lambda given: {"arguments": given},
+        check=lambda arguments: {"arguments": arguments},
         repeatable=True,
     )
 

@@ -79,7 +79,7 @@ def test_without_a_list_it_fires_once_a_turn() -> None:
 
 
 def test_without_a_list_a_turn_taken_up_again_remembers_that_it_fired() -> None:
-    assert Reminders(TodoList("checklist"), rounds=3, given=1).due() == ""
+    assert Reminders(TodoList("checklist"), rounds=3, sent=1).due() == ""
 
 
 @pytest.mark.parametrize(
