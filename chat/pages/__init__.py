@@ -1,1 +1,1 @@
-"""What a person sees: plain views over the rows."""
+"""The views."""

@@ -1,4 +1,4 @@
-"""A user's own account: signing out, and the password."""
+"""Sign-in, sign-out and the user's password."""
 
 from __future__ import annotations
 
@@ -23,14 +23,13 @@ from chat.live.socket_auth import close_sockets_of
 from chat.models import SignInLink
 from chat.pages.signed_in import SignedInRequest
 
-NOT_NOW = "no_password_yet"  # key in the session of a user who was asked for a password
+DECLINED_KEY = "no_password_yet"  # in the session of a user who declined to set a password
 
 
 class SignOut(LogoutView):
-    """Django's own, which also closes the sockets that were opened in this session."""
+    """Django's view, which also closes the sockets of this user."""
 
     def post(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Sign out, from whichever tab."""
         user_id = cast("SignedInRequest", request).user.pk
         response = super().post(request, *args, **kwargs)
         async_to_sync(close_sockets_of)(user_id)
@@ -39,30 +38,29 @@ class SignOut(LogoutView):
 
 @never_cache
 @require_safe
-def before_sign_out(request: SignedInRequest) -> HttpResponse:
-    """Asks once more: a user without a password needs a new sign-in link to come back."""
+def confirm_sign_out(request: SignedInRequest) -> HttpResponse:
+    """Ask for confirmation: a user without a password needs a new sign-in link to come back."""
     return render(request, "sign_out.html")
 
 
 class ChangePasswordForm(PasswordChangeForm):
-    """Django's own, but a wrong old password counts like a failed sign-in: it can be guessed here too."""
+    """Counts a wrong old password as a failed sign-in, since it can be guessed here too."""
 
     request: HttpRequest
 
     def clean_old_password(self) -> str:
-        """The password that the user has; raises ValidationError for any other."""
-        given: str = self.cleaned_data["old_password"]
-        if authenticate(self.request, username=self.user.get_username(), password=given) != self.user:
+        old_password: str = self.cleaned_data["old_password"]
+        if authenticate(self.request, username=self.user.get_username(), password=old_password) != self.user:
             wrong = self.error_messages["password_incorrect"]
             raise forms.ValidationError(wrong, code="password_incorrect")
-        return given
+        return old_password
 
 
 @sensitive_post_parameters()
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def password(request: SignedInRequest) -> HttpResponse:
-    """Set the password, or change it: this session goes on, every other one of the user's ends."""
+    """Set or change the password. Ends every other session of the user."""
     form = _password_form(request)
     if request.method == "POST" and form.is_valid():
         old_session = request.session.session_key
@@ -78,13 +76,13 @@ def password(request: SignedInRequest) -> HttpResponse:
 @require_POST
 def no_password_yet(request: SignedInRequest) -> HttpResponse:
     """Do not ask for a password again in this session."""
-    request.session[NOT_NOW] = True
+    request.session[DECLINED_KEY] = True
     return redirect("new_conversation")
 
 
 def asks_for_password(request: SignedInRequest) -> bool:
-    """Whether to ask for a password: the user came in by a link, has none, and has not said "not now"."""
-    return not (request.user.has_usable_password() or NOT_NOW in request.session)
+    """Whether to suggest a password: the user has none and has not declined in this session."""
+    return not (request.user.has_usable_password() or DECLINED_KEY in request.session)
 
 
 def _password_form(request: SignedInRequest) -> SetPasswordForm[Any]:
@@ -106,9 +104,9 @@ def _password_form(request: SignedInRequest) -> SetPasswordForm[Any]:
 @never_cache
 @require_GET
 def sign_in(request: HttpRequest, token: str) -> HttpResponse:
-    """Sign its user in, once, and lead to the composer; say what to do when the link is spent.
+    """Redeem a one-time link and sign its user in; status 410 if the link is spent.
 
-    A browser that fetches the page before its user asks for it does not spend the link.
+    A prefetch by the browser gets 503 and does not spend the link.
     """
     if "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", "")):
         return HttpResponse(status=503)

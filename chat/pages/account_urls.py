@@ -1,4 +1,4 @@
-"""Signing in with a password, and out."""
+"""Sign-in with a password, and sign-out."""
 
 from django.contrib.auth import views
 from django.urls import path
@@ -8,6 +8,6 @@ from chat.pages import account
 urlpatterns = [
     path("login/", views.LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("logout/", account.SignOut.as_view(), name="logout"),
-    path("sign-out/", account.before_sign_out, name="before_sign_out"),
+    path("sign-out/", account.confirm_sign_out, name="before_sign_out"),
     path("no-password-yet/", account.no_password_yet, name="no_password_yet"),
 ]

@@ -1,4 +1,4 @@
-"""The board: what a person's conversations are doing, and what is left for the person to do."""
+"""The board: the user's running, waiting, unread and unfinished conversations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 from chat.live.board import board_states_of
 from chat.live.broadcast import publish_sidebar
 from chat.models import Conversation
-from chat.pages.conversation import give_back, own_conversation
+from chat.pages.conversation import action_response, own_conversation
 from chat.pages.signed_in import SignedInRequest
 
 MAX_KEY = 10**18
@@ -20,25 +20,24 @@ MAX_KEY = 10**18
 
 @require_safe
 def board(request: SignedInRequest) -> HttpResponse:
-    """What works or waits, what has ended unseen, what was left unfinished; the live page and the record."""
     state = board_states_of([request.user.pk])[request.user.pk]
     return render(request, "board.html", {"state": state, "board": state.board})
 
 
 @require_POST
 def see(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Take what ended there, up to the turn that the form names, as seen."""
+    """Mark the conversation as read up to the turn in the form."""
     conversation = own_conversation(request, conversation_id)
     turn = request.POST.get("turn", "")
     up_to = min(int(turn), MAX_KEY) if turn.isdecimal() and len(turn) < 20 else 0
     if conversation.see(up_to):
         async_to_sync(publish_sidebar)(request.user.pk)
-    return give_back(request, conversation)
+    return action_response(request, conversation)
 
 
 @require_POST
 def see_all(request: SignedInRequest) -> HttpResponse:
-    """Take everything that has ended as seen."""
+    """Mark all conversations as read."""
     Conversation.objects.visible_to(request.user).unseen().update(unseen_turn=None)
     async_to_sync(publish_sidebar)(request.user.pk)
     return HttpResponse(status=204) if "HX-Request" in request.headers else redirect("board")

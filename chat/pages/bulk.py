@@ -1,4 +1,4 @@
-"""What a person does to several conversations of a list at once, and takes back."""
+"""Actions on several conversations of the list at once, and their undo."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 from chat.live.broadcast import publish_sidebar, ring_stop
 from chat.models import BulkAct, TagRefused
 from chat.models.bulk import Undone
-from chat.pages.conversations import ConversationList
+from chat.pages.conversations import ListQuery
 from chat.pages.search_form import SearchForm
 from chat.pages.signed_in import SignedInRequest
 from chat.turns.deleted import stop_deleted
@@ -25,89 +25,87 @@ from chat.turns.deleted import stop_deleted
 
 @require_POST
 def bulk(request: SignedInRequest) -> HttpResponse:
-    """Do what the pressed button says to the chosen conversations, then show the list with an Undo."""
-    keys = _chosen(request)
+    """Apply the pressed button to the selected conversations, then show the list with an Undo."""
+    keys = _selected_keys(request)
     if not keys:
         messages.info(request, _("Select conversations first."))
         return back_to_list(request)
     try:
-        done = act_on(request, _kind(request), keys)
+        act = act_on(request, _kind(request), keys)
     except TagRefused as refusal:
         messages.error(request, str(refusal))
     else:
-        if not done.count:
+        if not act.count:
             messages.info(request, _("Nothing to change."))
     return back_to_list(request)
 
 
 @require_POST
 def undo(request: SignedInRequest, bulk_act_id: uuid.UUID) -> HttpResponse:
-    """Take back what was done, as far as nobody has changed it since."""
-    done = get_object_or_404(BulkAct, pk=bulk_act_id, owner=request.user)
+    """Undo an action for all conversations that have not changed since."""
+    act = get_object_or_404(BulkAct, pk=bulk_act_id, owner=request.user)
     try:
-        undone = done.undo(request.user)
+        undone = act.undo(request.user)
     except TagRefused as refusal:
         messages.error(request, str(refusal))
         return back_to_list(request)
     async_to_sync(publish_sidebar)(request.user.pk, "organised")
-    messages.info(request, sentence_of_undoing(undone))
+    messages.info(request, undo_message(undone))
     return back_to_list(request)
 
 
 def act_on(request: SignedInRequest, kind: str, keys: Iterable[uuid.UUID], word: str = "") -> BulkAct:
-    """Do it to these, of the person's own, and let every tab know; what runs in deleted ones is stopped.
+    """Apply the action to the user's own conversations, stop turns in deleted ones and update every tab.
 
-    Raises TagRefused, and Http404 for a kind that there is none of.
+    Raises TagRefused, and Http404 for an unknown kind.
     """
     if kind not in BulkAct.Kind.values:
         raise Http404
-    done = BulkAct.carry_out(request.user, kind, keys, word or request.POST.get("word", ""))
+    act = BulkAct.carry_out(request.user, kind, keys, word or request.POST.get("word", ""))
     if kind == BulkAct.Kind.DELETE:
         for turn_id in stop_deleted():
             async_to_sync(ring_stop)(turn_id)
     async_to_sync(publish_sidebar)(request.user.pk, "organised")
-    return done
+    return act
 
 
 def back_to_list(request: SignedInRequest) -> HttpResponseRedirect:
-    """The list as the form's page showed it."""
-    given = QueryDict(request.POST.get("listing", ""))
-    query = ConversationList.asked(SearchForm(given)).query
-    page = given.get("page", "")
-    parts = [query, f"page={page}" if page.isdecimal() else ""]
-    query = "&".join(filter(None, parts))
+    """Redirect to the list as the form's page showed it."""
+    data = QueryDict(request.POST.get("listing", ""))
+    query = ListQuery.from_form(SearchForm(data)).query
+    page = data.get("page", "")
+    query = "&".join(filter(None, [query, f"page={page}" if page.isdecimal() else ""]))
     return HttpResponseRedirect(reverse("conversations") + (f"?{query}" if query else ""))
 
 
 def _kind(request: SignedInRequest) -> str:
-    """What the pressed button stands for; the one at a row names the row."""
-    at_row = next((kind for kind in ("pin", "unpin") if kind in request.POST), "")
-    return at_row or request.POST.get("kind", "")
+    row_action = next((kind for kind in ("pin", "unpin") if kind in request.POST), "")
+    return row_action or request.POST.get("kind", "")
 
 
-def _chosen(request: SignedInRequest) -> list[uuid.UUID]:
-    at_row = request.POST.get("pin") or request.POST.get("unpin")
-    if at_row:
-        return _keys([at_row])
+def _selected_keys(request: SignedInRequest) -> list[uuid.UUID]:
+    row_key = request.POST.get("pin") or request.POST.get("unpin")
+    if row_key:
+        return _parse_keys([row_key])
     if request.POST.get("all"):
-        listing = ConversationList.asked(SearchForm(QueryDict(request.POST.get("listing", ""))))
-        return list(listing.of(request.user).order_by("pk").values_list("pk", flat=True))
-    return _keys(request.POST.getlist("c"))
+        query = ListQuery.from_form(SearchForm(QueryDict(request.POST.get("listing", ""))))
+        return list(query.rows(request.user).order_by("pk").values_list("pk", flat=True))
+    return _parse_keys(request.POST.getlist("c"))
 
 
-def _keys(given: Iterable[str]) -> list[uuid.UUID]:
-    """The keys among them; what is none is left out."""
+def _parse_keys(values: Iterable[str]) -> list[uuid.UUID]:
+    """The valid UUIDs among the values."""
     keys = []
-    for each in given:
+    for value in values:
         try:
-            keys.append(uuid.UUID(each))
+            keys.append(uuid.UUID(value))
         except ValueError:
             continue
     return keys
 
 
-def sentence_of(act: BulkAct) -> str:
-    """What was done: for the person who did it."""
+def act_message(act: BulkAct) -> str:
+    """A message about the finished action."""
     count = act.count
     sentences = {
         "archive": ngettext("%(count)s conversation archived.", "%(count)s conversations archived.", count),
@@ -134,8 +132,7 @@ def sentence_of(act: BulkAct) -> str:
     return sentences[act.kind] % {"count": count, "word": act.word}
 
 
-def sentence_of_undoing(undone: Undone | None) -> str:
-    """What came of an Undo."""
+def undo_message(undone: Undone | None) -> str:
     if undone is None:
         return _("This was already undone, or it is too late to undo it.")
     restored = ngettext(

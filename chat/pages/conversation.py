@@ -1,4 +1,4 @@
-"""One conversation: its page, and what a person does to it there."""
+"""One conversation: its page, and the user's actions on it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,6 @@ _ROWS = {"message": Message, "tool-call": ToolCall, "summary": Summary}
 
 @require_safe
 def show(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """The conversation: live while a turn runs, the record afterwards; the same HTML."""
     return page(request, own_conversation(request, conversation_id))
 
 
@@ -63,60 +62,59 @@ def earlier_turns(request: SignedInRequest, conversation_id: uuid.UUID, turn_id:
 
 @require_POST
 def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """The composer's post where the socket does not carry it."""
+    """Send a message with a plain form, for clients without the socket."""
     conversation = own_conversation(request, conversation_id)
     try:
         client_id = client_id_of(request)
         text, attached = message_of(request, conversation, client_id)
         archived = conversation.archived
-        taken = conversation.send(text, client_id, attached)
+        sent = conversation.send(text, client_id, attached)
     except (MessageRefused, UploadRefused, WorkspaceError) as refusal:
-        return _refused(request, conversation, str(refusal))
+        return _message_refused(request, conversation, str(refusal))
     if archived:
         async_to_sync(publish_sidebar)(conversation.owner_id, "organised")
-    if isinstance(taken, FollowUp):
+    if isinstance(sent, FollowUp):
         async_to_sync(publish_regions)(conversation.pk, "follow_ups")
     else:
-        announce_sync(taken)
-    return give_back(request, conversation)
+        announce_sync(sent)
+    return action_response(request, conversation)
 
 
 @require_POST
 def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Stop what runs, from whichever tab; `then=send` sends what is held, else the composer gets it back."""
+    """Stop the turn. `then=send` sends the held messages; otherwise they go back to the composer."""
     conversation = own_conversation(request, conversation_id)
     then_send = request.POST.get("then") == "send"
-    turn, text = conversation.stop(then_send=then_send, by=act_of(request))
+    turn, text = conversation.stop(then_send=then_send, by=action_id_of(request))
     if turn:
         async_to_sync(ring_stop)(turn.pk)
         _announce_stopped(turn)
-    elif then_send and (following := conversation.send_held()):
-        announce_sync(following)
+    elif then_send and (next_turn := conversation.send_held()):
+        announce_sync(next_turn)
     elif text:
         async_to_sync(publish_regions)(conversation.pk, "follow_ups")
-    return give_back(request, conversation, text)
+    return action_response(request, conversation, text)
 
 
 @require_POST
 def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
-    """Send a message again whose turn failed, or go on after one that was interrupted."""
+    """Send the message of a failed turn again, or continue after an interrupted one."""
     conversation = own_conversation(request, conversation_id)
     failed = get_object_or_404(Turn.with_rows(), pk=turn_id, conversation=conversation)
     if failed.can_be_retried:
-        # The same click twice is one retry: its id follows from the turn.
+        # Derived from the turn, so a repeated click starts one retry.
         client_id = uuid.uuid5(failed.client_id, "retry")
         try:
             was_failed = failed.status == Turn.Status.FAILED
             text = failed.user_text if was_failed else _("Continue where you left off.")
             announce_sync(conversation.start_turn(text, client_id, retries=failed))
         except MessageRefused as refusal:
-            return refuse(request, conversation, str(refusal))
-    return give_back(request, conversation)
+            return action_refused(request, conversation, str(refusal))
+    return action_response(request, conversation)
 
 
 @require_POST
 def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Give it another title."""
     conversation = own_conversation(request, conversation_id)
     with transaction.atomic():
         conversation.rename(request.POST.get("title", ""))
@@ -127,47 +125,47 @@ def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 
 @require_POST
 def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Delete it, which can be undone for a while in the list; what runs is stopped at once."""
+    """Delete the conversation and stop its turn; can be undone for a while in the list."""
     conversation = own_conversation(request, conversation_id)
     act_on(request, BulkAct.Kind.DELETE, [conversation.pk])
     return redirect("conversations")
 
 
 def own_conversation(request: SignedInRequest, conversation_id: uuid.UUID) -> Conversation:
-    """The conversation, for its owner; Http404 for everybody else."""
+    """The user's conversation; raises Http404 for any other."""
     visible = Conversation.objects.visible_to(request.user).select_related("profile", "owner")
     return get_object_or_404(visible, pk=conversation_id)
 
 
-def _refused(request: SignedInRequest, conversation: Conversation, sentence: str) -> HttpResponse:
-    """Why a message was not taken: for the page's script the sentence alone, else on the page."""
+def _message_refused(request: SignedInRequest, conversation: Conversation, sentence: str) -> HttpResponse:
+    """A refused message: the sentence alone for the script, else the page."""
     if "HX-Request" in request.headers:
         return HttpResponse(sentence, content_type="text/plain", status=400)
     return page(request, conversation, refusal=sentence, text=request.POST.get("text", ""))
 
 
 def _announce_stopped(turn: Turn) -> None:
-    """Show what is no longer held, and a turn that had not begun, with the one that starts instead."""
+    """Publish the stopped turn and the one that starts in its place."""
     turn.refresh_from_db()
     async_to_sync(publish_regions)(turn.conversation_id, "follow_ups")
     if not turn.is_active:
         announce_sync(turn)
-        for following in turn.followed_by.filter(status=Turn.Status.QUEUED):
-            announce_sync(following)
+        for next_turn in turn.followed_by.filter(status=Turn.Status.QUEUED):
+            announce_sync(next_turn)
 
 
-def act_of(request: SignedInRequest) -> uuid.UUID | None:
-    """The name that the page's script gave its request, to ask once more for an answer that is lost."""
+def action_id_of(request: SignedInRequest) -> uuid.UUID | None:
+    """The id that the page's script gave to the request, to ask again for a lost response."""
     try:
         return uuid.UUID(request.POST["act"])
     except (KeyError, ValueError):
         return None
 
 
-def give_back(request: SignedInRequest, conversation: Conversation, text: str = "") -> HttpResponse:
-    """The answer to an action: where the person acted, with a text for the composer if there is one.
+def action_response(request: SignedInRequest, conversation: Conversation, text: str = "") -> HttpResponse:
+    """Respond to an action, with a text for the composer if there is one.
 
-    The page's script asks with `HX-Request`; it gets the text alone and puts it there itself.
+    A script (`HX-Request`) gets the text alone; otherwise redirects to the page on which the user acted.
     """
     if "HX-Request" in request.headers:
         return HttpResponse(text, content_type="text/plain", status=200 if text else 204)
@@ -176,8 +174,8 @@ def give_back(request: SignedInRequest, conversation: Conversation, text: str = 
     return page(request, conversation, text=text) if text else redirect("conversation", conversation.pk)
 
 
-def refuse(request: SignedInRequest, conversation: Conversation, sentence: str) -> HttpResponse:
-    """Why an action changed nothing: for the page's script the sentence alone, else on the page."""
+def action_refused(request: SignedInRequest, conversation: Conversation, sentence: str) -> HttpResponse:
+    """Respond to an action that changed nothing: the sentence alone for the script, else on the page."""
     if "HX-Request" in request.headers:
         return HttpResponse(sentence, content_type="text/plain", status=409)
     if _is_from_board(request):
@@ -187,15 +185,14 @@ def refuse(request: SignedInRequest, conversation: Conversation, sentence: str) 
 
 
 def _is_from_board(request: SignedInRequest) -> bool:
-    """Whether the person acted on the board, and so is to be there again."""
     return request.POST.get("back") == "board"
 
 
 def page(
     request: SignedInRequest, conversation: Conversation, refusal: str = "", text: str = "", **more: Any
 ) -> HttpResponse:
-    """The conversation, with a text for its composer, why something was refused, and `more` to show."""
-    state = state_of(conversation)  # before the rows, so that they are as new as the page says at least
+    """Render the conversation's page; `more` is added to the context."""
+    state = state_of(conversation)  # read before the rows, so that the rows are at least as new
     context = {
         "conversation": conversation,
         "state": state,
@@ -263,56 +260,56 @@ def turn_with(conversation: Conversation, place: str) -> int | None:
     return turn
 
 
-OFFERED = {"pin", "unpin", "archive", "bring_back", "tag", "untag"}
+ORGANISE_KINDS = {"pin", "unpin", "archive", "bring_back", "tag", "untag"}
 
 
 @require_POST
 def organise(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Do what the pressed button says; one that takes a tag off has its word as `untag`."""
+    """Pin, archive or tag; the button that removes a tag sends the tag as `untag`."""
     conversation = own_conversation(request, conversation_id)
     word = request.POST.get("untag", request.POST.get("word", ""))
     kind = "untag" if "untag" in request.POST else request.POST.get("kind", "")
-    if kind not in OFFERED:
+    if kind not in ORGANISE_KINDS:
         raise Http404
     try:
-        done = act_on(request, kind, [conversation.pk], word)
+        act = act_on(request, kind, [conversation.pk], word)
     except TagRefused as refusal:
-        return refuse(request, conversation, str(refusal))
-    if kind == BulkAct.Kind.TAG and not done.count and not conversation.has_tag(word):
-        return refuse(request, conversation, _("A conversation can have 20 tags. Remove one first."))
-    return give_back(request, conversation)
+        return action_refused(request, conversation, str(refusal))
+    if kind == BulkAct.Kind.TAG and not act.count and not conversation.has_tag(word):
+        return action_refused(request, conversation, _("A conversation can have 20 tags. Remove one first."))
+    return action_response(request, conversation)
 
 
 @require_POST
 def choose_profile(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Let another profile answer: from the next turn on, as one that has begun keeps what it began with."""
+    """Set the profile, which takes effect with the next turn."""
     conversation = own_conversation(request, conversation_id)
     profile = chosen_profile(request)
     if profile is None:
-        return refuse(request, conversation, _("This profile no longer exists. Choose another one."))
+        return action_refused(request, conversation, _("This profile no longer exists. Choose another one."))
     conversation.choose(profile)
     async_to_sync(publish_heading)(conversation)
-    return give_back(request, conversation)
+    return action_response(request, conversation)
 
 
 @require_POST
 def take_back_follow_up(
     request: SignedInRequest, conversation_id: uuid.UUID, follow_up_id: int
 ) -> HttpResponse:
-    """Return a held message to the composer; one that the agent has read by now stays where it is."""
+    """Return a held message to the composer, unless the agent has read it."""
     conversation = own_conversation(request, conversation_id)
     follow_up = get_object_or_404(conversation.follow_ups, pk=follow_up_id)
-    # Asked twice, it is given twice: the first answer may have been lost, and the text with it.
-    text = follow_up.text if follow_up.take_back(act_of(request)) else ""
+    # Idempotent: a repeated request returns the text again.
+    text = follow_up.text if follow_up.take_back(action_id_of(request)) else ""
     async_to_sync(publish_regions)(conversation.pk, "follow_ups")
-    return give_back(request, conversation, text)
+    return action_response(request, conversation, text)
 
 
 @require_safe
 def taken_back_follow_up(
     request: SignedInRequest, conversation_id: uuid.UUID, act: uuid.UUID
 ) -> HttpResponse:
-    """What the request `act` took back, for a page that never got the answer."""
+    """The text that request `act` took back, for a page that did not get the response."""
     conversation = own_conversation(request, conversation_id)
     text = FollowUp.text_taken_by(conversation.pk, act)
     return HttpResponse(text, content_type="text/plain", status=200 if text else 204)
@@ -320,42 +317,42 @@ def taken_back_follow_up(
 
 @require_POST
 def send_follow_ups(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Start a turn with what is held."""
+    """Start a turn with the held messages."""
     conversation = own_conversation(request, conversation_id)
     if turn := conversation.send_held():
         announce_sync(turn)
-    return give_back(request, conversation)
+    return action_response(request, conversation)
 
 
 @require_POST
 def resume_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Have the agent take up the open items; nothing where there are none, or it is at work already."""
+    """Start a turn on the open items, if there are any and no turn is active."""
     conversation = own_conversation(request, conversation_id)
     last = conversation.turns.order_by("pk").last()
     if last and unfinished_of(conversation):
-        # The same click twice is one turn: its id follows from the last one.
+        # Derived from the last turn, so a repeated click starts one turn.
         client_id = uuid.uuid5(last.client_id, "continue")
         try:
             text = _("Continue with the remaining to-dos.")
             announce_sync(conversation.start_turn(text, client_id))
         except MessageRefused as refusal:
-            return refuse(request, conversation, str(refusal))
-    return give_back(request, conversation)
+            return action_refused(request, conversation, str(refusal))
+    return action_response(request, conversation)
 
 
 @require_POST
 def dismiss_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Leave the list as it is: it counts as unfinished no more, until it is written again."""
+    """Stop counting the list as unfinished until it is written again."""
     conversation = own_conversation(request, conversation_id)
     conversation.dismiss()
     async_to_sync(publish_regions)(conversation.pk, "unfinished")
     async_to_sync(publish_sidebar)(request.user.pk)
-    return give_back(request, conversation)
+    return action_response(request, conversation)
 
 
 @require_POST
 def decide(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int) -> HttpResponse:
-    """Allow the call once or in this conversation, or deny it; who comes second is told what was decided."""
+    """Allow or deny a tool call; a later decision is refused with the one that was made."""
     conversation = own_conversation(request, conversation_id)
     call = get_object_or_404(
         ToolCall.objects.select_related("turn__conversation"),
@@ -363,10 +360,10 @@ def decide(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: i
         turn__conversation=conversation,
     )
     try:
-        # On the board several calls may be asked about, so that each of them has a field of its own.
+        # The board may show several calls, each with its own field.
         reason = request.POST.get(f"reason-{call.pk}", request.POST.get("reason", ""))
         call.decide(request.POST.get("decision", ""), reason)
     except DecisionRefused as refusal:
-        return refuse(request, conversation, str(refusal))
+        return action_refused(request, conversation, str(refusal))
     announce_sync(Turn.objects.get(pk=call.turn_id))
-    return give_back(request, conversation)
+    return action_response(request, conversation)

@@ -1,4 +1,4 @@
-"""Past conversations: the pinned ones, then the newest first."""
+"""The list of conversations: pinned ones, then newest first."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ if TYPE_CHECKING:
     from django.contrib.auth.models import AnonymousUser, User
 
 
-PAGE = 30
+ROWS_PER_PAGE = 30
 
 
 @require_safe
 def conversations(request: SignedInRequest) -> HttpResponse:
-    """A page of thirty, each with its final todo counts, of those that are asked for; or what was found."""
+    """One page of the list or, if the query has words, of search results."""
     form = SearchForm(request.GET)
-    listing = ConversationList.asked(form)
+    list_query = ListQuery.from_form(form)
     search = Search.of(request, form)
     if search.query:
-        search.run(search.query, listing.searched(request.user), request)
-        context = {"listing": listing, "search": search, "page": search.page}
+        search.run(search.query, list_query.search_scope(request.user), request)
+        context = {"list_query": list_query, "search": search, "page": search.page}
         return render(request, "conversations.html", context)
-    found = listing.of(request.user)
-    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    matching = list_query.rows(request.user)
+    page = Paginator(matching, ROWS_PER_PAGE).get_page(request.GET.get("page"))
     start = page.start_index() - 1 if page.paginator.count else 0
-    rows = found.listed(start, start + PAGE)
+    rows = matching.listed(start, start + ROWS_PER_PAGE)
     tags = list(Tag.objects.filter(owner=request.user.pk))
     if tags:
         prefetch_related_objects(rows, "tags")
     context = {
-        "listing": listing,
+        "list_query": list_query,
         "search": search,
         "page": page,
         "conversations": rows,
@@ -58,13 +58,13 @@ def conversations(request: SignedInRequest) -> HttpResponse:
 
 
 HITS_PER_PAGE = 20
-MOST_PLACES = 3  # of a conversation on the page of all
-MOST_IN_ONE = 200
+MAX_HITS_PER_CONVERSATION = 3
+MAX_HITS_INSIDE = 200  # where the search is limited to one conversation
 
 
 @dataclass
 class Search:
-    """What a request asks for; `problem` says why its words cannot be searched for."""
+    """A search request and its results; `problem` says why the query was refused."""
 
     form: SearchForm
     problem: str = ""
@@ -76,7 +76,7 @@ class Search:
 
     @classmethod
     def of(cls, request: SignedInRequest, form: SearchForm) -> Search:
-        """The search in the request's address, which the form is of; one without words finds nothing."""
+        """Parse the search in the URL's query; `query` stays None if it has no words."""
         search = cls(form)
         search.form.offer(Profile.offered_to(request.user))
         try:
@@ -87,67 +87,71 @@ class Search:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether anything beyond words was asked for."""
-        return any(bound.data for bound in self.form.filters)
+        """Whether any filter is set."""
+        return any(field.data for field in self.form.filters)
 
     def run(self, query: Query, conversations: ConversationQuerySet, request: SignedInRequest) -> None:
-        """Find the page's conversations among these; with `in` only that one, and all places in it."""
-        key = _key(request.GET.get("in", ""))
-        among = conversations.filter(pk=key) if key else conversations
-        found = find(among, request.user.pk, query)
-        self.page = Paginator(found.states, HITS_PER_PAGE).get_page(request.GET.get("page"))
+        """Find one page of results; `?in=` limits the search to one conversation and shows all hits in it."""
+        key = _parse_key(request.GET.get("in", ""))
+        scope = conversations.filter(pk=key) if key else conversations
+        matches = find(scope, request.user.pk, query)
+        self.page = Paginator(matches.states, HITS_PER_PAGE).get_page(request.GET.get("page"))
         states = list(self.page.object_list)
         rows = Conversation.objects.select_related("search_index_state").filter(search_index_state__in=states)
         by_state = {row.search_index_state.pk: row for row in rows}
         self.inside = key is not None
-        ordered = [by_state[index_state] for index_state in states if index_state in by_state]
-        self.results = results(ordered, found, MOST_IN_ONE if self.inside else MOST_PLACES)
+        ordered = [by_state[state] for state in states if state in by_state]
+        self.results = results(
+            ordered, matches, MAX_HITS_INSIDE if self.inside else MAX_HITS_PER_CONVERSATION
+        )
         self.unindexed = 0 if is_complete() else unindexed().visible_to(request.user).count()
 
 
-def _key(given: str) -> uuid.UUID | None:
+def _parse_key(text: str) -> uuid.UUID | None:
     try:
-        return uuid.UUID(given) if given else None
+        return uuid.UUID(text) if text else None
     except ValueError:
         return None
 
 
 @dataclass(frozen=True)
-class ConversationList:
-    """What an address asks for: those that the filters let through, the archive, those with a tag."""
+class ListQuery:
+    """What the list's URL asks for: filters, the archive, a tag."""
 
-    narrowing: ConversationFilter = field(default_factory=ConversationFilter)
+    filter: ConversationFilter = field(default_factory=ConversationFilter)
     archived: bool = False
     tag: str = ""
 
     @classmethod
-    def asked(cls, form: SearchForm) -> ConversationList:
-        """What the query of a list's address asks for, which the form is of; nonsense asks for nothing."""
+    def from_form(cls, form: SearchForm) -> ListQuery:
+        """Parse the form's data; invalid values are ignored."""
         tag = normalised(form.data.get("tag", ""))
-        return cls(form.narrowing(), form.data.get("archived") == "1", tag[: 2 * LONGEST])
+        return cls(form.conversation_filter(), form.data.get("archived") == "1", tag[: 2 * LONGEST])
 
-    def of(self, user: User | AnonymousUser) -> ConversationQuerySet:
-        """The user's conversations that it asks for, in the order of the list."""
-        found = self.searched(user)
-        return found if self.archived else found.current().pinned_first()
+    def rows(self, user: User | AnonymousUser) -> ConversationQuerySet:
+        """The user's matching conversations, in the order of the list."""
+        matching = self.search_scope(user)
+        return matching if self.archived else matching.current().pinned_first()
 
-    def searched(self, user: User | AnonymousUser) -> ConversationQuerySet:
-        """Those among which words are looked for, newest first: of the archive too if it is not asked for."""
-        found = self.narrowing.of(Conversation.objects.visible_to(user))
+    def search_scope(self, user: User | AnonymousUser) -> ConversationQuerySet:
+        """The conversations to search in, newest first. Includes archived ones even if only current are
+        listed.
+        """
+        rows = self.filter.of(Conversation.objects.visible_to(user))
         if self.tag:
-            found = found.tagged(self.tag)
-        return found.archived() if self.archived else found
+            rows = rows.tagged(self.tag)
+        return rows.archived() if self.archived else rows
 
     @property
     def unfinished(self) -> bool:
-        """Whether it asks for those with open todos, and for nothing else."""
-        return self == ConversationList(ConversationFilter(todos="unfinished"))
+        """Whether this is the list of unfinished plans, with no other filter."""
+        return self == ListQuery(ConversationFilter(todos="unfinished"))
 
     @property
     def query(self) -> str:
-        """The same as an address has it, without a page."""
+        """The URL's query string, without the page."""
         query = QueryDict(mutable=True)
-        query.update(self.narrowing.asked)
+        query.update(self.filter.asked)
         if self.archived:
             query["archived"] = "1"
         if self.tag:

@@ -1,4 +1,4 @@
-"""A conversation taken out as a file: JSON that can come back, Markdown, or one page that needs no site."""
+"""Exports of a conversation as JSON, Markdown or one HTML page, and its replay."""
 
 from __future__ import annotations
 
@@ -25,39 +25,42 @@ from chat.pages.streaming import RowsStream
 
 @require_safe
 def export_json(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
-    """The whole conversation in the form of docs/export.md."""
+    """The conversation in the format of docs/export.md."""
     conversation = own_conversation(request, conversation_id)
     return _file(conversation, json_pieces(conversation), "json", "application/json")
 
 
 @require_safe
 def export_markdown(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
-    """It as markdown."""
     conversation = own_conversation(request, conversation_id)
     return _file(conversation, markdown_pieces(conversation), "md", "text/markdown")
 
 
 @require_safe
 def export_html(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
-    """It as one HTML file that needs nothing else."""
+    """A self-contained HTML file."""
     conversation = own_conversation(request, conversation_id)
     return _file(conversation, html_pieces(conversation), "html", "text/html")
 
 
-def _file(conversation: Conversation, texts: Iterator[str], ending: str, kind: str) -> HttpResponseBase:
-    name = f"{safe_name(conversation.title)[:60].strip()}.{ending}"
+def _file(
+    conversation: Conversation, pieces: Iterator[str], extension: str, media_type: str
+) -> HttpResponseBase:
+    name = f"{safe_name(conversation.title)[:60].strip()}.{extension}"
     headers = {
         "Content-Disposition": content_disposition_header(True, name) or "attachment",
         "Content-Security-Policy": SANDBOXED,
         "X-Content-Type-Options": "nosniff",
         "Cache-Control": "private, no-store",
     }
-    return StreamingHttpResponse(RowsStream(texts), content_type=f"{kind}; charset=utf-8", headers=headers)
+    return StreamingHttpResponse(
+        RowsStream(pieces), content_type=f"{media_type}; charset=utf-8", headers=headers
+    )
 
 
 @require_safe
 def replay(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
-    """The turns that have ended, with the moment of each row; a script reveals them in order."""
+    """The ended turns with the time of each row; a script reveals them in order."""
     conversation = own_conversation(request, conversation_id)
 
     def picture(digest: str) -> str:

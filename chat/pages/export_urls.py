@@ -1,4 +1,4 @@
-"""The addresses, beneath a conversation's, by which it leaves the site or is played again."""
+"""URLs beneath a conversation's for export, sharing and replay."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Whether the site is up, and whether it can work."""
+"""Liveness, readiness and metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
-from chat import measures  # noqa: F401 (its figures are part of every answer)
+from chat import measures  # noqa: F401 (registers the metrics)
 from chat.live.broadcast import answers, workers_answer
 from chat.models import McpServer, Turn
 
@@ -21,16 +21,15 @@ from chat.models import McpServer, Turn
 @login_not_required
 @require_safe
 def healthz(_request: HttpRequest) -> HttpResponse:
-    """The process is up."""
     return HttpResponse("ok\n", content_type="text/plain")
 
 
 @login_not_required
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
-    """Database, channel layer and a worker answer; 503 with the name of what does not.
+    """503 if the database, the channel layer or a worker does not answer; the text names which.
 
-    An MCP server that a worker found wanting is a line and no more: the site works without it.
+    A failing MCP server is listed but does not change the status: the site works without it.
     """
     problems = []
     try:
@@ -60,26 +59,26 @@ REFUSAL = "These figures are for staff, and for a scraper that brings METRICS_TO
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:
-    """What this process counted and how many turns there are, for staff or whoever knows METRICS_TOKEN."""
+    """Prometheus text, for staff or a request with METRICS_TOKEN."""
     if not _may_see(request):
         return HttpResponseForbidden(REFUSAL, content_type="text/plain")
-    figures = generate_latest() + generate_latest(_turns())
+    figures = generate_latest() + generate_latest(_turn_gauge())
     return HttpResponse(figures, content_type=CONTENT_TYPE_LATEST)
 
 
 def _may_see(request: HttpRequest) -> bool:
-    kind, _blank, token = request.headers.get("Authorization", "").partition(" ")
-    if kind.lower() == "bearer":
-        known = settings.METRICS_TOKEN
-        return bool(known) and constant_time_compare(token.strip(), known)
+    scheme, _blank, token = request.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        expected = settings.METRICS_TOKEN
+        return bool(expected) and constant_time_compare(token.strip(), expected)
     return bool(request.user.is_authenticated and request.user.is_staff)
 
 
-def _turns() -> CollectorRegistry:
-    """Turns by state, as the database has them: the same figures from every process."""
+def _turn_gauge() -> CollectorRegistry:
+    """Turns by state from the database, so every process reports the same figures."""
     registry = CollectorRegistry()
     gauge = Gauge("agentsite_turns", "Turns by state, in the database", ["state"], registry=registry)
-    counted = dict(Turn.objects.order_by().values_list("status").annotate(Count("pk")))
+    counts = dict(Turn.objects.order_by().values_list("status").annotate(Count("pk")))
     for state in Turn.Status.values:
-        gauge.labels(state).set(counted.get(state, 0))
+        gauge.labels(state).set(counts.get(state, 0))
     return registry

@@ -1,4 +1,4 @@
-"""A conversation imported from a file."""
+"""Import of a conversation from a file."""
 
 from __future__ import annotations
 
@@ -23,36 +23,38 @@ from chat.models import Conversation
 from chat.pages.signed_in import SignedInRequest
 from chat.pages.streaming import RowsStream
 
-SOON = 1.0  # seconds after which the page tells how far the import is
-PROGRESS = "<!-- progress -->"
+PROGRESS_AFTER = 1.0  # seconds until a progress page is sent
+PROGRESS_MARK = "<!-- progress -->"
 
 Steps = Generator[int, None, Conversation]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
-def bring_in(request: SignedInRequest) -> HttpResponseBase:
-    """The form, and what becomes of its file: a conversation of the user's own, or a sentence why not.
+def import_conversation(request: SignedInRequest) -> HttpResponseBase:
+    """Show the form, or import its file and redirect to the new conversation.
 
-    An import that takes longer is answered with a page that comes piece by piece: it tells how far it is,
-    and leads to the conversation. A client that leaves ends it.
+    An import that takes longer than PROGRESS_AFTER is answered with a streamed page that shows progress. If
+    the client disconnects, the import is cancelled.
     """
     if request.method != "POST":
         return _page(request)
-    until = time.monotonic() + SOON
+    deadline = time.monotonic() + PROGRESS_AFTER
     try:
         steps = importing(_content(request.FILES.get("file")), request.user)
-        while time.monotonic() < until:
+        while time.monotonic() < deadline:
             next(steps)
     except StopIteration as end:
         return redirect("conversation", end.value.pk)
     except (FileRefused, OSError, WorkspaceError) as error:
         return _page(request, _refusal(error))
-    return StreamingHttpResponse(RowsStream(_progress(request, steps), gather=1))
+    return StreamingHttpResponse(RowsStream(_progress_page(request, steps), batch_size=1))
 
 
-def _progress(request: SignedInRequest, steps: Steps) -> Generator[str, None, None]:
-    """The page of an import that takes its time, with a bar for every step, of which the last is seen."""
-    head, _mark, tail = render_to_string("importing.html", {"mark": PROGRESS}, request).partition(PROGRESS)
+def _progress_page(request: SignedInRequest, steps: Steps) -> Generator[str, None, None]:
+    """Stream the page with one progress bar after another; CSS shows only the last."""
+    head, _mark, tail = render_to_string("importing.html", {"mark": PROGRESS_MARK}, request).partition(
+        PROGRESS_MARK
+    )
     yield head
     try:
         conversation = yield from _bars(steps)
@@ -70,9 +72,9 @@ def _bars(steps: Steps) -> Generator[str, None, Conversation]:
         try:
             percent = next(steps)
         except StopIteration as end:
-            made: Conversation = end.value
-            return made
-        # A space each time, so that a client that has left is noticed.
+            conversation: Conversation = end.value
+            return conversation
+        # Without progress a space is sent, which fails if the client has disconnected.
         bar = format_html('<progress max="100" value="{0}">{0} %</progress>', percent)
         yield bar if percent > shown else " "
         shown = max(shown, percent)
@@ -89,9 +91,9 @@ def _refusal(error: Exception) -> str:
 def _content(file: UploadedFile[bytes] | None) -> bytes:
     if file is None:
         raise FileRefused(_("Choose a file first."))
-    most = settings.MAX_UPLOAD_BYTES
-    if (file.size or 0) > most:
-        raise FileRefused(_("The file is larger than %s.") % filesizeformat(most))
+    max_bytes = settings.MAX_UPLOAD_BYTES
+    if (file.size or 0) > max_bytes:
+        raise FileRefused(_("The file is larger than %s.") % filesizeformat(max_bytes))
     return bytes(file.read())
 
 

@@ -1,4 +1,4 @@
-"""The first page: a composer, ready to type."""
+"""The first page: the composer of a new conversation."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from chat.files.uploads import MOST_FILES, UploadRefused
 from chat.live.broadcast import ring
 from chat.models import MessageRefused, Preferences, Profile
 from chat.models.profile import answers_by_script
-from chat.pages import attachments
 from chat.pages.account import asks_for_password
+from chat.pages.attachments import create_conversation
 from chat.pages.settings.local_servers import first_offers
 from chat.pages.signed_in import SignedInRequest
 from chat.turns.agents import Shell
@@ -26,13 +26,13 @@ from chat.turns.agents import Shell
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_conversation(request: SignedInRequest) -> HttpResponse:
-    """Show the composer; its form's post begins a conversation and leads there."""
+    """Show the composer; a POST creates the conversation and redirects to it."""
     if request.method != "POST":
         return _page(request)
     try:
         client_id = client_id_of(request)
         chosen = chosen_profile(request)
-        conversation = attachments.begin(request, client_id, chosen or Preferences.profile_of(request.user))
+        conversation = create_conversation(request, client_id, chosen or Preferences.profile_of(request.user))
     except (MessageRefused, FolderRefused, UploadRefused, WorkspaceError) as refusal:
         return _page(request, refusal=str(refusal), status=400)
     if chosen:
@@ -41,8 +41,8 @@ def new_conversation(request: SignedInRequest) -> HttpResponse:
     return redirect("conversation", conversation.pk)
 
 
-def ideas() -> list[str]:
-    """What can be asked of the demo, in the page's language."""
+def demo_prompts() -> list[str]:
+    """Example prompts for the demo."""
     return [
         _("Refactor these five files"),
         _("First make a plan, then look around, read the files and write a summary"),
@@ -53,19 +53,19 @@ def ideas() -> list[str]:
 
 
 def client_id_of(request: SignedInRequest) -> uuid.UUID:
-    """The id that the page gave to the message; raises MessageRefused for one that is no UUID."""
-    given = request.POST.get("client_id", "")
+    """The message's id from the form, or a new one. Raises MessageRefused if it is not a UUID."""
+    text = request.POST.get("client_id", "")
     try:
-        return uuid.UUID(given) if given else uuid.uuid4()
+        return uuid.UUID(text) if text else uuid.uuid4()
     except ValueError:
         raise MessageRefused(_("This form is damaged. Reload the page and send it again.")) from None
 
 
 def chosen_profile(request: SignedInRequest) -> Profile | None:
-    """The profile that a form names, if the person may choose it."""
-    given = request.POST.get("profile", "")
-    named = int(given) if given.isdecimal() and len(given) < 19 else 0
-    return Profile.offered_to(request.user).filter(pk=named).first()
+    """The form's profile; None if there is none or the user may not choose it."""
+    text = request.POST.get("profile", "")
+    key = int(text) if text.isdecimal() and len(text) < 19 else 0
+    return Profile.offered_to(request.user).filter(pk=key).first()
 
 
 def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> HttpResponse:
@@ -82,7 +82,7 @@ def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> Htt
         "most_bytes": settings.MAX_UPLOAD_BYTES,
         "refusal": refusal,
         "demo": demo,
-        "ideas": ideas() if demo else [],
+        "ideas": demo_prompts() if demo else [],
         "shell_problem": Shell.problem,
         "local_servers": first_offers(request.user),
         "asks_for_password": asks_for_password(request),

@@ -1,4 +1,4 @@
-"""The plan of a conversation: its lists through all their revisions, and what happened in between."""
+"""The plan page: every revision of a conversation's todo lists, and what happened in between."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from chat.plan.timeline import Revision
 
 @require_safe
 def plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """The timeline, and on its stage the list as `revision` left it: the latest where none is named.
+    """Show the timeline and the revision that `?revision=` names, by default the latest.
 
-    With `call`, the key of a tool call, the item that it counts for shows what was done for it.
+    `?call=` is the key of a tool call: the item it counts for is shown with its evidence.
     """
     conversation = own_conversation(request, conversation_id)
     plans = plans_of(conversation)
     revisions = [revision for each in plans for revision in each.revisions]
-    shown = _chosen(revisions, request.GET.get("revision", ""))
+    shown = _revision(revisions, request.GET.get("revision", ""))
     shown_plan = _plan_of(plans, shown)
     evidence = evidence_of(shown_plan, shown) if shown_plan else {}
-    named = _number(request.GET.get("call", ""))
+    call_id = _parse_number(request.GET.get("call", ""))
     context = {
         "conversation": conversation,
         "works": conversation.turns.filter(status__in=Turn.ACTIVE).exists(),
@@ -38,8 +38,8 @@ def plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
         "shown": shown,
         "shown_plan": shown_plan,
         "evidence": evidence,
-        "named": named,
-        "named_item": item_of(evidence, named),
+        "named": call_id,
+        "named_item": item_of(evidence, call_id),
         "earlier": shown.number - 1 if shown else 0,
         "later": shown.number + 1 if shown and shown.number < len(revisions) else 0,
     }
@@ -49,7 +49,7 @@ def plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 
 @require_safe
 def call(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int) -> HttpResponse:
-    """From a tool call to the item that it counts for, else to its place in the story."""
+    """Redirect to the item that the tool call counts for, or to the call in the timeline."""
     conversation = own_conversation(request, conversation_id)
     get_object_or_404(ToolCall, pk=tool_call_id, turn__conversation=conversation)
     page = reverse("plan", args=[conversation.pk])
@@ -60,16 +60,15 @@ def call(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int
     return HttpResponseRedirect(f"{page}#call-{tool_call_id}")
 
 
-def _chosen(revisions: list[Revision], number: str) -> Revision | None:
-    """The revision of that number, or the nearest to it; the latest where it is no number."""
+def _revision(revisions: list[Revision], number: str) -> Revision | None:
+    """The revision with this number or the nearest to it; the latest if it is not a number."""
     if not revisions:
         return None
-    asked = _number(number)
-    return revisions[-1] if asked is None else revisions[min(max(asked, 1), len(revisions)) - 1]
+    wanted = _parse_number(number)
+    return revisions[-1] if wanted is None else revisions[min(max(wanted, 1), len(revisions)) - 1]
 
 
-def _number(text: str) -> int | None:
-    """The number that an address gives; None where it gives none."""
+def _parse_number(text: str) -> int | None:
     return int(text) if text.isdecimal() and len(text) <= 9 else None
 
 

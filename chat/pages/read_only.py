@@ -1,4 +1,4 @@
-"""Pages on which nothing can be done: a record as HTML, from which a browser sends nothing."""
+"""Read-only pages of a record."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from chat.export.page import Reading, page_pieces
 from chat.export.record import Record
 from chat.pages.streaming import RowsStream
 
-# These pages show what others wrote to readers who may be administrators. Should any of it ever become
-# markup, it could still send no request with the reader's cookies.
+# These pages show untrusted text to readers who may be administrators. Even if some of it became markup,
+# it could send no request with the reader's cookies.
 POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -25,7 +25,7 @@ POLICY = "; ".join(
 
 
 def read_only_page(record: Record, reading: Reading, template: str, **more: object) -> StreamingHttpResponse:
-    """The record as a page of its own; only a replay may run scripts."""
+    """Stream the record as a page; only a replay may run scripts."""
     pieces = page_pieces(record, reading, template, **more)
     headers = {
         "Content-Security-Policy": POLICY.format(scripts="'self'" if reading.replays else "'none'"),

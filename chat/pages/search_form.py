@@ -1,4 +1,4 @@
-"""The form above the list of conversations: a box for words, and what narrows the list."""
+"""The search form and the filters above the list of conversations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ STATUSES = [
     ("interrupted", _("Interrupted")),
 ]
 TODOS = [("", _("With or without a plan")), ("some", _("Has a plan")), ("unfinished", _("Unfinished plan"))]
-# Days that every calendar and database can tell.
+# Dates that every browser and database supports.
 DAYS = [MinValueValidator(datetime.date(1970, 1, 1)), MaxValueValidator(datetime.date(9000, 1, 1))]
 
 
@@ -34,7 +34,7 @@ def _day(label: Any) -> forms.DateField:
 
 
 class SearchForm(forms.Form):
-    """Sent by GET, so that what is shown has an address. A wrong field narrows nothing, and says so."""
+    """Sent by GET, so results have a URL. An invalid filter is ignored and its error shown."""
 
     q = forms.CharField(
         label=_("Search"),
@@ -63,23 +63,23 @@ class SearchForm(forms.Form):
         self.fields |= {"from": _day(_("From")), "to": _day(_("To"))}
 
     def offer(self, profiles: Iterable[Profile]) -> None:
-        """Let these be chosen from."""
+        """Set the profiles to choose from."""
         offered = [(profile.pk, profile.title) for profile in profiles]
         self.fields["profile"].widget.choices = [("", _("Any profile")), *offered]
 
     @property
     def filters(self) -> list[forms.BoundField]:
-        """Every field but the box."""
+        """Every field but the search box."""
         return [self[name] for name in ("status", "todos", "profile", "from", "to")]
 
-    def narrowing(self) -> ConversationFilter:
-        """What was asked for, as far as it could be understood."""
+    def conversation_filter(self) -> ConversationFilter:
+        """The valid filters."""
         self.is_valid()
-        asked = self.cleaned_data
+        data = self.cleaned_data
         return ConversationFilter(
-            status=asked.get("status", ""),
-            todos=asked.get("todos", ""),
-            profile=asked.get("profile"),
-            first=asked.get("from"),
-            last=asked.get("to"),
+            status=data.get("status", ""),
+            todos=data.get("todos", ""),
+            profile=data.get("profile"),
+            first=data.get("from"),
+            last=data.get("to"),
         )

@@ -1,4 +1,4 @@
-"""What anybody sees who has a share link: a record to be read, and nothing that can be done."""
+"""Public pages for the holder of a share link."""
 
 from __future__ import annotations
 
@@ -22,13 +22,12 @@ from chat.files.names import safe_name
 from chat.files.pictures import PictureStore
 from chat.files.shared_files import open_shared, unchanged
 from chat.models import ShareLink
-from chat.pages.files import SANDBOXED, sent
+from chat.pages.files import SANDBOXED, file_response
 from chat.pages.read_only import read_only_page
 from chat.pages.streaming import Stream, content
 
-# The address is a secret: no page that is linked to learns it, no cache keeps what was at it, no search
-# engine lists it.
-QUIET = {
+# The URL is a secret: keep it out of referrers, caches and search engines.
+PRIVACY_HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "private, no-store",
     "X-Robots-Tag": "noindex, nofollow, noarchive",
@@ -37,55 +36,54 @@ QUIET = {
 View = Callable[..., HttpResponseBase]
 
 
-def for_anybody(view: Callable[..., HttpResponseBase]) -> View:
-    """A view of a link that leads somewhere; all others are answered alike."""
+def public(view: Callable[..., HttpResponseBase]) -> View:
+    """Make a view public. It gets the live link; every invalid token gets the same 404."""
 
     @login_not_required
     @require_safe
     @wraps(view)
-    def answer(request: HttpRequest, token: str, **parts: Any) -> HttpResponseBase:
+    def answer(request: HttpRequest, token: str, **kwargs: Any) -> HttpResponseBase:
         link = ShareLink.led_to(token)
         try:
-            response = view(link, **parts) if link else _nothing(request)
+            response = view(link, **kwargs) if link else _not_found(request)
         except (Http404, WorkspaceError):
-            response = _nothing(request)
-        for name, value in QUIET.items():
+            response = _not_found(request)
+        for name, value in PRIVACY_HEADERS.items():
             response.headers[name] = value
         return response
 
     return answer
 
 
-@for_anybody
+@public
 def shared(link: ShareLink) -> HttpResponseBase:
-    """The conversation as it was."""
+    """The conversation as it was when shared."""
     files = unchanged(workspace_of(link.conversation), link.files)
     return _page(link, "reading/shared.html", files=files, gone=len(link.files) - len(files))
 
 
-@for_anybody
+@public
 def shared_replay(link: ShareLink) -> HttpResponseBase:
-    """It again, in order."""
     return _page(link, "reading/replay.html", replays=True, back=reverse("shared", args=[link.token]))
 
 
-@for_anybody
+@public
 def shared_picture(link: ShareLink, digest: str) -> HttpResponseBase:
-    """A picture that belongs to what is shared, where files are."""
+    """A picture of the shared turns, if the link includes files."""
     if not link.with_files or digest not in digests_of(link.conversation, link.last_turn):
         raise Http404
     data = PictureStore(link.conversation_id).read(digest)
     if data is None:
         raise Http404
-    confined = {"Content-Security-Policy": SANDBOXED, "X-Content-Type-Options": "nosniff"}
-    return HttpResponse(data, content_type=image_type(data[:HEAD]), headers=confined)
+    headers = {"Content-Security-Policy": SANDBOXED, "X-Content-Type-Options": "nosniff"}
+    return HttpResponse(data, content_type=image_type(data[:HEAD]), headers=headers)
 
 
-@for_anybody
+@public
 def shared_file(link: ShareLink, path: str) -> HttpResponseBase:
-    """A file that is as it was when it was shared, to be kept and never to be shown."""
-    opened = open_shared(workspace_of(link.conversation), link.files, path)
-    return sent(Stream(content(opened)), name=safe_name(path))
+    """A file as a download, if it has not changed since it was shared."""
+    descriptor = open_shared(workspace_of(link.conversation), link.files, path)
+    return file_response(Stream(content(descriptor)), name=safe_name(path))
 
 
 def _page(link: ShareLink, template: str, *, replays: bool = False, **more: Any) -> HttpResponseBase:
@@ -98,5 +96,5 @@ def _page(link: ShareLink, template: str, *, replays: bool = False, **more: Any)
     return read_only_page(record, reading, template, link=link, **more)
 
 
-def _nothing(request: HttpRequest) -> HttpResponse:
+def _not_found(request: HttpRequest) -> HttpResponse:
     return render(request, "404.html", status=404)

@@ -1,4 +1,4 @@
-"""The addresses that anybody may open who knows a token."""
+"""Public URLs beneath a share token."""
 
 from django.urls import path
 

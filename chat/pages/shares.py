@@ -1,4 +1,4 @@
-"""The links by which a conversation is shared: made, listed, revoked."""
+"""The share links of a conversation: list, create, revoke."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ DAYS = {"1": 1, "7": 7, "30": 30}
 
 @require_safe
 def shares(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """The links, and the form for another."""
     return _page(request, own_conversation(request, conversation_id))
 
 
 @require_POST
 def share(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Make a link to the conversation as it is now."""
+    """Create a link to the conversation as it is now."""
     conversation = own_conversation(request, conversation_id)
     try:
         with_files = bool(request.POST.get("with_files"))
@@ -43,14 +42,14 @@ def share(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 
 @require_POST
 def revoke(request: SignedInRequest, conversation_id: uuid.UUID, link_id: int) -> HttpResponse:
-    """Let a link lead nowhere, at once."""
+    """Revoke a link."""
     conversation = own_conversation(request, conversation_id)
     get_object_or_404(ShareLink, pk=link_id, conversation=conversation).revoke()
     return redirect("shares", conversation.pk)
 
 
 def _end(request: SignedInRequest) -> datetime.datetime:
-    """When the link is to expire: in so many days, or with the end of a day."""
+    """When the link expires: after a number of days, or at the end of a chosen day."""
     chosen = request.POST.get("days", "7")
     if chosen in DAYS:
         return timezone.now() + datetime.timedelta(days=DAYS[chosen])
@@ -78,7 +77,7 @@ def _page(request: SignedInRequest, conversation: Conversation, refusal: str = "
 
 
 def _address(request: SignedInRequest, link: ShareLink) -> str:
-    """The whole address of a link that leads somewhere."""
+    """The absolute URL of a live link, else ""."""
     if not link.is_live or not link.token:
         return ""
     return request.build_absolute_uri(reverse("shared", args=[link.token]))

@@ -1,4 +1,4 @@
-"""The conversations beside every page."""
+"""Context processor of the sidebar."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chat.live.regions import owner_state_of
 
 
 def sidebar(request: HttpRequest) -> dict[str, Any]:
-    """The person's pinned and newest conversations, and what wants attention; looked up where shown."""
+    """The user's pinned and newest conversations and what needs attention, queried lazily."""
 
     state = SimpleLazyObject(lambda: owner_state_of(request.user.pk or 0))
     return {

@@ -1,4 +1,4 @@
-"""The request of somebody who is signed in, as the login middleware lets only those through."""
+"""The request of a signed-in user, for annotations."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from django.http import HttpRequest
 
 
 class SignedInRequest(HttpRequest):
-    """For annotations alone: a request with a user."""
+    """LoginRequiredMiddleware ensures that `user` is not anonymous."""
 
     user: User

@@ -1,4 +1,4 @@
-"""A response's body that is read or made piece by piece, off the event loop."""
+"""Streamed response bodies that are read off the event loop."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from chat.files.archive import PIECE
 
 
 class Stream:
-    """Gives what a generator gives. The first piece is there at once, so that a failure is still an answer.
+    """Streams a generator. The first piece is read at once, so that an early failure can still change the
+    status.
 
-    `close` may come at any time, from any thread, also before the first piece was taken.
+    `close` may be called at any time and from any thread, even before the first piece is taken.
     """
 
-    def __init__(self, pieces: Generator[bytes, None, None]) -> None:
-        self._pieces = pieces
+    def __init__(self, chunks: Generator[bytes, None, None]) -> None:
+        self._pieces = chunks
         self._lock = threading.Lock()
-        self._first = next(pieces, b"")
+        self._first = next(chunks, b"")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         piece = self._first
@@ -30,7 +31,6 @@ class Stream:
             piece = await asyncio.to_thread(self._next)
 
     def close(self) -> None:
-        """Let go of what the generator holds."""
         with self._lock:
             self._pieces.close()
 
@@ -39,26 +39,26 @@ class Stream:
             return next(self._pieces, b"")
 
 
-def content(opened: int) -> Generator[bytes, None, None]:
-    """The rest of the file behind a descriptor, which is closed in the end."""
+def content(descriptor: int) -> Generator[bytes, None, None]:
+    """Read the rest of the file behind a descriptor, and close it."""
     try:
-        while piece := os.read(opened, PIECE):
+        while piece := os.read(descriptor, PIECE):
             yield piece
     finally:
-        os.close(opened)
+        os.close(descriptor)
 
 
-GATHERED = 64 * 1024  # characters gathered before they are sent
+BATCH_SIZE = 64 * 1024  # characters per piece
 
 
 class RowsStream:
-    """Gives what an iterator of texts gives; the first piece is there at once, so that a failure is answered.
+    """Streams an iterator of texts that reads rows. The first piece is read at once, as in `Stream`.
 
-    Rows are read in the thread of the request, as nowhere else its connection is given back in the end.
+    Rows are read in the request's thread: only there is the database connection closed afterwards.
     """
 
-    def __init__(self, texts: Iterator[str], gather: int = GATHERED) -> None:
-        self._pieces = _gathered(texts, gather)
+    def __init__(self, texts: Iterator[str], batch_size: int = BATCH_SIZE) -> None:
+        self._pieces = _batched(texts, batch_size)
         self._first = next(self._pieces, b"")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -67,29 +67,29 @@ class RowsStream:
             while piece:
                 yield piece
                 piece = await sync_to_async(self._next)()
-        finally:  # here too if the client has left
+        finally:  # also if the client has disconnected
             await sync_to_async(self._pieces.close)()
 
     def close(self) -> None:
-        """Stop reading rows. Django calls it in the thread of the request."""
+        """Django calls this in the request's thread."""
         self._pieces.close()
 
     def _next(self) -> bytes:
         return next(self._pieces, b"")
 
 
-def _gathered(texts: Iterator[str], gather: int) -> Generator[bytes, None, None]:
-    waiting: list[str] = []
+def _batched(texts: Iterator[str], batch_size: int) -> Generator[bytes, None, None]:
+    batch: list[str] = []
     size = 0
     try:
         for text in texts:
-            waiting.append(text)
+            batch.append(text)
             size += len(text)
-            if size >= gather:
-                yield "".join(waiting).encode()
-                waiting, size = [], 0
+            if size >= batch_size:
+                yield "".join(batch).encode()
+                batch, size = [], 0
     finally:
         if isinstance(texts, Generator):
             texts.close()
-    if waiting:
-        yield "".join(waiting).encode()
+    if batch:
+        yield "".join(batch).encode()

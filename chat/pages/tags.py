@@ -1,4 +1,4 @@
-"""A person's tags: how often each is used, and how to call it otherwise or be rid of it."""
+"""The user's tags: list with counts, rename, delete."""
 
 from __future__ import annotations
 
@@ -18,25 +18,24 @@ from chat.pages.signed_in import SignedInRequest
 
 @require_safe
 def tags(request: SignedInRequest) -> HttpResponse:
-    """All of them, each with its number of conversations."""
-    kept = Q(conversations__deleted_at__isnull=True)
-    counted = Tag.objects.filter(owner=request.user).annotate(number=Count("conversations", filter=kept))
-    context = {"tags": counted.filter(number__gt=0), "undoable": BulkAct.offered_to(request.user)}
+    not_deleted = Q(conversations__deleted_at__isnull=True)
+    own = Tag.objects.filter(owner=request.user).annotate(number=Count("conversations", filter=not_deleted))
+    context = {"tags": own.filter(number__gt=0), "undoable": BulkAct.offered_to(request.user)}
     return render(request, "tags.html", context)
 
 
 @require_POST
 def rename(request: SignedInRequest, tag_id: int) -> HttpResponse:
-    """Call it otherwise; with the word of another tag the two become one."""
+    """Rename a tag; a name that already exists merges the two."""
     tag = get_object_or_404(Tag, pk=tag_id, owner=request.user)
     try:
-        now = tag.rename(request.POST.get("word", ""))
+        renamed = tag.rename(request.POST.get("word", ""))
     except TagRefused as refusal:
         messages.error(request, str(refusal))
         return redirect("tags")
-    if now.pk != tag_id:
+    if renamed.pk != tag_id:
         messages.success(
-            request, _("“%(word)s” and “%(other)s” were merged.") % {"word": tag.word, "other": now.word}
+            request, _("“%(word)s” and “%(other)s” were merged.") % {"word": tag.word, "other": renamed.word}
         )
     async_to_sync(publish_sidebar)(request.user.pk, "organised")
     return redirect("tags")
@@ -44,8 +43,8 @@ def rename(request: SignedInRequest, tag_id: int) -> HttpResponse:
 
 @require_POST
 def delete(request: SignedInRequest, tag_id: int) -> HttpResponse:
-    """Take it off all conversations, which can be undone for a while."""
+    """Remove the tag from all conversations; can be undone for a while."""
     tag = get_object_or_404(Tag, pk=tag_id, owner=request.user)
-    tagged = list(tag.conversations.values_list("pk", flat=True))
-    act_on(request, BulkAct.Kind.UNTAG, tagged, tag.word)
+    conversations = list(tag.conversations.values_list("pk", flat=True))
+    act_on(request, BulkAct.Kind.UNTAG, conversations, tag.word)
     return redirect("tags")

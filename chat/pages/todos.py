@@ -1,4 +1,4 @@
-"""What a person changes in the todo list."""
+"""The user's edits of the todo list."""
 
 from __future__ import annotations
 
@@ -25,54 +25,53 @@ MAX_KEY = 19  # digits
 
 @require_POST
 def edit_todos(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Change the list as `do` says ("skip ID"), and by all new words that the form brings.
+    """Apply the pressed button (`do`, for example "skip ID") and all changed texts of the form.
 
-    `revision` is the list that the person had in view. Answers the page's script with 204, or with 409 and
-    what was not changed; without it, leads back to the panel, or shows that on the page.
+    `revision` is the list that the user saw. A script gets 204, or 409 with the refused edits; without
+    script, redirects to the panel or shows the refusals on the page.
     """
     conversation = own_conversation(request, conversation_id)
-    edits = list(dict.fromkeys([*_asked(request), *_words(request, conversation)]))
-    edited = edit(conversation, _number(request.POST.get("revision", "")), edits)
+    edits = list(dict.fromkeys([*_button_edits(request), *_text_edits(request, conversation)]))
+    edited = edit(conversation, _parse_number(request.POST.get("revision", "")), edits)
     async_to_sync(publish_regions)(conversation.pk, "panel", "unfinished")
     async_to_sync(publish_sidebar)(request.user.pk)
     if edited.refusals:
-        return _refused(request, conversation, edited)
+        return _refusal_response(request, conversation, edited)
     if "HX-Request" in request.headers:
         return HttpResponse(status=204)
     return redirect(reverse("conversation", args=[conversation.pk]) + "#todo-add")
 
 
-def _words(request: HttpRequest, conversation: Conversation) -> Iterator[Edit]:
-    """The items whose words are others than they were in view, and the new one, if one was written."""
-    seen = conversation.revisions.filter(pk=_number(request.POST.get("revision", ""))).first()
-    known = {item["id"]: item["content"] for item in seen.items} if seen else {}
-    asked = request.POST.get("do", "")
+def _text_edits(request: HttpRequest, conversation: Conversation) -> Iterator[Edit]:
+    """The texts that differ from the revision the user saw, and the new item."""
+    base = conversation.revisions.filter(pk=_parse_number(request.POST.get("revision", ""))).first()
+    old_texts = {item_id["id"]: item_id["content"] for item_id in base.items} if base else {}
+    action = request.POST.get("do", "")
     for name in request.POST:
-        item = name.removeprefix("text-")
-        if name == item or asked == f"skip {item}":
+        item_id = name.removeprefix("text-")
+        if name == item_id or action == f"skip {item_id}":
             continue
-        # The line for a new item may be on the page twice, once in hiding.
+        # The input for a new item may be on the page twice, once hidden.
         text = next(filter(str.strip, map(clean, request.POST.getlist(name))), "")
-        if item == "new":
-            if text or asked == "add":
+        if item_id == "new":
+            if text or action == "add":
                 yield Edit("add", text=text)
-        elif text != known.get(item):
-            yield Edit("reword", item, text)
+        elif text != old_texts.get(item_id):
+            yield Edit("reword", item_id, text)
 
 
-def _asked(request: HttpRequest) -> Iterator[Edit]:
-    """What the button that was pressed stands for."""
+def _button_edits(request: HttpRequest) -> Iterator[Edit]:
     action, _blank, item = request.POST.get("do", "").partition(" ")
     if action in ITEM_ACTIONS and action != "reword" and item:
-        yield Edit(cast(Action, action), item, place=_number(request.POST.get("place", "")))
+        yield Edit(cast(Action, action), item, place=_parse_number(request.POST.get("place", "")))
 
 
-def _number(given: str) -> int:
-    return int(given) if given.isdecimal() and len(given) < MAX_KEY else 0
+def _parse_number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < MAX_KEY else 0
 
 
-def _refused(request: SignedInRequest, conversation: Conversation, edited: Edited) -> HttpResponse:
-    """What was not changed, with the person's own words: for the page's script that alone."""
+def _refusal_response(request: SignedInRequest, conversation: Conversation, edited: Edited) -> HttpResponse:
+    """The refused edits with the user's own text: a partial for the script, else the page."""
     context: dict[str, Any] = {
         "todo_refusals": edited.refusals,
         "todo_revision": edited.revision.pk if edited.revision else 0,

@@ -1,6 +1,4 @@
-"""Parts of a tool call that its card draws folded, whole: for the card, or as plain text where no
-script asks.
-"""
+"""The full output and arguments of a tool call whose card shows them folded."""
 
 from __future__ import annotations
 
@@ -20,26 +18,24 @@ HEADERS = {"Cache-Control": "private, no-store"}
 
 @require_safe
 def output(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int) -> HttpResponse:
-    """What the call brought back."""
     call = _own_call(request, conversation_id, tool_call_id)
-    return _answer(request, call, "partials/_call_output.html", call.output)
+    return _respond(request, call, "partials/_call_output.html", call.output)
 
 
 @require_safe
 def arguments(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int) -> HttpResponse:
-    """What the call was given; on its card, what it changed in a file."""
+    """The arguments; on a card with a diff, the diff."""
     call = _own_call(request, conversation_id, tool_call_id)
-    given = "\n\n".join(f"{name}:\n{value}" for name, value in call.parsed_arguments.items())
-    return _answer(request, call, "partials/_call_given.html", given or call.arguments)
+    text = "\n\n".join(f"{name}:\n{value}" for name, value in call.parsed_arguments.items())
+    return _respond(request, call, "partials/_call_given.html", text or call.arguments)
 
 
 def _own_call(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int) -> ToolCall:
-    """The call, for the conversation's owner; Http404 for everybody else."""
     calls = ToolCall.objects.filter(turn__conversation=own_conversation(request, conversation_id))
     return get_object_or_404(calls.select_related("turn"), pk=tool_call_id)
 
 
-def _answer(request: SignedInRequest, call: ToolCall, template: str, text: str) -> HttpResponse:
+def _respond(request: SignedInRequest, call: ToolCall, template: str, text: str) -> HttpResponse:
     if "HX-Request" not in request.headers:
         return HttpResponse(text, content_type="text/plain; charset=utf-8", headers=HEADERS)
     html = render_to_string(template, {"call": call, "whole": True}, request)

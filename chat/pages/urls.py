@@ -1,4 +1,4 @@
-"""The addresses of the chat."""
+"""The URLs of the chat."""
 
 from django.urls import include, path
 
@@ -23,7 +23,7 @@ urlpatterns = [
     path("board/", board.board, name="board"),
     path("board/seen/", board.see_all, name="see_all"),
     path("conversations/", conversations.conversations, name="conversations"),
-    path("conversations/import/", import_views.bring_in, name="import"),
+    path("conversations/import/", import_views.import_conversation, name="import"),
     path("conversations/bulk/", bulk.bulk, name="bulk"),
     path("conversations/undo/<uuid:bulk_act_id>/", bulk.undo, name="undo"),
     path("conversations/tags/", tags.tags, name="tags"),

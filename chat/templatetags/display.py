@@ -16,7 +16,7 @@ from chat.live.profile_facts import Fact, changes_of, facts_of
 from chat.live.usage_text import grouped, lasting, money, tokens, usage_of
 from chat.models import BulkAct, ToolCall
 from chat.models.usage import TOKENS, Totals
-from chat.pages.bulk import sentence_of
+from chat.pages.bulk import act_message
 from chat.pages.settings.plans import percent
 from chat.plan.evidence import Evidence
 
@@ -48,7 +48,7 @@ def beyond_listed(calls: list[ToolCall]) -> int:
 @register.filter
 def sentence(act: BulkAct) -> str:
     """What was done."""
-    return sentence_of(act)
+    return act_message(act)
 
 
 register.filter("percent", percent)

@@ -1,1 +1,1 @@
-"""What a person sets up: connections with models, and what hangs on them."""
+"""The settings pages."""

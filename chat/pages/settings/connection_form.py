@@ -1,4 +1,4 @@
-"""The form of a connection. Key and headers are written and never shown."""
+"""The form of a connection. Key and headers are write-only."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from chat.models.connection import Secrets
 from chat.models.secrets import KEPT, SecretUnreadableError, check_header
 from chat.models.url_validation import check_url, origin_of
 
-# What a person who knows the provider's name need not look up.
 KNOWN_ADDRESSES = {
     "OpenAI": "https://api.openai.com/v1",
     "OpenRouter": "https://openrouter.ai/api/v1",
@@ -33,11 +32,11 @@ KNOWN_ADDRESSES = {
     "Kimi": "https://api.moonshot.ai/v1",
     "Groq": "https://api.groq.com/openai/v1",
 }
-_MOST_SECRET = 8000
+_MAX_SECRET_LENGTH = 8000
 
 
 class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
-    """A connection as a person edits it; staff may also open it to everyone and to this network."""
+    """Staff may also share the connection with everyone and allow local addresses."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -63,14 +62,14 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
     )
     key = forms.CharField(
         label=gettext_lazy("Key"),
-        max_length=_MOST_SECRET,
+        max_length=_MAX_SECRET_LENGTH,
         required=False,
         widget=forms.PasswordInput(attrs={"class": "mono", "autocomplete": "new-password"}),
     )
     forget_key = forms.BooleanField(label=gettext_lazy("Remove the stored key"), required=False)
     headers = forms.CharField(
         label=gettext_lazy("Extra headers"),
-        max_length=_MOST_SECRET,
+        max_length=_MAX_SECRET_LENGTH,
         required=False,
         widget=forms.Textarea(attrs={"class": "mono", "rows": 2, "spellcheck": "false"}),
         help_text=gettext_lazy("Name: value, one per line, sent with every request. Few endpoints need any."),
@@ -88,53 +87,51 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.user = user
-        self.lost = False
-        self.kept = self._opened()
+        self.secrets_unreadable = False
+        self.stored = self._stored_secrets()
         self.cleared = False
-        self.before = origin_of(self.instance.base_url) if self.instance.pk else ""
-        self.initial["headers"] = "\n".join(f"{name}: {KEPT}" for name in self.kept.headers)
+        self.old_origin = origin_of(self.instance.base_url) if self.instance.pk else ""
+        self.initial["headers"] = "\n".join(f"{name}: {KEPT}" for name in self.stored.headers)
         self.initial["everyones"] = bool(self.instance.pk) and self.instance.owner_id is None
-        if not self.kept.key:
+        if not self.stored.key:
             del self.fields["forget_key"]
         if not user.is_staff:
             del self.fields["inside"], self.fields["everyones"]
-        self._hint()
+        self._set_key_hint()
 
-    def _opened(self) -> Secrets:
+    def _stored_secrets(self) -> Secrets:
         try:
             return self.instance.opened if self.instance.pk else Secrets()
         except SecretUnreadableError:
-            self.lost = True
+            self.secrets_unreadable = True
             return Secrets()
 
-    def _hint(self) -> None:
-        """Say at the key whether one is set, and that one that was just typed is gone."""
+    def _set_key_hint(self) -> None:
         if self.is_bound and self.data.get(self.add_prefix("key")):
-            said = _("The key you typed is not shown again. Enter it once more.")
-        elif self.lost:
-            said = _("The stored key can no longer be read and is not sent. Enter it again.")
-        elif self.kept.key:
-            said = _("A key is set. Leave blank to keep it.")
+            hint = _("The key you typed is not shown again. Enter it once more.")
+        elif self.secrets_unreadable:
+            hint = _("The stored key can no longer be read and is not sent. Enter it again.")
+        elif self.stored.key:
+            hint = _("A key is set. Leave blank to keep it.")
         else:
-            said = _(
+            hint = _(
                 "Stored encrypted, sent only to this address, never shown again. Leave blank if not needed."
             )
-        self.fields["key"].help_text = said
+        self.fields["key"].help_text = hint
 
     def clean_base_url(self) -> str:
-        """The address in the form in which it is used."""
-        given = self.cleaned_data["base_url"].strip()
-        if "://" not in given:
-            given = f"https://{given}"
-        check_url(given, inside=True)  # whether http will do is known once `inside` is
+        """The address in normal form."""
+        url = self.cleaned_data["base_url"].strip()
+        if "://" not in url:
+            url = f"https://{url}"
+        check_url(url, inside=True)  # `clean` refuses http where it is not allowed
         try:
-            address = Address.of(given)
+            address = Address.of(url)
         except ValueError:
             raise ValidationError(_("Enter an http or https address.")) from None
         return f"{address.base}?{urlencode(address.query)}" if address.query else address.base
 
     def clean_key(self) -> str:
-        """The key as typed; it must fit into a header."""
         key = self.cleaned_data["key"].strip()
         if not key.isascii() or not key.isprintable() or " " in key:
             raise ValidationError(
@@ -143,59 +140,59 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
         return str(key)
 
     def clean_headers(self) -> dict[str, str]:
-        """The headers by their names; what is kept stands for what was given before."""
-        found = {}
+        """The headers by name; the placeholder stands for the stored value."""
+        headers = {}
         for line in self.cleaned_data["headers"].splitlines():
             if line.strip():
                 name, value = self._header(line)
-                found[name] = value
-        return found
+                headers[name] = value
+        return headers
 
     def _header(self, line: str) -> tuple[str, str]:
         name, colon, value = (part.strip() for part in line.partition(":"))
         if not colon:
             raise ValidationError(_("A line has no colon. Write Name: value."))
         if value == KEPT:
-            if name not in self.kept.headers:
+            if name not in self.stored.headers:
                 raise ValidationError(_("%(name)s has no value."), params={"name": name[:100]})
-            return name, self.kept.headers[name]
+            return name, self.stored.headers[name]
         check_header(name, value)
         return name, value
 
     def clean(self) -> dict[str, Any]:
-        """What depends on several fields: whether the address may be, and whose secrets are kept."""
-        found: dict[str, Any] = super().clean() or self.cleaned_data
-        if url := found.get("base_url"):
-            self._check_reach(url, inside=self._inside())
-            found["name"] = found.get("name") or urlsplit(url).hostname
-        if self.instance.pk and found.get("everyones") is False and self._others():
+        """Check the address against `inside`, which may be in another field."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
+        if url := data.get("base_url"):
+            self._check_host(url, inside=self._allows_inside())
+            data["name"] = data.get("name") or urlsplit(url).hostname
+        if self.instance.pk and data.get("everyones") is False and self._is_used_by_others():
             self.add_error("everyones", _("Other users' profiles use it."))
-        return found
+        return data
 
-    def _others(self) -> bool:
+    def _is_used_by_others(self) -> bool:
         return bool(self.instance.profiles.exclude(owner=self._owner()).exists())
 
-    def _inside(self) -> bool:
+    def _allows_inside(self) -> bool:
         return bool(self.cleaned_data.get("inside", self.instance.may_reach_inside))
 
-    def _check_reach(self, url: str, *, inside: bool) -> None:
+    def _check_host(self, url: str, *, inside: bool) -> None:
         parts = urlsplit(url)
-        if leads_astray(parts.hostname or "", inside=True):
+        if is_forbidden_host(parts.hostname or "", inside=True):
             self.add_error("base_url", _("This address cannot be used."))
-        elif not inside and leads_astray(parts.hostname or "", inside=False):
-            self.add_error("base_url", self._astray())
+        elif not inside and is_forbidden_host(parts.hostname or "", inside=False):
+            self.add_error("base_url", self._local_address_message())
         elif parts.scheme == "http" and not inside:
             self.add_error(
                 "base_url", _("Use https. Otherwise the key and all messages would be sent unencrypted.")
             )
 
-    def _astray(self) -> str:
+    def _local_address_message(self) -> str:
         if self.user.is_staff:
             return _("This is a local address. Tick “Allow a local address” to use it.")
         return _("This is a local address, which only staff can set up.")
 
     def save(self, commit: bool = True) -> Connection:
-        """The row with its secrets sealed; `cleared` says that those of another origin were let go."""
+        """Seal the secrets. `cleared` is set if those for another origin were dropped."""
         row: Connection = super().save(commit=False)
         if "everyones" in self.fields:
             row.owner = None if self.cleaned_data["everyones"] else self._owner()
@@ -211,27 +208,30 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
 
     def _secrets(self, origin: str) -> Secrets:
         key, headers = self.cleaned_data["key"], self.cleaned_data["headers"]
-        if self.before and origin != self.before:
-            fresh = {name: value for name, value in headers.items() if self.kept.headers.get(name) != value}
-            self.cleared = len(fresh) < len(headers) or (bool(self.kept.key) and not key)
-            return Secrets(key, fresh)
-        kept = "" if self.cleaned_data.get("forget_key") else self.kept.key
-        return Secrets(key or kept, headers)
+        if self.old_origin and origin != self.old_origin:
+            new_headers = {
+                name: value for name, value in headers.items() if self.stored.headers.get(name) != value
+            }
+            self.cleared = len(new_headers) < len(headers) or (bool(self.stored.key) and not key)
+            return Secrets(key, new_headers)
+        stored_key = "" if self.cleaned_data.get("forget_key") else self.stored.key
+        return Secrets(key or stored_key, headers)
 
 
-SECONDS = 5.0
+RESOLVE_SECONDS = 5.0
 _resolvers = ThreadPoolExecutor(4, "resolver")
 
 
-def leads_astray(host: str, *, inside: bool) -> bool:
-    """Whether any address of the host is one that may not be connected to.
+def is_forbidden_host(host: str, *, inside: bool) -> bool:
+    """Whether the host resolves to any address that may not be connected to.
 
-    A name that leads nowhere, or not in time, does no harm yet: every connection is checked once more, by the
-    address that it really goes to.
+    False if it does not resolve in time: every connection is checked again by its actual address.
     """
     try:
-        found = _resolvers.submit(socket.getaddrinfo, host, None, type=socket.SOCK_STREAM).result(SECONDS)
+        entries = _resolvers.submit(socket.getaddrinfo, host, None, type=socket.SOCK_STREAM).result(
+            RESOLVE_SECONDS
+        )
     except (OSError, UnicodeError, TooLateError):
         return False
-    addresses = {str(entry[4][0]).partition("%")[0] for entry in found}
+    addresses = {str(entry[4][0]).partition("%")[0] for entry in entries}
     return any(refusal(str(ip_address(address)), inside=inside) for address in addresses)

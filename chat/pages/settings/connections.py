@@ -1,4 +1,4 @@
-"""The connections that a person may use, and those that are theirs to change."""
+"""The user's connections."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from chat.models.profile import bare_address
 from chat.models.secrets import SecretUnreadableError
 from chat.pages.settings.connection_form import KNOWN_ADDRESSES, ConnectionForm
 from chat.pages.settings.local_servers import local_offers
-from chat.pages.settings.trial import AT_ONCE
+from chat.pages.settings.trial import START_KEY
 from chat.pages.signed_in import SignedInRequest
 
 
 @require_safe
 def connections(request: SignedInRequest) -> HttpResponse:
-    """All that the person may choose; only what they may change leads further."""
+    """All connections that the user may choose; links only to those the user may change."""
     changeable = set(Connection.changeable_by(request.user).values_list("pk", flat=True))
     offered = list(Connection.offered_to(request.user).prefetch_related("profiles"))
     context = {
@@ -48,12 +48,12 @@ def connections(request: SignedInRequest) -> HttpResponse:
 @sensitive_post_parameters("key", "headers")
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_connection(request: SignedInRequest) -> HttpResponse:
-    """An empty form; its post makes the connection and leads to its test."""
+    """Create a connection and redirect to its test."""
     _check_may_connect(request)
     form = ConnectionForm(request.POST or None, user=request.user)
     if request.method == "POST" and form.is_valid():
         row = form.save()
-        request.session[AT_ONCE] = row.pk
+        request.session[START_KEY] = row.pk
         return redirect("try_connection", row.pk)
     return _form_page(request, form)
 
@@ -61,33 +61,35 @@ def add_connection(request: SignedInRequest) -> HttpResponse:
 @sensitive_post_parameters("key", "headers")
 @require_http_methods(["GET", "HEAD", "POST"])
 def connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
-    """The form of a connection that is the person's to change."""
+    """Edit a connection."""
     _check_may_connect(request)
     row = get_object_or_404(Connection.changeable_by(request.user), pk=connection_id)
     form = ConnectionForm(request.POST or None, instance=row, user=request.user)
     if request.method == "POST" and form.is_valid():
-        return _saved(request, form)
+        return _save(request, form)
     fresh = Connection.objects.get(pk=row.pk)
     return _form_page(request, form, connection=fresh, models=_models(fresh), listed=listed_models(fresh))
 
 
 @require_POST
 def delete_connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
-    """Delete a connection, unless profiles stand on it."""
+    """Delete a connection unless a profile uses it."""
     row = get_object_or_404(Connection.changeable_by(request.user), pk=connection_id)
     try:
         row.delete()
     except RestrictedError:
         titles = ", ".join(row.profiles.values_list("title", flat=True))
-        said = _("%(name)s is used by these profiles: %(titles)s. Choose another connection for them first.")
-        messages.error(request, said % {"name": row.name, "titles": titles})
+        message = _(
+            "%(name)s is used by these profiles: %(titles)s. Choose another connection for them first."
+        )
+        messages.error(request, message % {"name": row.name, "titles": titles})
         return redirect("connection", row.pk)
     messages.success(request, _("%s deleted.") % row.name)
     return redirect("connections")
 
 
 def may_connect(user: User) -> bool:
-    """Whether the person may set up connections at all."""
+    """Whether the user may set up connections at all."""
     return settings.USER_CONNECTIONS or user.is_staff
 
 
@@ -96,18 +98,18 @@ def _check_may_connect(request: SignedInRequest) -> None:
         raise Http404
 
 
-def _saved(request: SignedInRequest, form: ConnectionForm) -> HttpResponse:
+def _save(request: SignedInRequest, form: ConnectionForm) -> HttpResponse:
     row = form.save()
     if form.cleared:
-        said = _("The address has changed, so the key and headers for the old one were removed.")
-        messages.warning(request, said)
+        message = _("The address has changed, so the key and headers for the old one were removed.")
+        messages.warning(request, message)
         return redirect("connection", row.pk)
     messages.success(request, _("%s saved.") % row.name)
     return redirect("connections")
 
 
 def _models(row: Connection) -> list[str]:
-    """The models of the connection that somebody uses or has set something for."""
+    """The connection's models that a profile uses or that have settings."""
     used = row.profiles.exclude(model="").values_list("model", flat=True)
     return sorted({*used, *row.models.values_list("model", flat=True)})
 
@@ -120,7 +122,7 @@ def _form_page(request: HttpRequest, form: ConnectionForm, **more: Any) -> HttpR
 
 
 def listed_models(connection: Connection | None) -> list[str]:
-    """What this process knows of the list; nothing is asked for that."""
+    """The cached model list; makes no request."""
     try:
         return [model.name for model in known_models(endpoint_of(connection)) or ()]
     except (SecretUnreadableError, InsecureError):
@@ -129,9 +131,9 @@ def listed_models(connection: Connection | None) -> list[str]:
 
 @require_safe
 async def offered_models(request: SignedInRequest) -> HttpResponse:
-    """The models of `connection` as options of a field, asked for unless they are known; none if that fails.
+    """The models of `connection` as options of a field, fetched unless cached; empty if there are none.
 
-    Without a connection, those of the environment's endpoint, which everybody may choose.
+    Without a connection, those of the environment's endpoint, which every user may choose.
     """
     chosen = request.GET.get("connection", "")
     row = None
@@ -147,7 +149,7 @@ async def _names(row: Connection | None) -> list[str]:
     try:
         return conversational([model.name for model in await models_of(endpoint_of(row))])
     except (ModelError, SecretUnreadableError, InsecureError):
-        return []  # whoever tests the connection learns why
+        return []  # the connection's test shows the reason
 
 
 OPENAI = "https://api.openai.com/v1"
@@ -155,7 +157,7 @@ OPENAI = "https://api.openai.com/v1"
 
 @dataclass(frozen=True)
 class EnvironmentConnection:
-    """What may be shown of it."""
+    """The environment's endpoint, without its key."""
 
     address: str
     model: str
@@ -164,6 +166,5 @@ class EnvironmentConnection:
 
 
 def environment() -> EnvironmentConnection:
-    """What OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL say, or that the demo answers in their place."""
     address = bare_address(settings.MODEL_BASE_URL or OPENAI)
     return EnvironmentConnection(address, settings.MODEL_NAME, bool(settings.MODEL_API_KEY), settings.DEMO)

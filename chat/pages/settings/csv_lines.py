@@ -1,4 +1,4 @@
-"""Tables as CSV, line by line."""
+"""CSV downloads."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from django.http import StreamingHttpResponse
 
-FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with which a spreadsheet lets a formula begin
+FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_file(name: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> StreamingHttpResponse:
-    """A file to download, in UTF-8, whose first line names the columns."""
+    """A download in UTF-8 with a header line."""
     response = StreamingHttpResponse(_lines(columns, rows), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
@@ -22,16 +22,16 @@ def _lines(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[st
     writer = csv.writer(_Echo())
     yield writer.writerow(columns)
     for row in rows:
-        yield writer.writerow(map(_harmless, row))
+        yield writer.writerow(map(_without_formula, row))
 
 
 class _Echo:
-    """A file that gives back what is written to it."""
+    """A file object whose `write` returns the line."""
 
     def write(self, line: str) -> str:
         return line
 
 
-def _harmless(cell: Any) -> Any:
-    """A text that no spreadsheet takes for a formula: names of models are anybody's to choose."""
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA) else cell
+def _without_formula(cell: Any) -> Any:
+    """Escape text that a spreadsheet would run as a formula: model names come from outside."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(FORMULA_PREFIXES) else cell

@@ -1,4 +1,4 @@
-"""The offer of a model server on this machine, to the staff of the site."""
+"""Model servers found on this machine, offered to staff."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from chat.pages.signed_in import SignedInRequest
 
 @require_POST
 async def look_for_servers(request: SignedInRequest) -> HttpResponse:
-    """Look for servers now; the list of connections shows what answered."""
+    """Probe for servers now; the list of connections shows those that answered."""
     if not (await request.auser()).is_staff:
         raise Http404
     if not await look():
@@ -34,31 +34,31 @@ async def look_for_servers(request: SignedInRequest) -> HttpResponse:
 
 @require_POST
 def use_local_server(request: SignedInRequest) -> HttpResponse:
-    """Make a connection with the server and a profile on one of its models, and begin with it."""
+    """Create a connection and a profile for the server's model, and make the profile the default."""
     if not request.user.is_staff:
         raise Http404
-    server = next((each for each in found() if each.place == request.POST.get("place")), None)
+    server = next((server for server in found() if server.place == request.POST.get("place")), None)
     model = request.POST.get("model", "")
     if server is None or model not in server.models:
         messages.error(request, _("The server or model was not found. Look for local servers again."))
         return redirect("connections")
-    return begin_with(request, profile_on(request.user, _connection(request.user, server), model))
+    return _start_with(request, _default_profile(request.user, _connection(request.user, server), model))
 
 
 def first_offers(user: User | AnonymousUser) -> list[LocalServer]:
-    """What the first page offers: servers, as long as nothing but the demo would answer."""
+    """The servers to offer on the first page, as long as only the demo would answer."""
     if not settings.DEMO or Connection.offered_to(user).exists():
         return []
     return local_offers(user)
 
 
 def local_offers(user: User | AnonymousUser) -> list[LocalServer]:
-    """The servers that were found and that the person might connect, but has not."""
+    """The servers found that the user may connect and has not."""
     servers = found() if user.is_staff else []
     if not servers:
         return []
-    known = set(Connection.offered_to(user).values_list("base_url", flat=True))
-    return [server for server in servers if server.base_url not in known]
+    connected = set(Connection.offered_to(user).values_list("base_url", flat=True))
+    return [server for server in servers if server.base_url not in connected]
 
 
 def _connection(user: User, server: LocalServer) -> Connection:
@@ -73,25 +73,24 @@ def _connection(user: User, server: LocalServer) -> Connection:
 
 @require_POST
 def use_model(request: SignedInRequest, connection_id: int) -> HttpResponse:
-    """Make a profile on a model of the connection, and begin with it."""
+    """Create a profile for a model of the connection and make it the default."""
     row = get_object_or_404(Connection.offered_to(request.user), pk=connection_id)
     model = request.POST.get("model", "").strip()
     if not model or len(model) > 200 or not model.isprintable():
         messages.error(request, _("Choose a model of this connection."))
         return redirect("try_connection", row.pk)
-    return begin_with(request, profile_on(request.user, row, model))
+    return _start_with(request, _default_profile(request.user, row, model))
 
 
-def begin_with(request: SignedInRequest, profile: Profile) -> HttpResponse:
-    """Lead to a new conversation with the profile, and say what happened."""
+def _start_with(request: SignedInRequest, profile: Profile) -> HttpResponse:
     messages.success(request, _("%s is now your default profile.") % profile.title)
     return redirect("new_conversation")
 
 
-def profile_on(user: User, connection: Connection, model: str) -> Profile:
-    """The person's profile on the model, made if there is none; from now on it is their first choice."""
-    owned = Profile.objects.filter(owner=user, connection=connection, model=model).first()
-    profile = owned or Profile.objects.create(
+def _default_profile(user: User, connection: Connection, model: str) -> Profile:
+    """The user's profile for the model, created if missing and set as their default."""
+    existing = Profile.objects.filter(owner=user, connection=connection, model=model).first()
+    profile = existing or Profile.objects.create(
         owner=user, connection=connection, model=model, title=_title(model), language=language(), position=0
     )
     Preferences.choose(user, profile)
@@ -102,5 +101,4 @@ def profile_on(user: User, connection: Connection, model: str) -> Profile:
 
 
 def _title(model: str) -> str:
-    """The model's own name, without who made it."""
     return model.rstrip("/").rpartition("/")[2][:80] or model[:80]

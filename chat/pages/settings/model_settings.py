@@ -1,4 +1,4 @@
-"""The form of a model's settings: what it costs, what it can, and how it is asked."""
+"""The settings of a model: prices, abilities, request format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from chat.pages.signed_in import SignedInRequest
 
 Label = Any  # text, or text to be translated when it is shown
 
-CAN: dict[str, Label] = {"tools": gettext_lazy("Calls tools"), "images": gettext_lazy("Sees images")}
+ABILITIES: dict[str, Label] = {"tools": gettext_lazy("Calls tools"), "images": gettext_lazy("Sees images")}
 NUMBERS: dict[str, tuple[Label, Label]] = {
     "context_window": (
         gettext_lazy("Context window"),
@@ -38,15 +38,15 @@ NUMBERS: dict[str, tuple[Label, Label]] = {
         gettext_lazy("The reply is ended if nothing arrives for this long."),
     ),
 }
-# How it is asked: rarely of anybody's concern, as most is learned from the endpoint's own errors.
-HABITS: dict[str, Label] = {
+# The request format. Rarely set by hand: most is learned from the endpoint's errors.
+QUIRKS: dict[str, Label] = {
     "simple_schemas": gettext_lazy("Needs simplified tool schemas"),
     "user_after_tool": gettext_lazy("Accepts a message right after a tool result"),
     "alternate": gettext_lazy("Needs roles to alternate"),
     "forbid_reasoning": gettext_lazy("Rejects its own reasoning"),
     "content_with_reasoning": gettext_lazy("Accepts text and reasoning in one message"),
 }
-WORDS: dict[str, tuple[Label, dict[str, Label]]] = {
+CHOICES: dict[str, tuple[Label, dict[str, Label]]] = {
     "echo_reasoning": (
         gettext_lazy("Needs its reasoning sent back"),
         {
@@ -76,12 +76,12 @@ WORDS: dict[str, tuple[Label, dict[str, Label]]] = {
         },
     ),
 }
-_ANSWERS = {"true": gettext_lazy("yes"), "false": gettext_lazy("no")}
-_NONE = "none"  # stands for an empty word, which in a field means that nothing was chosen
+_YES_NO = {"true": gettext_lazy("yes"), "false": gettext_lazy("no")}
+_EMPTY = "none"  # the value of the empty choice; in a form field "" means unset
 
 
 class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
-    """What a person sets goes ahead of what is known and learned; what they leave open stays so."""
+    """Values set here override known and learned ones; blank fields stay automatic."""
 
     class Meta:
         model = ModelSettings
@@ -90,29 +90,36 @@ class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscr
     def __init__(self, *args: Any, known: Traits, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.known = known.as_dict()
-        for name, label in (CAN | HABITS).items():
-            self._offer(name, label, _ANSWERS)
-        for name, (label, words) in WORDS.items():
-            self._offer(name, label, {word or _NONE: said for word, said in words.items()})
-        for name, (label, said) in NUMBERS.items():
+        for name, label in (ABILITIES | QUIRKS).items():
+            self._add_choice(name, label, _YES_NO)
+        for name, (label, words) in CHOICES.items():
+            self._add_choice(name, label, {value or _EMPTY: text for value, text in words.items()})
+        for name, (label, help_text) in NUMBERS.items():
             known_number = f"{self.known[name]:.0f}" if self.known[name] else _("unknown")
-            shown = forms.NumberInput(attrs={"placeholder": known_number})
+            widget = forms.NumberInput(attrs={"placeholder": known_number})
             self.fields[name] = forms.IntegerField(
-                label=label, help_text=said, min_value=0, max_value=2**31 - 1, required=False, widget=shown
+                label=label,
+                help_text=help_text,
+                min_value=0,
+                max_value=2**31 - 1,
+                required=False,
+                widget=widget,
             )
             self.initial[name] = self.instance.traits.get(name)
-        self._offer_drops()
+        self._add_drop_params()
 
-    def _offer(self, name: str, label: Label, choices: dict[str, Label]) -> None:
-        """A choice among these, or as it is known."""
-        known = choices.get(_word(self.known[name]), "")
-        open_ = ("", format_lazy("{} {}", gettext_lazy("automatic:"), known))
-        self.fields[name] = forms.ChoiceField(label=label, choices=[open_, *choices.items()], required=False)
-        set_ = self.instance.traits.get(name)
-        self.initial[name] = "" if set_ is None else _word(set_)
+    def _add_choice(self, name: str, label: Label, choices: dict[str, Label]) -> None:
+        """Add a choice field whose default shows the known value."""
+        known_label = choices.get(_choice_value(self.known[name]), "")
+        automatic = ("", format_lazy("{} {}", gettext_lazy("automatic:"), known_label))
+        self.fields[name] = forms.ChoiceField(
+            label=label, choices=[automatic, *choices.items()], required=False
+        )
+        value = self.instance.traits.get(name)
+        self.initial[name] = "" if value is None else _choice_value(value)
 
-    def _offer_drops(self) -> None:
-        shown = forms.TextInput(
+    def _add_drop_params(self) -> None:
+        widget = forms.TextInput(
             attrs={
                 "placeholder": ", ".join(self.known["drop_params"]),
                 "spellcheck": "false",
@@ -120,72 +127,68 @@ class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscr
             }
         )
         self.fields["drop_params"] = forms.CharField(
-            label=_("Parameters not sent"), required=False, max_length=500, widget=shown
+            label=_("Parameters not sent"), required=False, max_length=500, widget=widget
         )
         self.fields["drop_params"].help_text = _("Names separated by commas, such as temperature, top_p.")
         self.initial["drop_params"] = ", ".join(self.instance.traits.get("drop_params", []))
 
     @property
     def prices(self) -> list[forms.BoundField]:
-        """The fields of what it costs."""
         return [self[name] for name in self._meta.fields or ()]
 
     @property
     def abilities(self) -> list[forms.BoundField]:
-        """The fields of what it can."""
-        return [self[name] for name in (*NUMBERS, *CAN)]
+        return [self[name] for name in (*NUMBERS, *ABILITIES)]
 
     @property
     def habits(self) -> list[forms.BoundField]:
-        """The fields of how it is asked."""
-        return [self[name] for name in (*WORDS, *HABITS, "drop_params")]
+        return [self[name] for name in (*CHOICES, *QUIRKS, "drop_params")]
 
     @property
     def habits_are_set(self) -> bool:
-        """Whether there is something to see, or to mend, among what is folded away."""
+        """Whether the folded fields have values or errors."""
         return any(field.value() not in (None, "") or field.errors for field in self.habits)
 
     def clean_currency(self) -> str:
-        """Three capital letters, as ISO 4217 has them."""
+        """An ISO 4217 code."""
         currency = self.cleaned_data["currency"].strip().upper()
         if len(currency) != 3 or not currency.isascii() or not currency.isalpha():
             raise forms.ValidationError(_("Three letters, such as USD, EUR or CNY."))
         return str(currency)
 
     def save(self, commit: bool = True) -> ModelSettings:
-        """The row with the traits that were set; those that no field shows stay."""
-        shown = {*CAN, *HABITS, *WORDS, *NUMBERS, "drop_params"}
+        """Replace the traits that have a field; keep the others."""
+        shown = {*ABILITIES, *QUIRKS, *CHOICES, *NUMBERS, "drop_params"}
         kept = {name: value for name, value in self.instance.traits.items() if name not in shown}
-        self.instance.traits = kept | self._set()
+        self.instance.traits = kept | self._traits()
         saved: ModelSettings = super().save(commit)
         return saved
 
-    def _set(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        found: dict[str, Any] = {name: given[name] == "true" for name in (*CAN, *HABITS) if given[name]}
-        found |= {name: "" if given[name] == _NONE else given[name] for name in WORDS if given[name]}
-        found |= {name: given[name] for name in NUMBERS if given[name] is not None}
-        dropped = [name.strip() for name in given["drop_params"].split(",") if name.strip()]
-        return found | ({"drop_params": dropped} if dropped else {})
+    def _traits(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        traits: dict[str, Any] = {name: data[name] == "true" for name in (*ABILITIES, *QUIRKS) if data[name]}
+        traits |= {name: "" if data[name] == _EMPTY else data[name] for name in CHOICES if data[name]}
+        traits |= {name: data[name] for name in NUMBERS if data[name] is not None}
+        dropped = [name.strip() for name in data["drop_params"].split(",") if name.strip()]
+        return traits | ({"drop_params": dropped} if dropped else {})
 
 
-def _word(value: Any) -> str:
-    """The value as the choices have it."""
+def _choice_value(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value) or _NONE
+    return str(value) or _EMPTY
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def model_settings(request: SignedInRequest, connection_id: int) -> HttpResponse:
-    """The settings of the model that `?name=` names."""
+    """The settings of the model in `?name=`."""
     row = get_object_or_404(Connection.changeable_by(request.user), pk=connection_id)
     return _model_settings(request, row, row.base_url)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def model_settings_of_environment(request: SignedInRequest) -> HttpResponse:
-    """The same for a model of the environment's endpoint, which the staff looks after."""
+    """The settings of a model of the environment's endpoint, for staff."""
     if not request.user.is_staff:
         raise Http404
     return _model_settings(request, None, environment().address)
@@ -210,7 +213,7 @@ def _model_settings(request: SignedInRequest, connection: Connection | None, bas
 
 
 def _forget(request: SignedInRequest, row: ModelSettings) -> HttpResponse:
-    """Let go of what the endpoint's errors taught; it is learned again where it still holds."""
+    """Clear what was learned from the endpoint's errors; it is learned again if it still holds."""
     if row.pk:
         row.learned = {}
         row.save(update_fields=["learned"])

@@ -1,4 +1,4 @@
-"""What plans teach: figures by todo policy and by profile, to choose by. Staff may see everybody's."""
+"""Plan statistics by todo policy and by profile. Staff may see everybody's."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from chat.pages.signed_in import SignedInRequest
 from chat.plan.plan_stats import ENOUGH, Share, Tally, count_behind
 
 SPANS = (7, 30, 90)
-AT_ONCE = 100  # conversations that a look at the page counts: a second, mostly
+MAX_COUNTED = 100  # conversations that one page view counts; takes about a second
 KEY = ("day", "profile", "policy")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What the address asks for; what it asks for wrongly is as usual."""
+    """The page's options; invalid ones fall back to the default."""
 
     days: int
     by: str
@@ -44,37 +44,37 @@ class Choice:
 
     @classmethod
     def of_request(cls, request: SignedInRequest) -> Choice:
-        """The choice in a request's query."""
         everybody = request.user.is_staff and request.GET.get("who") == "everybody"
         by, days = request.GET.get("by", ""), request.GET.get("days", "")
-        return cls(int(days) if days in map(str, SPANS) else 30, by if by in WAYS else WAYS[0], everybody)
+        return cls(
+            int(days) if days in map(str, SPANS) else 30, by if by in GROUPINGS else GROUPINGS[0], everybody
+        )
 
-    def but(self, **changes: Any) -> str:
-        """The query of the same choice with changes."""
-        asked = {"days": self.days, "by": self.by} | changes
-        who = {"who": "everybody"} if asked.pop("everybody", self.everybody) else {}
-        return urlencode({**asked, **who})
+    def query_with(self, **changes: Any) -> str:
+        """The query string of this choice with changes."""
+        params = {"days": self.days, "by": self.by} | changes
+        who = {"who": "everybody"} if params.pop("everybody", self.everybody) else {}
+        return urlencode({**params, **who})
 
     def figures(self, request: SignedInRequest) -> QuerySet[PlanFigures]:
-        """The rows that it is about."""
         rows = PlanFigures.objects.all()
         return rows if self.everybody else rows.filter(owner=request.user)
 
 
 @require_safe
 def plans(request: SignedInRequest) -> HttpResponse:
-    """Charts of the chosen days, with their numbers in tables."""
+    """Charts of the chosen days, with the numbers in tables."""
     choice = Choice.of_request(request)
-    missing = count_behind(_conversations(request, choice), AT_ONCE)
+    missing = count_behind(_conversations(request, choice), MAX_COUNTED)
     report = report_of(choice.figures(request), choice.by, _today(), choice.days)
     context = {
         "section": "plans",
         "zone": timezone.get_default_timezone_name(),
         "choice": choice,
-        "spans": [(days, choice.but(days=days)) for days in SPANS],
-        "ways": [(by, choice.but(by=by)) for by in WAYS],
-        "people": [(everybody, choice.but(everybody=everybody)) for everybody in (False, True)],
-        "file_query": choice.but(),
+        "spans": [(days, choice.query_with(days=days)) for days in SPANS],
+        "ways": [(by, choice.query_with(by=by)) for by in GROUPINGS],
+        "people": [(everybody, choice.query_with(everybody=everybody)) for everybody in (False, True)],
+        "file_query": choice.query_with(),
         "report": report,
         "enough": ENOUGH,
         "chart": chart_of(report, whole=True),
@@ -88,7 +88,7 @@ def plans(request: SignedInRequest) -> HttpResponse:
 
 @require_safe
 def plans_file(request: SignedInRequest) -> StreamingHttpResponse:
-    """The figures of the chosen days as CSV: a line for each day, profile and policy."""
+    """The statistics of the chosen days as CSV: a row for each day, profile and policy."""
     choice = Choice.of_request(request)
     first = _today() - datetime.timedelta(days=choice.days - 1)
     rows = choice.figures(request).filter(day__gte=first)
@@ -97,7 +97,7 @@ def plans_file(request: SignedInRequest) -> StreamingHttpResponse:
 
 
 def _cells(figures: QuerySet[PlanFigures]) -> Iterator[list[Any]]:
-    """A line for each key. Those of several people or conversations are one: whose they are is not told."""
+    """One row per key, summed over users and conversations, so that it does not show whose they are."""
     sums = defaultdict[tuple[Any, ...], Tally](Tally)
     for row in figures.order_by(*KEY).iterator():
         tally = sums[tuple(getattr(row, name) for name in KEY)]
@@ -105,9 +105,9 @@ def _cells(figures: QuerySet[PlanFigures]) -> Iterator[list[Any]]:
             Tally(Counter({name: getattr(row, name) for name in COUNTS}), Counter(row.reasons), row.seconds)
         )
     for key, tally in sums.items():
-        because = "; ".join(f"{reason} {count}" for reason, count in sorted(tally.reasons.items()))
-        seconds = " ".join(f"{each:g}" for each in sorted(tally.seconds))
-        yield [*key, *(tally.counts[name] for name in COUNTS), because, seconds]
+        reasons = "; ".join(f"{reason} {count}" for reason, count in sorted(tally.reasons.items()))
+        seconds = " ".join(f"{value:g}" for value in sorted(tally.seconds))
+        yield [*key, *(tally.counts[name] for name in COUNTS), reasons, seconds]
 
 
 def _conversations(request: SignedInRequest, choice: Choice) -> QuerySet[Conversation]:
@@ -119,13 +119,13 @@ def _today() -> datetime.date:
     return timezone.localdate(timezone=timezone.get_default_timezone())
 
 
-WAYS = ("policy", "profile")
-POLICIES = ("focused", "lean", "checklist")  # in the order and the colours that they always have
+GROUPINGS = ("policy", "profile")
+POLICIES = ("focused", "lean", "checklist")  # in their fixed order, which sets their colours
 
 
 @dataclass
 class Line:
-    """What one policy or profile came to, in all, and its lists by day."""
+    """The statistics of one policy or profile, with its lists by day."""
 
     name: str
     colour: str = REST
@@ -145,64 +145,62 @@ class Line:
         )
 
     def amount(self, day: datetime.date, _of: str = "") -> Decimal:
-        """Its lists that were begun on a day."""
+        """The number of lists started on a day."""
         return Decimal(self.by_day[day])
 
     @property
     def is_enough(self) -> bool:
-        """Whether it has lists enough for percentages to say something."""
+        """Whether there are enough lists for percentages to mean something."""
         return self.counts["lists"] >= ENOUGH
 
     @property
     def finished(self) -> Share:
-        """Of its lists, those that were finished."""
         return self._share("finished", "lists")
 
     @property
     def followed(self) -> Share:
-        """Of its reminders, those that a list followed."""
+        """The share of reminders that were followed by a list."""
         return self._share("followed", "reminders")
 
     @property
     def refused(self) -> Share:
-        """Of the lists that were sent, those that were refused."""
+        """The share of the lists sent that were refused."""
         return self._share("refused", "writes")
 
     @property
     def only_planned(self) -> Share:
-        """Of the calls of the model, those that did nothing but plan."""
+        """The share of model calls that did nothing but plan."""
         return self._share("planning_steps", "steps")
 
     @property
     def open(self) -> int:
-        """How many of its lists were left unfinished and not given up."""
+        """How many lists are neither finished nor given up."""
         return self.counts["lists"] - self.counts["finished"] - self.counts["given_up"]
 
     @property
     def planning_tokens(self) -> int:
-        """All that planning took."""
         names = ("written_tokens", "planning_input_tokens", "offering_tokens")
         return sum(self.counts[name] for name in names)
 
     @property
     def planning(self) -> Share:
-        """Of all its tokens, in and out, those that planning took."""
+        """The share of all tokens, in and out, spent on planning."""
         return Share(self.planning_tokens, self.counts["input_tokens"] + self.counts["output_tokens"])
 
     @property
     def median(self) -> float | None:
-        """The seconds that half of its timed items did not exceed; None for too few."""
-        return self._within(0.5)
+        """The median of the items' seconds; None if there are too few."""
+        return self._percentile(0.5)
 
     @property
     def ninetieth(self) -> float | None:
-        """The seconds that nine of ten timed items did not exceed; None for too few."""
-        return self._within(0.9)
+        """The 90th percentile of the items' seconds; None if there are too few."""
+        return self._percentile(0.9)
 
-    def _within(self, part: float) -> float | None:
+    def _percentile(self, fraction: float) -> float | None:
         if len(self.seconds) < ENOUGH:
             return None
-        return sorted(self.seconds)[math.ceil(part * len(self.seconds)) - 1]
+        return sorted(self.seconds)[math.ceil(fraction * len(self.seconds)) - 1]
 
     def _share(self, part: str, whole: str) -> Share:
         return Share(self.counts[part], self.counts[whole])
@@ -210,31 +208,28 @@ class Line:
 
 @dataclass(frozen=True)
 class Report:
-    """The days, in order, and the lines."""
-
     days: Sequence[datetime.date]
     lines: Sequence[Line]
 
     @cached_property
     def total(self) -> Line:
-        """All lines together."""
         return sum(self.lines, Line(_("Total")))
 
     @cached_property
     def shown(self) -> list[Line]:
-        """The lines as the chart of days has them: those beyond the colours are one."""
-        most, rest = list(self.lines[: len(COLOURS)]), self.lines[len(COLOURS) :]
-        return [*most, sum(rest, Line(_("Others")))] if rest else most
+        """The lines in the chart by day: those without a colour of their own are summed up."""
+        coloured, rest = list(self.lines[: len(COLOURS)]), self.lines[len(COLOURS) :]
+        return [*coloured, sum(rest, Line(_("Others")))] if rest else coloured
 
     @cached_property
     def by_day(self) -> list[tuple[datetime.date, list[int]]]:
-        """Every day on which a list was begun, with those of each line shown."""
+        """The days on which a list was started, with the counts of each shown line."""
         rows = [(day, [line.by_day[day] for line in self.shown]) for day in self.days]
         return [(day, counts) for day, counts in rows if any(counts)]
 
     @cached_property
     def reasons(self) -> list[tuple[str, list[int], int]]:
-        """Why lists were refused, the most frequent first: the count of each line shown, and of all."""
+        """Reasons for refused lists, most frequent first: the counts of each shown line, and the total."""
         return [
             (reason, [line.reasons[reason] for line in self.shown], count)
             for reason, count in self.total.reasons.most_common()
@@ -242,7 +237,7 @@ class Report:
 
 
 def report_of(figures: QuerySet[PlanFigures], by: str, last: datetime.date, count: int) -> Report:
-    """The report of `count` days up to `last`, in two queries."""
+    """The statistics of `count` days up to `last`, in two queries."""
     days = [last - datetime.timedelta(days=back) for back in reversed(range(count))]
     within = figures.filter(day__range=(days[0], last)).order_by()
     lines = defaultdict[str, Line](lambda: Line(""))
@@ -250,40 +245,40 @@ def report_of(figures: QuerySet[PlanFigures], by: str, last: datetime.date, coun
         line = lines[row[by]]
         line.counts.update({name: row[f"{name}_sum"] for name in COUNTS})
         line.by_day[row["day"]] += row["lists_sum"]
-    told = within.filter(timed__gt=0) | within.filter(refused__gt=0)
-    for key, seconds, reasons in told.values_list(by, "seconds", "reasons"):
+    with_details = within.filter(timed__gt=0) | within.filter(refused__gt=0)
+    for key, seconds, reasons in with_details.values_list(by, "seconds", "reasons"):
         lines[key].seconds += seconds
         lines[key].reasons.update(reasons)
     return Report(days, list(_ordered(lines, by)))
 
 
 def _ordered(lines: Mapping[str, Line], by: str) -> Iterator[Line]:
-    """The lines, named: policies in an order that stays, profiles by their lists."""
+    """The lines with their names: policies in fixed order, profiles by number of lists."""
 
-    def place(key: str) -> tuple[int, int, str]:
-        known = POLICIES.index(key) if by == "policy" and key in POLICIES else len(POLICIES)
-        return known, -lines[key].counts["lists"], key
+    def sort_key(key: str) -> tuple[int, int, str]:
+        rank = POLICIES.index(key) if by == "policy" and key in POLICIES else len(POLICIES)
+        return rank, -lines[key].counts["lists"], key
 
-    for number, key in enumerate(sorted(lines, key=place)):
-        fixed = POLICIES.index(key) if by == "policy" and key in POLICIES else number
+    for number, key in enumerate(sorted(lines, key=sort_key)):
+        colour_index = POLICIES.index(key) if by == "policy" and key in POLICIES else number
         line = lines[key]
-        line.name = (_policy(key) if by == "policy" else key) or _("unnamed")
-        line.colour = COLOURS[fixed] if fixed < len(COLOURS) else REST
+        line.name = (_policy_name(key) if by == "policy" else key) or _("unnamed")
+        line.colour = COLOURS[colour_index] if colour_index < len(COLOURS) else REST
         yield line
 
 
-def _policy(key: str) -> str:
+def _policy_name(key: str) -> str:
     names = {"focused": _("Focused"), "lean": _("Lean"), "checklist": _("Checklist")}
     return names.get(key, key)
 
 
 WIDTH = 1000
-FEW = 12  # lines that a chart has room for
+MAX_BARS = 12  # lines that fit in a chart
 
 
 @dataclass(frozen=True)
 class Piece:
-    """A stretch of a bar, in units of the plane; a `faint` one goes on behind the main one."""
+    """A stretch of a bar in units of WIDTH; `faint` ones extend the main one."""
 
     x: str
     width: str
@@ -292,7 +287,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Bar:
-    """A line's bar. `words` tells what it shows; without pieces there is too little to show."""
+    """A line's bar. `words` describes it; it has no pieces if there is too little data."""
 
     line: Line
     words: str
@@ -302,69 +297,69 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars, and the words at the two ends of their scale."""
+    """Bars, and the labels at both ends of their scale."""
 
     bars: Sequence[Bar]
     ends: tuple[str, str] = field(default=("", ""))
 
     @property
     def says(self) -> bool:
-        """Whether anything is to be seen."""
+        """Whether there is anything to see."""
         return any(bar.pieces or bar.whisker for bar in self.bars)
 
 
 def finished_bars(lines: Sequence[Line]) -> Bars:
-    """How many of their lists were finished, of 100, with the interval in which the true share may lie."""
-    return Bars([_finished(line) for line in _listed(lines)], ("0 %", "100 %"))
+    """The percentage of finished lists, with its confidence interval."""
+    return Bars([_finished(line) for line in _with_lists(lines)], ("0 %", "100 %"))
 
 
 def time_bars(lines: Sequence[Line]) -> Bars:
-    """How long items took: up to the median, and faintly on to what nine of ten stay within."""
-    timed = [line for line in _listed(lines) if line.counts["timed"]]
-    most = max((line.ninetieth or 0 for line in timed), default=0)
-    return Bars([_time(line, most) for line in timed], ("0", lasting(most)))
+    """Seconds per item: the median, and faintly the 90th percentile."""
+    timed = [line for line in _with_lists(lines) if line.counts["timed"]]
+    longest = max((line.ninetieth or 0 for line in timed), default=0)
+    return Bars([_time(line, longest) for line in timed], ("0", lasting(longest)))
 
 
 def token_bars(lines: Sequence[Line]) -> Bars:
-    """Planning's part of all tokens: what was written, faintly on the input that planning added."""
-    listed = _listed(lines)
-    most = max((line.planning.percent for line in listed if line.is_enough), default=0.0)
-    return Bars([_tokens(line, most) for line in listed], ("0 %", percent(most, 1)))
+    """Planning's share of all tokens: the written lists, and faintly the input that planning added."""
+    shown = _with_lists(lines)
+    highest = max((line.planning.percent for line in shown if line.is_enough), default=0.0)
+    return Bars([_tokens(line, highest) for line in shown], ("0 %", percent(highest, 1)))
 
 
-def _listed(lines: Sequence[Line]) -> list[Line]:
-    return [line for line in lines if line.counts["lists"]][:FEW]
+def _with_lists(lines: Sequence[Line]) -> list[Line]:
+    return [line for line in lines if line.counts["lists"]][:MAX_BARS]
 
 
 def _finished(line: Line) -> Bar:
     share = line.finished
-    counted = _("%(part)s of %(whole)s") % {"part": grouped(share.part), "whole": grouped(share.whole)}
+    ratio = _("%(part)s of %(whole)s") % {"part": grouped(share.part), "whole": grouped(share.whole)}
     if not line.is_enough:
-        return Bar(line, counted)
+        return Bar(line, ratio)
     whisker = (_short(10 * share.low), _short(10 * share.high))
-    return Bar(line, f"{percent(share.percent)} · {counted}", [_piece(0, share.percent, 100)], whisker)
+    return Bar(line, f"{percent(share.percent)} · {ratio}", [_piece(0, share.percent, 100)], whisker)
 
 
-def _time(line: Line, most: float) -> Bar:
+def _time(line: Line, longest: float) -> Bar:
     if line.median is None or line.ninetieth is None:
         return Bar(line, _("too few"))
     words = f"{lasting(line.median)} · {lasting(line.ninetieth)}"
-    far = _piece(line.median, line.ninetieth - line.median, most, faint=True)
-    return Bar(line, words, [_piece(0, line.median, most), far])
+    rest = _piece(line.median, line.ninetieth - line.median, longest, faint=True)
+    return Bar(line, words, [_piece(0, line.median, longest), rest])
 
 
-def _tokens(line: Line, most: float) -> Bar:
+def _tokens(line: Line, highest: float) -> Bar:
     words = f"~{tokens(line.planning_tokens)}"
     if not line.is_enough:
         return Bar(line, words)
-    whole = line.planning
-    written = 100 * line.counts["written_tokens"] / whole.whole if whole.whole else 0.0
-    pieces = [_piece(0, written, most), _piece(written, whole.percent - written, most, faint=True)]
-    return Bar(line, f"~{percent(whole.percent, 1)} · {words}", pieces)
+    planning = line.planning
+    written = 100 * line.counts["written_tokens"] / planning.whole if planning.whole else 0.0
+    pieces = [_piece(0, written, highest), _piece(written, planning.percent - written, highest, faint=True)]
+    return Bar(line, f"~{percent(planning.percent, 1)} · {words}", pieces)
 
 
 def percent(value: float, digits: int = 0) -> str:
-    """A percentage with so many digits behind the point."""
+    """A percentage with this number of decimals."""
     return f"{number_format(round(value, digits), digits)} %"
 
 

@@ -1,4 +1,4 @@
-"""What holds for all of a person's conversations."""
+"""The user's preferences."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ from chat.pages.signed_in import SignedInRequest
 
 
 class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
-    """The choices of one person."""
-
     class Meta:
         model = Preferences
         fields = ("default_profile", "name_conversations")
@@ -35,7 +33,7 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscrip
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def preferences(request: SignedInRequest) -> HttpResponse:
-    """The person's choices; there is no row until some are saved."""
+    """Edit the preferences; the row is created on the first save."""
     row = Preferences.objects.filter(user=request.user).first() or Preferences(user=request.user)
     form = PreferencesForm(request.POST or None, instance=row)
     if request.method == "POST" and form.is_valid():

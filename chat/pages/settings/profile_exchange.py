@@ -1,4 +1,4 @@
-"""Profiles taken out as files, and brought in again, here or on another site."""
+"""Export and import of profiles as JSON files."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 @require_safe
 def export_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
-    """The profile as JSON: no key, no header, and its connection by name and address alone."""
+    """Export as JSON, without secrets; the connection by name and address only."""
     row = get_object_or_404(Profile.offered_to(request.user).select_related("connection"), pk=profile_id)
-    text = json.dumps(written(row), ensure_ascii=False, indent=2)
+    text = json.dumps(as_file(row), ensure_ascii=False, indent=2)
     response = HttpResponse(f"{text}\n", content_type="application/json; charset=utf-8")
     name = content_disposition_header(True, f"{row.title}.profile.json")
     response["Content-Disposition"] = name or "attachment"
@@ -38,15 +38,15 @@ def export_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
 
 @require_POST
 def import_profile(request: SignedInRequest) -> HttpResponse:
-    """Make a profile of the file; where its values do not fit, the form shows them with what is wrong."""
+    """Create a profile from the file; invalid values are shown in the form."""
     try:
-        given = read(request.FILES.get("file"))
-        connection = _connection(request.user, given)
-        form = ProfileForm(_form_data(request.user, given, connection), user=request.user)
+        data = parse_profile(request.FILES.get("file"))
+        connection = _connection(request.user, data)
+        form = ProfileForm(_form_data(request.user, data, connection), user=request.user)
     except FileRefused as refusal:
         return list_page(request, str(refusal))
-    if wanted := _unmet(given, connection):
-        messages.warning(request, wanted)
+    if warning := _connection_warning(data, connection):
+        messages.warning(request, warning)
     if not form.is_valid():
         return form_page(request, form)
     row = form.save()
@@ -54,30 +54,29 @@ def import_profile(request: SignedInRequest) -> HttpResponse:
     return redirect("profile", row.pk)
 
 
-def _connection(user: User, given: dict[str, Any]) -> Connection | None:
-    """The person's connection that leads where the file's did; of several the one of the same name."""
-    wanted = given.get("connection") or {}
+def _connection(user: User, data: dict[str, Any]) -> Connection | None:
+    """The user's connection to the file's address; of several the one of the same name."""
+    wanted = data.get("connection") or {}
     same = [row for row in Connection.offered_to(user) if bare_address(row.base_url) == wanted.get("address")]
     return next((row for row in same if row.name == wanted.get("name")), same[0] if same else None)
 
 
-def _unmet(given: dict[str, Any], connection: Connection | None) -> str:
-    """What to say where the file names a connection that the person has not."""
-    wanted = given.get("connection")
+def _connection_warning(data: dict[str, Any], connection: Connection | None) -> str:
+    wanted = data.get("connection")
     if not wanted or connection:
         return ""
-    said = _("You have no connection to %(address)s (%(name)s in the file). Add one, or choose another.")
-    named = {key: str(wanted.get(key, "?"))[:200] for key in ("name", "address")}
-    return said % named
+    message = _("You have no connection to %(address)s (%(name)s in the file). Add one, or choose another.")
+    values = {key: str(wanted.get(key, "?"))[:200] for key in ("name", "address")}
+    return message % values
 
 
-def _form_data(user: User, given: dict[str, Any], connection: Connection | None) -> dict[str, Any]:
-    """The profile as its form would send it."""
-    data = {name: value for name, value in given.items() if name not in ("rules", "connection")}
+def _form_data(user: User, profile: dict[str, Any], connection: Connection | None) -> dict[str, Any]:
+    """The profile as its form would submit it."""
+    data = {name: value for name, value in profile.items() if name not in ("rules", "connection")}
     data["connection"] = connection.pk if connection else ""
-    rules = dict(given.get("rules", {}))
-    own = {**profile_form.FIELDS, **{f"{name}__*": field for field, name in _servers(user).items()}}
-    for name, field in own.items():
+    rules = dict(profile.get("rules", {}))
+    field_names = {**profile_form.FIELDS, **{f"{name}__*": field for field, name in _servers(user).items()}}
+    for name, field in field_names.items():
         data[field] = rules.pop(name, "")
     data["single_rules"] = profile_form.single_rules(rules)
     return {name: "" if value is None else value for name, value in data.items()}
@@ -89,16 +88,15 @@ def _servers(user: User) -> dict[str, str]:
 
 FORMAT = "agent-profile"
 VERSION = 1
-MOST_BYTES = 256 * 1024
-_USUAL = Profile()
+MAX_BYTES = 256 * 1024
+_DEFAULTS = Profile()
 
 
-class FileRefused(ValueError):  # noqa: N818 (a refusal, told to the person who brought the file)
-    """The file is no profile that this site can take; the text says why."""
+class FileRefused(ValueError):  # noqa: N818 (a refusal shown to the user)
+    """The file is not a valid profile; the message says why."""
 
 
-def written(profile: Profile) -> dict[str, Any]:
-    """The profile as its file has it: no secrets, and its connection by name and address alone."""
+def as_file(profile: Profile) -> dict[str, Any]:
     connection = profile.connection
     where = {"name": connection.name, "address": bare_address(connection.base_url)} if connection else None
     return {
@@ -108,22 +106,22 @@ def written(profile: Profile) -> dict[str, Any]:
     }
 
 
-def read(file: UploadedFile[bytes] | None) -> dict[str, Any]:
-    """The profile that a file holds, each field of the right kind; raises FileRefused."""
+def parse_profile(file: UploadedFile[bytes] | None) -> dict[str, Any]:
+    """The file's profile with the types checked. Raises FileRefused."""
     if file is None:
         raise FileRefused(_("Choose a file first."))
-    if (file.size or 0) > MOST_BYTES:
+    if (file.size or 0) > MAX_BYTES:
         raise FileRefused(_("The file is larger than 256 KiB, so it is not a profile."))
     try:
-        found = json.loads(file.read(MOST_BYTES + 1).decode("utf-8-sig"))
+        data = json.loads(file.read(MAX_BYTES + 1).decode("utf-8-sig"))
     except (ValueError, RecursionError):
         raise FileRefused(_("The file is not JSON in UTF-8, so it is not a profile.")) from None
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise FileRefused(_("The file is JSON but not a profile: its “format” is not “%s”.") % FORMAT)
-    if found.get("version") != VERSION or isinstance(found["version"], bool):
-        said = _("The file has version %(theirs)s; this site reads version %(ours)s.")
-        raise FileRefused(said % {"theirs": str(found.get("version"))[:20], "ours": VERSION})
-    return _checked(found.get("profile"))
+    if data.get("version") != VERSION or isinstance(data["version"], bool):
+        message = _("The file has version %(theirs)s; this site reads version %(ours)s.")
+        raise FileRefused(message % {"theirs": str(data.get("version"))[:20], "ours": VERSION})
+    return _checked(data.get("profile"))
 
 
 def _checked(profile: object) -> dict[str, Any]:
@@ -133,7 +131,7 @@ def _checked(profile: object) -> dict[str, Any]:
         named = ", ".join(unknown)[:200]
         raise FileRefused(_("The file has unknown fields: %s.") % named)
     for name, value in profile.items():
-        _check_kind(name, value)
+        _check_type(name, value)
     try:
         check_rules(profile.get("rules", {}))
     except ValidationError as error:
@@ -141,11 +139,10 @@ def _checked(profile: object) -> dict[str, Any]:
     return profile
 
 
-def _check_kind(name: str, value: object) -> None:
-    """Raise FileRefused for a value of a kind that the field never has."""
+def _check_type(name: str, value: object) -> None:
     if name in ("rules", "connection"):
         fits = isinstance(value, dict) or (value is None and name == "connection")
-    elif isinstance(getattr(_USUAL, name), str):
+    elif isinstance(getattr(_DEFAULTS, name), str):
         fits = isinstance(value, str)
     else:
         fits = value is None or (isinstance(value, int | float) and not isinstance(value, bool))

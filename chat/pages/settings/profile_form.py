@@ -1,4 +1,4 @@
-"""The form of a profile."""
+"""The forms of a profile."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ FIELDS = {tool: f"rule_{tool}" if tool != OTHERS else "rule_others" for tool in 
 
 
 def _choice(tool: str) -> forms.ChoiceField:
-    """A choice between the three rules; left out of what is sent, the tool keeps its rule."""
+    """A choice of rule; if the field is not sent, the tool keeps its rule."""
     return forms.ChoiceField(label=LABELS[tool], choices=Rule.choices, required=False)
 
 
 class RulesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
-    """A profile with its rules for tools, which `save` puts together."""
+    """A profile's rules for tools, which `save` combines."""
 
     rule_bash = _choice("bash")
     rule_read_file = _choice("read_file")
@@ -57,11 +57,11 @@ class RulesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable 
         self.initial.setdefault("single_rules", single_rules(profile.rules))
 
     def clean_single_rules(self) -> dict[str, str]:
-        """The rules of single tools by their names."""
+        """Rules by tool name."""
         rules = {}
         for line in self.cleaned_data["single_rules"].splitlines():
-            name, found, rule = (part.strip() for part in line.partition("="))
-            if line.strip() and not found:
+            name, equals, rule = (part.strip() for part in line.partition("="))
+            if line.strip() and not equals:
                 raise ValidationError(_("A line has no %(mark)s."), params={"mark": "="})
             if name in FIELDS:
                 raise ValidationError(_("%(name)s has its own field."), params={"name": name})
@@ -71,7 +71,6 @@ class RulesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable 
         return rules
 
     def save(self, commit: bool = True) -> Profile:
-        """The profile, with its rules."""
         rules = {tool: self.cleaned_data[field] or self.initial[field] for tool, field in FIELDS.items()}
         self.instance.rules = {**rules, **self.cleaned_data["single_rules"]}
         saved: Profile = super().save(commit)
@@ -79,29 +78,33 @@ class RulesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable 
 
 
 def single_rules(rules: dict[str, str]) -> str:
-    """The rules that have no field of their own, as the form has them."""
+    """The rules without a field of their own, in the form's notation."""
     return "\n".join(f"{name} = {rule}" for name, rule in rules.items() if name not in FIELDS)
 
 
-MOST_INSTRUCTIONS = 20_000
+MAX_INSTRUCTIONS = 20_000
 OPTIONS = ("temperature", "top_p", "max_output_tokens", "reasoning_effort")
 _NO_SUGGESTIONS = {"spellcheck": "false", "autocapitalize": "off", "autocomplete": "off"}
-_USUAL = Limits()
+_DEFAULTS = Limits()
 
 
-def _number(label: Any, most: int, usual: object, **more: Any) -> forms.IntegerField:
-    """A whole number from 1; empty where the usual one is meant, which the field shows."""
-    widget = forms.NumberInput(attrs={"placeholder": f"{usual:g}" if isinstance(usual, float) else usual})
-    return forms.IntegerField(label=label, min_value=1, max_value=most, required=False, widget=widget, **more)
+def _number(label: Any, maximum: int, default: object, **more: Any) -> forms.IntegerField:
+    """A whole number from 1; blank means the default, which the field shows as placeholder."""
+    widget = forms.NumberInput(
+        attrs={"placeholder": f"{default:g}" if isinstance(default, float) else default}
+    )
+    return forms.IntegerField(
+        label=label, min_value=1, max_value=maximum, required=False, widget=widget, **more
+    )
 
 
 class ProfileForm(RulesForm):
-    """A profile as a person edits it; staff may also open it to everyone."""
+    """Staff may also share the profile with everyone."""
 
     instructions = forms.CharField(
         label=gettext_lazy("Instructions"),
         required=False,
-        max_length=MOST_INSTRUCTIONS,
+        max_length=MAX_INSTRUCTIONS,
         widget=forms.Textarea(attrs={"rows": 5}),
         help_text=gettext_lazy("Instructions for every conversation."),
     )
@@ -151,13 +154,16 @@ class ProfileForm(RulesForm):
         help_text=gettext_lazy("Longer replies are cut off. Blank: the endpoint's default."),
     )
     max_steps = _number(
-        gettext_lazy("Max steps"), 1000, _USUAL.steps, help_text=gettext_lazy("Each step is one model call.")
+        gettext_lazy("Max steps"),
+        1000,
+        _DEFAULTS.steps,
+        help_text=gettext_lazy("Each step is one model call."),
     )
-    max_tool_calls = _number(gettext_lazy("Max tool calls"), 5000, _USUAL.tool_calls)
+    max_tool_calls = _number(gettext_lazy("Max tool calls"), 5000, _DEFAULTS.tool_calls)
     max_seconds = _number(
         gettext_lazy("Max seconds"),
         86_400,
-        _USUAL.seconds,
+        _DEFAULTS.seconds,
         help_text=gettext_lazy("Time spent waiting for you doesn't count."),
     )
     max_todos = _number(gettext_lazy("Max to-dos"), 200, 20)
@@ -220,30 +226,29 @@ class ProfileForm(RulesForm):
         self.fields["name"].help_text = _("Shown next to its messages.")
 
     def _offer_servers(self) -> None:
-        """A choice for each server whose tools the profile may use."""
+        """Add a rule for each MCP server that the profile may use."""
         self.servers = {f"server_{row.name}": row.name for row in McpServer.offered_to(self.instance)}
         for field, name in self.servers.items():
             choices = [("", _("Same as all servers")), *Rule.choices]
             self.fields[field] = forms.ChoiceField(label=name, choices=choices, required=False)
             self.initial.setdefault(field, self.instance.rules.get(f"{name}__*", ""))
-        every = self.initial["single_rules"].splitlines()
-        shown = {f"{name}__*" for name in self.servers.values()}
+        lines = self.initial["single_rules"].splitlines()
+        with_field = {f"{name}__*" for name in self.servers.values()}
         self.initial["single_rules"] = "\n".join(
-            line for line in every if line.partition(" = ")[0] not in shown
+            line for line in lines if line.partition(" = ")[0] not in with_field
         )
 
     @property
     def rules(self) -> list[forms.BoundField]:
-        """The choices for tools and servers, in the order in which they are shown."""
+        """The rule fields, in the order in which they are shown."""
         return [self[field] for field in (*FIELDS.values(), *self.servers)]
 
     @property
     def options_are_set(self) -> bool:
-        """Whether there is something to see, or to mend, among what is folded away."""
+        """Whether the folded fields have values or errors."""
         return any(self[name].value() not in (None, "") or self[name].errors for name in OPTIONS)
 
     def clean_single_rules(self) -> dict[str, str]:
-        """The rules of single tools, and of servers without a field."""
         rules = super().clean_single_rules()
         for name in self.servers.values():
             if f"{name}__*" in rules:
@@ -251,28 +256,24 @@ class ProfileForm(RulesForm):
         return rules
 
     def clean_colour(self) -> str:
-        """The colour as chosen, or as it was."""
         return str(self.cleaned_data["colour"] or self.instance.colour)
 
     def clean_todo_policy(self) -> str:
-        """The policy as chosen, or as it was."""
         return str(self.cleaned_data["todo_policy"] or self.instance.todo_policy)
 
     def clean_language(self) -> str:
-        """The language as chosen, or as it was."""
         return str(self.cleaned_data["language"] or self.instance.language)
 
     def clean_max_todos(self) -> int:
-        """The number as given, or the usual one."""
         return self.cleaned_data["max_todos"] or 20
 
     def clean(self) -> dict[str, Any]:
-        """Whose it is, which tells which connections it may have; and the rules of servers."""
-        found: dict[str, Any] = super().clean() or self.cleaned_data
+        """Set the owner, on whom the allowed connections depend, and merge the servers' rules."""
+        data: dict[str, Any] = super().clean() or self.cleaned_data
         if "everyones" in self.fields:
             owner = self.instance.owner if self.instance.pk and self.instance.owner else self.user
-            self.instance.owner = None if found.get("everyones") else owner
-        if "single_rules" in found:
-            servers = {f"{name}__*": found.get(field) for field, name in self.servers.items()}
-            found["single_rules"] |= {name: rule for name, rule in servers.items() if rule}
-        return found
+            self.instance.owner = None if data.get("everyones") else owner
+        if "single_rules" in data:
+            servers = {f"{name}__*": data.get(field) for field, name in self.servers.items()}
+            data["single_rules"] |= {name: rule for name, rule in servers.items() if rule}
+        return data

@@ -1,4 +1,4 @@
-"""The profiles that a person may choose, and those that are theirs to change."""
+"""The user's profiles."""
 
 from __future__ import annotations
 
@@ -18,32 +18,29 @@ from chat.pages.signed_in import SignedInRequest
 
 @require_safe
 def profiles(request: SignedInRequest) -> HttpResponse:
-    """All that the person may choose, with what they may do with each."""
     return list_page(request)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_profile(request: SignedInRequest) -> HttpResponse:
-    """An empty form; its post makes the profile."""
     form = ProfileForm(request.POST or None, user=request.user)
     if request.method == "POST" and form.is_valid():
-        return _saved(request, form)
+        return _save(request, form)
     return form_page(request, form)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
-    """The form of a profile that is the person's to change."""
     row = get_object_or_404(Profile.changeable_by(request.user), pk=profile_id)
     form = ProfileForm(request.POST or None, instance=row, user=request.user)
     if request.method == "POST" and form.is_valid():
-        return _saved(request, form)
+        return _save(request, form)
     return form_page(request, form, profile=Profile.objects.get(pk=row.pk))
 
 
 @require_POST
 def duplicate_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
-    """Copy a profile into one of the person's own, and lead to its form."""
+    """Copy a profile to one of the user's own and redirect to its form."""
     row = get_object_or_404(Profile.offered_to(request.user), pk=profile_id)
     copy = row.copy_for(request.user, _("Copy of %s")[:80] % row.title[:60])
     copy.save()
@@ -52,7 +49,7 @@ def duplicate_profile(request: SignedInRequest, profile_id: int) -> HttpResponse
 
 @require_POST
 def prefer_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
-    """Let the person's conversations begin with it."""
+    """Make it the user's default profile."""
     row = get_object_or_404(Profile.offered_to(request.user), pk=profile_id)
     Preferences.choose(request.user, row)
     messages.success(request, _("%s is now your default profile.") % row.title)
@@ -61,7 +58,7 @@ def prefer_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
 
 @require_POST
 def delete_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
-    """Delete a profile; what it answered stays as it is."""
+    """Delete a profile; conversations keep their snapshots of it."""
     row = get_object_or_404(Profile.changeable_by(request.user), pk=profile_id)
     row.delete()
     messages.success(request, _("%s deleted.") % row.title)
@@ -69,7 +66,7 @@ def delete_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
 
 
 def list_page(request: SignedInRequest, refusal: str = "") -> HttpResponse:
-    """The list, with why nothing was imported if nothing was."""
+    """The list of profiles; `refusal` says why an import failed."""
     preferred = Preferences.profile_of(request.user)
     context = {
         "section": "profiles",
@@ -83,12 +80,11 @@ def list_page(request: SignedInRequest, refusal: str = "") -> HttpResponse:
 
 
 def form_page(request: SignedInRequest, form: ProfileForm, **more: Any) -> HttpResponse:
-    """The form, with what is wrong in it."""
     context = {"section": "profiles", "form": form, **more}
     return render(request, "settings/profile.html", context, status=400 if form.errors else 200)
 
 
-def _saved(request: SignedInRequest, form: ProfileForm) -> HttpResponse:
+def _save(request: SignedInRequest, form: ProfileForm) -> HttpResponse:
     row = form.save()
     messages.success(request, _("%s saved. Applies from the next turn.") % row.title)
     return redirect("profiles")

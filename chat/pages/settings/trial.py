@@ -1,4 +1,4 @@
-"""The test of a connection: a page that grows by a line for each step, and ends when its reader leaves."""
+"""The test of a connection: a streamed page with a line for each step; ends if the client disconnects."""
 
 from __future__ import annotations
 
@@ -31,27 +31,26 @@ LABELS: dict[Step, str | Promise] = {
     "tools": _("Calls tools"),
 }
 _MARK = "<!--steps-->"
-AT_ONCE = "try_at_once"
-"""The session's name for the connection that was just added, and whose test begins without a click."""
+START_KEY = "try_at_once"  # session key: the connection just added, whose test starts without a click
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 async def try_connection(request: SignedInRequest, connection_id: int) -> HttpResponseBase:
-    """Ask which model to try; the form's post tries it."""
+    """Ask which model to try; a POST runs the test."""
     user = await request.auser()
     rows = Connection.changeable_by(user).select_related("owner")
-    return await _try(request, await aget_object_or_404(rows, pk=connection_id))
+    return await _test(request, await aget_object_or_404(rows, pk=connection_id))
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 async def try_environment(request: SignedInRequest) -> HttpResponseBase:
-    """The same for the environment's endpoint, which the staff looks after."""
+    """The same for the environment's endpoint, for staff."""
     if not (await request.auser()).is_staff:
         raise Http404
-    return await _try(request, None)
+    return await _test(request, None)
 
 
-async def _try(request: SignedInRequest, row: Connection | None) -> HttpResponseBase:
+async def _test(request: SignedInRequest, row: Connection | None) -> HttpResponseBase:
     try:
         endpoint = endpoint_of(row)
     except (SecretUnreadableError, InsecureError) as error:
@@ -60,19 +59,19 @@ async def _try(request: SignedInRequest, row: Connection | None) -> HttpResponse
         return await _page(request, {"connection": row, "problem": problem})
     context = {"connection": row, "models": known_models(endpoint), "model": await _model(request, row)}
     if request.method != "POST":
-        at_once = row is not None and await request.session.apop(AT_ONCE, None) == row.pk
+        at_once = row is not None and await request.session.apop(START_KEY, None) == row.pk
         return await _page(request, {**context, "at_once": at_once})
     page = (await _page(request, {**context, "running": True})).content.decode()
     steps = _steps(request, endpoint, context, *page.split(_MARK))
-    # A proxy that gathers the page before it passes it on would take the steps' point.
+    # A buffering proxy would delay all lines until the end.
     return StreamingHttpResponse(steps, headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store"})
 
 
 async def _model(request: SignedInRequest, row: Connection | None) -> str:
-    """The model that the person named, or else that a profile uses."""
-    given = request.POST.get("model", "").strip()[:200]
+    """The model in the request, or else one that a profile uses."""
+    requested = request.POST.get("model", "").strip()[:200]
     used = row and await row.profiles.exclude(model="").values_list("model", flat=True).afirst()
-    return given or used or ""
+    return requested or used or ""
 
 
 async def _page(request: SignedInRequest, context: dict[str, Any]) -> HttpResponse:
@@ -87,27 +86,27 @@ async def _steps(
     yield head
     outcomes: dict[Step, Outcome] = {}
     async with (
-        candidate(endpoint) as tried,
-        aclosing(trial(tried, context["model"])) as steps,
+        candidate(endpoint) as client,
+        aclosing(trial(client, context["model"])) as steps,
     ):
-        async for each in steps:
-            yield _drawn(each)
-            if isinstance(each, Outcome):
-                outcomes[each.step] = each
-    end = {**context, **_end(outcomes)}
+        async for event in steps:
+            yield _render_event(event)
+            if isinstance(event, Outcome):
+                outcomes[event.step] = event
+    end = {**context, **_result(outcomes)}
     yield await sync_to_async(render_to_string)("settings/_trial_end.html", end, request)
     yield tail
 
 
-def _drawn(each: StepBegun | Outcome) -> str:
-    if isinstance(each, StepBegun):
-        return render_to_string("settings/_trial_begun.html", {"label": LABELS[each.step]})
-    drawn = {"outcome": each, "sentence": each.sentence(language())}
-    return render_to_string("settings/_trial_outcome.html", drawn)
+def _render_event(event: StepBegun | Outcome) -> str:
+    if isinstance(event, StepBegun):
+        return render_to_string("settings/_trial_begun.html", {"label": LABELS[event.step]})
+    context = {"outcome": event, "sentence": event.sentence(language())}
+    return render_to_string("settings/_trial_outcome.html", context)
 
 
-def _end(outcomes: dict[Step, Outcome]) -> dict[str, Any]:
-    """What is known in the end: the model that was tried, whether it answers, and what else there is."""
+def _result(outcomes: dict[Step, Outcome]) -> dict[str, Any]:
+    """The model that was tried, whether it answers, and the other models."""
     answers = outcomes["streams"]
     return {
         "answers": answers.state == "well" or answers.key == "trial.at_once",
@@ -117,5 +116,5 @@ def _end(outcomes: dict[Step, Outcome]) -> dict[str, Any]:
 
 
 def language() -> Language:
-    """The page's language, as the agent's phrases have it."""
+    """The agent's phrases in the page's language."""
     return "zh" if (get_language() or "").startswith("zh") else "en"

@@ -1,4 +1,4 @@
-"""The addresses beneath /settings/."""
+"""URLs beneath /settings/."""
 
 from django.urls import path
 from django.views.generic import RedirectView

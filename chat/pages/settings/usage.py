@@ -1,4 +1,4 @@
-"""What a person's agents used: a chart, tables, and the same as a file. Staff may see everybody's."""
+"""Token usage: a chart, tables and CSV. Staff may see everybody's."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ COLUMNS = (*_KEY, *_AMOUNTS)
 
 @dataclass(frozen=True)
 class Choice:
-    """What the address asks for; what it asks for wrongly is as usual."""
+    """The page's options; invalid ones fall back to the default."""
 
     days: int
     by: str
@@ -40,56 +40,54 @@ class Choice:
 
     @classmethod
     def of_request(cls, request: SignedInRequest) -> Choice:
-        """The choice in a request's query."""
         everybody = request.user.is_staff and request.GET.get("who") == "everybody"
-        ways = ("model", "profile", "person") if everybody else ("model", "profile")
+        groupings = ("model", "profile", "person") if everybody else ("model", "profile")
         by, days = request.GET.get("by", ""), request.GET.get("days", "")
         return cls(
             int(days) if days in map(str, SPANS) else 30,
-            by if by in ways else ways[0],
+            by if by in groupings else groupings[0],
             everybody,
             request.GET.get("of", TOKENS),
         )
 
-    def but(self, **changes: Any) -> str:
-        """The query of the same choice with changes."""
-        asked = {"days": self.days, "by": self.by, "of": self.of} | changes
-        who = {"who": "everybody"} if asked.pop("everybody", self.everybody) else {}
-        return urlencode({**asked, **who})
+    def query_with(self, **changes: Any) -> str:
+        """The query string of this choice with changes."""
+        params = {"days": self.days, "by": self.by, "of": self.of} | changes
+        who = {"who": "everybody"} if params.pop("everybody", self.everybody) else {}
+        return urlencode({**params, **who})
 
     def usage(self, request: SignedInRequest) -> QuerySet[DailyUsage]:
-        """The rows that it is about."""
         rows = DailyUsage.objects.all()
         return rows if self.everybody else rows.filter(owner=request.user)
 
 
 @require_safe
 def usage(request: SignedInRequest) -> HttpResponse:
-    """The chart of the chosen days, with its numbers in tables."""
+    """The chart of the chosen days, with the numbers in tables."""
     choice = Choice.of_request(request)
     report = report_of(choice.usage(request), choice.by, _today(), choice.days)
     currencies = [currency for currency, _cost in report.totals.costs]
-    of = choice.of if choice.of in currencies else TOKENS
+    measure = choice.of if choice.of in currencies else TOKENS
     context = {
         "section": "usage",
         "zone": timezone.get_default_timezone_name(),
         "choice": choice,
-        "spans": [(days, choice.but(days=days)) for days in SPANS],
-        "ways": [(by, choice.but(by=by)) for by in ("model", "profile")],
-        "person_query": choice.but(by="person", everybody=True),
-        "own_query": choice.but(by="model", everybody=False),
-        "of": of,
-        "measures": [(each, choice.but(of=each)) for each in (TOKENS, *currencies)],
-        "file_query": choice.but(),
+        "spans": [(days, choice.query_with(days=days)) for days in SPANS],
+        "ways": [(by, choice.query_with(by=by)) for by in ("model", "profile")],
+        "person_query": choice.query_with(by="person", everybody=True),
+        "own_query": choice.query_with(by="model", everybody=False),
+        "of": measure,
+        "measures": [(each, choice.query_with(of=each)) for each in (TOKENS, *currencies)],
+        "file_query": choice.query_with(),
         "report": report,
-        "chart": chart_of(report, of),
+        "chart": chart_of(report, measure),
     }
     return render(request, "settings/usage.html", context)
 
 
 @require_safe
 def usage_file(request: SignedInRequest) -> StreamingHttpResponse:
-    """The rows of the chosen days as CSV, in UTF-8, the first line naming the columns."""
+    """The rows of the chosen days as CSV."""
     choice = Choice.of_request(request)
     first = _today() - datetime.timedelta(days=choice.days - 1)
     rows = choice.usage(request).filter(day__gte=first).select_related("owner")
@@ -106,12 +104,12 @@ def _today() -> datetime.date:
 
 FIELD_OF = {"model": "model", "profile": "profile", "person": "owner__username"}
 COLOURS = ("teal", "blue", "amber", "violet", "red", "green")
-REST = "grey"  # of the lines beyond those that have a colour
+REST = "grey"  # for the sum of all other lines
 
 
 @dataclass(frozen=True)
 class Line:
-    """What one model, profile or person took, in all and by day."""
+    """The usage of one model, profile or user, in total and by day."""
 
     name: str
     colour: str
@@ -119,37 +117,36 @@ class Line:
     by_day: Mapping[datetime.date, Totals]
 
     def amount(self, day: datetime.date, of: str) -> Decimal:
-        """Its tokens of a day, or what they cost in the currency `of`."""
+        """The day's tokens, or their cost in currency `of`."""
         return self.by_day.get(day, Totals()).amount(of)
 
 
 @dataclass(frozen=True)
 class Report:
-    """The days, in order, and the lines, those with most tokens first."""
+    """The lines with the most tokens come first."""
 
     days: Sequence[datetime.date]
     lines: Sequence[Line]
 
     @cached_property
     def totals(self) -> Totals:
-        """All lines together."""
         return sum((line.totals for line in self.lines), Totals())
 
     @cached_property
     def shown(self) -> list[Line]:
-        """The lines as a chart has them: those beyond the colours are one."""
-        most, rest = list(self.lines[: len(COLOURS)]), self.lines[len(COLOURS) :]
-        return [*most, _together(rest)] if rest else most
+        """The lines of the chart: those without a colour of their own are summed up."""
+        coloured, rest = list(self.lines[: len(COLOURS)]), self.lines[len(COLOURS) :]
+        return [*coloured, _sum_of(rest)] if rest else coloured
 
     @cached_property
     def by_day(self) -> list[tuple[datetime.date, Totals, list[Totals]]]:
-        """Every day on which there was something: in all, and of each line shown."""
+        """The days with any usage: the total, and each shown line."""
         rows = [(day, [line.by_day.get(day, Totals()) for line in self.shown]) for day in self.days]
         return [(day, sum(each, Totals()), each) for day, each in rows if any(total.calls for total in each)]
 
 
 def report_of(usage: QuerySet[DailyUsage], by: str, last: datetime.date, count: int) -> Report:
-    """The report of `count` days up to `last`, in one query."""
+    """The usage of `count` days up to `last`, in one query."""
     days = [last - datetime.timedelta(days=back) for back in reversed(range(count))]
     field = FIELD_OF[by]
     sums = {f"{name}_sum": Sum(name) for name in ("calls", "estimated_calls", "cost", *TOKEN_COUNTS)}
@@ -167,17 +164,17 @@ def _totals(row: Mapping[str, Any]) -> Totals:
     return Totals(calls=row["calls_sum"], **counts, estimated=row["estimated_calls_sum"] > 0, costs=costs)
 
 
-def _lines(found: Mapping[str, Mapping[datetime.date, Totals]]) -> list[Line]:
-    summed = [(name, sum(days.values(), Totals()), days) for name, days in found.items()]
-    summed.sort(key=lambda each: (-each[1].amount(TOKENS), each[0]))
-    colours = [*COLOURS, *[REST] * len(summed)]
+def _lines(usage_by_name: Mapping[str, Mapping[datetime.date, Totals]]) -> list[Line]:
+    sorted_lines = [(name, sum(days.values(), Totals()), days) for name, days in usage_by_name.items()]
+    sorted_lines.sort(key=lambda each: (-each[1].amount(TOKENS), each[0]))
+    colours = [*COLOURS, *[REST] * len(sorted_lines)]
     return [
         Line(name or _("unnamed"), colour, totals, days)
-        for (name, totals, days), colour in zip(summed, colours, strict=False)
+        for (name, totals, days), colour in zip(sorted_lines, colours, strict=False)
     ]
 
 
-def _together(lines: Iterable[Line]) -> Line:
+def _sum_of(lines: Iterable[Line]) -> Line:
     by_day: dict[datetime.date, Totals] = {}
     for line in lines:
         for day, totals in line.by_day.items():
