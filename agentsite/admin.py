@@ -1,4 +1,4 @@
-"""Django's administration, with the site's own pages where a session begins or ends."""
+"""The admin site."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from django.shortcuts import redirect
 
 
 class AdminConfig(apps.AdminConfig):
-    """Stands in INSTALLED_APPS in place of Django's."""
+    """Replaces django.contrib.admin in INSTALLED_APPS."""
 
     default_site = "agentsite.admin.AdminSite"
 
 
 class AdminSite(admin.AdminSite):
-    """Signing out and changing the password close sockets, which Django's own pages know nothing of."""
+    """Uses the site's own pages to sign out and change a password, because they close sockets."""
 
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Lead to the site's page."""
         return redirect("before_sign_out")
 
     def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
-        """Lead to the site's page."""
         return redirect("password")

@@ -1,4 +1,4 @@
-"""The ASGI application: static files, pages, sockets, and a worker beside them."""
+"""The ASGI application: static files, pages, sockets and the embedded worker."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ sockets = URLRouter(
     [
         path("ws/conversations/<uuid:conversation_id>/", ChatConsumer.as_asgi()),
         path("ws/board/", BoardConsumer.as_asgi()),
-        re_path("", RefusedSocket.as_asgi()),  # for an address without a route Channels raises an exception
+        re_path("", RefusedSocket.as_asgi()),  # Channels raises an exception if no route matches
     ]
 )
 router = ProtocolTypeRouter(
@@ -41,7 +41,7 @@ router = ProtocolTypeRouter(
 )
 application = EmbeddedWorker(router)
 
-# What is loaded now stays for as long as the process lives. Each full collection would go through its 110,000
-# objects, which takes 0.1 s in which nothing else runs.
+# The 110,000 objects loaded so far live as long as the process. Each full collection would visit them, which
+# takes 0.1 s in which nothing else runs.
 gc.collect()
 gc.freeze()

@@ -1,4 +1,4 @@
-"""The agent worker inside the web process, so that one command runs everything."""
+"""The agent worker inside the web process."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Application = Callable[..., Awaitable[Any]]
 
 
 class EmbeddedWorker:
-    """An ASGI application with the worker beside it.
+    """An ASGI application that also runs the worker.
 
-    Daphne tells an application neither of its start nor of its end, so the worker starts with the first call,
-    or when `start` is called, and a shutdown trigger of Twisted's drains it.
+    Daphne has no lifespan events, so the worker starts with the first call or `start`, and a shutdown trigger
+    of Twisted's drains it.
     """
 
     def __init__(self, application: Application) -> None:
         self.application = application
         self.task: asyncio.Task[None] | None = None
-        self.looking: asyncio.Task[Any] | None = None
+        self.server_search: asyncio.Task[Any] | None = None
 
     async def __call__(self, scope: dict[str, Any], receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -37,30 +37,30 @@ class EmbeddedWorker:
         await self.application(scope, receive, send)
 
     def start(self) -> None:
-        """Start the worker in the running loop, once, again if it died; none where WORKER says so.
+        """Start the worker if it is not running and WORKER is not "none".
 
-        A site that nobody has told of a model looks for one on its machine.
+        In demo mode also look for a model server on this machine, once.
         """
-        if settings.DEMO and self.looking is None:
-            self.looking = asyncio.get_running_loop().create_task(look())
+        if settings.DEMO and self.server_search is None:
+            self.server_search = asyncio.get_running_loop().create_task(look())
         if settings.WORKER == "none" or (self.task is not None and not self.task.done()):
             return
-        first = self.task is None
+        is_first_start = self.task is None
         self.task = asyncio.get_running_loop().create_task(work())
         reactor = sys.modules.get("twisted.internet.reactor")
-        if first and reactor is not None and reactor.running:
-            reactor.addSystemEventTrigger("before", "shutdown", self._drained_for_twisted)
+        if is_first_start and reactor is not None and reactor.running:
+            reactor.addSystemEventTrigger("before", "shutdown", self._drain_deferred)
 
     async def drain(self) -> None:
-        """End what runs and stop the worker."""
+        """End the turns and stop the worker."""
         await close_pool()
-        for task in (self.task, self.looking):
+        for task in (self.task, self.server_search):
             if task:
                 task.cancel()
         await close_mcp_servers()
         await close_models()
 
-    def _drained_for_twisted(self) -> Any:
+    def _drain_deferred(self) -> Any:
         from twisted.internet.defer import Deferred
 
         return Deferred.fromFuture(asyncio.ensure_future(self.drain()))

@@ -1,9 +1,8 @@
-"""The environment variables that configure the site, read strictly.
+"""Strict readers of environment variables.
 
-Every reader takes a variable's name and the value that stands when it is unset or empty. A value that is not
-allowed raises ImproperlyConfigured with a sentence that names the variable and says what is allowed. Spaces
-around a value are ignored. The sentence repeats the refused value except for a secret, and for an address,
-which may hold a password: it ends in a log.
+Each reader takes the variable's name and the default for an unset or empty value, and strips spaces. An
+invalid value raises ImproperlyConfigured, whose message names the variable and what is allowed. The message
+repeats the invalid value, except for secrets and for URLs, which may hold a password: it ends up in a log.
 """
 
 import math
@@ -17,30 +16,29 @@ from zoneinfo import ZoneInfo
 from django.core.exceptions import ImproperlyConfigured
 
 TRUE = ("1", "true", "yes", "on")
-ENCODED = (
+PERCENT_ENCODE_HINT = (
     "In its user name and password percent-encode / ? # [ ] @ and %, as %2F %3F %23 %5B %5D %40 and %25."
 )
 FALSE = ("0", "false", "no", "off")
-SHORTEST_SECRET = 20  # characters
+MIN_SECRET_LENGTH = 20
 
 
 def text(name: str, default: str = "") -> str:
-    """The variable as it stands."""
     return os.environ.get(name, "").strip() or default
 
 
 def secret(name: str) -> str:
-    """A secret of at least 20 characters; empty where it is unset."""
+    """A secret of at least 20 characters, or "" if unset."""
     value = text(name)
-    if 0 < len(value) < SHORTEST_SECRET:
+    if 0 < len(value) < MIN_SECRET_LENGTH:
         raise ImproperlyConfigured(
-            f"{name} must be at least {SHORTEST_SECRET} characters long, or it could be guessed."
+            f"{name} must be at least {MIN_SECRET_LENGTH} characters long, or it could be guessed."
         )
     return value
 
 
 def flag(name: str, default: bool = False) -> bool:
-    """True for 1, true, yes, on; False for 0, false, no, off; in any letter case."""
+    """True for 1, true, yes, on; False for 0, false, no, off; case-insensitive."""
     value = text(name).lower()
     if not value:
         return default
@@ -50,31 +48,33 @@ def flag(name: str, default: bool = False) -> bool:
 
 
 def whole(name: str, default: int, minimum: int | None = None, maximum: int | None = None) -> int:
-    """A whole number in decimal digits, from `minimum` to `maximum` with both included."""
+    """A decimal integer from `minimum` to `maximum`, inclusive."""
     value = text(name)
     if not value:
         return default
     if not re.fullmatch(r"[+-]?[0-9]{1,18}", value) or not _within(int(value), minimum, maximum):
-        raise ImproperlyConfigured(f"{name} must be a whole number{_span(minimum, maximum)}, not {value!r}.")
+        raise ImproperlyConfigured(
+            f"{name} must be a whole number{_range_text(minimum, maximum)}, not {value!r}."
+        )
     return int(value)
 
 
 def number(name: str, default: float, minimum: float | None = None, maximum: float | None = None) -> float:
-    """A finite number such as 3, 0.25 or 1e6, from `minimum` to `maximum` with both included."""
+    """A finite number such as 3, 0.25 or 1e6, from `minimum` to `maximum`, inclusive."""
     value = text(name)
     if not value:
         return default
     try:
-        read = float(value)
+        parsed = float(value)
     except ValueError:
-        read = math.nan
-    if not math.isfinite(read) or not _within(read, minimum, maximum):
-        raise ImproperlyConfigured(f"{name} must be a number{_span(minimum, maximum)}, not {value!r}.")
-    return read
+        parsed = math.nan
+    if not math.isfinite(parsed) or not _within(parsed, minimum, maximum):
+        raise ImproperlyConfigured(f"{name} must be a number{_range_text(minimum, maximum)}, not {value!r}.")
+    return parsed
 
 
 def choice(name: str, allowed: Sequence[str], default: str) -> str:
-    """One of the allowed words, in this letter case."""
+    """One of the allowed words, case-sensitive."""
     value = text(name)
     if value and value not in allowed:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(allowed)}, not {value!r}.")
@@ -82,50 +82,50 @@ def choice(name: str, allowed: Sequence[str], default: str) -> str:
 
 
 def words(name: str, default: Sequence[str] = (), separator: str = ",") -> list[str]:
-    """The parts between separators, without spaces around them and without empty ones."""
+    """The parts between separators, stripped; empty ones are dropped."""
     parts = [part.strip() for part in text(name).split(separator)]
     return [part for part in parts if part] or list(default)
 
 
 def url(name: str, default: str = "", schemes: Sequence[str] = ("http", "https")) -> str:
-    """An absolute address with one of the schemes; http and https addresses need a host."""
+    """An absolute URL with one of the schemes; http and https URLs need a host."""
     value = text(name)
-    if value and not _is_address(value, schemes):
-        starts = " or ".join(f"{scheme}://" for scheme in schemes)
-        hint = f" {ENCODED}" if "@" in value and value.partition("://")[0] in schemes else ""
-        raise ImproperlyConfigured(f"{name} must be a complete address that begins with {starts}.{hint}")
+    if value and not _is_url(value, schemes):
+        prefixes = " or ".join(f"{scheme}://" for scheme in schemes)
+        hint = f" {PERCENT_ENCODE_HINT}" if "@" in value and value.partition("://")[0] in schemes else ""
+        raise ImproperlyConfigured(f"{name} must be a complete address that begins with {prefixes}.{hint}")
     return value or default
 
 
 def origins(name: str) -> list[str]:
-    """Addresses of sites, parted by commas, each with its scheme and without a path."""
-    given = words(name)
-    for origin in given:
+    """Comma-separated origins, each with its scheme and without a path."""
+    values = words(name)
+    for origin in values:
         if not re.fullmatch(r"https?://[^/?#\s]+", origin):
             raise ImproperlyConfigured(
                 f"{name} must be addresses such as https://example.org, not {origin!r}."
             )
-    return given
+    return values
 
 
-def places(name: str, default: Sequence[str]) -> list[str]:
-    """Hosts with ports, such as 127.0.0.1:11434, parted by commas; none for the word off."""
-    given = [] if text(name) == "off" else words(name, default)
-    for place in given:
-        _host, _colon, port = place.rpartition(":")
-        if not re.fullmatch(r"[A-Za-z0-9._-]+:[0-9]{1,5}", place) or not 0 < int(port) < 65536:
+def host_ports(name: str, default: Sequence[str]) -> list[str]:
+    """Comma-separated hosts with ports, such as 127.0.0.1:11434; empty for "off"."""
+    values = [] if text(name) == "off" else words(name, default)
+    for value in values:
+        _host, _colon, port = value.rpartition(":")
+        if not re.fullmatch(r"[A-Za-z0-9._-]+:[0-9]{1,5}", value) or not 0 < int(port) < 65536:
             raise ImproperlyConfigured(
-                f"{name} must be off, or hosts with ports such as 127.0.0.1:11434, not {place!r}."
+                f"{name} must be off, or hosts with ports such as 127.0.0.1:11434, not {value!r}."
             )
-    return given
+    return values
 
 
 def time_zone(name: str, default: str) -> str:
-    """The name of a time zone in the IANA database."""
+    """A time zone of the IANA database."""
     value = text(name, default)
     try:
         ZoneInfo(value)
-    except (KeyError, ValueError, OSError):  # OSError: a part of a name, such as Europe
+    except (KeyError, ValueError, OSError):  # OSError: a directory of the database, such as Europe
         raise ImproperlyConfigured(
             f"{name} must be a time zone such as UTC or Europe/Berlin, not {value!r}."
         ) from None
@@ -133,7 +133,7 @@ def time_zone(name: str, default: str) -> str:
 
 
 def path(name: str, default: Path) -> Path:
-    """A file or folder as an absolute path; `~` is a home folder, and a relative one starts here."""
+    """An absolute path; `~` is expanded, and a relative path is resolved against the working directory."""
     value = text(name)
     if not value:
         return default
@@ -146,23 +146,23 @@ def path(name: str, default: Path) -> Path:
 
 
 def folders(name: str) -> list[Path]:
-    """Directories, parted by colons, each absolute and present; given without symbolic links in them."""
-    found = []
-    for given in words(name, separator=":"):
-        folder = Path(given).expanduser()
+    """Colon-separated existing directories, absolute, with symbolic links resolved."""
+    resolved = []
+    for value in words(name, separator=":"):
+        folder = Path(value).expanduser()
         if not folder.is_absolute() or not folder.is_dir() or folder.resolve() == Path("/"):
             raise ImproperlyConfigured(
-                f"{name} must be directories that exist, as absolute paths parted by colons, not {given!r}."
+                f"{name} must be directories that exist, as absolute paths parted by colons, not {value!r}."
             )
-        found.append(folder.resolve())
-    return found
+        resolved.append(folder.resolve())
+    return resolved
 
 
 def _within(value: float, minimum: float | None, maximum: float | None) -> bool:
     return (minimum is None or value >= minimum) and (maximum is None or value <= maximum)
 
 
-def _span(minimum: float | None, maximum: float | None) -> str:
+def _range_text(minimum: float | None, maximum: float | None) -> str:
     if minimum is not None and maximum is not None:
         return f" from {minimum} to {maximum}"
     if minimum is not None:
@@ -170,7 +170,7 @@ def _span(minimum: float | None, maximum: float | None) -> str:
     return "" if maximum is None else f" of at most {maximum}"
 
 
-def _is_address(value: str, schemes: Sequence[str]) -> bool:
+def _is_url(value: str, schemes: Sequence[str]) -> bool:
     try:
         parts = urlsplit(value)
         if parts.scheme in ("http", "https") and not parts.hostname:
@@ -179,13 +179,13 @@ def _is_address(value: str, schemes: Sequence[str]) -> bool:
             return False
         if parts.scheme not in ("http", "https") and _cuts_password(parts):
             return False
-    except ValueError:  # a port that is no number, or a broken IPv6 address
+    except ValueError:  # a port that is not a number, or an invalid IPv6 address
         return False
-    names_a_place = bool(parts.netloc or parts.path.strip("/"))
-    return parts.scheme in schemes and "://" in value and names_a_place and not re.search(r"\s", value)
+    has_target = bool(parts.netloc or parts.path.strip("/"))
+    return parts.scheme in schemes and "://" in value and has_target and not re.search(r"\s", value)
 
 
 def _cuts_password(parts: SplitResult) -> bool:
-    """Whether a / ? or # in the password ended the host, so that the @ after it is where none belongs."""
+    """Whether an unencoded / ? or # in the password ended the host, leaving the @ in a later part."""
     after = parts.path + parts.fragment + ("" if parts.path else parts.query)
     return bool(parts.netloc) and "@" not in parts.netloc and "@" in after

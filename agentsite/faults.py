@@ -1,4 +1,4 @@
-"""What is answered where a page could not be made."""
+"""Error pages."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from django.template.loader import render_to_string
 from django.views.decorators.csrf import requires_csrf_token
 from django.views.defaults import server_error
 
-AGAIN = 5  # seconds after which it is worth another try
+RETRY_AFTER = 5  # seconds
 
 
 @requires_csrf_token
-def fault(request: HttpRequest) -> HttpResponse:
-    """The page for the exception that is being handled: 503 where the database was away or full, else 500."""
+def error_page(request: HttpRequest) -> HttpResponse:
+    """The page for an unhandled exception: 503 if the database is unavailable or full, else 500."""
     if not isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
         return server_error(request)
-    return HttpResponse(render_to_string("503.html"), status=503, headers={"Retry-After": str(AGAIN)})
+    return HttpResponse(render_to_string("503.html"), status=503, headers={"Retry-After": str(RETRY_AFTER)})
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """The page for a request that cannot be read. Django's own view would read its form again, and fail."""
+    """The page for an unreadable request. Django's own view would parse the form again and fail."""
     return HttpResponse(render_to_string("400.html"), status=400)

@@ -1,7 +1,7 @@
-"""How many passwords one may try, by django-axes: for one name from an address, and for any from it.
+"""Limits on password attempts, with django-axes: per name and address, and per address.
 
-After `AXES_FAILURE_LIMIT` wrong ones for a name from an address, or `PER_ADDRESS` for any names from it, no
-password is taken for `AXES_COOLOFF_TIME`, not even the right one. Sign-in links need none, and go on working.
+After AXES_FAILURE_LIMIT wrong passwords for a name from an address, or PER_ADDRESS from an address, every
+password is refused for AXES_COOLOFF_TIME, even the right one. Sign-in links still work.
 """
 
 from __future__ import annotations
@@ -28,38 +28,39 @@ Credentials = dict[str, Any] | None
 
 
 class LoginLimit(AxesDatabaseHandler):
-    """Counts an attempt before it is made; the package counts after, so that many at once are all tried."""
+    """Counts an attempt before the password is checked. The package counts afterwards, so that many
+    concurrent attempts would all be checked.
+    """
 
     def is_allowed(self, request: Any, credentials: Credentials = None) -> bool:
-        """Whether a password may be tried now. Counts as a failure until it turns out to be right."""
+        """Whether a password may be tried now. Counts as a failure until it proves right."""
         if self.is_locked(request, credentials):
             return False
         self.clean_expired_user_attempts(request, credentials)
-        now = {"attempt_time": request.axes_attempt_time, "path_info": request.axes_path_info}
+        values = {"attempt_time": request.axes_attempt_time, "path_info": request.axes_path_info}
         attempt, _new = AccessAttempt.objects.get_or_create(
             username=get_client_username(request, credentials),
             ip_address=request.axes_ip_address,
             user_agent="",
-            defaults={"failures_since_start": 0, **now},
+            defaults={"failures_since_start": 0, **values},
         )
-        tried = AccessAttempt.objects.filter(pk=attempt.pk)
-        tried.update(failures_since_start=F("failures_since_start") + 1, **now)
-        return all(_count(attempts) <= limit for attempts, limit in self._counted(request, credentials))
+        row = AccessAttempt.objects.filter(pk=attempt.pk)
+        row.update(failures_since_start=F("failures_since_start") + 1, **values)
+        return all(_count(attempts) <= limit for attempts, limit in self._limits(request, credentials))
 
     def is_locked(self, request: Any, credentials: Credentials = None) -> bool:
-        """Whether a limit is reached."""
-        return any(_count(attempts) >= limit for attempts, limit in self._counted(request, credentials))
+        return any(_count(attempts) >= limit for attempts, limit in self._limits(request, credentials))
 
     def user_login_failed(
         self, sender: Any, credentials: dict[str, Any], request: Any = None, **kwargs: Any
     ) -> None:
-        """Write it to the log, and have `locked_out` answer where no more passwords are taken."""
+        """Log the failure, and set `axes_locked_out` if the limit is reached."""
         if request is None:
             return
         request.axes_credentials = credentials
         if request.axes_locked_out:
             return
-        # A name is quoted, so that whatever it has in it stays on the line.
+        # Quoted, so that a line break in a name cannot start a new log line.
         client = f"{get_client_username(request, credentials)!r} from {request.axes_ip_address}"
         log.warning("wrong password for %s", client)
         if self.is_locked(request, credentials):
@@ -67,24 +68,26 @@ class LoginLimit(AxesDatabaseHandler):
             log.warning("no password is taken for %s in the next %s", client, settings.AXES_COOLOFF_TIME)
 
     def reset_user_attempts(self, request: HttpRequest, credentials: Credentials = None) -> int:
-        """Forget the failures for this name alone, or an account of one's own would clear the address."""
+        """Clear the failures for this name only, or an attacker could clear the address with an own
+        account.
+        """
         by_name, _by_address = self.filter_user_attempts(request, credentials)
         return int(by_name.delete()[0])
 
     def seconds_left(self, request: HttpRequest, credentials: Credentials) -> int:
-        """How long at most until a password may be tried again."""
+        """How long until a password may be tried again."""
         latest = [
             attempts.latest("attempt_time").attempt_time
-            for attempts, limit in self._counted(request, credentials)
+            for attempts, limit in self._limits(request, credentials)
             if _count(attempts) >= limit
         ]
         end = max(latest, default=timezone.now()) + settings.AXES_COOLOFF_TIME
         return max(math.ceil((end - timezone.now()).total_seconds()), 1)
 
-    def _counted(
+    def _limits(
         self, request: HttpRequest, credentials: Credentials
     ) -> list[tuple[QuerySet[AccessAttempt], int]]:
-        """The failures by each of `AXES_LOCKOUT_PARAMETERS`, and the limit of each."""
+        """The failures by each of AXES_LOCKOUT_PARAMETERS, with its limit."""
         by_name, by_address = self.get_user_attempts(request, credentials)
         return [(by_name, settings.AXES_FAILURE_LIMIT), (by_address, PER_ADDRESS)]
 
@@ -104,16 +107,16 @@ def locked_out(
 
 
 def client_address(request: HttpRequest) -> str:
-    """The client's address: behind a proxy that is trusted what that proxy saw, which it puts last.
+    """The client's address; with TRUST_PROXY the last one in X-Forwarded-For, which the proxy appends.
 
-    An IPv6 client has a whole /64 to choose from, which counts as one address.
+    An IPv6 address is reduced to its /64 network: a client can use any address in it.
     """
-    given = request.META.get("REMOTE_ADDR", "")
+    text = request.META.get("REMOTE_ADDR", "")
     if settings.TRUST_PROXY:
-        given = request.headers.get("X-Forwarded-For", given).rpartition(",")[2].strip()
+        text = request.headers.get("X-Forwarded-For", text).rpartition(",")[2].strip()
     try:
-        address = ipaddress.ip_address(given)
-    except ValueError:  # a Unix socket has none; not NULL, of which a database would keep many rows
+        address = ipaddress.ip_address(text)
+    except ValueError:  # a Unix socket has none; NULL would not be unique in the database
         return "0.0.0.0"  # noqa: S104 (nothing listens on it)
     if isinstance(address, ipaddress.IPv4Address):
         return str(address)

@@ -1,4 +1,4 @@
-"""How the log is written: lines for a person or JSON for a machine, each with the turn that it is about."""
+"""Logging: plain lines or JSON, with the ids of the conversation and turn."""
 
 from __future__ import annotations
 
@@ -11,29 +11,28 @@ from typing import Any
 
 from django.core.exceptions import RequestAborted
 
-# What opens something for whoever knows the address.
-SECRET = re.compile(r"(?<=/shared/)[^/\s]+|(?<=/sign-in/)[^/\s]+")
+# URLs that grant access are redacted.
+SECRET_PATH = re.compile(r"(?<=/shared/)[^/\s]+|(?<=/sign-in/)[^/\s]+")
 
 
 class Subject(logging.Filter):
-    """Adds the ids of conversation and turn to what is logged within a turn; lets everything pass."""
+    """Adds the ids of the current conversation and turn to each record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Mark the record."""
-        # The log is set up before the models can be loaded; until then nothing is about a turn.
-        about = sys.modules.get("chat.turns.log_context")
-        record.subject = about.subject() if about else {}
+        # Logging is configured before models can be imported; until then there is no turn.
+        log_context = sys.modules.get("chat.turns.log_context")
+        record.subject = log_context.subject() if log_context else {}
         return True
 
 
 class ClientFaults(logging.Filter):
-    """Bounds what a client can write to the log: one line at WARNING for a bad request, with no traceback.
+    """Bounds what a client can write to the log: a bad request is one line at WARNING, without traceback.
 
-    A client that left is not logged at all: Django forgets the task that noticed, which complains.
+    A disconnected client is not logged at all; Django abandons the task that noticed it, which would log an
+    exception.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether the record is written; changes it where the client was at fault."""
         if record.exc_info and isinstance(record.exc_info[1], RequestAborted):
             return False
         if 400 <= getattr(record, "status_code", 0) < 500:
@@ -50,26 +49,26 @@ class PlainLines(logging.Formatter):
         super().__init__("{asctime} {levelname} {name}: {message}", style="{")
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (logging's name)
-        """The line, with the ids at its end."""
         ids = " ".join(f"{name}={value}" for name, value in _subject(record).items())
-        return SECRET.sub("…", super().formatMessage(record)) + (f" [{ids}]" if ids else "")
+        return SECRET_PATH.sub("…", super().formatMessage(record)) + (f" [{ids}]" if ids else "")
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line: time (UTC, ISO 8601), level, logger, message; conversation, turn, traceback."""
+    """One JSON object per line: time (UTC, ISO 8601), level, logger, message; conversation, turn,
+    traceback.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as one line."""
-        told: dict[str, Any] = {
+        values: dict[str, Any] = {
             "time": datetime.datetime.fromtimestamp(record.created, datetime.UTC).isoformat(),
             "level": record.levelname,
             "logger": record.name,
-            "message": SECRET.sub("…", record.getMessage()),
+            "message": SECRET_PATH.sub("…", record.getMessage()),
             **_subject(record),
         }
         if record.exc_info:
-            told["traceback"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=False, default=str)
+            values["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(values, ensure_ascii=False, default=str)
 
 
 def _subject(record: logging.LogRecord) -> dict[str, Any]:
@@ -77,7 +76,7 @@ def _subject(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def logging_settings(style: str) -> dict[str, Any]:
-    """Django's LOGGING for a style, `plain` or `json`: everything to standard error."""
+    """Django's LOGGING for the style "plain" or "json", to standard error."""
     formatter = {"plain": PlainLines, "json": JsonLines}[style]
     return {
         "version": 1,
@@ -95,6 +94,6 @@ def logging_settings(style: str) -> dict[str, Any]:
         "loggers": {
             "chat": {"level": "INFO"},
             "daphne": {"level": "WARNING"},
-            "django": {"handlers": [], "level": "WARNING"},  # its own handler would say everything again
+            "django": {"handlers": [], "level": "WARNING"},  # its own handler would log everything twice
         },
     }

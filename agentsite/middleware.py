@@ -1,4 +1,4 @@
-"""Responses without a body: those to HEAD, and those with status 204 or 304."""
+"""ASGI and Django middleware: responses without a body, compression, Content-Security-Policy."""
 
 from __future__ import annotations
 
@@ -18,17 +18,18 @@ NO_CONTENT, NOT_MODIFIED = 204, 304
 
 
 class ResponseEnded(asyncio.CancelledError):
-    """The response is complete, so the application's work on it is cancelled.
+    """Cancels the application's work on a response that is complete.
 
-    Django closes the response when it is cancelled while sending; after any other exception it does not.
+    A CancelledError because Django closes the response if it is cancelled while sending, but not after
+    another exception.
     """
 
 
 class BodylessResponses:
-    """ASGI middleware that sends only the head of such a response and ends the application's work on it.
+    """Sends only the head of responses that have no body: to HEAD, and with status 204 or 304.
 
-    Not every server checks this. Daphne calls Twisted's method in a way that checks the first piece only, and
-    a client or proxy takes what follows on a kept-alive connection for the next response.
+    Not every server ensures this. Daphne bypasses Twisted's check after the first chunk, and on a kept-alive
+    connection a client or proxy takes the rest for the next response.
     """
 
     def __init__(self, application: Application) -> None:
@@ -45,7 +46,7 @@ class BodylessResponses:
                 await send(message)
                 return
             ended = True
-            await send(_without_false_length(message))
+            await send(_without_content_length(message))
             await send({"type": "http.response.body", "body": b""})
             raise ResponseEnded
 
@@ -57,8 +58,8 @@ def _may_have_body(scope: dict[str, Any], start: dict[str, Any]) -> bool:
     return scope["method"] != "HEAD" and start["status"] not in (NO_CONTENT, NOT_MODIFIED)
 
 
-def _without_false_length(start: dict[str, Any]) -> dict[str, Any]:
-    """Without Content-Length for 204 and 304: Django counts the empty body, and not the one it stands for."""
+def _without_content_length(start: dict[str, Any]) -> dict[str, Any]:
+    """Drop Content-Length for 204 and 304: Django sets it to the length of the empty body."""
     if start["status"] not in (NO_CONTENT, NOT_MODIFIED):
         return start
     headers = [(name, value) for name, value in start["headers"] if name.lower() != b"content-length"]
@@ -66,14 +67,13 @@ def _without_false_length(start: dict[str, Any]) -> dict[str, Any]:
 
 
 class PageCompression(GZipMiddleware):
-    """Compresses whole responses of text, with the random length that hides secrets from BREACH.
+    """Compresses text responses, with the random padding that mitigates BREACH.
 
-    A streamed response is left alone: each piece is on its way at once. So are pictures and files, which
-    would not get smaller; static files are compressed when they are collected.
+    Streamed responses are not compressed, so that each piece is sent at once; nor are pictures and files,
+    which would not shrink. Static files are compressed by collectstatic.
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:
-        """The response, compressed if the browser takes that and it is worth it."""
         if response.streaming or not response.get("Content-Type", "").startswith("text/"):
             return response
         compressed: HttpResponseBase = super().process_response(request, response)
@@ -97,9 +97,9 @@ POLICY = "; ".join(
 
 @sync_and_async_middleware
 def content_security_policy(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    """Send the policy with every response that does not bring a stricter one of its own."""
+    """Set the policy on every response that has none of its own."""
 
-    def with_policy(response: HttpResponseBase) -> HttpResponseBase:
+    def add_headers(response: HttpResponseBase) -> HttpResponseBase:
         response.headers.setdefault("Content-Security-Policy", POLICY)
         response.headers.setdefault("Cross-Origin-Resource-Policy", "same-origin")
         return response
@@ -107,7 +107,7 @@ def content_security_policy(get_response: Callable[[HttpRequest], Any]) -> Calla
     if iscoroutinefunction(get_response):
 
         async def middleware(request: HttpRequest) -> HttpResponseBase:
-            return with_policy(await get_response(request))
+            return add_headers(await get_response(request))
 
         return middleware
-    return lambda request: with_policy(get_response(request))
+    return lambda request: add_headers(get_response(request))

@@ -1,4 +1,4 @@
-"""The one settings module. Every variable that it reads is in README.md; a bad value stops the start."""
+"""The settings. README.md lists every variable; an invalid value stops the start."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DATA_DIR = private_folder(environment.path("DATA_DIR", BASE_DIR / "var"))
 DEBUG = environment.flag("DEBUG")
 SECRET_KEY = environment.secret("SECRET_KEY") or kept_secret_key(DATA_DIR / "secret_key")
 
-# Where the site listens, and who may speak to it.
+# Where the site listens, and which hosts and proxies it accepts.
 BIND = environment.text("BIND", "127.0.0.1")
 PORT = environment.whole("PORT", 8000, 0, 65535)
 LOOPBACK = ["localhost", "127.0.0.1", "[::1]"]
@@ -33,41 +33,41 @@ TRUST_PROXY = environment.flag("TRUST_PROXY")
 MODEL_BASE_URL = environment.url("OPENAI_BASE_URL") or None
 MODEL_API_KEY = environment.text("OPENAI_API_KEY") or None
 MODEL_NAME = environment.text("OPENAI_MODEL")
-# An HTTP proxy on the way to endpoints; those that a person without staff's rights set up are asked directly.
+# HTTP proxy for model endpoints. Endpoints set up by users who are not staff are always reached directly.
 MODEL_PROXY = environment.url("MODEL_PROXY") or None
-# Seconds for which an endpoint may send nothing: before a reply, and within it. 0: as the model is known.
+# Seconds for which an endpoint may send nothing, before a reply and within it. 0: the model's known value.
 MODEL_FIRST_BYTE_SECONDS = environment.number("MODEL_FIRST_BYTE_SECONDS", 0, 1, 86400)
 LOCAL_MODEL_FIRST_BYTE_SECONDS = environment.number("LOCAL_MODEL_FIRST_BYTE_SECONDS", 0, 1, 86400)
 MODEL_SILENCE_SECONDS = environment.number("MODEL_SILENCE_SECONDS", 0, 1, 86400)
-# No further attempt to reach a model begins later than this after the first.
+# No retry starts later than this after the first attempt.
 MODEL_RETRY_SECONDS = environment.number("MODEL_RETRY_SECONDS", 120, 0, 86400)
 DEMO = not (MODEL_BASE_URL or MODEL_API_KEY or MODEL_NAME)
 MODEL_NAME = MODEL_NAME or ("demo" if DEMO else "gpt-5-mini")
-# Whether people without staff's rights may connect endpoints of their own, at public addresses.
+# Whether users who are not staff may set up endpoints, at public addresses.
 USER_CONNECTIONS = environment.flag("USER_CONNECTIONS", True)
-# Where servers of models on this machine, or beside it, usually listen.
-LOCAL_SERVERS = environment.places(
+# Where local model servers usually listen.
+LOCAL_SERVERS = environment.host_ports(
     "LOCAL_SERVERS", ["127.0.0.1:11434", "127.0.0.1:1234", "127.0.0.1:8080", "127.0.0.1:8000"]
 )
-# What the rooms of the chat take from the demo, by name, so that they need not know it.
+# Dotted paths, so that the rest of the chat does not import the demo.
 MODEL_TRANSPORT = "chat.demo.transport.demo_transport" if DEMO else None
 WORKSPACE_SEED = "chat.demo.workspace.seed" if DEMO else None
 
 # The agent's work.
 SANDBOX = environment.choice("SANDBOX", ["bwrap", "off"], "bwrap")
 DRAIN_SECONDS = environment.number("DRAIN_SECONDS", 5, 0, 3600)
-# Turns mostly wait for their model; commands keep processors busy.
+# Turns mostly wait for the model; commands use the CPU.
 MAX_TURNS = environment.whole("MAX_TURNS", 50, 1, 1000)
 MAX_COMMANDS = environment.whole("MAX_COMMANDS", 2 * len(os.sched_getaffinity(0)), 1, 1000)
-# Turns that one user gets while the site has other users, and how many of one user may be queued.
+# The most turns that one user can run if there are other users, and that one user can queue.
 MAX_TURNS_PER_USER = environment.whole("MAX_TURNS_PER_USER", max(1, MAX_TURNS * 3 // 4), 1, 1000)
 MAX_QUEUED_PER_USER = environment.whole("MAX_QUEUED_PER_USER", 20, 1, 10_000)
-# How long a turn waits for a person to allow or deny a call.
+# How long a turn waits for the user's approval of a call.
 APPROVAL_SECONDS = environment.number("APPROVAL_SECONDS", 24 * 3600, 0.1, 366 * 24 * 3600)
-# Beside the site in its process, or nowhere but in processes of `runworker`.
+# In the site's process, or only in `runworker` processes.
 WORKER = environment.choice("WORKER", ["embedded", "none"], "embedded")
 WORKSPACES = DATA_DIR / "workspaces"
-# Directories that a conversation may be opened on; and what one of its own may hold.
+# Directories that conversations may be opened on, and the quota of a conversation's own workspace.
 WORKSPACE_ROOTS = environment.folders("WORKSPACE_ROOTS")
 if any(
     DATA_DIR.resolve().is_relative_to(root)
@@ -126,30 +126,30 @@ TEMPLATES = [
     },
 ]
 
-# SQLite waits for its lock at the start of a transaction, so that two writers never meet half way.
+# IMMEDIATE: take the write lock at the start of a transaction, where SQLite can wait for it.
 SQLITE_OPTIONS = {
     "timeout": 10,
     "transaction_mode": "IMMEDIATE",
     "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA busy_timeout=10000;",
 }
-# A pool that fails to connect waits longer each time; it starts anew after 5 seconds, or a long outage would
-# outlast itself.
+# The pool doubles its delay after each failed connection; reset it after 5 seconds, so that it reconnects
+# soon after a long outage.
 POSTGRES_OPTIONS = {"pool": {"min_size": 1, "max_size": 16, "timeout": 10, "reconnect_timeout": 5}}
 
 
 def database() -> dict[str, Any]:
-    """The database that DATABASE_URL names, or SQLite in the data folder."""
+    """The database in DATABASE_URL, by default SQLite in DATA_DIR."""
     address = environment.url(
         "DATABASE_URL", f"sqlite:///{DATA_DIR}/db.sqlite3", ["sqlite", "postgres", "postgresql"]
     )
     parsed: dict[str, Any] = dict(dj_database_url.parse(address))
-    # A variable of its own takes any character; in an address some end the password.
+    # A separate variable, because some characters cannot stand unencoded in a URL.
     parsed["PASSWORD"] = environment.text("DATABASE_PASSWORD") or parsed["PASSWORD"]
     is_sqlite = parsed["ENGINE"].endswith("sqlite3")
     if is_sqlite and Path(parsed["NAME"]).parent == DATA_DIR:
         private_file(Path(parsed["NAME"]))
     options = {**(SQLITE_OPTIONS if is_sqlite else POSTGRES_OPTIONS), **parsed.get("OPTIONS", {})}
-    # Checked, or after a restart of PostgreSQL every connection that the pool kept would cost a request.
+    # Without checks, each pooled connection would fail one request after a restart of PostgreSQL.
     return {**parsed, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True, "OPTIONS": options}
 
 
@@ -219,15 +219,15 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 1024 * 1024
 if TRUST_PROXY:
-    # A proxy in front ends TLS and says so: then everything that wants TLS is on.
+    # The proxy terminates TLS and sets this header.
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 365 * 24 * 3600
     SESSION_COOKIE_SECURE = True
     CSRF_COOKIE_SECURE = True
 SILENCED_SYSTEM_CHECKS = [
-    "security.W005",  # whether sub-domains and preload lists follow is the operator's to say
-    "security.W008",  # the proxy that ends TLS redirects
-    "security.W021",
+    "security.W005",  # HSTS for sub-domains is the operator's decision
+    "security.W008",  # the TLS proxy redirects
+    "security.W021",  # and so is HSTS preloading
 ]
 
 METRICS_TOKEN = environment.secret("METRICS_TOKEN")

@@ -1,4 +1,4 @@
-"""One stylesheet and one script, joined from the small files that they are written in; one for replays."""
+"""Joins stylesheets and scripts into one file each, and collects static files."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, Storage
 from django.core.management import call_command
 
-# htmx and its websocket extension must be one file: two deferred ones race, and the socket may never open.
+# htmx and its websocket extension must be in one file: as two deferred scripts they race, and the socket may
+# never open.
 SCRIPT_FOLDERS = ["vendor", "js"]
 STYLE_FOLDERS = ["css"]
-# Replays show text of strangers, so their script comes alone: what is not loaded cannot be made use of.
-ALONE = "replay.js"
+# Replays show untrusted text, so they load only this script.
+REPLAY_SCRIPT = "replay.js"
 
 
 class JoinedFinder(BaseFinder):
-    """Finds `app.css`, `app.js` and `replay.js`, which are no files where they are served."""
+    """Finds `app.css`, `app.js` and `replay.js`, which exist only once joined."""
 
     def find(self, path: str, find_all: bool = False, **_kwargs: Any) -> Any:
-        """Nothing: these are only collected, never looked up by path."""
+        """Always empty: the files are only collected, never looked up by path."""
         return []
 
     def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, Storage]]:
-        """The joined files, for `collectstatic`."""
         storage = InMemoryStorage()
         for name, content in joined().items():
             storage.save(name, ContentFile(content))
@@ -38,12 +38,12 @@ class JoinedFinder(BaseFinder):
 
 
 def joined() -> dict[str, bytes]:
-    """The content of each joined file by its name. Sources come folder by folder, by name within one."""
+    """The content of each joined file, by name. Sources are sorted by folder, then name."""
     scripts = _sources(SCRIPT_FOLDERS, ".js")
     return {
         "app.css": _join(_sources(STYLE_FOLDERS, ".css")),
-        "app.js": _join(file for file in scripts if file.name != ALONE),
-        ALONE: _join(file for file in scripts if file.name == ALONE),
+        "app.js": _join(file for file in scripts if file.name != REPLAY_SCRIPT),
+        REPLAY_SCRIPT: _join(file for file in scripts if file.name == REPLAY_SCRIPT),
     }
 
 
@@ -56,28 +56,27 @@ def _join(sources: Iterable[Path]) -> bytes:
     return b"\n".join(file.read_bytes().rstrip() + b"\n" for file in sources)
 
 
-PARTS = ["css/*", "js/*", "vendor/*"]  # what the joined files are made of is not served
+PARTS = ["css/*", "js/*", "vendor/*"]  # sources of the joined files, which are not served themselves
 STAMP = "collected"
 
 
 def collect() -> None:
-    """Collect the static files, unless those that are there were made of the same sources.
-
-    Raises OSError where STATIC_ROOT cannot be written to.
+    """Collect static files unless the sources are unchanged. Raises OSError if STATIC_ROOT is not
+    writable.
     """
     stamp = settings.STATIC_ROOT / STAMP
-    wanted = _digest()
-    if stamp.is_file() and stamp.read_text() == wanted:
+    digest = _digest()
+    if stamp.is_file() and stamp.read_text() == digest:
         return
-    stamp.unlink(missing_ok=True)  # whoever is interrupted begins anew
+    stamp.unlink(missing_ok=True)  # an interrupted run starts over
     call_command("collectstatic", verbosity=0, interactive=False, ignore_patterns=PARTS)
-    stamp.write_text(wanted)
+    stamp.write_text(digest)
 
 
 def _digest() -> str:
-    """A text that differs where any source does, or what they are collected with."""
-    makers = django.__version__, servestatic.__version__, settings.STORAGES["staticfiles"]["BACKEND"]
-    digest = hashlib.blake2s(repr(makers).encode())
+    """A digest of the sources and of the packages that process them."""
+    versions = django.__version__, servestatic.__version__, settings.STORAGES["staticfiles"]["BACKEND"]
+    digest = hashlib.blake2s(repr(versions).encode())
     for path, storage in _static_sources():
         with storage.open(path) as source:
             content = source.read()

@@ -1,4 +1,4 @@
-"""The site's addresses."""
+"""The site's URLs."""
 
 from django.contrib import admin
 from django.urls import include, path
@@ -10,4 +10,4 @@ urlpatterns = [
 ]
 
 handler400 = "agentsite.faults.bad_request"
-handler500 = "agentsite.faults.fault"
+handler500 = "agentsite.faults.error_page"

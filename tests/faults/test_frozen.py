@@ -16,7 +16,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from agentsite.guard import ANSWER_SECONDS
+from agentsite.guard import RESPONSE_SECONDS
 from chat.demo.reply import Reply
 from tests.faults.conftest import SOAK
 from tests.faults.person import Person
@@ -28,7 +28,7 @@ from tests.serving import Served, until
 
 FROZEN = 40.0 if SOAK else 5.0  # seconds; the longer of them is longer than anybody is to wait for an answer
 HEALED = 10.0
-BOUND = ANSWER_SECONDS + 5  # that a request takes at most
+BOUND = RESPONSE_SECONDS + 5  # that a request takes at most
 
 
 @pytest.fixture

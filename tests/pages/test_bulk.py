@@ -106,7 +106,7 @@ def test_pinned_ones_stand_first_under_a_heading(owners: Client, rows: list[Conv
 def test_all_that_match_are_more_than_the_page_shows(
     owners: Client, rows: list[Conversation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chat.pages.conversations.PAGE", 1)
+    monkeypatch.setattr("chat.pages.conversations.ROWS_PER_PAGE", 1)
     press(owners, "tag", rows[:2], word="Work")
     page = press(owners, "archive", [], all="1", listing="tag=work")
     assert "2 conversations archived." in page

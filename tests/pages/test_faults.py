@@ -10,7 +10,7 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 from django.template.loader import render_to_string
 from django.test import Client, RequestFactory
 
-from agentsite.faults import fault
+from agentsite.faults import error_page
 
 
 def test_an_address_that_is_none_says_so(browser_of: Any, owner: User) -> None:
@@ -40,6 +40,6 @@ def test_a_database_that_is_away_is_said_so(collected: None, error: type[Databas
     try:
         raise error("database or disk is full")
     except error:
-        answer = fault(RequestFactory().get("/"))
+        answer = error_page(RequestFactory().get("/"))
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert "Database unavailable" in answer.content.decode()

@@ -93,7 +93,7 @@ def test_what_is_found_is_ones_own(left: Work, strangers: Client) -> None:
 
 
 def test_pages_keep_the_filter(work: Work, owners: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chat.pages.conversations.PAGE", 1)
+    monkeypatch.setattr("chat.pages.conversations.ROWS_PER_PAGE", 1)
     work.write("a >").end()
     Work(work.conversation.owner).write("b >").end()
     page = main_of(owners.get("/conversations/?todos=unfinished").content.decode())
