@@ -19,7 +19,7 @@ from chat.models import Conversation, Message, TodoRevision, ToolCall, Turn
 from chat.plan.evidence import evidence_of
 
 
-def page_pieces(record: Record, reading: Reading, template: str, **more: Any) -> Iterator[str]:
+def page_pieces(record: Record, read_only: ReadOnly, template: str, **more: Any) -> Iterator[str]:
     """The page's HTML: what the template puts around its variable `rows`, and the turns in that place."""
     # Random, so that no value in the page can hold it: the only place where finished HTML is searched.
     mark = f"<!--{secrets.token_hex(16)}-->"
@@ -27,7 +27,7 @@ def page_pieces(record: Record, reading: Reading, template: str, **more: Any) ->
     context = {
         "record": record,
         "conversation": record.conversation,
-        "reading": reading,
+        "read_only": read_only,
         "plans": [(plan, evidence_of(plan)) for plan in plans],
         "mark": mark,
         **more,
@@ -35,26 +35,26 @@ def page_pieces(record: Record, reading: Reading, template: str, **more: Any) ->
     before, _mark, after = render_to_string(template, context).partition(mark)
     yield before
     for turn in record.each_turn():
-        yield _turn(record, turn, reading)
+        yield _turn(record, turn, read_only)
     yield after
 
 
-def _turn(record: Record, turn: Turn, reading: Reading) -> str:
-    revisions = record.revisions_of(turn) if reading.replays else []
-    rows = "".join(_rows(turn, revisions, reading))
-    context = {"turn": turn, "reading": reading, "rows": rows, "end": _end(turn, revisions, reading)}
+def _turn(record: Record, turn: Turn, read_only: ReadOnly) -> str:
+    revisions = record.revisions_of(turn) if read_only.replays else []
+    rows = "".join(_rows(turn, revisions, read_only))
+    context = {"turn": turn, "read_only": read_only, "rows": rows, "end": _end(turn, revisions, read_only)}
     return render_to_string("reading/_turn.html", context)
 
 
-def _rows(turn: Turn, revisions: list[TodoRevision], reading: Reading) -> Iterator[str]:
+def _rows(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> Iterator[str]:
     for row in rows_of(turn):
         if isinstance(row, Reminder):
             yield render_to_string("reading/_reminder.html", {"step": row.step})
             continue
-        yield draw(row, reading)
+        yield draw(row, read_only)
         for revision in revisions:
             if _comes_behind(revision, row):
-                yield _panel(turn, revision, reading)
+                yield _panel(turn, revision, read_only)
 
 
 def _comes_behind(revision: TodoRevision, row: object) -> bool:
@@ -65,26 +65,26 @@ def _comes_behind(revision: TodoRevision, row: object) -> bool:
     return begins and revision.is_the_persons and revision.after_id is None and not revision.afterwards
 
 
-def _end(turn: Turn, revisions: list[TodoRevision], reading: Reading) -> str:
+def _end(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> str:
     """The panel as the turn leaves it, and what the person made of it afterwards."""
     within = [revision for revision in revisions if not revision.afterwards][-1:]
     later = [revision for revision in revisions if revision.afterwards]
-    return "".join(_panel(turn, revision, reading, phase="ended") for revision in [*within, *later])
+    return "".join(_panel(turn, revision, read_only, phase="ended") for revision in [*within, *later])
 
 
-def _panel(turn: Turn, revision: TodoRevision, reading: Reading, phase: str = "working") -> str:
+def _panel(turn: Turn, revision: TodoRevision, read_only: ReadOnly, phase: str = "working") -> str:
     cut_off = phase == "ended" and turn.status != Turn.Status.COMPLETED and not revision.afterwards
     panel = TodoPanel(turn.conversation_id, turn.pk, phase, revision.items, cut_off=cut_off)
-    context = {"panel": panel, "reading": reading, "revision": revision, "phase": phase}
+    context = {"panel": panel, "read_only": read_only, "revision": revision, "phase": phase}
     return render_to_string("reading/_panel.html", context)
 
 
 def html_pieces(conversation: Conversation) -> Iterator[str]:
     """The file's text. Pictures are within it, as many as there is room for; the others are named."""
     record = Record.whole(conversation)
-    reading = Reading(picture=Pictures(conversation).address)
+    read_only = ReadOnly(picture=Pictures(conversation).address)
     more = {"styles": _styles(), "now": timezone.now(), "follow_ups": record.follow_ups()}
-    return page_pieces(record, reading, "reading/file.html", **more)
+    return page_pieces(record, read_only, "reading/file.html", **more)
 
 
 def _styles() -> str:
@@ -93,7 +93,7 @@ def _styles() -> str:
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOnly:
     """How rows are drawn where they stand apart from the site.
 
     `picture` gives the address of a picture by its digest, empty for one that is not shown. A public page is

@@ -130,9 +130,9 @@ Change = RowChanged | TextGrew | OutputShortened | PanelChanged | ContextGrew | 
 Row = Message | Summary | ToolCall
 
 
-def draw(row: Row, reading: object = None) -> SafeString:
-    """A row's HTML; `reading` (chat.export.page) is for pages on which nothing can be done."""
-    context: dict[str, object] = {"reading": reading}
+def draw(row: Row, read_only: object = None) -> SafeString:
+    """A row's HTML; `read_only` is a chat.export.page.ReadOnly on read-only pages."""
+    context: dict[str, object] = {"read_only": read_only}
     if isinstance(row, Message):
         return render_to_string("partials/_message.html", context | {"message": row})
     if isinstance(row, Summary):

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 
 from chat.export.json_file import json_pieces
 from chat.export.markdown_file import markdown_pieces
-from chat.export.page import Reading, html_pieces
+from chat.export.page import ReadOnly, html_pieces
 from chat.export.record import Record
 from chat.files.names import safe_name
 from chat.models import Conversation
@@ -67,5 +67,5 @@ def replay(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
         return reverse("picture", args=[conversation.pk, digest])
 
     back = reverse("conversation", args=[conversation.pk])
-    reading = Reading(picture, replays=True)
-    return read_only_page(Record.ended(conversation), reading, "reading/replay.html", back=back)
+    read_only = ReadOnly(picture, replays=True)
+    return read_only_page(Record.ended(conversation), read_only, "reading/replay.html", back=back)

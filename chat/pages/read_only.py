@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.http import StreamingHttpResponse
 
-from chat.export.page import Reading, page_pieces
+from chat.export.page import ReadOnly, page_pieces
 from chat.export.record import Record
 from chat.pages.streaming import RowsStream
 
@@ -24,11 +24,13 @@ POLICY = "; ".join(
 )
 
 
-def read_only_page(record: Record, reading: Reading, template: str, **more: object) -> StreamingHttpResponse:
+def read_only_page(
+    record: Record, read_only: ReadOnly, template: str, **more: object
+) -> StreamingHttpResponse:
     """Stream the record as a page; only a replay may run scripts."""
-    pieces = page_pieces(record, reading, template, **more)
+    pieces = page_pieces(record, read_only, template, **more)
     headers = {
-        "Content-Security-Policy": POLICY.format(scripts="'self'" if reading.replays else "'none'"),
+        "Content-Security-Policy": POLICY.format(scripts="'self'" if read_only.replays else "'none'"),
         "Cache-Control": "private, no-store",
     }
     return StreamingHttpResponse(RowsStream(pieces), content_type="text/html; charset=utf-8", headers=headers)

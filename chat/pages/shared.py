@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from chat.agent.pictures import HEAD, image_type
 from chat.agent.workspace import WorkspaceError
-from chat.export.page import Reading
+from chat.export.page import ReadOnly
 from chat.export.pictures import digests_of
 from chat.export.record import Record
 from chat.files.conversation_workspace import workspace_of
@@ -92,8 +92,8 @@ def _page(link: ShareLink, template: str, *, replays: bool = False, **more: Any)
     def picture(digest: str) -> str:
         return reverse("shared_picture", args=[link.token, digest]) if link.with_files else ""
 
-    reading = Reading(picture, is_public=True, replays=replays)
-    return read_only_page(record, reading, template, link=link, **more)
+    read_only = ReadOnly(picture, is_public=True, replays=replays)
+    return read_only_page(record, read_only, template, link=link, **more)
 
 
 def _not_found(request: HttpRequest) -> HttpResponse:

@@ -18,7 +18,7 @@ from chat.models import Attachment, FollowUp, Message, ToolCall, Turn
 from chat.models.follow_up import without_names
 
 if TYPE_CHECKING:
-    from chat.export.page import Reading
+    from chat.export.page import ReadOnly
 
 register = template.Library()
 HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode's categories of characters that command rather than show
@@ -27,13 +27,13 @@ HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode's categories of characters that com
 @register.simple_tag(takes_context=True)
 def draw(context: Context, row: frames.Row) -> SafeString:
     """A message or a tool call."""
-    return frames.draw(row, context.get("reading"))
+    return frames.draw(row, context.get("read_only"))
 
 
 @register.simple_tag(takes_context=True)
 def moment(context: Context, row: frames.Row | Turn) -> SafeString:
     """When the row came to be and when it ended, for a replay: `{% moment row %}` within a tag."""
-    if not getattr(context.get("reading"), "replays", False):
+    if not getattr(context.get("read_only"), "replays", False):
         return SafeString()
     began = row.ended_at if isinstance(row, Turn) else row.created_at
     ended = row.ended_at if isinstance(row, ToolCall) else None
@@ -47,9 +47,9 @@ def _seconds(value: datetime.datetime | datetime.timedelta) -> float:
 
 
 @register.simple_tag
-def picture_in(reading: Reading, digest: str) -> str:
+def picture_in(read_only: ReadOnly, digest: str) -> str:
     """The address of a picture on a page that stands apart; empty where it is not shown."""
-    return reading.picture(digest) if digest else ""
+    return read_only.picture(digest) if digest else ""
 
 
 @register.simple_tag
@@ -100,7 +100,7 @@ def changed_by(call: ToolCall) -> Diff | None:
 @register.simple_tag(takes_context=True)
 def is_folded(context: Context, call: ToolCall, part: str | Diff) -> bool:
     """Whether a part of a call is drawn folded: `{% is_folded call call.output as folded %}`."""
-    return not context.get("reading") and folding.is_folded(call, part)
+    return not context.get("read_only") and folding.is_folded(call, part)
 
 
 @register.filter

@@ -17,7 +17,7 @@ from django.utils import timezone
 from chat.export.importer import make
 from chat.export.json_file import json_pieces
 from chat.export.markdown_file import markdown_pieces
-from chat.export.page import Reading, html_pieces, page_pieces
+from chat.export.page import ReadOnly, html_pieces, page_pieces
 from chat.export.record import Record
 from chat.export.redaction import MOST, REDACTED, Redaction
 from chat.export.validation import read
@@ -93,13 +93,13 @@ def forms(conversation: Conversation) -> dict[str, str]:
     """The record in every form in which it leaves the site or is shown to others."""
     ended = Record.ended(conversation)
     public = {"link": _link(conversation), "back": "/"}
-    reading = Reading(lambda digest: "", is_public=True, replays=True)
+    read_only = ReadOnly(lambda digest: "", is_public=True, replays=True)
     return {
         "json": "".join(json_pieces(conversation)),
         "markdown": "".join(markdown_pieces(conversation)),
         "html": "".join(html_pieces(conversation)),
-        "shared": "".join(page_pieces(ended, reading, "reading/shared.html", **public)),
-        "replay": "".join(page_pieces(ended, reading, "reading/replay.html", **public)),
+        "shared": "".join(page_pieces(ended, read_only, "reading/shared.html", **public)),
+        "replay": "".join(page_pieces(ended, read_only, "reading/replay.html", **public)),
     }
 
 
@@ -129,10 +129,10 @@ FILES_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
 def drawn(record: Record) -> Iterator[str]:
     """The pages of a record, each without its stylesheet."""
-    reading = Reading(lambda digest: "", is_public=True, replays=True)
+    read_only = ReadOnly(lambda digest: "", is_public=True, replays=True)
     more: dict[str, Any] = {"link": _link(record.conversation), "back": "/", "styles": ""}
     for template in ("shared", "replay", "file"):
-        yield "".join(page_pieces(record, reading, f"reading/{template}.html", **more))
+        yield "".join(page_pieces(record, read_only, f"reading/{template}.html", **more))
 
 
 def pieces_of(pages: list[str], length: int) -> Iterator[set[str]]:
