@@ -1,1 +1,1 @@
-"""What lies in a conversation's workspace, as a person sees it: looked at, brought in, taken out."""
+"""The files of a conversation's workspace: browsing, preview, baseline, upload, download."""

@@ -1,4 +1,4 @@
-"""A workspace as one zip file, made while it is being sent."""
+"""Streams a workspace as a zip file."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from contextlib import contextmanager
 
 from chat.agent.safe_open import open_beneath
 from chat.agent.scan import CROWDED, Entry, is_utf8, scan_workspace
-from chat.agent.workspace import Workspace, WorkspaceError, readable_errors, relative
+from chat.agent.workspace import Workspace, WorkspaceError, relative
 
-MOST_BYTES = 2 * 1024**3  # of content
-_EARLIEST = (1980, 1, 1, 0, 0, 0)  # a zip file knows no earlier time
-NOTE = "LEFT-OUT.txt"
+MAX_BYTES = 2 * 1024**3  # of content
+_EARLIEST = (1980, 1, 1, 0, 0, 0)  # the zip format's minimum
+NOTE_NAME = "LEFT-OUT.txt"
 
 
-class _Outlet:
-    """A file that can only be written to; what was written is taken from it piece by piece."""
+class ZipSink:
+    """A write-only file whose content is taken in pieces."""
 
     def __init__(self) -> None:
         self.written = bytearray()
@@ -33,57 +33,58 @@ class _Outlet:
         pass
 
     def take(self) -> bytes:
-        taken = bytes(self.written)
+        data = bytes(self.written)
         self.written.clear()
-        return taken
+        return data
 
 
 def archive(workspace: Workspace) -> Generator[bytes, None, None]:
-    """The pieces of the zip file. Links, devices and what is beyond the bounds are left out, and named in it.
+    """The zip file in pieces. Links, devices and files beyond the limits are left out and listed in
+    NOTE_NAME.
 
-    Each piece may be asked for on another thread. Raises WorkspaceError before the first.
+    Each piece may be requested from a different thread. Raises WorkspaceError before the first one.
     """
-    found = scan_workspace(workspace)
-    outlet = _Outlet()
-    left_out = [] if found.whole else ["(more files than are looked at)"]
-    room = MOST_BYTES
-    with zipfile.ZipFile(outlet, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as target:  # type: ignore[call-overload]
-        for entry in found.entries:
+    scan = scan_workspace(workspace)
+    sink = ZipSink()
+    left_out = [] if scan.whole else ["(more files than are looked at)"]
+    budget = MAX_BYTES
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zip_file:  # type: ignore[call-overload]
+        for entry in scan.entries:
             if entry.kind == "folder" and entry.name in CROWDED:
                 left_out.append(f"{entry.path}/")
             elif entry.kind == "folder":
-                target.writestr(_described(entry), b"")
-            elif entry.kind != "file" or entry.size > room or not is_utf8(entry.path):
+                zip_file.writestr(_zip_info(entry), b"")
+            elif entry.kind != "file" or entry.size > budget or not is_utf8(entry.path):
                 left_out.append(entry.path)
             else:
                 try:
-                    room -= yield from _file(target, outlet, workspace, entry)
+                    budget -= yield from _add_file(zip_file, sink, workspace, entry)
                 except WorkspaceError as error:
                     left_out.append(f"{entry.path}: {error}")
         if left_out:
-            target.writestr(NOTE, os.fsencode("\n".join(left_out) + "\n").decode(errors="replace"))
-    yield outlet.take()
+            zip_file.writestr(NOTE_NAME, os.fsencode("\n".join(left_out) + "\n").decode(errors="replace"))
+    yield sink.take()
 
 
-def _file(
-    target: zipfile.ZipFile, outlet: _Outlet, workspace: Workspace, entry: Entry
+def _add_file(
+    zip_file: zipfile.ZipFile, sink: ZipSink, workspace: Workspace, entry: Entry
 ) -> Generator[bytes, None, int]:
-    """Write one file, as much of it as there was when it was listed."""
-    opened = open_file(workspace, entry.path)
-    left = entry.size
+    """Add one file, up to the size that it had when it was listed."""
+    descriptor = open_file(workspace, entry.path)
+    remaining = entry.size
     try:
-        with target.open(_described(entry), "w") as part:
-            while left and (piece := os.read(opened, min(PIECE, left))):
-                left -= len(piece)
-                part.write(piece)
-                if len(outlet.written) >= PIECE:
-                    yield outlet.take()
+        with zip_file.open(_zip_info(entry), "w") as part:
+            while remaining and (chunk := os.read(descriptor, min(CHUNK_SIZE, remaining))):
+                remaining -= len(chunk)
+                part.write(chunk)
+                if len(sink.written) >= CHUNK_SIZE:
+                    yield sink.take()
     finally:
-        os.close(opened)
-    return entry.size - left
+        os.close(descriptor)
+    return entry.size - remaining
 
 
-def _described(entry: Entry) -> zipfile.ZipInfo:
+def _zip_info(entry: Entry) -> zipfile.ZipInfo:
     stamp = time.gmtime(entry.stamp[1] / 10**9)[:6]
     name = os.fsencode(entry.path).decode(errors="replace") + ("/" if entry.kind == "folder" else "")
     info = zipfile.ZipInfo(name, max(stamp, _EARLIEST) if stamp[0] < 2107 else _EARLIEST)
@@ -91,41 +92,41 @@ def _described(entry: Entry) -> zipfile.ZipInfo:
     return info
 
 
-PIECE = 64 * 1024
+CHUNK_SIZE = 64 * 1024
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
 
 
 @contextmanager
-def opened(workspace: Workspace, path: str) -> Iterator[int]:
-    """A descriptor of the regular file at `path`; raises WorkspaceError with a sentence for anything else."""
-    found = open_file(workspace, path)
+def opened_file(workspace: Workspace, path: str) -> Iterator[int]:
+    """Open the regular file at `path` and yield its descriptor. Raises WorkspaceError for anything else."""
+    descriptor = open_file(workspace, path)
     try:
-        yield found
+        yield descriptor
     finally:
-        os.close(found)
+        os.close(descriptor)
 
 
 def open_file(workspace: Workspace, path: str) -> int:
-    """What `opened` gives, for the caller to close."""
+    """Like `opened_file`, but the caller closes the descriptor."""
     name = relative(path)
-    with readable_errors(path), workspace.as_owner() as root:
-        found = open_beneath(root, name, _READ)
+    with sentences(path), workspace.as_owner() as root:
+        descriptor = open_beneath(root, name, _READ)
         try:
-            _check(found)
+            _check_regular(descriptor)
         except OSError:
-            os.close(found)
+            os.close(descriptor)
             raise
-        return found
+        return descriptor
 
 
-def _check(found: int) -> None:
-    mode = os.fstat(found).st_mode
+def _check_regular(descriptor: int) -> None:
+    mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         code = errno.EISDIR if stat.S_ISDIR(mode) else errno.ENXIO
         raise OSError(code, os.strerror(code))
 
 
-def beginning(workspace: Workspace, path: str, most: int) -> tuple[bytes, int]:
-    """The first `most` bytes of the file, and its size."""
-    with opened(workspace, path) as found:
-        return os.pread(found, most, 0), os.fstat(found).st_size
+def read_head(workspace: Workspace, path: str, size: int) -> tuple[bytes, int]:
+    """The first `size` bytes of the file, and its full size."""
+    with opened_file(workspace, path) as descriptor:
+        return os.pread(descriptor, size, 0), os.fstat(descriptor).st_size

@@ -1,7 +1,7 @@
-"""What a workspace held when its conversation began, kept so that changes can be told and shown.
+"""The baseline of a workspace: its state when the conversation began, to show what changed.
 
-A zip file beside the workspaces: a list of every file with size and times, and the content of small ones up
-to a bound. It is taken once, before the agent's first step.
+A zip file beside the workspaces: a list of all files with size and times, and the content of small ones up to
+a limit. It is written once, before the agent's first step.
 """
 
 from __future__ import annotations
@@ -22,135 +22,132 @@ from django.conf import settings
 
 from chat.agent.scan import CROWDED, Entry, Scan, Stamp, scan_workspace
 from chat.agent.workspace import Workspace, WorkspaceError
-from chat.files.archive import beginning
+from chat.files.archive import read_head
 
-KEPT_FILE = 256 * 1024  # bytes; a larger file's content is not kept
-KEPT_ALL = 24 * 1024 * 1024
-_LIST = "list"
+MAX_FILE_BYTES = 256 * 1024  # the content of larger files is not stored
+MAX_TOTAL_BYTES = 24 * 1024 * 1024
+_INDEX = "list"
 
 
 class Baseline:
-    """The state at a conversation's start. Without a record (`known` is false) nothing counts as changed."""
+    """Without a stored baseline (`known` is false), nothing counts as changed."""
 
-    def __init__(self, place: Path) -> None:
-        self.place = place
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self.known = False
         self.whole = False
         self.stamps: dict[str, Stamp] = {}
-        self._kept: dict[str, str] = {}
+        self._names: dict[str, str] = {}
         with suppress(FileNotFoundError, zipfile.BadZipFile, KeyError, ValueError):
             self._read()
 
     def _read(self) -> None:
-        with zipfile.ZipFile(self.place) as record:
-            listed = json.loads(record.read(_LIST))
-        self.stamps = {path: tuple(stamp) for path, stamp in listed["stamps"].items()}
-        self._kept = listed["kept"]
-        self.whole, self.known = listed["whole"], True
+        with zipfile.ZipFile(self.path) as record:
+            index = json.loads(record.read(_INDEX))
+        self.stamps = {path: tuple(stamp) for path, stamp in index["stamps"].items()}
+        self._names = index["kept"]
+        self.whole, self.known = index["whole"], True
 
     def content(self, path: str) -> bytes | None:
-        """What the file held; None where that was not kept, or where there was no such file."""
-        name = self._kept.get(path)
+        """The file's content; None if it was not stored or the file did not exist."""
+        name = self._names.get(path)
         if name is None:
             return None
-        with zipfile.ZipFile(self.place) as record:
+        with zipfile.ZipFile(self.path) as record:
             return record.read(name)
 
     @cached_property
     def checksums(self) -> dict[str, int]:
-        """CRC-32 of each content that was kept, by path."""
-        if not self._kept:
+        """CRC-32 by path, of the stored contents."""
+        if not self._names:
             return {}
-        with zipfile.ZipFile(self.place) as record:
-            return {path: record.getinfo(name).CRC for path, name in self._kept.items()}
+        with zipfile.ZipFile(self.path) as record:
+            return {path: record.getinfo(name).CRC for path, name in self._names.items()}
 
 
-def place_of(conversation_id: uuid.UUID) -> Path:
-    """Where a conversation's record is kept."""
+def baseline_path(conversation_id: uuid.UUID) -> Path:
     return Path(settings.WORKSPACES).with_name("starts") / f"{conversation_id}.zip"
 
 
-def start_of(conversation_id: uuid.UUID) -> Baseline:
-    """The record of a conversation's start, as far as there is one."""
-    return Baseline(place_of(conversation_id))
+def baseline_of(conversation_id: uuid.UUID) -> Baseline:
+    return Baseline(baseline_path(conversation_id))
 
 
-def keep_start(conversation_id: uuid.UUID, workspace: Workspace) -> None:
-    """Record what the workspace holds now, unless that was done before."""
-    place = place_of(conversation_id)
-    if place.exists():
+def keep_baseline(conversation_id: uuid.UUID, workspace: Workspace) -> None:
+    """Store the current state of the workspace, unless there is a baseline already."""
+    path = baseline_path(conversation_id)
+    if path.exists():
         return
-    place.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = place.with_suffix(f".{secrets.token_hex(8)}")
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_suffix(f".{secrets.token_hex(8)}")
     try:
-        private = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(private, "w+b") as file, zipfile.ZipFile(file, "w") as record:
+        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w+b") as file, zipfile.ZipFile(file, "w") as record:
             _write(record, workspace)
-        with suppress(FileExistsError):  # of two at once the first counts
-            os.link(temporary, place)
+        with suppress(FileExistsError):  # of concurrent writers the first wins
+            os.link(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
 
 
-def forget_start(conversation_id: uuid.UUID) -> None:
-    """Throw a conversation's record away."""
-    place_of(conversation_id).unlink(missing_ok=True)
+def remove_baseline(conversation_id: uuid.UUID) -> None:
+    baseline_path(conversation_id).unlink(missing_ok=True)
 
 
 def _write(record: zipfile.ZipFile, workspace: Workspace) -> None:
-    found = scan_workspace(workspace)
-    files = [entry for entry in found.entries if entry.kind != "folder"]
-    kept = {}
+    scan = scan_workspace(workspace)
+    files = [entry for entry in scan.entries if entry.kind != "folder"]
+    names = {}
     for number, (path, content) in enumerate(_contents(workspace, files)):
         record.writestr(zipfile.ZipInfo(str(number)), content, zipfile.ZIP_DEFLATED, 1)
-        kept[path] = str(number)
+        names[path] = str(number)
     stamps = {entry.path: entry.stamp for entry in files}
-    record.writestr(_LIST, json.dumps({"stamps": stamps, "kept": kept, "whole": found.whole}))
+    record.writestr(_INDEX, json.dumps({"stamps": stamps, "kept": names, "whole": scan.whole}))
 
 
 def _contents(workspace: Workspace, files: list[Entry]) -> Iterator[tuple[str, bytes]]:
-    room = KEPT_ALL
+    budget = MAX_TOTAL_BYTES
     for entry in files:
-        if entry.kind != "file" or entry.size > min(KEPT_FILE, room):
+        if entry.kind != "file" or entry.size > min(MAX_FILE_BYTES, budget):
             continue
         try:
-            content, size = beginning(workspace, entry.path, KEPT_FILE)
+            content, size = read_head(workspace, entry.path, MAX_FILE_BYTES)
         except WorkspaceError:
-            continue  # gone meanwhile, or a name that is no UTF-8
-        if size <= KEPT_FILE:
-            room -= len(content)
+            continue  # gone by now, or its name is not UTF-8
+        if size <= MAX_FILE_BYTES:
+            budget -= len(content)
             yield entry.path, content
 
 
 Change = Literal["new", "changed", "deleted"]
 
 
-def changes(workspace: Workspace, start: Baseline, now: Scan) -> dict[str, Change]:
-    """Each file beneath `now.path` that is not as it was at the start, by its path."""
-    if not start.known:
+def changes(workspace: Workspace, baseline: Baseline, scan: Scan) -> dict[str, Change]:
+    """The files beneath `scan.path` that differ from the baseline, by path."""
+    if not baseline.known:
         return {}
-    found: dict[str, Change] = {}
-    for entry in now.entries:
-        if entry.kind != "folder" and (change := change_of(workspace, entry, start)):
-            found[entry.path] = change
-    if now.whole:
-        present = {entry.path for entry in now.entries}
-        gone = (path for path in start.stamps if path not in present and _is_beneath(path, now.path))
-        found |= dict.fromkeys(gone, "deleted")
-    return found
+    changed: dict[str, Change] = {}
+    for entry in scan.entries:
+        if entry.kind != "folder" and (change := change_of(workspace, entry, baseline)):
+            changed[entry.path] = change
+    if scan.whole:
+        present = {entry.path for entry in scan.entries}
+        gone = (path for path in baseline.stamps if path not in present and _is_beneath(path, scan.path))
+        changed |= dict.fromkeys(gone, "deleted")
+    return changed
 
 
-def change_of(workspace: Workspace, entry: Entry, start: Baseline) -> Change | None:
-    """What became of one file that is there; None if it is as it was."""
-    if not start.known or _is_crowded(entry.path):
+def change_of(workspace: Workspace, entry: Entry, baseline: Baseline) -> Change | None:
+    """How an existing file differs from the baseline; None if it does not."""
+    if not baseline.known or _is_crowded(entry.path):
         return None
-    if entry.path not in start.stamps:
-        return "new" if start.whole else None  # else it may have been there, beyond what was looked at
-    return "changed" if _differs(workspace, entry, start) else None
+    if entry.path not in baseline.stamps:
+        return "new" if baseline.whole else None  # it may have existed beyond the scan's limit
+    return "changed" if _differs(workspace, entry, baseline) else None
 
 
 def _is_crowded(path: str) -> bool:
-    """Whether the file lies where nobody looked at the start."""
+    """Whether the file is in a folder that scans skip."""
     return not CROWDED.isdisjoint(path.split("/")[:-1])
 
 
@@ -158,16 +155,16 @@ def _is_beneath(path: str, folder: str) -> bool:
     return folder == "." or path.startswith(f"{folder}/")
 
 
-def _differs(workspace: Workspace, entry: Entry, start: Baseline) -> bool:
-    """Whether the content is another. Equal stamps say no; else the content says it, where it was kept."""
-    before = start.stamps[entry.path]
-    if entry.stamp == before:
+def _differs(workspace: Workspace, entry: Entry, baseline: Baseline) -> bool:
+    """Whether the content differs. Equal stamps mean no; otherwise compares checksums where stored."""
+    old_stamp = baseline.stamps[entry.path]
+    if entry.stamp == old_stamp:
         return False
-    checksum = start.checksums.get(entry.path)
-    if checksum is None or entry.size != before[0]:
-        return entry.stamp[:2] != before[:2]  # an owner or a mode alone is no change of content
+    checksum = baseline.checksums.get(entry.path)
+    if checksum is None or entry.size != old_stamp[0]:
+        return entry.stamp[:2] != old_stamp[:2]  # a change of owner or mode alone does not count
     try:
-        content, _size = beginning(workspace, entry.path, KEPT_FILE)
+        content, _size = read_head(workspace, entry.path, MAX_FILE_BYTES)
     except WorkspaceError:
         return True
     return zlib.crc32(content) != checksum

@@ -1,9 +1,9 @@
-"""Code as coloured HTML, in time that is proportional to its length, whatever the code.
+"""Syntax highlighting in linear time for any input.
 
 The patterns are our own. Most lexers of Pygments, among them those for Python, JavaScript, C and Java, take
-quadratic time or worse on a text made for it, and `re` holds the interpreter's lock while it matches: a
-kilobyte can stop the whole process. A process for them would leave pages to wait, or to differ from one
-load to the next.
+quadratic time or worse on crafted input, and `re` holds the GIL while it matches: a kilobyte can stop the
+whole process. Highlighting in a separate process would delay pages, or let them differ from one load to the
+next.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from django.utils.safestring import SafeString, mark_safe
 
 from chat.files.languages import EMBEDDED, Language, language_called, language_of_file
 
-MOST_COLOURED = 64 * 1024  # characters
-# What turns the text around it would show a program other than the one that runs.
-_TURNING = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
-_SHOWN = {code: f"&lt;U+{code:04X}&gt;" for code in _TURNING}
+MAX_LENGTH = 64 * 1024  # characters
+# Bidirectional controls can display a program other than the one that runs, so they are made visible.
+_BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
+_VISIBLE = {code: f"&lt;U+{code:04X}&gt;" for code in _BIDI}
 _IMPORTS = {"import", "from", "include", "require", "package", "use", "using"}
 _IN_TAG = re.compile(
     r"(?P<k></?[\w:.-]++)|(?P<s>\"[^\"]*+\"?|'[^']*+'?)|(?P<nf>[\w:@.-]++)|(?P<rest>.)", re.DOTALL
@@ -28,26 +28,26 @@ _ELEMENT = re.compile(r"(<(script|style)(?=[\s>])[^<>]*+>)([\s\S]*?)(?=</(?:scri
 
 
 def coloured_file(text: str, name: str) -> SafeString:
-    """A file's text as HTML, in the colours of the language that its name tells."""
+    """The text as HTML, in the language of the file name."""
     html = _html(text, language_of_file(name))
-    return mark_safe(html.translate(_SHOWN))  # noqa: S308 (what it puts in is escaped)
+    return mark_safe(html.translate(_VISIBLE))  # noqa: S308 (the inserted text is escaped)
 
 
 def coloured_fence(code: str, language: str) -> SafeString:
-    """The code of a fence as HTML, in the colours of its language."""
+    """The code of a Markdown fence as HTML."""
     return _html(code, language_called(language))
 
 
 def _html(text: str, language: Language | None) -> SafeString:
-    """The text as HTML; without colours where no language is known, or the text is too long."""
-    if language is None or len(text) > MOST_COLOURED:
+    """The text as HTML; without colours if the language is unknown or the text too long."""
+    if language is None or len(text) > MAX_LENGTH:
         return mark_safe(escape(text))  # noqa: S308
     parts = _with_elements(text, language) if language.is_markup else _tokens(text, language)
     return mark_safe("".join(parts))  # noqa: S308 (each part is escaped)
 
 
 def _with_elements(text: str, language: Language) -> Iterator[str]:
-    """Markup, with what its script and style elements hold in the colours of their languages."""
+    """Markup, with the content of script and style elements in their own languages."""
     end = 0
     for element in _ELEMENT.finditer(text):
         yield from _tokens(text[end : element.end(1)], language)
@@ -76,10 +76,10 @@ def _part_of_tag(part: re.Match[str]) -> str:
     return _span("" if part.lastgroup == "rest" else str(part.lastgroup), part[0])
 
 
-def _kind_of_word(word: str, behind: str, language: Language) -> str:
+def _kind_of_word(word: str, next_character: str, language: Language) -> str:
     if (word.lower() if language.ignores_case else word) in language.words:
         return "kn" if word in _IMPORTS else "k"
-    return "nf" if behind == "(" else ""
+    return "nf" if next_character == "(" else ""
 
 
 def _span(kind: str, text: str) -> str:

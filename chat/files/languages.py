@@ -1,9 +1,8 @@
-"""The languages that are coloured: their names, file names, and the patterns of their tokens.
+"""The languages of the syntax highlighter: names, file names and token patterns.
 
-Every pattern is linear on every text: it takes all that it has read, or fails after a bounded number of
-characters, or it is tried once a line. So an unclosed comment or string goes on to the end of the line or
-of the text. A pattern that searches far ahead for something that may not be there makes the whole
-quadratic.
+Every pattern is linear on any text: it consumes what it has read, fails after a bounded number of characters,
+or is tried once per line. So an unclosed comment or string extends to the end of the line or text. A pattern
+that searches ahead for something that may be missing would make it all quadratic.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ Rule = tuple[Kind, str]
 
 @dataclass(frozen=True)
 class Language:
-    """A language's tokens. `names` are those of fences; `files` the endings of files, and whole names."""
+    """A language's tokens. `names` are those of fences, `files` are file extensions and whole file names."""
 
     names: str
     files: str
@@ -31,13 +30,13 @@ class Language:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """One pattern for every token; the name of its last group begins with the token's kind."""
+        """One pattern for all tokens; each group's name starts with the token's kind."""
         parts = (f"(?P<{kind}_{number}>{rule})" for number, (kind, rule) in enumerate(self.rules))
         return re.compile("|".join(parts), re.MULTILINE | (re.IGNORECASE if self.ignores_case else 0))
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The keywords, in lower case where case says nothing."""
+        """The keywords, in lower case if the language ignores case."""
         return frozenset(self.keywords.split())
 
 
@@ -58,7 +57,7 @@ def _across_lines(quote: str) -> Rule:
 
 
 def _until(opener: str, closer: str = "") -> Rule:
-    """A string with no escapes but `\\x`, between marks of several characters."""
+    """A string between delimiters of several characters, whose only escapes are `\\x`."""
     return "s", rf"{re.escape(opener)}(?:\\[\s\S]|[\s\S])*?(?:{re.escape(closer or opener)}|\Z)"
 
 
@@ -602,12 +601,12 @@ EMBEDDED = {"script": _BY_NAME["javascript"], "style": _BY_NAME["css"]}
 
 
 def language_called(name: str) -> Language | None:
-    """The language of a fence's info string; None if it is not coloured."""
+    """The language of a fence's info string; None if unknown."""
     return _BY_NAME.get(name.strip().lower())
 
 
 def language_of_file(name: str) -> Language | None:
-    """The language that a file's name tells; None if it is not coloured."""
-    _stem, dot, ending = name.rpartition(".")
-    names = [name, f".{ending}", f".{ending.lower()}"] if dot else [name]
+    """The language of a file name; None if unknown."""
+    _stem, dot, extension = name.rpartition(".")
+    names = [name, f".{extension}", f".{extension.lower()}"] if dot else [name]
     return next((_BY_FILE[each] for each in names if each in _BY_FILE), None)

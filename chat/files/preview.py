@@ -1,4 +1,4 @@
-"""One file as a person looks at it."""
+"""The preview of a workspace file."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from chat.agent.pictures import HEAD, image_type
 from chat.agent.safe_open import open_beneath
 from chat.agent.scan import Entry, stamp_of
 from chat.agent.workspace import Workspace, WorkspaceError, relative
-from chat.files.archive import opened
+from chat.files.archive import opened_file
 from chat.files.baseline import Baseline, Change, change_of
 from chat.files.tree import address, shown
 
-MOST_SHOWN = 256 * 1024  # bytes of a text; as much is kept of the start
-MOST_PAINTED = 20 * 1024 * 1024  # bytes of a picture
+MAX_TEXT_BYTES = 256 * 1024  # the same as in a baseline
+MAX_IMAGE_BYTES = 20 * 1024 * 1024
 
 
 @dataclass(frozen=True)
 class FilePreview:
-    """What there is to see of a file. A file that was deleted has its change alone."""
+    """What is shown of a file. A deleted file has only its change."""
 
     path: str
     kind: Kind
     size: int = 0
     change: Change | None = None
     text: str = ""
-    """The beginning of it, if it is text."""
+    """Its beginning, if it is text."""
     before: bytes | None = None
-    """What it held at the conversation's start, if that was kept."""
+    """The content in the baseline, if stored."""
     after: bytes | None = None
-    """What it holds now, as far as it is compared; None for one that is gone."""
+    """The current beginning; None if the file is deleted."""
     version: str = ""
-    """Another one for another state of the file."""
+    """Differs for each state of the file."""
 
     @property
     def name(self) -> str:
@@ -41,7 +41,7 @@ class FilePreview:
 
     @property
     def address(self) -> str:
-        """The query that asks for it."""
+        """The query string for it."""
         return address(self.path)
 
     @property
@@ -50,29 +50,28 @@ class FilePreview:
 
     @property
     def is_cut(self) -> bool:
-        """Whether the text goes on beyond what is shown."""
-        return self.size > MOST_SHOWN
+        """Whether `text` is only the beginning."""
+        return self.size > MAX_TEXT_BYTES
 
     @property
     def can_be_compared(self) -> bool:
-        """Whether its change can be shown."""
         return self.change == "new" or (self.change is not None and self.before is not None)
 
 
-def look_at(workspace: Workspace, path: str, start: Baseline) -> FilePreview:
-    """The file at `path`, also one that was deleted since the start; raises WorkspaceError for any other."""
+def preview_of(workspace: Workspace, path: str, baseline: Baseline) -> FilePreview:
+    """The file at `path`, which may have been deleted since the baseline. Raises WorkspaceError otherwise."""
     name = relative(path)
     try:
-        with opened(workspace, name) as found:
-            status = os.fstat(found)
-            data = os.pread(found, MOST_SHOWN, 0)
+        with opened_file(workspace, name) as descriptor:
+            status = os.fstat(descriptor)
+            data = os.pread(descriptor, MAX_TEXT_BYTES, 0)
     except WorkspaceError:
-        if name in start.stamps and not _exists(workspace, name):
-            return FilePreview(name, "other", change="deleted", before=start.content(name))
+        if name in baseline.stamps and not _exists(workspace, name):
+            return FilePreview(name, "other", change="deleted", before=baseline.content(name))
         raise
     entry = Entry(name, "file", status.st_size, stamp_of(status))
     kind, text = _kind(data, entry.size)
-    change, before = change_of(workspace, entry, start), start.content(name)
+    change, before = change_of(workspace, entry, baseline), baseline.content(name)
     version = "-".join(map(str, entry.stamp))
     return FilePreview(name, kind, entry.size, change, text, before, data, version)
 
@@ -90,7 +89,7 @@ def _exists(workspace: Workspace, name: str) -> bool:
 
 def _kind(data: bytes, size: int) -> tuple[Kind, str]:
     if image_type(data[:HEAD]):
-        return ("image" if size <= MOST_PAINTED else "other"), ""
+        return ("image" if size <= MAX_IMAGE_BYTES else "other"), ""
     text = text_of(data, cut=size > len(data))
     return ("other", "") if text is None else ("text", text)
 
@@ -99,7 +98,7 @@ Kind = Literal["text", "image", "other"]
 
 
 def text_of(data: bytes, *, cut: bool = False) -> str | None:
-    """The bytes as text; None if they are none. With `cut` they may end within a character."""
+    """The bytes as UTF-8 text; None if they are not. With `cut` they may end within a character."""
     if b"\0" in data:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The directories that conversations may be opened on: WORKSPACE_ROOTS, and what lies beneath them."""
+"""WORKSPACE_ROOTS and the folders beneath them on which conversations may be opened."""
 
 from __future__ import annotations
 
@@ -10,43 +10,42 @@ from django.utils.translation import gettext as _
 
 from chat.agent.safe_open import open_beneath
 
-MOST_OFFERED = 200
-_LOOK = os.O_PATH | os.O_DIRECTORY
-_LIST = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+MAX_OFFERED = 200
+_PATH_FLAGS = os.O_PATH | os.O_DIRECTORY
+_LIST_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class FolderRefused(ValueError):  # noqa: N818 (a refusal, told to the person who chose the folder)
-    """A conversation cannot be opened on the folder; the text says why."""
+class FolderRefused(ValueError):  # noqa: N818 (a refusal shown to the user)
+    """A conversation cannot be opened on the folder; the message says why."""
 
 
 def roots() -> list[Path]:
-    """The configured directories."""
     return list(settings.WORKSPACE_ROOTS)
 
 
 def offered() -> list[str]:
-    """Each root, and the folders in it that are not hidden, up to a bound: a choice, not all there is."""
-    found = []
+    """Each root and its visible folders, up to a limit: suggestions, not a complete list."""
+    folders = []
     for root in roots():
-        found.append(str(root))
-        found += [f"{root}/{name}" for name in _folders(root)]
-    return found[:MOST_OFFERED]
+        folders.append(str(root))
+        folders += [f"{root}/{name}" for name in _folders(root)]
+    return folders[:MAX_OFFERED]
 
 
-def chosen_folder(given: str) -> str:
-    """The folder that a person asked for, as it is stored; empty for none. Raises FolderRefused.
+def chosen_folder(path: str) -> str:
+    """The requested folder as it is stored; "" for none. Raises FolderRefused.
 
-    The kernel resolves it beneath its root. What is stored names no symbolic link, and is opened in a way
-    that follows none, so whoever puts one in its place later leads nowhere.
+    The kernel resolves it beneath its root. The stored path has no symbolic links and is later opened without
+    following any, so a link put in its place later leads nowhere.
     """
-    given = given.strip()
-    if not given:
+    path = path.strip()
+    if not path:
         return ""
-    if "\0" in given or len(given) > 4000 or not given.isprintable():
+    if "\0" in path or len(path) > 4000 or not path.isprintable():
         raise FolderRefused(_("The folder name is invalid or too long."))
     for root in roots():
-        if given.rstrip("/") == str(root) or given.startswith(f"{root}/"):
-            return _beneath(root, given[len(str(root)) :].strip("/") or ".")
+        if path.rstrip("/") == str(root) or path.startswith(f"{root}/"):
+            return _resolve_beneath(root, path[len(str(root)) :].strip("/") or ".")
     allowed = ", ".join(map(str, roots()))
     if not allowed:
         raise FolderRefused(
@@ -55,36 +54,36 @@ def chosen_folder(given: str) -> str:
     raise FolderRefused(_("The folder must be one of these, or inside one: %s") % allowed)
 
 
-def _beneath(root: Path, name: str) -> str:
+def _resolve_beneath(root: Path, name: str) -> str:
     try:
-        top = os.open(root, _LOOK)
+        root_descriptor = os.open(root, _PATH_FLAGS)
     except OSError as error:
-        raise FolderRefused(_refusal(str(root), error)) from None
+        raise FolderRefused(_error_message(str(root), error)) from None
     try:
-        found = open_beneath(top, name, _LOOK)
+        descriptor = open_beneath(root_descriptor, name, _PATH_FLAGS)
     except OSError as error:
-        raise FolderRefused(_refusal(name, error)) from None
+        raise FolderRefused(_error_message(name, error)) from None
     finally:
-        os.close(top)
+        os.close(root_descriptor)
     try:
-        path = os.readlink(f"/proc/self/fd/{found}")
-        _check(found, path)
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        _check(descriptor, path)
         return path
     finally:
-        os.close(found)
+        os.close(descriptor)
 
 
-def _check(found: int, path: str) -> None:
-    """Refuse what cannot be worked in, or lies elsewhere after all."""
+def _check(descriptor: int, path: str) -> None:
+    """Refuse a folder that is not accessible, or was moved out of the roots."""
     if not any(path == str(root) or path.startswith(f"{root}/") for root in roots()):
         raise FolderRefused(_("This folder was moved in the meantime."))
     if not path.isprintable():
         raise FolderRefused(_("The folder name is invalid or too long."))
-    if not os.access(f"/proc/self/fd/{found}", os.R_OK | os.W_OK | os.X_OK):
+    if not os.access(f"/proc/self/fd/{descriptor}", os.R_OK | os.W_OK | os.X_OK):
         raise FolderRefused(_("The server has no permission to read and write %s.") % path)
 
 
-def _refusal(name: str, error: OSError) -> str:
+def _error_message(name: str, error: OSError) -> str:
     if isinstance(error, FileNotFoundError):
         return _("There is no folder called %s.") % name
     if isinstance(error, NotADirectoryError):
@@ -96,12 +95,12 @@ def _refusal(name: str, error: OSError) -> str:
 
 def _folders(root: Path) -> list[str]:
     try:
-        top = os.open(root, _LIST)
+        descriptor = os.open(root, _LIST_FLAGS)
     except OSError:
         return []
     try:
-        with os.scandir(top) as entries:
+        with os.scandir(descriptor) as entries:
             names = [each.name for each in entries if each.is_dir(follow_symlinks=False)]
     finally:
-        os.close(top)
-    return sorted(name for name in names if name.isprintable() and not name.startswith("."))[:MOST_OFFERED]
+        os.close(descriptor)
+    return sorted(name for name in names if name.isprintable() and not name.startswith("."))[:MAX_OFFERED]

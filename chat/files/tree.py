@@ -1,4 +1,4 @@
-"""A workspace as a tree of rows, as many as a page can bear."""
+"""A workspace as a tree of rows, limited to what a page can show."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from urllib.parse import quote
 from chat.agent.scan import CROWDED, Entry, Kind, is_utf8
 from chat.files.baseline import Change
 
-MOST_ROWS = 1000
-DEEPEST = 12  # folders within each other on one page
+MAX_ROWS = 1000
+MAX_DEPTH = 12  # of nested folders on one page
 
 
 @dataclass
 class Row:
-    """One name on the page; a folder with what is in it."""
+    """An entry of the tree; a folder contains its rows."""
 
     path: str
     kind: Kind
@@ -25,34 +25,34 @@ class Row:
     change: Change | None = None
     rows: list[Row] = field(default_factory=list)
     changed: int = 0
-    """In a folder: how many files beneath it are not as they were."""
+    """Number of changed files beneath a folder."""
     closed: bool = False
-    """A folder whose inside is not on this page."""
+    """Whether a folder's content is not on this page."""
 
     @property
     def name(self) -> str:
-        """The name in characters that can be shown."""
+        """The printable name."""
         return shown(self.path.rpartition("/")[2])
 
     @property
     def address(self) -> str:
-        """The query that asks for it."""
+        """The query string for it."""
         return address(self.path)
 
     @property
     def dom_id(self) -> str:
-        """Its id on the page, the same each time."""
+        """Stable across requests."""
         return f"folder-{hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]}"
 
     @property
     def can_be_opened(self) -> bool:
-        """Whether its name can stand in an address."""
+        """Whether its name can be in a URL."""
         return is_utf8(self.path)
 
 
 @dataclass(frozen=True)
 class Tree:
-    """Rows beneath a folder; `unshown` more entries are there."""
+    """The rows beneath a folder; `unshown` further entries are left out."""
 
     path: str
     rows: list[Row]
@@ -66,16 +66,16 @@ class Tree:
 
 
 def tree_of(path: str, entries: Iterable[Entry], changes: Mapping[str, Change], *, whole: bool) -> Tree:
-    """The tree of what was found beneath `path`, shallow first, with the files that were deleted there."""
-    gone = [Entry(each, "file") for each, change in changes.items() if change == "deleted"]
-    inside = [entry for entry in gone if path == "." or entry.path.startswith(f"{path}/")]
+    """The tree of the entries beneath `path`, which come shallow first, and of the files deleted there."""
+    deleted = [Entry(each, "file") for each, change in changes.items() if change == "deleted"]
+    deleted_inside = [entry for entry in deleted if path == "." or entry.path.startswith(f"{path}/")]
     top = Row(path, "folder")
     folders = {path: top}
     unshown = 0
     count = 0
-    for entry in [*entries, *inside]:
+    for entry in [*entries, *deleted_inside]:
         parent = _parent(folders, entry.path, path)
-        if parent is None or count >= MOST_ROWS:
+        if parent is None or count >= MAX_ROWS:
             unshown += 1
             _close(folders, entry.path)
             continue
@@ -84,44 +84,44 @@ def tree_of(path: str, entries: Iterable[Entry], changes: Mapping[str, Change], 
         parent.rows.append(row)
         if entry.kind == "folder":
             folders[entry.path] = row
-            row.closed = entry.name in CROWDED or _depth(entry.path, path) >= DEEPEST
-    _count(folders, changes)
+            row.closed = entry.name in CROWDED or _depth(entry.path, path) >= MAX_DEPTH
+    _count_changes(folders, changes)
     for folder in folders.values():
         folder.rows.sort(key=lambda row: (row.kind != "folder", row.path.casefold(), row.path))
     return Tree(path, top.rows, unshown, top.changed, whole)
 
 
 def _parent(folders: dict[str, Row], path: str, top: str) -> Row | None:
-    """The row of the folder that the path is in; one that was deleted with it is made again."""
-    above = path.rpartition("/")[0] or "."
-    if above in folders:
-        return None if folders[above].closed else folders[above]
-    if _depth(above, top) > DEEPEST:
+    """The row of the path's folder; a folder that was deleted with it is added. None if it is not shown."""
+    folder = path.rpartition("/")[0] or "."
+    if folder in folders:
+        return None if folders[folder].closed else folders[folder]
+    if _depth(folder, top) > MAX_DEPTH:
         return None
-    grandparent = _parent(folders, above, top)
+    grandparent = _parent(folders, folder, top)
     if grandparent is None:
         return None
-    folders[above] = Row(above, "folder", change="deleted")
-    grandparent.rows.append(folders[above])
-    return folders[above]
+    folders[folder] = Row(folder, "folder", change="deleted")
+    grandparent.rows.append(folders[folder])
+    return folders[folder]
 
 
 def _close(folders: dict[str, Row], path: str) -> None:
-    """A folder that lacks rows says so."""
-    above = path.rpartition("/")[0] or "."
-    if above in folders and folders[above].path != ".":
-        folders[above].closed = not folders[above].rows
+    """Mark the path's folder as closed if none of its rows are shown."""
+    folder = path.rpartition("/")[0] or "."
+    if folder in folders and folders[folder].path != ".":
+        folders[folder].closed = not folders[folder].rows
 
 
-def _count(folders: dict[str, Row], changes: Mapping[str, Change]) -> None:
+def _count_changes(folders: dict[str, Row], changes: Mapping[str, Change]) -> None:
     for path in changes:
-        above = path.rpartition("/")[0] or "."
+        folder = path.rpartition("/")[0] or "."
         while True:
-            if above in folders:
-                folders[above].changed += 1
-            if above == ".":
+            if folder in folders:
+                folders[folder].changed += 1
+            if folder == ".":
                 break
-            above = above.rpartition("/")[0] or "."
+            folder = folder.rpartition("/")[0] or "."
 
 
 def _depth(path: str, top: str) -> int:
@@ -129,11 +129,11 @@ def _depth(path: str, top: str) -> int:
 
 
 def address(path: str) -> str:
-    """The query that asks for a path; empty for one that no address can hold."""
+    """The query string for a path; "" if it cannot be in a URL."""
     return f"?path={quote(path, safe='/')}" if is_utf8(path) else ""
 
 
 def shown(name: str) -> str:
-    """The name with every character that is not printable, or turns text round, replaced."""
+    """The name with unprintable and bidirectional characters replaced."""
     text = os.fsencode(name).decode(errors="replace")
     return "".join(c if c.isprintable() else "\ufffd" for c in text)

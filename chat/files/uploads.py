@@ -1,4 +1,4 @@
-"""Files that a person brings into a workspace."""
+"""Uploads of files to a workspace."""
 
 from __future__ import annotations
 
@@ -17,39 +17,37 @@ from chat.agent.workspace import Workspace, readable_errors
 from chat.files.names import numbered, safe_name
 
 FOLDER = "uploads"
-MOST_FILES = 20
+MAX_FILES = 20
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Upload(Protocol):
-    """A file as Django received it."""
+    """An uploaded file, as Django has it."""
 
     name: str | None
     size: int | None
 
-    def chunks(self) -> Iterable[bytes]:
-        """The content in pieces."""
+    def chunks(self) -> Iterable[bytes]: ...
 
 
-class UploadRefused(ValueError):  # noqa: N818 (a refusal, told to the person who sent the files)
-    """The files are not taken; the text says why. None of them was kept."""
+class UploadRefused(ValueError):  # noqa: N818 (a refusal shown to the user)
+    """The message says why; none of the files was saved."""
 
 
 def check_uploads(uploads: list[Upload]) -> None:
-    """Raise UploadRefused if these are too many files, or too large together."""
-    if len(uploads) > MOST_FILES:
+    """Raise UploadRefused if there are too many files or they are too large in total."""
+    if len(uploads) > MAX_FILES:
         sentence = _("You can send up to %(most_files)s files at once.")
-        raise UploadRefused(sentence % {"most_files": MOST_FILES})
+        raise UploadRefused(sentence % {"most_files": MAX_FILES})
     if sum(upload.size or 0 for upload in uploads) > settings.MAX_UPLOAD_BYTES:
         sentence = _("These files are too large. You can send up to %(size)s at once.")
         raise UploadRefused(sentence % {"size": filesizeformat(settings.MAX_UPLOAD_BYTES)})
 
 
 def save_uploads(workspace: Workspace, uploads: list[Upload]) -> list[str]:
-    """Put the files into the workspace and say what they are called there; all of them, or none.
+    """Save all files or none, without overwriting any, and return their paths.
 
-    Nothing that is there is replaced. Raises UploadRefused, and WorkspaceError where there is no room or the
-    folder cannot be written.
+    Raises UploadRefused, and WorkspaceError if the quota is exceeded or the folder cannot be written.
     """
     check_uploads(uploads)
     with readable_errors(FOLDER), workspace.as_owner() as root:
@@ -69,9 +67,9 @@ def save_uploads(workspace: Workspace, uploads: list[Upload]) -> list[str]:
 
 
 def _save(folder: int, upload: Upload) -> str:
-    name, made = _made(folder, safe_name(upload.name or ""))
+    name, descriptor = _create(folder, safe_name(upload.name or ""))
     try:
-        with open(made, "wb") as file:
+        with open(descriptor, "wb") as file:
             for chunk in upload.chunks():
                 file.write(chunk)
     except BaseException:
@@ -81,16 +79,16 @@ def _save(folder: int, upload: Upload) -> str:
     return name
 
 
-def _made(folder: int, name: str) -> tuple[str, int]:
-    """A new file under that name, or under the first like it that is free."""
+def _create(folder: int, name: str) -> tuple[str, int]:
+    """Create a file with this name, or with the first numbered variant that is free."""
     for number in count(1):
-        free = numbered(name, number)
+        candidate = numbered(name, number)
         with suppress(FileExistsError):
-            return free, os.open(free, _CREATE, 0o666, dir_fd=folder)
+            return candidate, os.open(candidate, _CREATE, 0o666, dir_fd=folder)
     raise AssertionError("numbers do not end")
 
 
-def naming(text: str, names: list[str]) -> str:
-    """A message that names the files that came with it, for the agent and for whoever reads it later."""
+def with_file_names(text: str, names: list[str]) -> str:
+    """The message with the names of its files added, for the agent and later readers."""
     lines = [_("Uploaded: %s") % name for name in names]
     return "\n\n".join(part for part in (text.strip(), "\n".join(lines)) if part)

@@ -9,7 +9,7 @@ from chat.agent.pictures import HEAD, MAX_BYTES, image_type
 from chat.files.conversation_workspace import open_workspace, remove_workspace
 from chat.files.pictures import PictureStore
 from chat.files.roots import chosen_folder
-from chat.files.uploads import Upload, check_uploads, naming, save_uploads
+from chat.files.uploads import Upload, check_uploads, save_uploads, with_file_names
 from chat.models import Attachment, Conversation, FollowUp, Profile, Turn
 from chat.models.message import checked_message
 from chat.pages.signed_in import SignedInRequest
@@ -38,7 +38,7 @@ def message_of(
     names = save_uploads(open_workspace(conversation), uploads)
     pictures = PictureStore(conversation.pk)
     attached = [_attachment(pictures, name, upload) for name, upload in zip(names, uploads, strict=True)]
-    return naming(text, names), attached
+    return with_file_names(text, names), attached
 
 
 def _attachment(pictures: PictureStore, path: str, upload: Upload) -> Attachment:

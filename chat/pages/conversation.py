@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.workspace import WorkspaceError
-from chat.files.uploads import MOST_FILES, UploadRefused
+from chat.files.uploads import MAX_FILES, UploadRefused
 from chat.live.broadcast import announce_sync, publish_heading, publish_regions, publish_sidebar, ring_stop
 from chat.live.regions import state_of, unfinished_of
 from chat.models import (
@@ -200,7 +200,7 @@ def page(
         "shell_problem": Shell.problem,
         "demo": answers_by_script(conversation.profile),
         "client_id": uuid.uuid4(),
-        "most_files": MOST_FILES,
+        "most_files": MAX_FILES,
         "most_bytes": settings.MAX_UPLOAD_BYTES,
         "refusal": refusal,
         "text": text,

@@ -15,12 +15,12 @@ from chat.agent.pictures import HEAD, image_type
 from chat.agent.scan import scan_workspace
 from chat.agent.workspace import WorkspaceError
 from chat.files.archive import archive, open_file
-from chat.files.baseline import changes, start_of
+from chat.files.baseline import baseline_of, changes
 from chat.files.colour import coloured_file
 from chat.files.conversation_workspace import folder_of, open_workspace, workspace_of
 from chat.files.names import safe_name
 from chat.files.pictures import PictureStore
-from chat.files.preview import MOST_PAINTED, FilePreview, look_at
+from chat.files.preview import MAX_IMAGE_BYTES, FilePreview, preview_of
 from chat.files.tree import Tree, shown, tree_of
 from chat.files.uploads import UploadRefused, save_uploads
 from chat.live.diff import Diff, diff_of
@@ -47,7 +47,9 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """A file's text, picture, or diff against the conversation's baseline."""
     conversation = own_conversation(request, conversation_id)
     try:
-        preview = look_at(workspace_of(conversation), request.GET.get("path", ""), start_of(conversation.pk))
+        preview = preview_of(
+            workspace_of(conversation), request.GET.get("path", ""), baseline_of(conversation.pk)
+        )
     except WorkspaceError as error:
         return _render(request, conversation, "_file", {"problem": str(error)}, status=404)
     wants_diff = preview.kind == "other" or request.GET.get("as") == "change"
@@ -63,7 +65,7 @@ def image(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseB
     """A workspace picture; its type is taken from its bytes."""
     descriptor = _open(request, own_conversation(request, conversation_id))
     kind = image_type(os.pread(descriptor, HEAD, 0))
-    if not kind or os.fstat(descriptor).st_size > MOST_PAINTED:
+    if not kind or os.fstat(descriptor).st_size > MAX_IMAGE_BYTES:
         os.close(descriptor)
         raise Http404
     return file_response(Stream(content(descriptor)), kind)
@@ -125,7 +127,7 @@ def _tree(conversation: Conversation, path: str) -> Tree:
         return tree_of(".", [], {}, whole=True)  # created on first use
     workspace = workspace_of(conversation)
     scan = scan_workspace(workspace, path)
-    changed = changes(workspace, start_of(conversation.pk), scan)
+    changed = changes(workspace, baseline_of(conversation.pk), scan)
     return tree_of(scan.path, scan.entries, changed, whole=scan.whole)
 
 

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from chat.agent.workspace import WorkspaceError
-from chat.export.importer import importing
+from chat.export.importer import import_steps
 from chat.export.validation import FileRefused
 from chat.models import Conversation
 from chat.pages.signed_in import SignedInRequest
@@ -40,7 +40,7 @@ def import_conversation(request: SignedInRequest) -> HttpResponseBase:
         return _page(request)
     deadline = time.monotonic() + PROGRESS_AFTER
     try:
-        steps = importing(_content(request.FILES.get("file")), request.user)
+        steps = import_steps(_content(request.FILES.get("file")), request.user)
         while time.monotonic() < deadline:
             next(steps)
     except StopIteration as end:

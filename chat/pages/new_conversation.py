@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods
 
 from chat.agent.workspace import WorkspaceError
 from chat.files.roots import FolderRefused, offered
-from chat.files.uploads import MOST_FILES, UploadRefused
+from chat.files.uploads import MAX_FILES, UploadRefused
 from chat.live.broadcast import ring
 from chat.models import MessageRefused, Preferences, Profile
 from chat.models.profile import answers_by_script
@@ -78,7 +78,7 @@ def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> Htt
         "text": request.POST.get("text", ""),
         "roots": offered(),
         "workspace": request.POST.get("workspace", ""),
-        "most_files": MOST_FILES,
+        "most_files": MAX_FILES,
         "most_bytes": settings.MAX_UPLOAD_BYTES,
         "refusal": refusal,
         "demo": demo,

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Generator, Iterator
 
 from asgiref.sync import sync_to_async
 
-from chat.files.archive import PIECE
+from chat.files.archive import CHUNK_SIZE
 
 
 class Stream:
@@ -42,7 +42,7 @@ class Stream:
 def content(descriptor: int) -> Generator[bytes, None, None]:
     """Read the rest of the file behind a descriptor, and close it."""
     try:
-        while piece := os.read(descriptor, PIECE):
+        while piece := os.read(descriptor, CHUNK_SIZE):
             yield piece
     finally:
         os.close(descriptor)

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 
 from chat.agent.scan import scan_workspace
 from chat.agent.workspace import Workspace
-from chat.files.baseline import Change, changes, keep_start, start_of
+from chat.files.baseline import Change, baseline_of, changes, keep_baseline
 from chat.models import Conversation
 
 
@@ -40,7 +40,7 @@ def changed(workspace: Workspace) -> Callable[[], dict[str, Change]]:
     pk = uuid.uuid4()
 
     def since() -> dict[str, Change]:
-        return changes(workspace, start_of(pk), scan_workspace(workspace))
+        return changes(workspace, baseline_of(pk), scan_workspace(workspace))
 
-    keep_start(pk, workspace)
+    keep_baseline(pk, workspace)
     return since

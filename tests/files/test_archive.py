@@ -11,7 +11,7 @@ import pytest
 
 from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files import archive as module
-from chat.files.archive import NOTE, archive
+from chat.files.archive import NOTE_NAME, archive
 
 
 def packed(workspace: Workspace) -> zipfile.ZipFile:
@@ -41,23 +41,23 @@ def test_what_cannot_go_into_it_is_named(workspace: Workspace, tmp_path: Path) -
     with open(os.fsencode(workspace.path) + b"/caf\xe9", "w"):
         pass
     made = packed(workspace)
-    assert made.namelist() == [NOTE]
-    assert made.read(NOTE).decode().splitlines() == ["caf\ufffd", "folder", "link", "pipe"]
+    assert made.namelist() == [NOTE_NAME]
+    assert made.read(NOTE_NAME).decode().splitlines() == ["caf\ufffd", "folder", "link", "pipe"]
 
 
 def test_what_tools_made_by_the_thousand_is_named_and_left_out(workspace: Workspace) -> None:
     workspace.write("node_modules/x/index.js", b"")
     made = packed(workspace)
-    assert (made.namelist(), made.read(NOTE)) == ([NOTE], b"node_modules/\n")
+    assert (made.namelist(), made.read(NOTE_NAME)) == ([NOTE_NAME], b"node_modules/\n")
 
 
 def test_it_has_a_bound(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_BYTES", 100)
+    monkeypatch.setattr(module, "MAX_BYTES", 100)
     workspace.write("a", b"x" * 80)
     workspace.write("b", b"x" * 80)
     workspace.write("c", b"x" * 20)
     made = packed(workspace)
-    assert (made.namelist(), made.read(NOTE)) == (["a", "c", NOTE], b"b\n")
+    assert (made.namelist(), made.read(NOTE_NAME)) == (["a", "c", NOTE_NAME], b"b\n")
 
 
 def test_a_file_that_grows_meanwhile_is_packed_as_it_was_listed(workspace: Workspace) -> None:

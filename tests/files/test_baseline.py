@@ -13,14 +13,14 @@ import pytest
 from chat.agent.scan import scan_workspace
 from chat.agent.workspace import Workspace
 from chat.files.baseline import (
-    KEPT_FILE,
+    MAX_FILE_BYTES,
     Baseline,
     Change,
+    baseline_of,
+    baseline_path,
     changes,
-    forget_start,
-    keep_start,
-    place_of,
-    start_of,
+    keep_baseline,
+    remove_baseline,
 )
 
 Since = Callable[[], dict[str, Change]]
@@ -31,7 +31,7 @@ def filled(workspace: Workspace) -> Path:
     """The workspace's folder, with files that were there before the conversation."""
     for name in ("a.txt", "folder/b.txt", "folder/c.txt", ".git/index", "node_modules/m/index.js"):
         workspace.write(name, f"this is {name}\n".encode())
-    workspace.write("large", b"x" * (KEPT_FILE + 1))
+    workspace.write("large", b"x" * (MAX_FILE_BYTES + 1))
     return workspace.path
 
 
@@ -89,27 +89,27 @@ def test_what_tools_make_by_the_thousand_is_not_looked_at(filled: Path, changed:
 
 def test_only_what_lies_beneath_the_folder_is_told(workspace: Workspace, filled: Path) -> None:
     pk = uuid.uuid4()
-    keep_start(pk, workspace)
+    keep_baseline(pk, workspace)
     (filled / "a.txt").unlink()
     (filled / "folder" / "b.txt").unlink()
-    assert changes(workspace, start_of(pk), scan_workspace(workspace, "folder")) == {
+    assert changes(workspace, baseline_of(pk), scan_workspace(workspace, "folder")) == {
         "folder/b.txt": "deleted"
     }
 
 
 def test_the_start_is_kept_once_with_what_small_files_held(workspace: Workspace, filled: Path) -> None:
     pk = uuid.uuid4()
-    keep_start(pk, workspace)
+    keep_baseline(pk, workspace)
     (filled / "a.txt").write_text("later")
-    keep_start(pk, workspace)
-    start = start_of(pk)
+    keep_baseline(pk, workspace)
+    start = baseline_of(pk)
     assert start.content("a.txt") == b"this is a.txt\n"
     assert start.content("large") is None
     assert start.content("nothing") is None
-    assert place_of(pk).stat().st_mode & 0o077 == 0
-    forget_start(pk)
-    assert not start_of(pk).known
-    assert changes(workspace, start_of(pk), scan_workspace(workspace)) == {}, (
+    assert baseline_path(pk).stat().st_mode & 0o077 == 0
+    remove_baseline(pk)
+    assert not baseline_of(pk).known
+    assert changes(workspace, baseline_of(pk), scan_workspace(workspace)) == {}, (
         "without a record nothing is claimed"
     )
 
@@ -123,8 +123,8 @@ def test_names_that_are_no_utf8_are_recorded_too(workspace: Workspace, changed: 
     with open(os.fsencode(workspace.path) + b"/caf\xe9", "w"):
         pass
     pk = uuid.uuid4()
-    keep_start(pk, workspace)
-    assert changes(workspace, start_of(pk), scan_workspace(workspace)) == {}
+    keep_baseline(pk, workspace)
+    assert changes(workspace, baseline_of(pk), scan_workspace(workspace)) == {}
     assert list(changed().values()) == ["new"]
 
 
@@ -132,9 +132,9 @@ def test_beyond_the_bound_nothing_is_claimed_as_new_or_deleted(workspace: Worksp
     for number in range(30):
         workspace.write(f"file-{number}", b"")
     pk = uuid.uuid4()
-    keep_start(pk, workspace)
+    keep_baseline(pk, workspace)
     (workspace.path / "file-0").write_text("changed")
     found = scan_workspace(workspace, max_entries=10)
     assert len(found.entries) == 10
     assert not found.whole
-    assert "deleted" not in changes(workspace, start_of(pk), found).values()
+    assert "deleted" not in changes(workspace, baseline_of(pk), found).values()

@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from chat.files.colour import MOST_COLOURED, coloured_fence, coloured_file
+from chat.files.colour import MAX_LENGTH, coloured_fence, coloured_file
 from chat.files.languages import LANGUAGES
 
 SPAN = re.compile(r'<span class="hl-(\w+)">(.*?)</span>', re.DOTALL)
@@ -60,8 +60,8 @@ def seconds(text: str, language: str) -> float:
 
 @pytest.mark.parametrize("language", [each.names.split()[0] for each in LANGUAGES])
 def test_no_text_makes_it_slow(language: str) -> None:
-    texts = [OPENERS[place % len(OPENERS)] + piece * MOST_COLOURED for place, piece in enumerate(PIECES)]
-    eighth = {text[:MOST_COLOURED]: seconds(text[: 8 * 1024], language) for text in texts}
+    texts = [OPENERS[place % len(OPENERS)] + piece * MAX_LENGTH for place, piece in enumerate(PIECES)]
+    eighth = {text[:MAX_LENGTH]: seconds(text[: 8 * 1024], language) for text in texts}
     growth = {text: taken / seconds(text[:1024], language) for text, taken in eighth.items()}
     worst = sorted(growth, key=growth.__getitem__)[-2:] + sorted(eighth, key=eighth.__getitem__)[-1:]
     for text in worst:
@@ -139,8 +139,8 @@ def test_a_file_is_coloured_by_its_name() -> None:
 
 
 def test_a_text_that_is_too_long_stays_without_colours() -> None:
-    assert "<span" in coloured_fence("1 " * (MOST_COLOURED // 2), "python")
-    assert "<span" not in coloured_fence("1 " * (MOST_COLOURED // 2) + "1", "python")
+    assert "<span" in coloured_fence("1 " * (MAX_LENGTH // 2), "python")
+    assert "<span" not in coloured_fence("1 " * (MAX_LENGTH // 2) + "1", "python")
 
 
 def test_what_turns_the_text_of_a_file_around_is_shown() -> None:

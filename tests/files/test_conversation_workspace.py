@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chat.agent.workspace import Folder, WorkspaceError
-from chat.files.baseline import place_of, start_of
+from chat.files.baseline import baseline_of, baseline_path
 from chat.files.conversation_workspace import open_workspace, quota_of, remove_workspace, workspace_of
 from chat.files.roots import FolderRefused, chosen_folder, offered
 from chat.models import Conversation
@@ -34,14 +34,14 @@ def test_a_conversation_has_a_directory_of_its_own(conversation: Conversation, w
     assert workspace.path == workspaces / str(conversation.pk)
     assert workspace.path.stat().st_mode & 0o077 == 0
     assert workspace.quota == quota_of(conversation)
-    start = start_of(conversation.pk)
+    start = baseline_of(conversation.pk)
     assert (start.known, start.stamps) == (True, {})
 
 
 def test_samples_were_there_at_the_start(conversation: Conversation, settings: Any) -> None:
     settings.WORKSPACE_SEED = "chat.demo.workspace.seed"
     open_workspace(conversation)
-    assert "shop.py" in start_of(conversation.pk).stamps
+    assert "shop.py" in baseline_of(conversation.pk).stamps
 
 
 def test_looking_makes_nothing(conversation: Conversation, workspaces: Path) -> None:
@@ -53,7 +53,7 @@ def test_removing_takes_the_record_along(conversation: Conversation, workspaces:
     open_workspace(conversation).write("file", b"")
     remove_workspace(conversation.pk)
     assert list(workspaces.iterdir()) == []
-    assert not place_of(conversation.pk).exists()
+    assert not baseline_path(conversation.pk).exists()
 
 
 def test_roots_and_the_folders_in_them_are_offered(root: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_named_folder_has_no_quota_and_is_not_removed(root: Path, conversation
     assert quota_of(conversation) is None
     remove_workspace(conversation.pk)
     assert (root / "project" / "new").read_bytes() == b"text"
-    assert not start_of(conversation.pk).known
+    assert not baseline_of(conversation.pk).known
 
 
 @pytest.mark.parametrize("swapped", ["project", "project/src"])

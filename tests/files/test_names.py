@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.files.names import LONGEST, numbered, safe_name
+from chat.files.names import MAX_BYTES, numbered, safe_name
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,10 @@ from chat.files.names import LONGEST, numbered, safe_name
         ("console", "console"),
         ('a:b|c?d*e<f>g"h`i', "a_b_c_d_e_f_g_h_i"),
         ("trailing. . ", "trailing"),
-        ("x" * 300, "x" * LONGEST),
-        ("x" * 300 + ".tar", "x" * (LONGEST - 4) + ".tar"),
+        ("x" * 300, "x" * MAX_BYTES),
+        ("x" * 300 + ".tar", "x" * (MAX_BYTES - 4) + ".tar"),
         ("界" * 200 + ".txt", "界" * 38 + ".txt"),
-        ("a." + "b" * 300, "a." + "b" * (LONGEST - 2)),
+        ("a." + "b" * 300, "a." + "b" * (MAX_BYTES - 2)),
     ],
 )
 def test_a_name_is_made_safe(given: str, safe: str) -> None:
@@ -57,7 +57,7 @@ def test_every_name_is_one_part_of_a_path(given: str) -> None:
     assert Path(name).name == name
     assert name not in ("", ".", "..")
     assert name[0] not in ".-~ "
-    assert len(os.fsencode(name)) <= LONGEST + 1
+    assert len(os.fsencode(name)) <= MAX_BYTES + 1
     assert name.isprintable()
 
 

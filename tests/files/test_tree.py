@@ -11,7 +11,7 @@ from chat.agent.removal import remove_folder
 from chat.agent.scan import scan_workspace
 from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.baseline import Change
-from chat.files.tree import DEEPEST, MOST_ROWS, Row, Tree, tree_of
+from chat.files.tree import MAX_DEPTH, MAX_ROWS, Row, Tree, tree_of
 
 
 def seen(workspace: Workspace, path: str = ".", **changes: Change) -> Tree:
@@ -41,10 +41,10 @@ def test_folders_come_first_and_names_in_order(workspace: Workspace) -> None:
 
 
 def test_many_files_are_counted_and_not_all_drawn(workspace: Workspace) -> None:
-    for number in range(MOST_ROWS + 50):
+    for number in range(MAX_ROWS + 50):
         (workspace.path / f"{number}").touch()
     tree = seen(workspace)
-    assert len(list(rows(tree))) == MOST_ROWS
+    assert len(list(rows(tree))) == MAX_ROWS
     assert tree.unshown == 50
 
 
@@ -56,10 +56,10 @@ def test_a_crowded_folder_stays_closed_until_it_is_asked_for(workspace: Workspac
 
 
 def test_a_deep_folder_is_drawn_to_a_depth_and_opened_from_there(workspace: Workspace) -> None:
-    path = "/".join("d" * (DEEPEST + 5))
+    path = "/".join("d" * (MAX_DEPTH + 5))
     workspace.write(f"{path}/file", b"")
     drawn = list(rows(seen(workspace)))
-    assert len(drawn) == DEEPEST
+    assert len(drawn) == MAX_DEPTH
     assert drawn[-1].closed
     assert any(row.name == "file" for row in rows(seen(workspace, drawn[-1].path)))
 
@@ -76,7 +76,7 @@ def test_an_endlessly_deep_folder_ends_the_walk_and_not_the_page(workspace: Work
     remove_folder(workspace.path)  # whoever tidies up after the tests would not get through
     assert not found.whole
     assert len(found.entries) < 2000
-    assert len(list(rows(tree_of(".", found.entries, {}, whole=found.whole)))) <= DEEPEST
+    assert len(list(rows(tree_of(".", found.entries, {}, whole=found.whole)))) <= MAX_DEPTH
 
 
 def test_what_was_deleted_stands_in_its_place_with_its_folder(workspace: Workspace) -> None:

@@ -9,7 +9,7 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from chat.agent.workspace import Quota, Workspace, WorkspaceError
-from chat.files.uploads import MOST_FILES, UploadRefused, naming, save_uploads
+from chat.files.uploads import MAX_FILES, UploadRefused, save_uploads, with_file_names
 
 
 def uploads(*names: str, content: bytes = b"text") -> Any:
@@ -66,7 +66,7 @@ def test_a_link_in_the_folders_place_is_not_followed(workspace: Workspace, tmp_p
 
 def test_too_many_are_refused(workspace: Workspace) -> None:
     with pytest.raises(UploadRefused, match="up to 20 files"):
-        save_uploads(workspace, uploads(*"x" * (MOST_FILES + 1)))
+        save_uploads(workspace, uploads(*"x" * (MAX_FILES + 1)))
     assert held(workspace) == []
 
 
@@ -98,5 +98,8 @@ def test_where_one_fails_none_is_kept(workspace: Workspace) -> None:
 
 
 def test_a_message_names_them() -> None:
-    assert naming(" Look ", ["uploads/a", "uploads/b"]) == "Look\n\nUploaded: uploads/a\nUploaded: uploads/b"
-    assert naming("", ["uploads/a"]) == "Uploaded: uploads/a"
+    assert (
+        with_file_names(" Look ", ["uploads/a", "uploads/b"])
+        == "Look\n\nUploaded: uploads/a\nUploaded: uploads/b"
+    )
+    assert with_file_names("", ["uploads/a"]) == "Uploaded: uploads/a"

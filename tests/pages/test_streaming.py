@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from chat.files.archive import PIECE
+from chat.files.archive import CHUNK_SIZE
 from chat.pages.streaming import Stream, content
 
 
 @pytest.fixture
 def opened(tmp_path: Path) -> int:
-    (tmp_path / "large").write_bytes(os.urandom(3 * PIECE))
+    (tmp_path / "large").write_bytes(os.urandom(3 * CHUNK_SIZE))
     return os.open(tmp_path / "large", os.O_RDONLY)
 
 
