@@ -1,1 +1,1 @@
-"""Conversations for elsewhere: as files that can come back, and as pages that need no site."""
+"""Exports a conversation as JSON, Markdown or HTML, and imports it from JSON."""

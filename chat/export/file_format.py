@@ -1,7 +1,7 @@
-"""What a file has of each row: every field of every model within a conversation is named here, once.
+"""The JSON file format: which fields of which models are exported, and their schemas.
 
-A field that is added to a model is added here too, to `fields` or, with the reason, to `left_out`; a test
-compares. One that has a default may be missing in a file, so files of before stay readable.
+Each field of each model of a conversation is listed in `fields` or, with the reason, in `excluded`; a test
+compares. A field with a default may be missing, so older files stay readable.
 """
 
 from __future__ import annotations
@@ -33,29 +33,28 @@ from chat.models.profile import FIELDS, Rule, bare_address
 
 M = TypeVar("M", bound=models.Model)
 
-SITES = "the key of the row in this site's database"
-PLACE = "told by where the row stands in the file"
-CLAIM = "who works on it at the moment"
-REQUEST = "names a request of the page that sent it; it gets another one"
+DATABASE_KEY = "a key of this site's database"
+NESTED = "given by the row's position in the file"
+CLAIM = "which worker has claimed the turn"
+REQUEST = "the id of a browser's request; the import sets a new one"
 
 
 @dataclass(frozen=True)
 class Table(Generic[M]):
-    """The fields of a model that a file has under their names, and those that it has in another form."""
+    """The fields of a model that a file has."""
 
     model: type[M]
     fields: tuple[str, ...]
     refs: Mapping[str, str] = field(default_factory=dict)
-    """To what a reference leads: a turn or step by its number, a side call by its place in its turn, a tool
-    call by its step and index, a step of another turn by both numbers."""
-    left_out: Mapping[str, str] = field(default_factory=dict)
+    """Kinds of reference by field: a turn or step by its number, a side call by its position in its turn, a
+    tool call by step and index, a step of another turn by both numbers."""
+    excluded: Mapping[str, str] = field(default_factory=dict)
     words: tuple[str, ...] = ()
-    """Relations to rows of which a file has the `word`."""
+    """Relations to rows that are exported as their `word`."""
     attributes: Mapping[str, str] = field(default_factory=dict)
-    """The model's fields whose names in a file are older ones: the attribute by the name in the file."""
+    """Model attribute by the name in the file, where they differ."""
 
     def attribute(self, name: str) -> str:
-        """The model's field with that name in a file."""
         return self.attributes.get(name, name)
 
     def column(self, name: str) -> models.Field[Any, Any]:
@@ -79,13 +78,13 @@ _MODEL_CALL = (
 CONVERSATION = Table(
     Conversation,
     ("title", "todos_left", "pinned", "archived_at", "created_at", "updated_at"),
-    left_out={
-        "id": "another site, or another person, has a conversation of its own",
-        "owner": "whoever imports it",
-        "profile": "each turn tells which it had; the next one has the default of whoever imports it",
+    excluded={
+        "id": "the import creates a new conversation",
+        "owner": "the user who imports it",
+        "profile": "each turn has a snapshot; the next one uses the default of the importing user",
         "workspace": "a directory of this machine",
-        "unseen_turn": "what its owner has not looked at",
-        "deleted_at": "what is deleted is not exported",
+        "unseen_turn": "what its owner has not read",
+        "deleted_at": "deleted conversations are not exported",
     },
     words=("tags",),
 )
@@ -104,14 +103,14 @@ TURN = Table(
     ),
     {"follows": "turn"},
     {
-        "id": SITES,
-        "conversation": PLACE,
+        "id": DATABASE_KEY,
+        "conversation": NESTED,
         "client_id": REQUEST,
         "worker": CLAIM,
         "fence": CLAIM,
         "frame": CLAIM,
         "lease_until": CLAIM,
-        "unindexed_at": "the words of what is imported are told apart anew",
+        "unindexed_at": "the search index is rebuilt",
     },
     attributes={
         "sentence": "status_message",
@@ -122,15 +121,15 @@ TURN = Table(
 STEP = Table(
     Step,
     ("number", "reminder", "told", "finish_reason", *_MODEL_CALL),
-    left_out={"id": SITES, "turn": PLACE},
+    excluded={"id": DATABASE_KEY, "turn": NESTED},
     attributes={"told": "edit_note"},
 )
-SIDE_CALL = Table(SideCall, ("purpose", *_MODEL_CALL), left_out={"id": SITES, "turn": PLACE})
+SIDE_CALL = Table(SideCall, ("purpose", *_MODEL_CALL), excluded={"id": DATABASE_KEY, "turn": NESTED})
 MESSAGE = Table(
     Message,
     ("role", "text", "reasoning", "extra", "complete", "cut_off", "created_at"),
     {"step": "step"},
-    {"id": SITES, "turn": PLACE},
+    {"id": DATABASE_KEY, "turn": NESTED},
 )
 TOOL_CALL = Table(
     ToolCall,
@@ -153,32 +152,32 @@ TOOL_CALL = Table(
         "ended_at",
     ),
     {"step": "step", "shortened_in": "turn"},
-    {"id": SITES, "turn": PLACE},
+    {"id": DATABASE_KEY, "turn": NESTED},
     attributes={"wire_id": "call_id"},
 )
 SUMMARY = Table(
     Summary,
     ("number", "until_step", "text", "carried", "created_at"),
     {"until": "turn", "side_call": "side_call"},
-    {"id": SITES, "turn": PLACE},
+    {"id": DATABASE_KEY, "turn": NESTED},
 )
 REVISION = Table(
     TodoRevision,
     ("policy", "items", "author", "afterwards", "skipped", "kept", "created_at"),
     {"turn": "turn", "tool_call": "tool_call", "after": "tool_call", "told_in": "step_of_turn"},
-    {"id": SITES, "conversation": PLACE},
+    {"id": DATABASE_KEY, "conversation": NESTED},
     attributes={"told_in": "delivered_in_step"},
 )
 FOLLOW_UP = Table(
     FollowUp,
     ("text", "status", "created_at"),
     {"turn": "turn"},
-    {"id": SITES, "conversation": PLACE, "client_id": REQUEST, "taken_by": REQUEST},
+    {"id": DATABASE_KEY, "conversation": NESTED, "client_id": REQUEST, "taken_by": REQUEST},
 )
 ATTACHMENT = Table(
     Attachment,
     ("path", "media_type", "size", "digest", "fault"),
-    left_out={"id": SITES, "message": PLACE, "follow_up": PLACE},
+    excluded={"id": DATABASE_KEY, "message": NESTED, "follow_up": NESTED},
 )
 
 TABLES: tuple[Table[Any], ...] = (
@@ -193,90 +192,90 @@ TABLES: tuple[Table[Any], ...] = (
     FOLLOW_UP,
     ATTACHMENT,
 )
-# The parts of a turn, by their names in a file.
+# The rows nested in a turn, by name in the file.
 PARTS: dict[str, Table[Any]] = {
     "steps": STEP,
     "side_calls": SIDE_CALL,
     "messages": MESSAGE,
     "tool_calls": TOOL_CALL,
+    "summaries": SUMMARY,
 }
-PARTS |= {"summaries": SUMMARY}
 WITH_ATTACHMENTS = (MESSAGE, FOLLOW_UP)
 
-# Models that belong to a conversation, and that no file has.
-LEFT_OUT = {
-    "Allowance": "what a person allowed is theirs to allow, and no file's",
-    "ShareLink": "a link leads to the conversation that it was made for",
-    "SearchIndexState": "the words of what is imported are told apart anew",
-    "SearchEntry": "the words of what is imported are told apart anew",
+# Models of a conversation that are not exported.
+EXCLUDED_MODELS = {
+    "Allowance": "a file must not grant approvals",
+    "ShareLink": "a link belongs to the original conversation",
+    "SearchIndexState": "the search index is rebuilt",
+    "SearchEntry": "the search index is rebuilt",
     "PlanCount": "counted again from the rows",
     "PlanFigures": "counted again from the rows",
 }
 
 
-MOMENT = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)$"
-AMOUNT = r"^\d{1,8}(\.\d{1,8})?$"
+TIMESTAMP_PATTERN = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)$"
+DECIMAL_PATTERN = r"^\d{1,8}(\.\d{1,8})?$"
 EARLIEST = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
-AHEAD = datetime.timedelta(days=1)  # that another machine's clock may be
-LARGEST = {"PositiveSmallIntegerField": 2**15 - 1, "PositiveIntegerField": 2**31 - 1}
+MAX_CLOCK_SKEW = datetime.timedelta(days=1)  # of the exporting machine
+MAX_INTEGERS = {"PositiveSmallIntegerField": 2**15 - 1, "PositiveIntegerField": 2**31 - 1}
 
 if TYPE_CHECKING:
     Field = models.Field[Any, Any]
 
 
-def written(value: Any) -> Any:
-    """A row's value as JSON has it."""
+def to_json(value: Any) -> Any:
+    """A field's value as JSON."""
     if isinstance(value, datetime.datetime):
         return value.astimezone(datetime.UTC).isoformat().replace("+00:00", "Z")
     return format(value, ".8f") if isinstance(value, Decimal) else value
 
 
-def taken(field: Field, value: Any) -> Any:
-    """The row's value, of one that fits the field's schema; raises ValueError for a time that cannot be."""
+def from_json(field: Field, value: Any) -> Any:
+    """The field's value from JSON that matches its schema. Raises ValueError for an implausible time."""
     if value is None:
         return None
     if isinstance(field, models.DateTimeField):
-        moment = datetime.datetime.fromisoformat(value)
-        if not EARLIEST <= moment <= timezone.now() + AHEAD:
+        timestamp = datetime.datetime.fromisoformat(value)
+        if not EARLIEST <= timestamp <= timezone.now() + MAX_CLOCK_SKEW:
             raise ValueError(value)
-        return moment
+        return timestamp
     if isinstance(field, models.DecimalField):
         return Decimal(value)
     return int(value) if isinstance(field, models.IntegerField) else value
 
 
-def is_needed(field: Field) -> bool:
-    """Whether a file must have the field; any other stands for what is usual where it is missing."""
+def is_required(field: Field) -> bool:
+    """Whether a file must have the field; others have a default."""
     if isinstance(field, models.DateTimeField):
-        return not (field.null or field.has_default())  # Django calls the ones that it fills blank
+        return not (field.null or field.has_default())  # auto_now fields are blank
     return not (field.has_default() or field.null or field.blank)
 
 
-def schema(field: Field) -> dict[str, Any]:
+def field_schema(field: Field) -> dict[str, Any]:
     """The JSON Schema of the field's values."""
-    found = _schema(field)
-    return {**found, "type": [found["type"], "null"]} if field.null else found
+    schema = _value_schema(field)
+    return {**schema, "type": [schema["type"], "null"]} if field.null else schema
 
 
-def _schema(field: Field) -> dict[str, Any]:
+def _value_schema(field: Field) -> dict[str, Any]:
     match field:
         case models.JSONField():
-            return SHAPES[f"{field.model.__name__}.{field.name}"]
+            return JSON_SCHEMAS[f"{field.model.__name__}.{field.name}"]
         case models.BooleanField():
             return {"type": "boolean"}
         case models.DateTimeField():
-            return {"type": "string", "pattern": MOMENT}
+            return {"type": "string", "pattern": TIMESTAMP_PATTERN}
         case models.DecimalField():
-            return {"type": "string", "pattern": AMOUNT}
+            return {"type": "string", "pattern": DECIMAL_PATTERN}
         case models.IntegerField():
-            largest = LARGEST.get(type(field).__name__, 2**53 - 1)
-            return {"type": "integer", "minimum": 0, "maximum": largest}
+            maximum = MAX_INTEGERS.get(type(field).__name__, 2**53 - 1)
+            return {"type": "integer", "minimum": 0, "maximum": maximum}
         case models.CharField() | models.TextField():
-            return _text(field)
+            return _text_schema(field)
     raise TypeError(f"no kind of value is known for {field}")
 
 
-def _text(field: Field) -> dict[str, Any]:
+def _text_schema(field: Field) -> dict[str, Any]:
     choices = [str(value) for value, _label in field.choices or ()]
     if choices:
         return {"type": "string", "enum": ["", *choices] if field.blank else choices}
@@ -285,8 +284,8 @@ def _text(field: Field) -> dict[str, Any]:
 
 TEXT = {"type": "string"}
 DIGEST = {"type": "string", "pattern": "^([0-9a-f]{32})?$"}
-LONGEST_ID = 200
-# What the address of a picture, and the request that shows it to a model, are made from.
+MAX_ID_LENGTH = 200
+# Used for a picture's URL and for requests to the model.
 PICTURE = {
     "type": "object",
     "properties": {
@@ -318,7 +317,7 @@ DETAIL = {
 ITEM = {
     "type": "object",
     "properties": {
-        "id": {"type": "string", "minLength": 1, "maxLength": LONGEST_ID},
+        "id": {"type": "string", "minLength": 1, "maxLength": MAX_ID_LENGTH},
         "content": TEXT,
         "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
         "active_form": TEXT,
@@ -329,8 +328,7 @@ ITEM = {
 }
 
 
-def _value(name: str) -> dict[str, Any]:
-    """The schema of a profile's field, by what it usually is."""
+def _profile_field_schema(name: str) -> dict[str, Any]:
     field = Profile._meta.get_field(name)
     if name == "rules":
         rules = {"type": "string", "enum": [rule.value for rule in Rule]}
@@ -344,11 +342,11 @@ def _value(name: str) -> dict[str, Any]:
     return {"type": ["integer", "null"]}
 
 
-THEN = {
+PROFILE_SNAPSHOT = {
     "type": "object",
     "properties": {
         "id": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
-        **{name: _value(name) for name in FIELDS},
+        **{name: _profile_field_schema(name) for name in FIELDS},
         "asked": TEXT,
         "connection": {
             "type": "object",
@@ -363,8 +361,8 @@ THEN = {
     "additionalProperties": False,
 }
 
-SHAPES: dict[str, dict[str, Any]] = {
-    "Turn.profile_snapshot": THEN,
+JSON_SCHEMAS: dict[str, dict[str, Any]] = {
+    "Turn.profile_snapshot": PROFILE_SNAPSHOT,
     "Message.extra": {"type": "object"},
     "ToolCall.extra": {"type": "object"},
     "ToolCall.detail": DETAIL,
@@ -373,16 +371,16 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-class Numbers:
-    """Names that a file has for what rows name by keys."""
+class RowSerializer:
+    """Serializes rows, with keys replaced by numbers within the file."""
 
     def __init__(self, turns: list[int]) -> None:
         self.turns = {pk: number for number, pk in enumerate(turns, 1)}
         self._profiles: dict[Any, int] = {}
 
     def row(self, table: Table[Any], row: Model, refs: dict[str, Any] | None = None) -> dict[str, Any]:
-        """The row as its table says; `refs` are the references to side calls."""
-        values = {name: written(getattr(row, table.attribute(name))) for name in table.fields}
+        """The row in its table's format; `refs` are the references to side calls."""
+        values = {name: to_json(getattr(row, table.attribute(name))) for name in table.fields}
         if "profile_then" in values:
             values["profile_then"] = self.profile(values["profile_then"])
         if "endpoint" in values:
@@ -394,14 +392,14 @@ class Numbers:
             | (refs or {})
         )
 
-    def profile(self, then: Mapping[str, Any]) -> dict[str, Any]:
-        """A turn's profile without this site's keys."""
-        if not then:
+    def profile(self, snapshot: Mapping[str, Any]) -> dict[str, Any]:
+        """A profile snapshot without keys of this site."""
+        if not snapshot:
             return {}
-        number = self._profiles.setdefault(then["id"], len(self._profiles) + 1)
-        connection = {name: then["connection"][name] for name in ("name", "address")}
-        since = self.turns.get(then["since"], 1)
-        return {**then, "id": number, "connection": connection, "since": since}
+        number = self._profiles.setdefault(snapshot["id"], len(self._profiles) + 1)
+        connection = {name: snapshot["connection"][name] for name in ("name", "address")}
+        since = self.turns.get(snapshot["since"], 1)
+        return {**snapshot, "id": number, "connection": connection, "since": since}
 
     def _ref(self, kind: str, row: Model, name: str) -> Any:
         if kind == "turn":
@@ -409,15 +407,15 @@ class Numbers:
         if kind == "step":
             return row.step.number if row.step else None  # type: ignore[attr-defined]
         if kind == "step_of_turn":
-            return self._step(getattr(row, name))
-        return of_call(getattr(row, name)) if kind == "tool_call" else None
+            return self._step_ref(getattr(row, name))
+        return _call_ref(getattr(row, name)) if kind == "tool_call" else None
 
-    def _step(self, step: Step | None) -> dict[str, int] | None:
+    def _step_ref(self, step: Step | None) -> dict[str, int] | None:
         if step is None or step.turn_id not in self.turns:
             return None
         return {"turn": self.turns[step.turn_id], "step": step.number}
 
 
-def of_call(call: ToolCall | None) -> dict[str, int] | None:
-    """How a file names a tool call of a turn that is named beside it."""
+def _call_ref(call: ToolCall | None) -> dict[str, int] | None:
+    """A reference to a tool call of the same turn."""
     return {"step": call.step.number, "index": call.index} if call else None

@@ -1,4 +1,4 @@
-"""A conversation made of a file, with the times that it had: hidden until all of its rows are there."""
+"""Imports a conversation from a JSON file. It stays hidden until all of its rows are written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from chat.export.file_format import (
     TURN,
     Table,
 )
-from chat.export.validation import FileRefused, Path, Row, check, checked_turns, parsed, refused
+from chat.export.validation import FileRefused, Path, Row, check, check_turns, parse, refused
 from chat.files.conversation_workspace import folder_of, quota_of
 from chat.files.pictures import PictureStore
 from chat.models import Conversation, Profile, Turn
@@ -50,49 +50,51 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-# Rows written in one transaction. SQLite lets nobody else write until it ends.
-AT_ONCE = 100
-LINKED_AT_ONCE = 25  # of rows updated, which takes longer
-# While it is written, a conversation counts as deleted, at a time that is moved on with every piece. What a
-# crash leaves behind is removed like any deleted conversation once that time is past.
+# Rows per transaction. SQLite blocks all other writers until it ends.
+INSERT_BATCH = 100
+UPDATE_BATCH = 25  # updates take longer
+# During the import the conversation is marked as deleted at a time in the future, which each batch extends.
+# After a crash, the rest is removed like any deleted conversation once that time has passed.
 LEASE = datetime.timedelta(minutes=2)
 
 
-def importing(data: bytes, owner: User) -> Generator[int, None, Conversation]:
-    """Make the owner's new conversation, equal to the one in the file, piece by piece.
+def import_steps(data: bytes, owner: User) -> Generator[int, None, Conversation]:
+    """Import the file as a new conversation of the owner, in steps.
 
-    Gives the percentage that is done after each piece, and returns the conversation. Raises FileRefused, also
-    while another import of the owner's is under way. Nothing stays behind where it fails or is closed.
+    Yields the percentage done after each batch, and returns the conversation. Raises FileRefused, also if
+    another import of the owner is running. Removes all rows if it fails or is closed.
     """
     key = _claim(owner)
     try:
-        file = parsed(data)
-        for checked in checked_turns(file):
-            if not checked % AT_ONCE:
+        file = parse(data)
+        for checked in check_turns(file):
+            if not checked % INSERT_BATCH:
                 yield 40 * checked // len(file["turns"])
-        return (yield from _written(file, owner, key))
+        return (yield from _write(file, owner, key))
     except BaseException:
-        _give_up(key)
+        _discard(key)
         raise
 
 
-def make(file: Row, owner: User) -> Conversation:
-    """The same at one go, of a file that is as its schema wants it."""
+def import_file(file: Row, owner: User) -> Conversation:
+    """Import a file that matches the schema, without steps."""
     key = _claim(owner)
     try:
-        steps = _written(file, owner, key)
+        steps = _write(file, owner, key)
         while True:
             next(steps)
     except StopIteration as end:
-        made: Conversation = end.value
-        return made
+        conversation: Conversation = end.value
+        return conversation
     except BaseException:
-        _give_up(key)
+        _discard(key)
         raise
 
 
 def _claim(owner: User) -> uuid.UUID:
-    """The key of a hidden conversation; raises FileRefused where the owner has another one."""
+    """Create the hidden conversation and return its key. Raises FileRefused if the owner has another
+    import.
+    """
     with transaction.atomic():
         get_user_model()._default_manager.select_for_update(no_key=True).get(pk=owner.pk)
         now = timezone.now()
@@ -101,38 +103,38 @@ def _claim(owner: User) -> uuid.UUID:
         return Conversation.with_deleted.create(owner=owner, title="-", deleted_at=now + LEASE).pk
 
 
-def _give_up(key: uuid.UUID) -> None:
+def _discard(key: uuid.UUID) -> None:
     try:
         remove(key)
     except DatabaseError as error:
-        log.warning("what is left of an import goes later: %r", error)
+        log.warning("the rest of a failed import will be removed later: %r", error)
 
 
-def _written(file: Row, owner: User, key: uuid.UUID) -> Generator[int, None, Conversation]:
-    """Write the file's rows to the hidden conversation, and show it.
+def _write(file: Row, owner: User, key: uuid.UUID) -> Generator[int, None, Conversation]:
+    """Write the file's rows to the hidden conversation, then show it.
 
-    The workspace is the conversation's own, and empty. What it took counts in nobody's bill: only calls of
-    models made here do. The worker indexes it for search, as every conversation that is not indexed yet.
+    The workspace is new and empty. Imported calls are not billed: only calls made here are. The worker
+    indexes the conversation for search, like any that is not indexed yet.
     """
     check(file)
-    building = Building(file, owner, key)
-    every = [rows for model, rows in building.rows.items() if model is not Conversation]
-    total = sum(map(len, every)) + len(building.turns) or 1
-    _keep_pictures(file["pictures"], PictureStore(key))
+    imported = ImportedRows(file, owner, key)
+    row_lists = [rows for model, rows in imported.rows.items() if model is not Conversation]
+    total = sum(map(len, row_lists)) + len(imported.turns) or 1
+    _store_pictures(file["pictures"], PictureStore(key))
     done = 0
-    for rows in every:
-        for piece in _pieces(rows, AT_ONCE):
+    for rows in row_lists:
+        for batch in _batches(rows, INSERT_BATCH):
             with _short_transaction(key):
-                _insert(piece)
-            yield 40 + 60 * (done := done + len(piece)) // total
-    for turns in _pieces(building.linked(), LINKED_AT_ONCE):
+                _insert(batch)
+            yield 40 + 60 * (done := done + len(batch)) // total
+    for turns in _batches(imported.linked_turns(), UPDATE_BATCH):
         with _short_transaction(key):
             Turn.objects.bulk_update(turns, ["follows", "profile_snapshot"])
         yield 40 + 60 * (done := done + len(turns)) // total
-    conversation = building.conversation
+    conversation = imported.conversation
     with transaction.atomic():
-        _renew(key)
-        _tag(conversation, file["conversation"].get("tags", []))
+        _extend_lease(key)
+        _add_tags(conversation, file["conversation"].get("tags", []))
         Workspace.create(folder_of(conversation), quota_of(conversation))
         values = {name: getattr(conversation, name) for name in CONVERSATION.fields}
         Conversation.with_deleted.filter(pk=key).update(**values, deleted_at=None)
@@ -140,179 +142,181 @@ def _written(file: Row, owner: User, key: uuid.UUID) -> Generator[int, None, Con
     return Conversation.objects.get(pk=key)
 
 
-def _pieces(rows: list[Any], size: int) -> Iterator[list[Any]]:
+def _batches(rows: list[Any], size: int) -> Iterator[list[Any]]:
     yield from (rows[start : start + size] for start in range(0, len(rows), size))
 
 
 @contextmanager
 def _short_transaction(key: uuid.UUID) -> Iterator[None]:
-    began = time.monotonic()
+    started_at = time.monotonic()
     with transaction.atomic():
-        _renew(key)
+        _extend_lease(key)
         yield
-    # SQLite's clients do not queue: they try again now and then, and half of the time is to be theirs.
-    time.sleep(min(time.monotonic() - began, 1.0))
+    # SQLite's clients poll for the lock instead of queueing, so leave half of the time to them.
+    time.sleep(min(time.monotonic() - started_at, 1.0))
 
 
-def _renew(key: uuid.UUID) -> None:
-    """Hold on to the hidden conversation; raises FileRefused where it was given up meanwhile."""
-    held = Conversation.with_deleted.filter(pk=key, deleted_at__isnull=False)
-    if not held.update(deleted_at=timezone.now() + LEASE):
+def _extend_lease(key: uuid.UUID) -> None:
+    """Raises FileRefused if the hidden conversation was removed after its lease had expired."""
+    hidden = Conversation.with_deleted.filter(pk=key, deleted_at__isnull=False)
+    if not hidden.update(deleted_at=timezone.now() + LEASE):
         raise FileRefused(_("The import was interrupted. Import the file again."))
 
 
 def _insert(rows: list[tuple[Model, dict[str, Model | None]]]) -> None:
-    """Insert rows of one model with their own times, for which `bulk_create` would put the present."""
+    """Insert rows of one model with their own timestamps, which `bulk_create` would overwrite."""
     model = type(rows[0][0])
     for row, related in rows:
-        for name, other in related.items():
-            setattr(row, name, other)  # which has its key by now
+        for name, target in related.items():
+            setattr(row, name, target)  # already saved, so its key is set
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     size = connection.ops.bulk_batch_size(fields, rows)
-    for batch in _pieces([row for row, _related in rows], size):
+    for batch in _batches([row for row, _related in rows], size):
         manager: Any = model._base_manager
         keys = manager._insert(batch, fields, returning_fields=[model._meta.pk], raw=True)
         for row, (key,) in zip(batch, keys, strict=True):
             row.pk = key
 
 
-def _tag(conversation: Conversation, words: list[str]) -> None:
+def _add_tags(conversation: Conversation, words: list[str]) -> None:
     Tag.keep_still(conversation.owner_id)
-    for place, word in enumerate(words):
+    for index, word in enumerate(words):
         try:
             conversation.tags.add(Tag.of(conversation.owner_id, word))
         except TagRefused as refusal:
             raise refused(
-                ("conversation", "tags", place), _("is not a valid tag here: %s") % refusal
+                ("conversation", "tags", index), _("is not a valid tag here: %s") % refusal
             ) from None
 
 
-def _keep_pictures(rows: list[Row], album: PictureStore) -> None:
-    for place, row in enumerate(rows):
+def _store_pictures(rows: list[Row], pictures: PictureStore) -> None:
+    for index, row in enumerate(rows):
         if row["data"] is None:
             continue
         try:
             data = b64decode(row["data"], validate=True)
         except (binascii.Error, ValueError):
-            raise refused(("pictures", place, "data"), _("is not base64")) from None
-        if album.keep("", data).digest != row["digest"]:
-            raise refused(("pictures", place), _("is not an image, or does not match its digest"))
+            raise refused(("pictures", index, "data"), _("is not base64")) from None
+        if pictures.keep("", data).digest != row["digest"]:
+            raise refused(("pictures", index), _("is not an image, or does not match its digest"))
 
 
-CALL_ENDS_AS = {"pending": "stopped", "waiting": "stopped", "running": "unknown"}
+CLOSED_STATUS = {"pending": "stopped", "waiting": "stopped", "running": "unknown"}
 Related = dict[str, Model | None]
 M = TypeVar("M", bound=Model)
 
 
-class Building:
-    """`rows` are the rows beneath the conversation, by model, each with the others that it leads to.
+class ImportedRows:
+    """Unsaved rows of the conversation: `rows` has them by model, each with the rows it refers to.
 
-    These have keys by the time that it is saved if the models are saved in the order of TABLES; turns alone
-    lead to others of their kind, which `linked` tells.
+    If the models are saved in the order of TABLES, the referenced rows are saved first. Only turns refer to
+    turns; `linked_turns` sets those references.
     """
 
     def __init__(self, file: Row, owner: User, key: uuid.UUID) -> None:
-        """`file` is as its schema wants it, and its parts fit each other. `key` is the conversation's."""
+        """`file` matches the schema and is consistent. `key` is the conversation's."""
         self.file = file
         self.rows: dict[type[Model], list[tuple[Model, Related]]]
         self.rows = {table.model: [] for table in TABLES}
         self._follows: list[int | None] = [row.get("follows") for row in file["turns"]]
         self.steps: dict[tuple[int, int], Model] = {}
         self.calls: dict[tuple[int, int, int], Model] = {}
-        at: Path = ("conversation",)
+        path: Path = ("conversation",)
         self.conversation: Conversation = self._row(
-            CONVERSATION, file["conversation"], at, {}, pk=key, owner=owner
+            CONVERSATION, file["conversation"], path, {}, pk=key, owner=owner
         )
         self.turns: list[Turn] = []
-        for place, row in enumerate(file["turns"]):
-            self.turns.append(self._turn(row, place))
-        for place, row in enumerate(file["turns"]):
-            self._parts(row, place)
+        for index, row in enumerate(file["turns"]):
+            self.turns.append(self._turn(row, index))
+        for index, row in enumerate(file["turns"]):
+            self._parts(row, index)
         self._revisions()
         self._follow_ups()
 
-    def linked(self) -> list[Turn]:
-        """The turns that lead to turns, linked: to the one that they follow, and where a profile began."""
+    def linked_turns(self) -> list[Turn]:
+        """The turns that refer to other turns, with these references set: `follows`, and the profile's
+        `since`.
+        """
         for turn, follows in zip(self.turns, self._follows, strict=True):
             turn.follows = self.turns[follows - 1] if follows else None
             if turn.profile_snapshot:
                 turn.profile_snapshot["since"] = self.turns[turn.profile_snapshot["since"] - 1].pk
         return [turn for turn in self.turns if turn.follows or turn.profile_snapshot]
 
-    def _turn(self, row: Row, place: int) -> Turn:
-        path: Path = ("turns", place)
-        changes = self._ended(row) if row.get("status", "queued") in Turn.ACTIVE else {}
-        then = {"profile_then": _profile(row.get("profile_then", {}))}
-        given = {name: row[name] for name in row if name not in PARTS} | changes | then
+    def _turn(self, row: Row, index: int) -> Turn:
+        path: Path = ("turns", index)
+        changes = self._interrupted(row) if row.get("status", "queued") in Turn.ACTIVE else {}
+        profile = {"profile_then": _profile(row.get("profile_then", {}))}
+        values = {name: row[name] for name in row if name not in PARTS} | changes | profile
         related: Related = {"conversation": self.conversation}
-        return self._row(TURN, given, path, related, client_id=uuid.uuid4())
+        return self._row(TURN, values, path, related, client_id=uuid.uuid4())
 
-    def _ended(self, row: Row) -> Row:
-        """What becomes of a turn that was still going on."""
+    def _interrupted(self, row: Row) -> Row:
+        """The changes to a turn that was active when it was exported."""
         sentence = _("It was still running when it was exported.")
         return {"status": "interrupted", "sentence": sentence, "ended_at": self.file["exported_at"]}
 
-    def _parts(self, turn: Row, place: int) -> None:
-        path: Path = ("turns", place)
-        of_turn: Related = {"turn": self.turns[place]}
+    def _parts(self, turn: Row, index: int) -> None:
+        path: Path = ("turns", index)
+        turn_ref: Related = {"turn": self.turns[index]}
         steps: dict[int | None, Model] = {}
-        for number, row in enumerate(turn["steps"]):
-            step = self._row(STEP, row, (*path, "steps", number), of_turn)
-            steps[row["number"]] = self.steps[place + 1, row["number"]] = step
+        for position, row in enumerate(turn["steps"]):
+            step = self._row(STEP, row, (*path, "steps", position), turn_ref)
+            steps[row["number"]] = self.steps[index + 1, row["number"]] = step
         side_calls = [
-            self._row(SIDE_CALL, row, (*path, "side_calls", number), of_turn)
-            for number, row in enumerate(turn["side_calls"])
+            self._row(SIDE_CALL, row, (*path, "side_calls", position), turn_ref)
+            for position, row in enumerate(turn["side_calls"])
         ]
-        for number, row in enumerate(turn["messages"]):
-            related = {**of_turn, "step": steps.get(row.get("step"))}
-            self._message(row, (*path, "messages", number), related)
-        for number, row in enumerate(turn["tool_calls"]):
-            related = {**of_turn, "step": steps[row["step"]], **self._turns_of(TOOL_CALL, row)}
-            call = self._row(TOOL_CALL, _closed(row), (*path, "tool_calls", number), related)
-            self.calls[place + 1, row["step"], row["index"]] = call
-        for number, row in enumerate(turn["summaries"]):
-            named = row.get("side_call")
-            related = {**of_turn, **self._turns_of(SUMMARY, row)}
-            related["side_call"] = side_calls[named - 1] if named else None
-            self._row(SUMMARY, row, (*path, "summaries", number), related)
+        for position, row in enumerate(turn["messages"]):
+            related = {**turn_ref, "step": steps.get(row.get("step"))}
+            self._message(row, (*path, "messages", position), related)
+        for position, row in enumerate(turn["tool_calls"]):
+            related = {**turn_ref, "step": steps[row["step"]], **self._turns_of(TOOL_CALL, row)}
+            call = self._row(TOOL_CALL, _closed_call(row), (*path, "tool_calls", position), related)
+            self.calls[index + 1, row["step"], row["index"]] = call
+        for position, row in enumerate(turn["summaries"]):
+            call_number = row.get("side_call")
+            related = {**turn_ref, **self._turns_of(SUMMARY, row)}
+            related["side_call"] = side_calls[call_number - 1] if call_number else None
+            self._row(SUMMARY, row, (*path, "summaries", position), related)
 
     def _message(self, row: Row, path: Path, related: Related) -> None:
         is_open = not row.get("complete", True)
-        given = row | ({"complete": True, "cut_off": True} if is_open else {})
-        made = self._row(MESSAGE, given, path, related)
-        self._attachments(row, path, {"message": made})
+        values = row | ({"complete": True, "cut_off": True} if is_open else {})
+        message = self._row(MESSAGE, values, path, related)
+        self._attachments(row, path, {"message": message})
 
     def _revisions(self) -> None:
-        for place, row in enumerate(self.file["revisions"]):
+        for index, row in enumerate(self.file["revisions"]):
             related: Related = {"conversation": self.conversation, **self._turns_of(REVISION, row)}
             for name in ("tool_call", "after"):
-                named = row.get(name)
-                related[name] = self.calls[row["turn"], named["step"], named["index"]] if named else None
-            told = row.get("told_in")
-            related["delivered_in_step"] = self.steps[told["turn"], told["step"]] if told else None
-            self._row(REVISION, row, ("revisions", place), related)
+                call = row.get(name)
+                related[name] = self.calls[row["turn"], call["step"], call["index"]] if call else None
+            step = row.get("told_in")
+            related["delivered_in_step"] = self.steps[step["turn"], step["step"]] if step else None
+            self._row(REVISION, row, ("revisions", index), related)
 
     def _follow_ups(self) -> None:
-        for place, row in enumerate(self.file["follow_ups"]):
-            path: Path = ("follow_ups", place)
+        for index, row in enumerate(self.file["follow_ups"]):
+            path: Path = ("follow_ups", index)
             related: Related = {"conversation": self.conversation, **self._turns_of(FOLLOW_UP, row)}
-            made = self._row(FOLLOW_UP, row, path, related, client_id=uuid.uuid4())
-            self._attachments(row, path, {"follow_up": made})
+            follow_up = self._row(FOLLOW_UP, row, path, related, client_id=uuid.uuid4())
+            self._attachments(row, path, {"follow_up": follow_up})
 
     def _attachments(self, row: Row, path: Path, related: Related) -> None:
-        for place, each in enumerate(row.get("attachments", [])):
-            self._row(ATTACHMENT, each, (*path, "attachments", place), related)
+        for index, attachment in enumerate(row.get("attachments", [])):
+            self._row(ATTACHMENT, attachment, (*path, "attachments", index), related)
 
     def _turns_of(self, table: Table[Any], row: Row) -> Related:
-        """The turns that a row names."""
+        """The turns that a row refers to."""
         names = [name for name, kind in table.refs.items() if kind == "turn" and row.get(name)]
         return {name: self.turns[row[name] - 1] for name in names}
 
-    def _row(self, table: Table[M], given: Row, path: Path, related: Related, **more: Any) -> M:
+    def _row(self, table: Table[M], data: Row, path: Path, related: Related, **more: Any) -> M:
         values: dict[str, Any] = {}
-        for name, value in ((name, given[name]) for name in table.fields if name in given):
+        for name, value in ((name, data[name]) for name in table.fields if name in data):
             try:
-                values[table.attribute(name)] = file_format.taken(table.column(name), value)
+                values[table.attribute(name)] = file_format.from_json(table.column(name), value)
             except ValueError:
                 raise refused((*path, name), _("is not a valid time")) from None
         row = table.model(**values, **more)
@@ -320,15 +324,20 @@ class Building:
         return row
 
 
-def _closed(call: Row) -> Row:
-    """A call as it is once nobody is at it any more."""
+def _closed_call(call: Row) -> Row:
+    """The call with a final status."""
     status = call.get("status", "pending")
-    return call | {"status": CALL_ENDS_AS.get(status, status)}
+    return call | {"status": CLOSED_STATUS.get(status, status)}
 
 
-def _profile(then: Row) -> Row:
-    """A turn's profile as rows have it. Its key is that of no profile, but still tells one from another."""
-    if not then:
+def _profile(snapshot: Row) -> Row:
+    """A profile snapshot for import; the id is synthetic and only distinguishes profiles."""
+    if not snapshot:
         return {}
-    usual = {name: getattr(Profile(), name) for name in FIELDS if name not in then}
-    return {**usual, **then, "id": -then["id"], "connection": {"id": None, **then["connection"]}}
+    defaults = {name: getattr(Profile(), name) for name in FIELDS if name not in snapshot}
+    return {
+        **defaults,
+        **snapshot,
+        "id": -snapshot["id"],
+        "connection": {"id": None, **snapshot["connection"]},
+    }

@@ -1,4 +1,4 @@
-"""A conversation as JSON, in the form that docs/export.md tells: piece by piece, whatever its length."""
+"""Exports a conversation as JSON (docs/export.md), streamed piece by piece."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from chat.export.file_format import (
     SUMMARY,
     TOOL_CALL,
     TURN,
-    Numbers,
+    RowSerializer,
     Table,
-    written,
+    to_json,
 )
 from chat.export.pictures import Pictures, digests_of
 from chat.export.redaction import Redaction
@@ -30,63 +30,63 @@ from chat.models import Conversation, FollowUp, Message, TodoRevision, Turn
 
 FORMAT = "agent-conversation"
 VERSION = 1
-CHUNK = 20  # rows in memory at a time, where each may be large
+CHUNK_SIZE = 20  # rows in memory at a time, as each may be large
 
 Row = dict[str, Any]
-Found = TypeVar("Found", bound=Model)
+M = TypeVar("M", bound=Model)
 
 
 def json_pieces(conversation: Conversation) -> Iterator[str]:
-    """The file's text. No cursor stays open between two pieces."""
+    """The file's text in pieces. No database cursor stays open between two pieces."""
     keys = list(conversation.turns.order_by("pk").values_list("pk", flat=True))
-    writer = _Writer(conversation, Numbers(keys))
-    head = {"format": FORMAT, "version": VERSION, "exported_at": written(timezone.now())}
+    writer = _Writer(conversation, RowSerializer(keys))
+    head = {"format": FORMAT, "version": VERSION, "exported_at": to_json(timezone.now())}
     yield "{" + _members(head)
-    yield f',\n"conversation": {_dumped(writer.head())}'
+    yield f',\n"conversation": {_dump(writer.head())}'
     yield ',\n"turns": ['
     for number, pk in enumerate(keys):
         yield ",\n" if number else "\n"
         yield from writer.turn(pk)
     yield "]"
-    yield from _array("revisions", map(_dumped, writer.revisions()))
-    yield from _array("follow_ups", map(_dumped, writer.follow_ups()))
+    yield from _array("revisions", map(_dump, writer.revisions()))
+    yield from _array("follow_ups", map(_dump, writer.follow_ups()))
     rows = Pictures(conversation).rows(digests_of(conversation))
-    yield from _array("pictures", map(_dumped, rows))
+    yield from _array("pictures", map(_dump, rows))
     yield "}\n"
 
 
 class _Writer:
-    def __init__(self, conversation: Conversation, numbers: Numbers) -> None:
+    def __init__(self, conversation: Conversation, serializer: RowSerializer) -> None:
         self.conversation = conversation
-        self.numbers = numbers
+        self.serializer = serializer
         self.redaction = Redaction.of(conversation)
 
     def head(self) -> Row:
         title = self.redaction.title(self.conversation.title)
-        return {**self.numbers.row(CONVERSATION, self.conversation), "title": title}
+        return {**self.serializer.row(CONVERSATION, self.conversation), "title": title}
 
     def turn(self, pk: int) -> Iterator[str]:
-        """One turn, its tool calls a few at a time: of these some are large."""
+        """One turn; tool calls are read a few at a time, as they may be large."""
         turn = Turn.objects.get(pk=pk)
         side_calls = list(turn.side_calls.order_by("pk"))
-        yield _dumped(self._row(TURN, turn)).removesuffix("}")
+        yield _dump(self._row(TURN, turn)).removesuffix("}")
         yield from self._rows("steps", STEP, turn.steps.order_by("pk"))
         yield from self._rows("side_calls", SIDE_CALL, side_calls)
-        yield from _array("messages", map(_dumped, map(self._message, _chunks(_messages(turn)))))
+        yield from _array("messages", map(_dump, map(self._message, _chunks(_messages(turn)))))
         yield from self._rows("tool_calls", TOOL_CALL, _chunks(turn.tool_calls.select_related("step")))
-        places = {call.pk: place for place, call in enumerate(side_calls, 1)}
+        positions = {call.pk: position for position, call in enumerate(side_calls, 1)}
         summaries = [
-            self._row(SUMMARY, row, {"side_call": places.get(row.side_call_id or 0)})
+            self._row(SUMMARY, row, {"side_call": positions.get(row.side_call_id or 0)})
             for row in turn.summaries.order_by("pk")
         ]
-        yield from _array("summaries", map(_dumped, summaries))
+        yield from _array("summaries", map(_dump, summaries))
         yield "}"
 
     def revisions(self) -> Iterator[Row]:
-        beside = ("tool_call__step", "after__step", "delivered_in_step")
-        rows: QuerySet[TodoRevision] = self.conversation.revisions.select_related(*beside)
+        related = ("tool_call__step", "after__step", "delivered_in_step")
+        rows: QuerySet[TodoRevision] = self.conversation.revisions.select_related(*related)
         for row in _chunks(rows):
-            if row.turn_id in self.numbers.turns:
+            if row.turn_id in self.serializer.turns:
                 yield self._row(REVISION, row)
 
     def follow_ups(self) -> Iterator[Row]:
@@ -100,22 +100,22 @@ class _Writer:
         return {"attachments": [self._row(ATTACHMENT, each) for each in row.attachments.all()]}
 
     def _rows(self, name: str, table: Table[Any], rows: Iterable[Model]) -> Iterator[str]:
-        return _array(name, (_dumped(self._row(table, row)) for row in rows))
+        return _array(name, (_dump(self._row(table, row)) for row in rows))
 
     def _row(self, table: Table[Any], row: Model, refs: Row | None = None) -> Row:
-        return self.numbers.row(table, self.redaction.row(row), refs)
+        return self.serializer.row(table, self.redaction.row(row), refs)
 
 
 def _messages(turn: Turn) -> QuerySet[Message]:
     return turn.messages.select_related("step").prefetch_related("attachments")
 
 
-def _chunks(rows: QuerySet[Found]) -> Iterator[Found]:
-    """The rows by their keys, a few at a time, each few in a query that is over when they are given."""
+def _chunks(rows: QuerySet[M]) -> Iterator[M]:
+    """The rows by key, a few at a time, each chunk in a query of its own."""
     keys = list(rows.order_by("pk").values_list("pk", flat=True))
-    for start in range(0, len(keys), CHUNK):
-        found = rows.in_bulk(keys[start : start + CHUNK])
-        yield from (found[key] for key in keys[start : start + CHUNK] if key in found)
+    for start in range(0, len(keys), CHUNK_SIZE):
+        chunk = rows.in_bulk(keys[start : start + CHUNK_SIZE])
+        yield from (chunk[key] for key in keys[start : start + CHUNK_SIZE] if key in chunk)
 
 
 def _array(name: str, rows: Iterable[str]) -> Iterator[str]:
@@ -126,8 +126,8 @@ def _array(name: str, rows: Iterable[str]) -> Iterator[str]:
 
 
 def _members(row: Row) -> str:
-    return _dumped(row)[1:-1]
+    return _dump(row)[1:-1]
 
 
-def _dumped(value: Any) -> str:
+def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""A conversation as markdown: for eyes, and for other programs that read text."""
+"""Exports a conversation as Markdown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BOXES = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 
 
 def markdown_pieces(conversation: Conversation) -> Iterator[str]:
-    """The file's text, in blocks with a blank line between them."""
+    """The file's text in blocks separated by blank lines."""
     for block in _blocks(Record.whole(conversation)):
         yield f"{block}\n\n"
 
@@ -32,9 +32,9 @@ def _blocks(record: Record) -> Iterator[str]:
         yield from _plan(plan)
     for number, turn in enumerate(record.each_turn(), 1):
         yield from _turn(number, turn)
-    if waiting := record.follow_ups():
+    if follow_ups := record.follow_ups():
         yield "## " + _("Undelivered messages")
-        for each in waiting:
+        for each in follow_ups:
             yield f"{inline(each.get_status_display())}, {_time(each.created_at)}"
             yield quoted(each.text)
 
@@ -73,10 +73,10 @@ def _turn(number: int, turn: Turn) -> Iterator[str]:
     yield "## " + _("Turn") + f" {number}"
     for row in rows_of(turn):
         yield from _row(row)
-    ended = [str(turn.get_status_display()), inline(turn.status_message)]
+    parts = [str(turn.get_status_display()), inline(turn.status_message)]
     usage = usage_of(turn)
     figures = told(usage) if usage.totals.calls else ""
-    yield "_" + " · ".join(filter(None, [*ended, _time(turn.ended_at), inline(figures)])) + "_"
+    yield "_" + " · ".join(filter(None, [*parts, _time(turn.ended_at), inline(figures)])) + "_"
 
 
 def _row(row: Row) -> Iterator[str]:
@@ -96,8 +96,8 @@ def _row(row: Row) -> Iterator[str]:
 def _message(message: Message) -> Iterator[str]:
     if not message.has_to_show:
         return
-    is_persons = message.role == Message.Role.USER
-    yield "### " + (_("User") if is_persons else inline(message.turn.agent_name))
+    is_user = message.role == Message.Role.USER
+    yield "### " + (_("User") if is_user else inline(message.turn.agent_name))
     if message.reasoning:
         yield _("Thinking") + ":"
         yield fenced(message.reasoning, "text")
@@ -110,36 +110,36 @@ def _message(message: Message) -> Iterator[str]:
 
 
 def _call(call: ToolCall) -> Iterator[str]:
-    lasted = f" · {lasting(call.seconds)}" if call.seconds is not None else ""
-    yield f"**{code(call.name)}** · {inline(str(call.get_status_display()))}{lasted}"
+    duration = f" · {lasting(call.seconds)}" if call.seconds is not None else ""
+    yield f"**{code(call.name)}** · {inline(str(call.get_status_display()))}{duration}"
     if call.decision:
-        said = [inline(str(call.get_decision_display())), _time(call.decided_at), inline(call.reason)]
-        yield " · ".join(filter(None, said))
+        parts = [inline(str(call.get_decision_display())), _time(call.decided_at), inline(call.reason)]
+        yield " · ".join(filter(None, parts))
     yield fenced(call.arguments or "{}", "json")
     if call.output:
         yield fenced(call.output, "text")
     if changed := ", ".join(map(code, call.command_changed)):
         more = call.command_changed_more
-        rest = _("and %(more)s more") % {"more": more} if more else ""
-        yield " ".join(filter(None, [_("Changed:"), changed, rest]))
+        others = _("and %(more)s more") % {"more": more} if more else ""
+        yield " ".join(filter(None, [_("Changed:"), changed, others]))
 
 
 def _time(moment: datetime.datetime | None) -> str:
     return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S") if moment else ""
 
 
-_LINE = re.compile(r"\r\n|\r|\n")  # what ends a line in CommonMark
-_MARKS = re.compile(r"([\\`*_{}\[\]<>#+\-!|~&])")
+_LINE = re.compile(r"\r\n|\r|\n")  # CommonMark's line endings
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#+\-!|~&])")
 _TICKS = re.compile("`+")
 
 
 def quoted(text: str) -> str:
-    """The text as a block quote: whatever it opens, a fence or a list, ends with the quote."""
+    """The text as a block quote, which also ends any fence or list that it opens."""
     return "\n".join(f"> {line}".rstrip() for line in _LINE.split(text))
 
 
 def fenced(text: str, language: str = "") -> str:
-    """The text as code, in a fence that is longer than any in it."""
+    """The text as a code block, with a fence longer than any in it."""
     longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     lines = "\n".join(_LINE.split(text.rstrip("\r\n")))
@@ -147,12 +147,12 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def inline(text: str) -> str:
-    """The text in one line, each mark of it as the character that it is."""
-    return _MARKS.sub(r"\\\1", " ".join(text.split()))
+    """The text on one line, with Markdown characters escaped."""
+    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 
 def code(text: str) -> str:
-    """The text in one line as code."""
+    """The text on one line as inline code."""
     line = " ".join(text.split())
     longest = max((len(ticks) for ticks in _TICKS.findall(line)), default=0)
     ticks = "`" * (longest + 1)

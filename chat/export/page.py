@@ -1,4 +1,4 @@
-"""A record as one page, turn by turn, with the partials that the conversation's own page is made of."""
+"""A record as a read-only HTML page, with the templates of the conversation's page."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from chat.plan.evidence import evidence_of
 
 
 def page_pieces(record: Record, read_only: ReadOnly, template: str, **more: Any) -> Iterator[str]:
-    """The page's HTML: what the template puts around its variable `rows`, and the turns in that place."""
-    # Random, so that no value in the page can hold it: the only place where finished HTML is searched.
+    """The page in pieces: the template, with the turns at its variable `mark`."""
+    # Random, so that no text in the page can contain it.
     mark = f"<!--{secrets.token_hex(16)}-->"
     plans = record.plans()
     context = {
@@ -53,23 +53,25 @@ def _rows(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> Ite
             continue
         yield draw(row, read_only)
         for revision in revisions:
-            if _comes_behind(revision, row):
+            if _follows(revision, row):
                 yield _panel(turn, revision, read_only)
 
 
-def _comes_behind(revision: TodoRevision, row: object) -> bool:
-    """Whether the list was written with the row, or by the person after it."""
+def _follows(revision: TodoRevision, row: object) -> bool:
+    """Whether the list was written by the row, or by the user after it."""
     if isinstance(row, ToolCall):
         return row.pk in (revision.tool_call_id, None if revision.afterwards else revision.after_id)
-    begins = isinstance(row, Message) and row.step is None
-    return begins and revision.is_the_persons and revision.after_id is None and not revision.afterwards
+    is_first_message = isinstance(row, Message) and row.step is None
+    return (
+        is_first_message and revision.is_the_persons and revision.after_id is None and not revision.afterwards
+    )
 
 
 def _end(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> str:
-    """The panel as the turn leaves it, and what the person made of it afterwards."""
-    within = [revision for revision in revisions if not revision.afterwards][-1:]
-    later = [revision for revision in revisions if revision.afterwards]
-    return "".join(_panel(turn, revision, read_only, phase="ended") for revision in [*within, *later])
+    """The panel at the turn's end, and the user's edits after it."""
+    last = [revision for revision in revisions if not revision.afterwards][-1:]
+    afterwards = [revision for revision in revisions if revision.afterwards]
+    return "".join(_panel(turn, revision, read_only, phase="ended") for revision in [*last, *afterwards])
 
 
 def _panel(turn: Turn, revision: TodoRevision, read_only: ReadOnly, phase: str = "working") -> str:
@@ -80,7 +82,7 @@ def _panel(turn: Turn, revision: TodoRevision, read_only: ReadOnly, phase: str =
 
 
 def html_pieces(conversation: Conversation) -> Iterator[str]:
-    """The file's text. Pictures are within it, as many as there is room for; the others are named."""
+    """The file's text. Pictures are embedded up to MAX_PICTURE_BYTES; others are named."""
     record = Record.whole(conversation)
     read_only = ReadOnly(picture=Pictures(conversation).address)
     more = {"styles": _styles(), "now": timezone.now(), "follow_ups": record.follow_ups()}
@@ -94,11 +96,10 @@ def _styles() -> str:
 
 @dataclass(frozen=True)
 class ReadOnly:
-    """How rows are drawn where they stand apart from the site.
+    """How rows are drawn on a read-only page.
 
-    `picture` gives the address of a picture by its digest, empty for one that is not shown. A public page is
-    anybody's: it tells neither what a turn took nor of what went wrong with an endpoint. One that `replays`
-    tells the moment of each row.
+    `picture` returns a picture's URL by its digest, "" if it is not shown. A public page hides usage and
+    error details of endpoints. A page that `replays` has the time of each row.
     """
 
     picture: Callable[[str], str]

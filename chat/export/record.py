@@ -1,4 +1,4 @@
-"""As much of a conversation as is to be shown: all of it, what has ended, or what there was at a moment."""
+"""The part of a conversation that is exported or shared."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from django.db.models import QuerySet
 from chat.export.redaction import Redaction
 from chat.models import Conversation, FollowUp, Message, Step, Summary, TodoRevision, ToolCall, Turn
 from chat.plan.history import Plan, plans_in
-from chat.plan.timeline import Entry, Revision, story
+from chat.plan.timeline import Entry, Revision, timeline_of
 
 
 @dataclass(frozen=True)
 class Reminder:
-    """What the model was reminded of, or told of the person's changes, ahead of a step."""
+    """A reminder or edit note that the model got before a step."""
 
     step: Step
 
@@ -26,9 +26,9 @@ Row = Message | ToolCall | Summary | Reminder
 
 @dataclass(frozen=True)
 class Record:
-    """Turns by their keys, oldest first, and the key of the last list that belongs to them (0: none).
+    """The turns, by ascending key, and the key of the last todo revision (0: none).
 
-    The title, and all rows that it gives, are redacted.
+    The title and all rows that it returns are redacted.
     """
 
     conversation: Conversation
@@ -39,18 +39,18 @@ class Record:
 
     @classmethod
     def whole(cls, conversation: Conversation) -> Record:
-        """All that there is now, also what is not finished."""
+        """Everything, including active turns."""
         return cls._of(conversation, conversation.title, conversation.turns.all())
 
     @classmethod
     def ended(cls, conversation: Conversation) -> Record:
-        """The turns that have ended by now, with their lists."""
-        over = conversation.turns.exclude(status__in=Turn.ACTIVE)
-        return cls._of(conversation, conversation.title, over)
+        """The turns that have ended."""
+        ended = conversation.turns.exclude(status__in=Turn.ACTIVE)
+        return cls._of(conversation, conversation.title, ended)
 
     @classmethod
     def until(cls, conversation: Conversation, title: str, turn: int, revision: int) -> Record:
-        """What had ended with that turn, with lists up to that one."""
+        """The turns and revisions up to these keys."""
         return cls._of(conversation, title, conversation.turns.filter(pk__lte=turn), revision)
 
     @classmethod
@@ -58,23 +58,21 @@ class Record:
         cls, conversation: Conversation, title: str, rows: QuerySet[Turn], revision: int | None = None
     ) -> Record:
         turns = tuple(rows.order_by("pk").values_list("pk", flat=True))
-        last = _last(conversation, turns) if revision is None else revision
+        last = _last_revision(conversation, turns) if revision is None else revision
         redaction = Redaction.of(conversation)
         return cls(conversation, redaction.title(title), turns, last, redaction)
 
     @property
     def last_turn(self) -> int:
-        """The key of its last turn; 0 for none."""
         return self.turns[-1] if self.turns else 0
 
     def plans(self) -> list[Plan]:
-        """Its plans, with what happened around them."""
-        known = set(self.turns)
-        entries = story(self.conversation, prepare=self.redaction.row)
-        return plans_in(entry for entry in entries if self._has(entry, known))
+        turns = set(self.turns)
+        entries = timeline_of(self.conversation, prepare=self.redaction.row)
+        return plans_in(entry for entry in entries if self._has(entry, turns))
 
     def each_turn(self) -> Iterator[Turn]:
-        """Its turns with their rows, each read when it is asked for."""
+        """The turns with their rows, each read when needed."""
         for pk in self.turns:
             turn = Turn.with_rows().filter(pk=pk).first()
             if turn is None:
@@ -85,26 +83,26 @@ class Record:
             for row in (*turn.rows(), *turn.steps.all()):
                 self.redaction.row(row)
             yield turn
-            # Turn and rows name each other: apart from each other they are freed at once, and not some day.
+            # Break the reference cycle between the turn and its rows, so that they are freed at once.
             turn.refresh_from_db(fields=("messages", "tool_calls", "summaries", "steps", "side_calls"))
 
     def revisions_of(self, turn: Turn) -> list[TodoRevision]:
-        """The lists of a turn, the person's own included."""
+        """The turn's revisions, including the user's."""
         rows = turn.revisions.filter(pk__lte=self.last_revision).order_by("pk")
         return [self.redaction.row(row) for row in rows]
 
     def follow_ups(self) -> list[FollowUp]:
-        """The messages that are held, or were taken back."""
+        """The messages that are held or were taken back."""
         waiting = self.conversation.follow_ups.exclude(status=FollowUp.Status.DELIVERED)
         return list(waiting.order_by("pk").prefetch_related("attachments"))
 
     def _has(self, entry: Entry, turns: set[int]) -> bool:
-        newer = isinstance(entry, Revision) and entry.row.pk > self.last_revision
-        return entry.turn.pk in turns and not newer
+        is_newer = isinstance(entry, Revision) and entry.row.pk > self.last_revision
+        return entry.turn.pk in turns and not is_newer
 
 
 def rows_of(turn: Turn) -> Iterator[Row]:
-    """A turn's rows in order, and ahead of each step what the model was told beside them."""
+    """A turn's rows in order, with a Reminder before each step that had one."""
     steps = deque(sorted(turn.steps.all(), key=lambda step: step.number))
     for row in turn.rows():
         number = row.number if isinstance(row, Summary) else row.step.number if row.step else 0
@@ -115,6 +113,6 @@ def rows_of(turn: Turn) -> Iterator[Row]:
         yield row
 
 
-def _last(conversation: Conversation, turns: tuple[int, ...]) -> int:
-    written = conversation.revisions.filter(turn__lte=turns[-1] if turns else 0)
-    return written.order_by("pk").values_list("pk", flat=True).last() or 0
+def _last_revision(conversation: Conversation, turns: tuple[int, ...]) -> int:
+    revisions = conversation.revisions.filter(turn__lte=turns[-1] if turns else 0)
+    return revisions.order_by("pk").values_list("pk", flat=True).last() or 0

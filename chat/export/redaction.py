@@ -1,9 +1,9 @@
-"""Removes secrets from the values of rows, before anything is drawn or written with them.
+"""Removes secrets from rows before they are rendered or exported.
 
-No row holds a secret of the site's. But a tool may have printed one: an MCP server, or a command in a
-directory with a file of keys. So what tools printed is searched, and a secret that is found there is also
-removed from what the model wrote, which may repeat it. What users wrote or imported is never searched: an
-export would tell them which of their guesses is right.
+No row stores a secret of the site, but a tool may have printed one: an MCP server, or a command in a folder
+with a file of keys. So the output of tools is searched, and a secret that is found there is also removed from
+what the model wrote, which may repeat it. What users wrote or imported is never searched: an export would
+tell them which of their guesses is right.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from chat.models import Connection, Conversation, Message, Step, Summary, TodoRe
 from chat.models.secrets import SecretUnreadableError
 from chat.models.text import clean_json
 
-SHORTEST = 20  # characters; a shorter text may be guessed, and stands in other texts by chance
-SHORTEST_FOLDER = 8
-MOST = 50  # secrets; users may store as many headers as they like, and each costs a search
+MIN_SECRET_LENGTH = 20  # characters; a shorter secret can be guessed, and may occur in other texts by chance
+MIN_FOLDER_LENGTH = 8
+MAX_SECRETS = 50  # users may store any number of headers, and each costs a search
 REDACTED = "[redacted]"
 
 PRINTED: Mapping[type[Model], tuple[str, ...]] = {ToolCall: ("output", "detail", "shortened")}
-"""The fields that hold what tools printed."""
+"""Fields with the output of tools."""
 WRITTEN: Mapping[type[Model], tuple[str, ...]] = {
     ToolCall: ("arguments", "extra"),
     Message: ("text", "reasoning", "extra"),
@@ -37,9 +37,9 @@ WRITTEN: Mapping[type[Model], tuple[str, ...]] = {
     Step: ("edit_note",),
     TodoRevision: ("items",),
 }
-"""The fields that hold what the model wrote."""
-KEPT = {"items": ("id", "key", "status"), "detail": ("digest", "state", "media_type", "fault")}
-"""Values within JSON fields that the site itself looks things up by."""
+"""Fields written by the model."""
+UNREDACTED = {"items": ("id", "key", "status"), "detail": ("digest", "state", "media_type", "fault")}
+"""Keys in JSON fields whose values the site uses for lookups."""
 
 Row = TypeVar("Row", bound=Model)
 Replacements = Mapping[str, str]
@@ -47,9 +47,9 @@ Replacements = Mapping[str, str]
 
 @dataclass(frozen=True)
 class Redaction:
-    """The secrets that may not leave the site, each with what replaces it, longer ones first.
+    """The secrets to remove, each with its replacement, longest first.
 
-    Only rows of `turns` are changed: those that ran on this site. `printed` are the secrets that their tools
+    Changes only rows of `turns`: those that ran on this site. `printed` are the secrets that their tools
     printed.
     """
 
@@ -59,64 +59,61 @@ class Redaction:
 
     @classmethod
     def of(cls, conversation: Conversation) -> Redaction:
-        """The redaction of a conversation's record. Reads what its tools printed, a few calls at a time."""
+        """Build the redaction of a conversation. Reads its tool output, a few calls at a time."""
         secrets = _replacements(conversation)
-        # A worker that claims a turn raises its fence; none has claimed a turn that was imported.
+        # A worker's claim increments the fence; an imported turn was never claimed.
         turns = frozenset(conversation.turns.filter(fence__gt=0).values_list("pk", flat=True))
         return cls(secrets, _printed(conversation, secrets), turns)
 
     def row(self, row: Row) -> Row:
-        """The row with its loaded values redacted; it is not to be saved any more."""
-        is_users = isinstance(row, Message) and row.role == Message.Role.USER
-        if not is_users and getattr(row, "turn_id", None) in self.turns:
-            _redact(row, PRINTED, self.secrets)
-            _redact(row, WRITTEN, self.printed)
+        """Redact the row's loaded values in memory; it must not be saved afterwards."""
+        is_user_message = isinstance(row, Message) and row.role == Message.Role.USER
+        if not is_user_message and getattr(row, "turn_id", None) in self.turns:
+            _redact_row(row, PRINTED, self.secrets)
+            _redact_row(row, WRITTEN, self.printed)
         return row
 
     def title(self, title: str) -> str:
-        """The conversation's title, which the model may have written."""
-        return str(_redacted(title, self.printed))
+        return str(_redact(title, self.printed))
 
 
-def _redact(row: Model, fields: Mapping[type[Model], tuple[str, ...]], by: Replacements) -> None:
+def _redact_row(row: Model, fields: Mapping[type[Model], tuple[str, ...]], by: Replacements) -> None:
     for name in fields.get(type(row), ()):
         if by and name in row.__dict__:
             value = row.__dict__[name]
-            redacted = _redacted_json(value, by) if name == "arguments" else _redacted(value, by, name)
+            redacted = _redact_json(value, by) if name == "arguments" else _redact(value, by, name)
             setattr(row, name, redacted)
 
 
-def _redacted(value: Any, by: Replacements, field_name: str = "") -> Any:
-    """The text, or the JSON value with its texts redacted; names within it stay."""
+def _redact(value: Any, by: Replacements, field_name: str = "") -> Any:
+    """Redact a text, or the texts in a JSON value; keys stay."""
     if isinstance(value, str):
-        for secret, instead in by.items():
-            value = value.replace(secret, instead)
+        for secret, replacement in by.items():
+            value = value.replace(secret, replacement)
         return value
     if isinstance(value, dict):
-        kept = KEPT.get(field_name, ())
-        return {
-            name: each if name in kept else _redacted(each, by, field_name) for name, each in value.items()
-        }
-    return [_redacted(each, by, field_name) for each in value] if isinstance(value, list) else value
+        keys = UNREDACTED.get(field_name, ())
+        return {name: each if name in keys else _redact(each, by, field_name) for name, each in value.items()}
+    return [_redact(each, by, field_name) for each in value] if isinstance(value, list) else value
 
 
-def _redacted_json(text: str, by: Replacements) -> str:
-    """The same for JSON as the model wrote it: JSON stays JSON."""
+def _redact_json(text: str, by: Replacements) -> str:
+    """Redact the texts in JSON that the model wrote, so that it stays valid JSON."""
     try:
-        given = clean_json(json.loads(text, strict=False))
+        value = clean_json(json.loads(text, strict=False))
     except (ValueError, RecursionError):
-        return str(_redacted(text, by))
-    redacted = _redacted(given, by)
-    return text if redacted == given else json.dumps(redacted, ensure_ascii=False)
+        return str(_redact(text, by))
+    redacted = _redact(value, by)
+    return text if redacted == value else json.dumps(redacted, ensure_ascii=False)
 
 
 def _printed(conversation: Conversation, secrets: Replacements) -> Replacements:
     calls = ToolCall.objects.filter(turn__conversation=conversation, turn__fence__gt=0).order_by()
-    found: set[str] = set()
+    printed: set[str] = set()
     for values in calls.values_list("output", "detail").iterator(chunk_size=20):
         texts = list(_texts(values))
-        found |= {each for each in secrets.keys() - found if any(each in text for text in texts)}
-    return {secret: instead for secret, instead in secrets.items() if secret in found}
+        printed |= {each for each in secrets.keys() - printed if any(each in text for text in texts)}
+    return {secret: replacement for secret, replacement in secrets.items() if secret in printed}
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -128,21 +125,21 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _replacements(conversation: Conversation) -> Replacements:
-    long_enough = (each for each in _secrets(conversation) if len(each) >= SHORTEST)
-    found = dict.fromkeys(islice(dict.fromkeys(long_enough), MOST), REDACTED)
+    long_enough = (each for each in _secrets(conversation) if len(each) >= MIN_SECRET_LENGTH)
+    replacements = dict.fromkeys(islice(dict.fromkeys(long_enough), MAX_SECRETS), REDACTED)
     folder = str(folder_of(conversation))
-    found |= {folder: MOUNT} if len(folder) >= SHORTEST_FOLDER else {}
-    return dict(sorted(found.items(), key=lambda each: len(each[0]), reverse=True))
+    replacements |= {folder: MOUNT} if len(folder) >= MIN_FOLDER_LENGTH else {}
+    return dict(sorted(replacements.items(), key=lambda each: len(each[0]), reverse=True))
 
 
 def _secrets(conversation: Conversation) -> Iterator[str]:
     yield from (settings.SECRET_KEY, settings.METRICS_TOKEN, settings.MODEL_API_KEY or "")
-    usable = Q(owner=None) | Q(owner=conversation.owner_id)
-    for connection in Connection.objects.filter(usable).order_by(F("owner").asc(nulls_first=True), "pk"):
+    available = Q(owner=None) | Q(owner=conversation.owner_id)
+    for connection in Connection.objects.filter(available).order_by(F("owner").asc(nulls_first=True), "pk"):
         try:
             opened = connection.opened
         except SecretUnreadableError:
             continue
         yield opened.key
         for value in opened.headers.values():
-            yield from value.split()  # of "Bearer sk-..." the second word is the secret
+            yield from value.split()  # the secret in "Bearer sk-..." is the second word

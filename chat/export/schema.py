@@ -1,4 +1,4 @@
-"""The JSON Schema of the file, made of the tables; docs/export.schema.json is what this gives."""
+"""The JSON Schema of an exported file, built from the tables. docs/export.schema.json is its output."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from chat.export.file_format import (
 from chat.export.json_file import FORMAT, VERSION
 from chat.models.tag import LONGEST, MOST_OF_ONE
 
-NUMBER = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
-PLACE = {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}
+POSITIVE = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
+INDEX = {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}
 CALL = {
     "type": "object",
-    "properties": {"step": PLACE, "index": PLACE},
+    "properties": {"step": INDEX, "index": INDEX},
     "required": ["step", "index"],
     "additionalProperties": False,
 }
 STEP = {
     "type": "object",
-    "properties": {"turn": NUMBER, "step": PLACE},
+    "properties": {"turn": POSITIVE, "step": INDEX},
     "required": ["turn", "step"],
     "additionalProperties": False,
 }
-REFS: dict[str, dict[str, Any]] = {"turn": NUMBER, "step": PLACE, "side_call": NUMBER, "tool_call": CALL}
+REFS: dict[str, dict[str, Any]] = {"turn": POSITIVE, "step": INDEX, "side_call": POSITIVE, "tool_call": CALL}
 REFS |= {"step_of_turn": STEP}
 WORDS = {"type": "array", "items": {"type": "string", "maxLength": LONGEST}, "maxItems": MOST_OF_ONE}
 PICTURE = {
@@ -42,9 +42,8 @@ PICTURE = {
 
 
 def schema() -> dict[str, Any]:
-    """The schema of a whole file."""
-    parts = {name: _array(_of(table)) for name, table in PARTS.items()}
-    turn = _of(TURN)
+    parts = {name: _array(_row_schema(table)) for name, table in PARTS.items()}
+    turn = _row_schema(TURN)
     turn["properties"] |= parts
     turn["required"] += parts
     return {
@@ -54,34 +53,34 @@ def schema() -> dict[str, Any]:
             {
                 "format": {"const": FORMAT},
                 "version": {"const": VERSION},
-                "exported_at": {"type": "string", "pattern": file_format.MOMENT},
-                "conversation": _of(CONVERSATION),
+                "exported_at": {"type": "string", "pattern": file_format.TIMESTAMP_PATTERN},
+                "conversation": _row_schema(CONVERSATION),
                 "turns": _array(turn),
-                "revisions": _array(_of(REVISION)),
-                "follow_ups": _array(_of(FOLLOW_UP)),
+                "revisions": _array(_row_schema(REVISION)),
+                "follow_ups": _array(_row_schema(FOLLOW_UP)),
                 "pictures": _array(_object(PICTURE)),
             }
         ),
     }
 
 
-def _of(table: Table[Any]) -> dict[str, Any]:
-    """The schema of a row."""
-    needed = [name for name in table.fields if file_format.is_needed(table.column(name))]
-    found = _object({name: file_format.schema(table.column(name)) for name in table.fields}, needed)
-    found["properties"] |= dict.fromkeys(table.words, WORDS)
+def _row_schema(table: Table[Any]) -> dict[str, Any]:
+    required = [name for name in table.fields if file_format.is_required(table.column(name))]
+    schema = _object({name: file_format.field_schema(table.column(name)) for name in table.fields}, required)
+    schema["properties"] |= dict.fromkeys(table.words, WORDS)
     for name, kind in table.refs.items():
-        leads = REFS[kind]
+        ref = REFS[kind]
         null = table.column(name).null
-        found["properties"][name] = {**leads, "type": [leads["type"], "null"]} if null else leads
-        found["required"] += [] if null else [name]
+        schema["properties"][name] = {**ref, "type": [ref["type"], "null"]} if null else ref
+        schema["required"] += [] if null else [name]
     if table in WITH_ATTACHMENTS:
-        found["properties"]["attachments"] = _array(_of(ATTACHMENT))
-    return found
+        schema["properties"]["attachments"] = _array(_row_schema(ATTACHMENT))
+    return schema
 
 
-def _object(properties: dict[str, Any], needed: list[str] | None = None) -> dict[str, Any]:
-    required = list(properties) if needed is None else needed
+def _object(properties: dict[str, Any], required: list[str] | None = None) -> dict[str, Any]:
+    if required is None:
+        required = list(properties)
     return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 

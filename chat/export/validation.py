@@ -1,4 +1,4 @@
-"""Validation of an imported file: its JSON, its schema, and that its parts fit each other."""
+"""Validates an imported file: JSON, schema, and consistency between its parts."""
 
 from __future__ import annotations
 
@@ -17,58 +17,58 @@ from chat.export.schema import schema
 from chat.models import SideCall
 from chat.models.text import clean_json
 
-DEEPEST = 48  # objects and lists within each other
-LONGEST = 200  # characters of the file that a sentence repeats
+MAX_DEPTH = 48  # of nested objects and lists
+MAX_QUOTE = 200  # characters of the file that a message quotes
 
 
-class FileRefused(ValueError):  # noqa: N818 (a refusal, told to the person who brought the file)
-    """The file is no conversation that this site can take; the text says why, and where."""
+class FileRefused(ValueError):  # noqa: N818 (a refusal shown to the user)
+    """The file is not a valid conversation; the message says why and where."""
 
 
 def read(data: bytes) -> dict[str, Any]:
-    """The conversation that the file holds, as its schema wants it; raises FileRefused."""
-    file = parsed(data)
-    for _turn in checked_turns(file):
+    """The file's JSON, fully checked against the schema. Raises FileRefused."""
+    file = parse(data)
+    for _turn in check_turns(file):
         pass
     return file
 
 
-def parsed(data: bytes) -> dict[str, Any]:
-    """The file's JSON, of which everything but the turns is as the schema wants it; raises FileRefused."""
-    found = _parsed(data)
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
+def parse(data: bytes) -> dict[str, Any]:
+    """The file's JSON, checked against the schema except for the turns. Raises FileRefused."""
+    file = _parse_json(data)
+    if not isinstance(file, dict) or file.get("format") != FORMAT:
         raise FileRefused(_("The file is JSON but not a conversation: its “format” is not “%s”.") % FORMAT)
-    if found.get("version") != VERSION or isinstance(found["version"], bool):
-        said = _("The file has version %(theirs)s; this site reads version %(ours)s.")
-        raise FileRefused(said % {"theirs": str(found.get("version"))[:20], "ours": VERSION})
-    turns = found.get("turns")
-    without_turns = {**found, "turns": []} if isinstance(turns, list) else found
+    if file.get("version") != VERSION or isinstance(file["version"], bool):
+        message = _("The file has version %(theirs)s; this site reads version %(ours)s.")
+        raise FileRefused(message % {"theirs": str(file.get("version"))[:20], "ours": VERSION})
+    turns = file.get("turns")
+    without_turns = {**file, "turns": []} if isinstance(turns, list) else file
     for error in _validator().iter_errors(without_turns):
-        raise FileRefused(_sentence(error))
-    return found
+        raise FileRefused(_message(error))
+    return file
 
 
-def checked_turns(file: dict[str, Any]) -> Iterator[int]:
-    """Check the turns one by one, for checking them all takes a while; gives how many are checked."""
+def check_turns(file: dict[str, Any]) -> Iterator[int]:
+    """Check the turns one by one, as that takes long; yields how many are checked."""
     turn_schema = _validator().schema["properties"]["turns"]["items"]  # type: ignore[index]
-    for place, turn in enumerate(file["turns"]):
+    for index, turn in enumerate(file["turns"]):
         for error in _validator().descend(turn, turn_schema):
-            raise FileRefused(_sentence(error, ("turns", place)))
-        yield place + 1
+            raise FileRefused(_message(error, ("turns", index)))
+        yield index + 1
 
 
-def place_of(path: Iterable[str | int]) -> str:
-    """A place in the file, as programs write it: turns[2].steps[0].number."""
+def json_path(path: Iterable[str | int]) -> str:
+    """A path in the file, such as turns[2].steps[0].number."""
     parts = [f"[{part}]" if isinstance(part, int) else f".{part}" for part in path]
-    return "".join(parts).removeprefix(".")[:LONGEST] or _("the file")
+    return "".join(parts).removeprefix(".")[:MAX_QUOTE] or _("the file")
 
 
-def _parsed(data: bytes) -> Any:
+def _parse_json(data: bytes) -> Any:
     try:
         text = data.decode("utf-8-sig")
-        found = json.loads(text, object_pairs_hook=_object, parse_constant=_no_number)
-        _check_depth(found)
-        return clean_json(found)
+        value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        _check_depth(value)
+        return clean_json(value)
     except FileRefused:
         raise
     except (ValueError, RecursionError):
@@ -76,15 +76,15 @@ def _parsed(data: bytes) -> Any:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
-            raise FileRefused(_("In the file, an object contains “%s” twice.") % name[:LONGEST])
-        found[name] = value
-    return found
+        if name in members:
+            raise FileRefused(_("In the file, an object contains “%s” twice.") % name[:MAX_QUOTE])
+        members[name] = value
+    return members
 
 
-def _no_number(name: str) -> Any:
+def _refuse_constant(name: str) -> Any:
     raise FileRefused(_("The file contains %s, which is not a valid number in JSON.") % name)
 
 
@@ -92,8 +92,8 @@ def _check_depth(value: Any) -> None:
     level, depth = [value], 0
     while level:
         depth += 1
-        if depth > DEEPEST:
-            raise FileRefused(_("In the file, objects are nested more than %d levels deep.") % DEEPEST)
+        if depth > MAX_DEPTH:
+            raise FileRefused(_("In the file, objects are nested more than %d levels deep.") % MAX_DEPTH)
         level = [
             child
             for each in level
@@ -107,64 +107,63 @@ def _validator() -> Draft202012Validator:
     return Draft202012Validator(schema())
 
 
-def _sentence(error: ValidationError, within: tuple[str | int, ...] = ()) -> str:
-    """What is wrong and where, for the user who brought the file."""
+def _message(error: ValidationError, parent: tuple[str | int, ...] = ()) -> str:
+    """What is wrong and where, for the user."""
     instance: Any = error.instance
-    wanted: Any = error.validator_value
-    named = {"place": place_of((*within, *error.absolute_path)), "value": str(instance)[:LONGEST]}
+    expected: Any = error.validator_value
+    values = {"place": json_path((*parent, *error.absolute_path)), "value": str(instance)[:MAX_QUOTE]}
     if error.validator == "required":
-        missing = next(name for name in wanted if name not in instance)
-        return _("In the file, %(place)s is missing “%(name)s”.") % {**named, "name": missing}
+        missing = next(name for name in expected if name not in instance)
+        return _("In the file, %(place)s is missing “%(name)s”.") % {**values, "name": missing}
     if error.validator == "additionalProperties" and isinstance(error.schema, dict):
         names = sorted(set(instance) - set(error.schema.get("properties", {})))
-        told = {**named, "names": ", ".join(names)[:LONGEST]}
-        return _("In the file, %(place)s has unknown fields: %(names)s.") % told
+        texts = {**values, "names": ", ".join(names)[:MAX_QUOTE]}
+        return _("In the file, %(place)s has unknown fields: %(names)s.") % texts
     if error.validator == "type":
-        kinds = wanted if isinstance(wanted, list) else [wanted]
-        said = _("In the file, %(place)s has the wrong type; it must be one of: %(kinds)s.")
-        return said % {**named, "kinds": ", ".join(kinds)}
+        kinds = expected if isinstance(expected, list) else [expected]
+        text = _("In the file, %(place)s has the wrong type; it must be one of: %(kinds)s.")
+        return text % {**values, "kinds": ", ".join(kinds)}
     if error.validator == "enum":
-        said = _("In the file, %(place)s is “%(value)s”; it must be one of: %(allowed)s.")
-        return said % {**named, "allowed": ", ".join(each or '""' for each in wanted)}
-    return _("In the file, %(place)s is “%(value)s”, which is not valid.") % named
+        text = _("In the file, %(place)s is “%(value)s”; it must be one of: %(allowed)s.")
+        return text % {**values, "allowed": ", ".join(each or '""' for each in expected)}
+    return _("In the file, %(place)s is “%(value)s”, which is not valid.") % values
 
 
-MOST_ROWS = 50_000  # of one conversation
+MAX_ROWS = 50_000  # of a conversation
 
 Row = dict[str, Any]
 Path = tuple[str | int, ...]
 
 
 def check(file: Row) -> None:
-    """Raise FileRefused where a part contradicts another; `file` is as its schema wants it."""
-    if _rows_of(file) > MOST_ROWS:
-        said = _("The file has more than %d messages, calls and other parts, so it cannot be imported.")
-        raise FileRefused(said % MOST_ROWS)
+    """Raise FileRefused if parts of the file contradict each other. `file` matches the schema."""
+    if _row_count(file) > MAX_ROWS:
+        message = _("The file has more than %d messages, calls and other parts, so it cannot be imported.")
+        raise FileRefused(message % MAX_ROWS)
     if not file["conversation"]["title"].strip():
         raise refused(("conversation", "title"), _("is empty"))
     turns = file["turns"]
-    for place, turn in enumerate(turns):
-        _Turn(turn, place + 1, ("turns", place)).check()
+    for index, turn in enumerate(turns):
+        _Turn(turn, index + 1, ("turns", index)).check()
     _check_revisions(file, turns)
-    for place, row in enumerate(file["follow_ups"]):
-        at: Path = ("follow_ups", place, "turn")
+    for index, row in enumerate(file["follow_ups"]):
+        path: Path = ("follow_ups", index, "turn")
         if (row["status"] == "delivered") != (row.get("turn") is not None):
-            raise refused(at, _("must name a turn if, and only if, the message was delivered"))
-        _check_turn(row.get("turn"), len(turns), at)
-    _once((row["digest"] for row in file["pictures"]), "pictures", "digest")
+            raise refused(path, _("must name a turn if, and only if, the message was delivered"))
+        _check_turn(row.get("turn"), len(turns), path)
+    _check_unique((row["digest"] for row in file["pictures"]), "pictures", "digest")
 
 
 def refused(path: Path, what: str) -> FileRefused:
-    """A refusal that says what is wrong with the place."""
-    return FileRefused(_("In the file, %(place)s %(wrong)s.") % {"place": place_of(path), "wrong": what})
+    """A FileRefused for this path."""
+    return FileRefused(_("In the file, %(place)s %(wrong)s.") % {"place": json_path(path), "wrong": what})
 
 
-def _rows_of(file: Row) -> int:
-    """How many rows the file becomes."""
+def _row_count(file: Row) -> int:
     turns = file["turns"]
     parts = [turn[name] for turn in turns for name in PARTS] + [file["revisions"], file["follow_ups"]]
-    written = [row for turn in turns for row in turn["messages"]] + file["follow_ups"]
-    return len(turns) + sum(map(len, parts)) + sum(len(row.get("attachments", [])) for row in written)
+    messages = [row for turn in turns for row in turn["messages"]] + file["follow_ups"]
+    return len(turns) + sum(map(len, parts)) + sum(len(row.get("attachments", [])) for row in messages)
 
 
 class _Turn:
@@ -177,95 +176,96 @@ class _Turn:
     def check(self) -> None:
         _check_turn(self.turn.get("follows"), self.number - 1, (*self.path, "follows"))
         _check_turn(self.turn.get("profile_then", {}).get("since"), self.number, (*self.path, "profile_then"))
-        _once((step["number"] for step in self.turn["steps"]), *self.path, "steps")
+        _check_unique((step["number"] for step in self.turn["steps"]), *self.path, "steps")
         self._check_messages()
         self._check_calls()
         self._check_summaries()
 
     def _check_messages(self) -> None:
         messages = self.turn["messages"]
-        for place, row in enumerate(messages):
-            self._check_step(row.get("step"), "messages", place)
+        for index, row in enumerate(messages):
+            self._check_step(row.get("step"), "messages", index)
             if row["role"] == "assistant" and row.get("step") is None:
-                raise refused((*self.path, "messages", place, "step"), _("is missing"))
+                raise refused((*self.path, "messages", index, "step"), _("is missing"))
         if sum(row["role"] == "user" and row.get("step") is None for row in messages) != 1:
             raise refused((*self.path, "messages"), _("must start with exactly one message from the user"))
         answers = [row["step"] for row in messages if row["role"] == "assistant"]
-        _once(answers, *self.path, "messages")
+        _check_unique(answers, *self.path, "messages")
 
     def _check_calls(self) -> None:
-        for place, row in enumerate(self.turn["tool_calls"]):
-            self._check_step(row["step"], "tool_calls", place)
+        for index, row in enumerate(self.turn["tool_calls"]):
+            self._check_step(row["step"], "tool_calls", index)
             if bool(row.get("decision")) != (row.get("decided_at") is not None):
-                at: Path = (*self.path, "tool_calls", place, "decided_at")
-                raise refused(at, _("must be present if, and only if, there is a decision"))
-        _once(((row["step"], row["index"]) for row in self.turn["tool_calls"]), *self.path, "tool_calls")
+                path: Path = (*self.path, "tool_calls", index, "decided_at")
+                raise refused(path, _("must be present if, and only if, there is a decision"))
+        numbers = ((row["step"], row["index"]) for row in self.turn["tool_calls"])
+        _check_unique(numbers, *self.path, "tool_calls")
 
     def _check_summaries(self) -> None:
         calls = self.turn["side_calls"]
-        for place, row in enumerate(self.turn["summaries"]):
-            at: Path = (*self.path, "summaries", place)
-            _check_turn(row["until"], self.number, (*at, "until"))
-            named = row.get("side_call")
-            if named is not None and named > len(calls):
-                raise refused((*at, "side_call"), _("names a call that is not in the turn"))
-            if named is not None and calls[named - 1]["purpose"] != SideCall.Purpose.SUMMARY:
-                raise refused((*at, "side_call"), _("names a call that made no summary"))
+        for index, row in enumerate(self.turn["summaries"]):
+            path: Path = (*self.path, "summaries", index)
+            _check_turn(row["until"], self.number, (*path, "until"))
+            call = row.get("side_call")
+            if call is not None and call > len(calls):
+                raise refused((*path, "side_call"), _("names a call that is not in the turn"))
+            if call is not None and calls[call - 1]["purpose"] != SideCall.Purpose.SUMMARY:
+                raise refused((*path, "side_call"), _("names a call that made no summary"))
         named_calls = [row["side_call"] for row in self.turn["summaries"] if row.get("side_call")]
-        _once(named_calls, *self.path, "summaries")
+        _check_unique(named_calls, *self.path, "summaries")
 
-    def _check_step(self, step: int | None, part: str, place: int) -> None:
+    def _check_step(self, step: int | None, part: str, index: int) -> None:
         if step is not None and step not in self.steps:
-            raise refused((*self.path, part, place, "step"), _("names a step that is not in the turn"))
+            raise refused((*self.path, part, index, "step"), _("names a step that is not in the turn"))
 
 
 def _check_revisions(file: Row, turns: list[Row]) -> None:
     rows = file["revisions"]
     steps = {(number, each["number"]) for number, turn in enumerate(turns, 1) for each in turn["steps"]}
-    known = {
+    known_calls = {
         (number, each["step"], each["index"])
         for number, turn in enumerate(turns, 1)
         for each in turn["tool_calls"]
     }
-    for place, row in enumerate(rows):
-        _check_turn(row["turn"], len(turns), ("revisions", place, "turn"))
-        _once((item["id"] for item in row.get("items", [])), "revisions", place, "items")
-        if told := row.get("told_in"):
-            _check_turn(told["turn"], len(turns), ("revisions", place, "told_in"))
-        _check_refs(row, steps, known, ("revisions", place))
+    for index, row in enumerate(rows):
+        _check_turn(row["turn"], len(turns), ("revisions", index, "turn"))
+        _check_unique((item["id"] for item in row.get("items", [])), "revisions", index, "items")
+        if step := row.get("told_in"):
+            _check_turn(step["turn"], len(turns), ("revisions", index, "told_in"))
+        _check_refs(row, steps, known_calls, ("revisions", index))
     calls = [(row["turn"], *row["tool_call"].values()) for row in rows if row.get("tool_call")]
-    _once(calls, "revisions")
+    _check_unique(calls, "revisions")
     items = rows[-1].get("items", []) if rows else []
-    left = sum(item["status"] != "completed" for item in items)
-    if file["conversation"].get("todos_left", 0) not in (0, left):
-        wrong = _("does not match its last list, which has %d open items") % left
+    unfinished = sum(item["status"] != "completed" for item in items)
+    if file["conversation"].get("todos_left", 0) not in (0, unfinished):
+        wrong = _("does not match its last list, which has %d open items") % unfinished
         raise refused(("conversation", "todos_left"), wrong)
 
 
 def _check_refs(row: Row, steps: set[Any], calls: set[Any], path: Path) -> None:
-    """That a revision names calls of its turn, and a step that is there."""
+    """Check that a revision names calls of its turn and an existing step."""
     for name in ("tool_call", "after"):
         call = row.get(name)
         if call and (row["turn"], call["step"], call["index"]) not in calls:
             raise refused((*path, name), _("names a call that is not in the turn"))
     if row.get("tool_call") and row.get("author") == "person":
         raise refused((*path, "tool_call"), _("names a call, though the user wrote the list"))
-    told = row.get("told_in")
-    if told and (told["turn"], told["step"]) not in steps:
+    step = row.get("told_in")
+    if step and (step["turn"], step["step"]) not in steps:
         raise refused((*path, "told_in"), _("names a step that is not in the turn"))
 
 
-def _check_turn(number: int | None, most: int, path: Path) -> None:
-    if number is not None and number > most:
+def _check_turn(number: int | None, last: int, path: Path) -> None:
+    if number is not None and number > last:
         raise refused(path, _("names turn %d, which does not exist or comes later") % number)
 
 
-def _once(values: Iterable[Any], *path: str | int) -> None:
-    for value in _repeated(values):
+def _check_unique(values: Iterable[Any], *path: str | int) -> None:
+    for value in _duplicates(values):
         raise refused(path, _("has %s twice") % str(value)[:80])
 
 
-def _repeated(values: Iterable[Any]) -> Iterator[Any]:
+def _duplicates(values: Iterable[Any]) -> Iterator[Any]:
     seen = set()
     for value in values:
         if value in seen:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from chat.agent.safe_open import open_beneath
 from chat.agent.scan import CROWDED, Entry, is_utf8, scan_workspace
-from chat.agent.workspace import Workspace, WorkspaceError, relative
+from chat.agent.workspace import Workspace, WorkspaceError, readable_errors, relative
 
 MAX_BYTES = 2 * 1024**3  # of content
 _EARLIEST = (1980, 1, 1, 0, 0, 0)  # the zip format's minimum
@@ -109,7 +109,7 @@ def opened_file(workspace: Workspace, path: str) -> Iterator[int]:
 def open_file(workspace: Workspace, path: str) -> int:
     """Like `opened_file`, but the caller closes the descriptor."""
     name = relative(path)
-    with sentences(path), workspace.as_owner() as root:
+    with readable_errors(path), workspace.as_owner() as root:
         descriptor = open_beneath(root, name, _READ)
         try:
             _check_regular(descriptor)

@@ -1,1 +1,1 @@
-"""A conversation's plan for a person's eyes: its revisions, what changed, and what happened in between."""
+"""The history of a conversation's todo lists: revisions, timeline, evidence, statistics."""

@@ -1,4 +1,4 @@
-"""What one list has and another has not: told item by item, by the ids that stay."""
+"""The difference between two todo lists, by the ids of their items."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ Item = Mapping[str, Any]
 
 
 class Kind(StrEnum):
-    """What became of an item."""
-
     ADDED = "added"
     REMOVED = "removed"
     REWORDED = "reworded"
@@ -23,10 +21,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Line:
-    """An item as a list shows it, and what became of it since the list before.
+    """An item of a list, and how it changed since the previous list.
 
-    `before` is the item as it was there; None for one that was not in it. One that is `gone` is in neither
-    of the two, but was in an earlier list of the same plan. `skipped` says that the person left it out.
+    `before` is the item in that list; None if it is new. An item that is `gone` is in neither list, but was
+    in an earlier one of the same plan. `skipped` items were removed by the user.
     """
 
     item: Item
@@ -37,21 +35,20 @@ class Line:
 
     @property
     def is_removed(self) -> bool:
-        """Whether the list has it no more."""
         return self.gone or Kind.REMOVED in self.kinds
 
 
 def lines_of(items: Sequence[Item], before: Sequence[Line] = (), skipped: Collection[str] = ()) -> list[Line]:
-    """The list `items` as it follows the one that `before` shows; what is removed stays where it stood.
+    """The lines of `items` compared with the previous list's lines; removed items keep their position.
 
-    `skipped` are the ids of those that the person has removed.
+    `skipped` are the ids of the items that the user removed.
     """
-    known = {line.item["id"]: line.item for line in before if not line.is_removed}
-    moved = _moved([item["id"] for item in items], list(known))
-    lines = [_line(item, known.get(item["id"]), item["id"] in moved) for item in items]
-    listed = {item["id"] for item in items}
-    removed = [_removed(line, skipped) for line in before if line.item["id"] not in listed]
-    return _with_removed(lines, removed, before)
+    old_items = {line.item["id"]: line.item for line in before if not line.is_removed}
+    moved = _moved([item["id"] for item in items], list(old_items))
+    lines = [_line(item, old_items.get(item["id"]), item["id"] in moved) for item in items]
+    ids = {item["id"] for item in items}
+    removed = [_removed(line, skipped) for line in before if line.item["id"] not in ids]
+    return _insert_removed(lines, removed, before)
 
 
 def _line(item: Item, before: Item | None, moved: bool) -> Line:
@@ -62,16 +59,16 @@ def _line(item: Item, before: Item | None, moved: bool) -> Line:
         Kind.STATUS: item["status"] != before["status"],
         Kind.MOVED: moved,
     }
-    return Line(item, tuple(kind for kind, is_so in kinds.items() if is_so), before)
+    return Line(item, tuple(kind for kind, applies in kinds.items() if applies), before)
 
 
-def _with_removed(lines: list[Line], removed: list[Line], before: Sequence[Line]) -> list[Line]:
-    """The lines, each removed one behind the line that stood ahead of it."""
+def _insert_removed(lines: list[Line], removed: list[Line], before: Sequence[Line]) -> list[Line]:
+    """Insert each removed line after the nearest line that preceded it."""
     order = [line.item["id"] for line in before]
     for line in removed:
-        ahead = set(order[: order.index(line.item["id"])])
-        places = [place for place, other in enumerate(lines, 1) if other.item["id"] in ahead]
-        lines.insert(max(places, default=0), line)
+        preceding = set(order[: order.index(line.item["id"])])
+        positions = [position for position, other in enumerate(lines, 1) if other.item["id"] in preceding]
+        lines.insert(max(positions, default=0), line)
     return lines
 
 
@@ -82,25 +79,25 @@ def _removed(line: Line, skipped: Collection[str]) -> Line:
 
 
 def _moved(after: Sequence[str], before: Sequence[str]) -> set[str]:
-    """The fewest ids that must have been moved for the rest to stand in the same order in both."""
-    places = {id_: place for place, id_ in enumerate(before)}
-    common = [id_ for id_ in after if id_ in places]
-    return set(common) - set(_longest_in_order(common, places))
+    """The fewest ids that must have moved for all others to be in the same order in both lists."""
+    positions = {id_: position for position, id_ in enumerate(before)}
+    common = [id_ for id_ in after if id_ in positions]
+    return set(common) - set(_longest_in_order(common, positions))
 
 
-def _longest_in_order(ids: Sequence[str], places: Mapping[str, int]) -> list[str]:
-    """The longest of the runs of ids whose places only grow (patience sorting)."""
+def _longest_in_order(ids: Sequence[str], positions: Mapping[str, int]) -> list[str]:
+    """The longest subsequence of ids with increasing positions (patience sorting)."""
     tops: list[int] = []
     piles: list[str] = []
-    ahead: dict[str, str | None] = {}
+    predecessors: dict[str, str | None] = {}
     for id_ in ids:
-        pile = bisect_left(tops, places[id_])
-        tops[pile : pile + 1] = [places[id_]]
+        pile = bisect_left(tops, positions[id_])
+        tops[pile : pile + 1] = [positions[id_]]
         piles[pile : pile + 1] = [id_]
-        ahead[id_] = piles[pile - 1] if pile else None
+        predecessors[id_] = piles[pile - 1] if pile else None
     run: list[str] = []
     current = piles[-1] if piles else None
     while current is not None:
         run.append(current)
-        current = ahead[current]
+        current = predecessors[current]
     return run[::-1]

@@ -1,24 +1,24 @@
-"""Evidence: what was done for an item of a plan, read from the rows and never stored.
+"""Evidence of the work on each item of a plan. Computed from the rows, never stored.
 
-What counts for an item are its **spans**, each a stretch of one turn:
+The evidence of an item consists of **spans**, each a stretch of one turn:
 
-- A span begins at the accepted list that says the item is in progress, and ends at the list that says
-  otherwise, at the person's own change of it, or with the turn. Where a later turn goes on with the plan and
-  finds the item still in progress, another span begins with that turn.
-- An item that is ticked without having been in progress, as every item is under `lean`, has what the agent
-  did since it last ticked another: back to the plan's first list, or for an item that was done already when
-  that was written, to the beginning of the turn. Several that one list ticks share it.
-- A step belongs to the spans in which it began, so the step that writes a list belongs to the item which the
-  list ends, and the calls that follow the list in the same step to the item which it begins.
-- Lists themselves, be they accepted or refused, are no evidence; their steps took tokens all the same.
-- An item that is removed keeps what it has.
+- A span starts at the accepted list that sets the item in progress, and ends at the list that changes this,
+  at the user's own change of it, or with the turn. If a later turn continues the plan with the item still in
+  progress, another span starts with that turn.
+- An item that is completed without having been in progress, as all are under `lean`, gets the work since the
+  agent last completed another: back to the plan's first list, or to the start of the turn if it was already
+  completed in the first list. Items that one list completes share it.
+- A step belongs to the spans that are open when it starts. So the step that writes a list belongs to the item
+  that the list ends, and later calls of that step to the item that it starts.
+- Todo writes, accepted or refused, are not evidence, but their steps' tokens count.
+- A removed item keeps its evidence.
 
-Work in turns after the plan's last list counts for nothing: nobody said that it was for the plan.
+Work in turns after the plan's last list does not count: no list ties it to the plan.
 
-A call is **recorded action** if its tool began to work, whatever came of it. One that was denied, or stopped
-before it ran, is shown and is none. A file counts as changed if `write_file` or `edit_file` succeeded on it,
-or if it was another after a command than before. Time is that of a clock on the wall while the turn went on,
-without what it waited for the person's answers, which is told apart.
+A call is a **recorded action** if its tool started to run, whatever the result. A call that was denied, or
+stopped before it ran, is shown but does not count. A file counts as changed if `write_file` or `edit_file`
+succeeded on it, or if a command changed it. Time is wall-clock time during the turn without waiting for
+approvals, which is reported separately.
 """
 
 from __future__ import annotations
@@ -40,42 +40,43 @@ from chat.plan.timeline import Calls, Entry, Revision, TurnBegan, TurnEnded
 
 @dataclass(frozen=True)
 class Evidence:
-    """What one item has to show, until the moment `now`."""
+    """The evidence of one item up to the moment `now`."""
 
-    trace: Trace
+    work: ItemWork
     now: datetime.datetime
 
     @property
     def spans(self) -> Sequence[Span]:
-        """Its spans, oldest first."""
-        return self.trace.spans
+        return self.work.spans
 
     @cached_property
     def calls(self) -> list[ToolCall]:
-        """The tool calls, oldest first, those that did not run among them."""
+        """All tool calls, oldest first, including those that did not run."""
         return list({call.pk: call for span in self.spans for call in span.calls}.values())
 
     @cached_property
     def steps(self) -> list[Step]:
-        """The steps that began, oldest first."""
+        """The steps that started, oldest first."""
         return list({step.pk: step for span in self.spans for step in span.steps}.values())
 
     @cached_property
     def files_written(self) -> list[str]:
-        """The files that its calls name and have written, beneath the workspace, each once, oldest first."""
-        return list(dict.fromkeys(path for call in self.calls if (path := _beneath(call.file_written))))
+        """The distinct workspace files written by its file tools, oldest first."""
+        return list(
+            dict.fromkeys(path for call in self.calls if (path := _workspace_path(call.file_written)))
+        )
 
     @cached_property
     def files(self) -> list[str]:
-        """These and the files that its commands changed, as far as they are named."""
+        """These and the files that its commands changed, as far as their names are recorded."""
         changed = [path for call in self.calls for path in call.command_changed]
         return list(dict.fromkeys([*self.files_written, *changed]))
 
     @cached_property
     def more_files(self) -> int:
-        """How many more it changed at least: two commands' unnamed files may be the same."""
-        most = max((_changed_by(call) for call in self.calls), default=0)
-        return max(0, most - len(self.files))
+        """A lower bound of further changed files: unnamed files of two commands may be the same."""
+        largest = max((_changed_by(call) for call in self.calls), default=0)
+        return max(0, largest - len(self.files))
 
     @property
     def files_are_more(self) -> bool:
@@ -84,42 +85,42 @@ class Evidence:
 
     @property
     def files_counted(self) -> int:
-        """How many files it changed at least."""
+        """A lower bound of the changed files."""
         return len(self.files) + self.more_files
 
     @cached_property
     def totals(self) -> Totals:
-        """What its steps took."""
+        """The usage of its steps."""
         return Totals.of(self.steps)
 
     @cached_property
     def waited(self) -> float:
-        """Seconds for which its calls waited for the person's answer."""
+        """Seconds that its calls waited for approval."""
         return sum(_waited(call, self.now) for call in self.calls)
 
     @cached_property
     def seconds(self) -> float:
-        """Seconds that it took, without those."""
+        """Seconds of work, without `waited`."""
         return max(0.0, seconds_of(self.spans, self.now) - self.waited)
 
     @property
     def shared_with(self) -> int:
-        """How many other items were ticked together with it and have the same."""
-        return self.trace.neighbours
+        """How many other items were completed by the same list and share its spans."""
+        return self.work.neighbours
 
     @property
     def by_person(self) -> bool:
-        """Whether it was the person who ticked it."""
-        return self.trace.ticked and self.trace.by_person
+        """Whether the user completed it."""
+        return self.work.completed and self.work.by_person
 
     @property
     def is_bare(self) -> bool:
-        """Whether the agent ticked it and there is no recorded action."""
-        return self.trace.ticked and not self.by_person and not any(call.ran for call in self.calls)
+        """Whether the agent completed it without any recorded action."""
+        return self.work.completed and not self.by_person and not any(call.ran for call in self.calls)
 
     @property
     def place(self) -> str:
-        """The id, in the transcript, of where its work begins; empty for one that was never begun."""
+        """The DOM id in the transcript of where its work starts; "" if it has none."""
         if not self.spans:
             return ""
         first = self.spans[0]
@@ -130,28 +131,27 @@ class Evidence:
 def evidence_of(
     plan: Plan, until: Revision | None = None, now: datetime.datetime | None = None
 ) -> Mapping[str, Evidence]:
-    """The evidence of a plan's items by their ids; of those that have any, or were ticked.
+    """The evidence by item id, of items that have any or are completed.
 
-    With `until`, a revision of the plan, as it was before the list was written again. `now` is for work that
-    goes on.
+    With `until`, a revision of the plan: the state before the next list. `now` is the end of open spans.
     """
-    moment = now or timezone.now()
-    entries, following = plan.while_it_stood(until) if until else (plan.entries, plan.followed_by)
-    traces = Walk().along(entries, following)
-    return {item: Evidence(trace, moment) for item, trace in traces.items()}
+    end = now or timezone.now()
+    entries, next_list = plan.entries_until_next(until) if until else (plan.entries, plan.followed_by)
+    works = EvidenceBuilder().build(entries, next_list)
+    return {item: Evidence(work, end) for item, work in works.items()}
 
 
 def item_of(evidence: Mapping[str, Evidence], call: int | None) -> str:
-    """The item that the call of that key counts for, the first of several; empty for none."""
-    found = (item for item, each in evidence.items() if any(known.pk == call for known in each.calls))
-    return next(found, "")
+    """The first item that the call with this key counts for; "" if none."""
+    items = (item for item, each in evidence.items() if any(row.pk == call for row in each.calls))
+    return next(items, "")
 
 
 def _changed_by(call: ToolCall) -> int:
     return len(call.command_changed) + call.command_changed_more
 
 
-def _beneath(path: str) -> str:
+def _workspace_path(path: str) -> str:
     try:
         return relative(path) if path else ""
     except WorkspaceError:
@@ -165,132 +165,131 @@ def _waited(call: ToolCall, now: datetime.datetime) -> float:
 
 
 @dataclass
-class Trace:
-    """What was found for an item: its spans, and who ticked it last, if anybody did.
+class ItemWork:
+    """The spans of an item, and who completed it last.
 
-    `neighbours` are the other items that were ticked by the same list, and whose work its spans hold too.
+    `neighbours` is the number of other items that were completed by the same list and share the spans.
     """
 
     spans: list[Span] = field(default_factory=list)
     neighbours: int = 0
-    ticked: bool = False
+    completed: bool = False
     by_person: bool = False
 
 
-class Walk:
-    """Goes from entry to entry; methods stand in the order of what they deal with."""
+class EvidenceBuilder:
+    """Processes the entries of a plan in order."""
 
     def __init__(self) -> None:
-        self.traces: dict[str, Trace] = defaultdict(Trace)
-        self.states: Mapping[str, str] | None = None  # of the items, in the list as it stands
-        self.turn: Turn | None = None  # while it goes on
-        self.steps: deque[Step] = deque()  # of the turn, not begun yet
-        self.at_work: dict[str, Span] = {}  # of items in progress
-        self.since_tick: list[Span] = []  # what the agent did since it last ticked an item
+        self.works: dict[str, ItemWork] = defaultdict(ItemWork)
+        self.states: Mapping[str, str] | None = None  # status by item in the current list
+        self.turn: Turn | None = None  # the turn in progress
+        self.steps: deque[Step] = deque()  # of the turn, not started yet
+        self.in_progress: dict[str, Span] = {}  # by item
+        self.since_completion: list[Span] = []  # work since the agent last completed an item
 
-    def along(self, entries: Iterable[Entry], until: Revision | None = None) -> dict[str, Trace]:
-        """The items' traces by their ids. `until` is the list that begins another plan in the last turn."""
+    def build(self, entries: Iterable[Entry], until: Revision | None = None) -> dict[str, ItemWork]:
+        """The work by item id. `until` is the first list of the next plan, if it is in the last turn."""
         for entry in entries:
             match entry:
                 case TurnBegan(turn):
-                    self._begin(turn)
+                    self._start_turn(turn)
                 case Calls():
-                    self._work(entry.calls)
+                    self._add_calls(entry.calls)
                 case Revision():
-                    self._revise(entry)
+                    self._add_revision(entry)
                 case TurnEnded(turn):
-                    self._begin_steps()
-                    self._leave(turn.ended_at)
-        self._begin_steps(until)
+                    self._start_steps()
+                    self._end_turn(turn.ended_at)
+        self._start_steps(until)
         if until:
-            self._leave(until.row.created_at)
-        return self.traces
+            self._end_turn(until.row.created_at)
+        return self.works
 
-    def _begin(self, turn: Turn) -> None:
+    def _start_turn(self, turn: Turn) -> None:
         self.turn, self.steps = turn, deque(turn.steps.all())
-        self.since_tick.append(Span(turn, turn.started_at))
+        self.since_completion.append(Span(turn, turn.started_at))
         for item, state in (self.states or {}).items():
             if state == "in_progress":
-                self._take_up(item, Span(turn, turn.started_at))
+                self._open_span(item, Span(turn, turn.started_at))
 
-    def _take_up(self, item: str, span: Span) -> None:
-        self.at_work[item] = span
-        self.traces[item].spans.append(span)
+    def _open_span(self, item: str, span: Span) -> None:
+        self.in_progress[item] = span
+        self.works[item].spans.append(span)
 
-    def _work(self, calls: Iterable[ToolCall]) -> None:
+    def _add_calls(self, calls: Iterable[ToolCall]) -> None:
         for call in calls:
             while self.steps and self.steps[0].number <= call.step.number:
-                self._begin_step()
+                self._start_step()
             if not call.is_todo_write:
-                for span in self._open():
+                for span in self._open_spans():
                     span.calls.append(call)
 
-    def _begin_steps(self, until: Revision | None = None) -> None:
-        while self.steps and (until is None or _is_ahead(self.steps[0], until)):
-            self._begin_step()
+    def _start_steps(self, until: Revision | None = None) -> None:
+        while self.steps and (until is None or _starts_before(self.steps[0], until)):
+            self._start_step()
 
-    def _begin_step(self) -> None:
+    def _start_step(self) -> None:
         step = self.steps.popleft()
-        for span in self._open():
+        for span in self._open_spans():
             span.steps.append(step)
 
-    def _open(self) -> list[Span]:
-        latest = self.since_tick[-1:]
-        return [span for span in (*self.at_work.values(), *latest) if span.ended is None]
+    def _open_spans(self) -> list[Span]:
+        latest = self.since_completion[-1:]
+        return [span for span in (*self.in_progress.values(), *latest) if span.ended is None]
 
-    def _revise(self, revision: Revision) -> None:
-        if self.turn is None and not revision.row.afterwards:  # a plan that begins in the middle of a turn
+    def _add_revision(self, revision: Revision) -> None:
+        if self.turn is None and not revision.row.afterwards:  # the plan starts in the middle of a turn
             self.turn, self.steps = revision.turn, deque(revision.turn.steps.all())
-        self._begin_steps(revision)
+        self._start_steps(revision)
         states = {item["id"]: item["status"] for item in revision.row.items}
         before = self.states or {}
-        self._tick(revision, [item for item in states if states[item] == "completed" != before.get(item)])
-        for item in [item for item in self.at_work if states.get(item) != "in_progress"]:
-            self.at_work.pop(item).ended = revision.row.created_at
+        self._complete(revision, [item for item in states if states[item] == "completed" != before.get(item)])
+        for item in [item for item in self.in_progress if states.get(item) != "in_progress"]:
+            self.in_progress.pop(item).ended = revision.row.created_at
         for item, state in states.items():
-            if self.turn and state == "in_progress" and item not in self.at_work:
-                self._take_up(item, Span(self.turn, revision.row.created_at, revision.row.tool_call))
+            if self.turn and state == "in_progress" and item not in self.in_progress:
+                self._open_span(item, Span(self.turn, revision.row.created_at, revision.row.tool_call))
         self.states = states
 
-    def _tick(self, revision: Revision, items: list[str]) -> None:
-        persons = revision.row.is_the_persons
+    def _complete(self, revision: Revision, items: list[str]) -> None:
+        by_user = revision.row.is_the_persons
         for item in items:
-            trace = self.traces[item]
-            trace.ticked, trace.by_person = True, persons
-        agents = [] if persons else items
-        if agents or self.states is None:
-            self._part(agents, revision)
+            work = self.works[item]
+            work.completed, work.by_person = True, by_user
+        by_agent = [] if by_user else items
+        if by_agent or self.states is None:
+            self._assign_work(by_agent, revision)
 
-    def _part(self, ticked: list[str], revision: Revision) -> None:
-        """Give what was done since the last tick to items that were ticked without being in progress."""
-        for span in self.since_tick[-1:]:
+    def _assign_work(self, completed: list[str], revision: Revision) -> None:
+        """Assign the work since the last completion to items completed without having been in progress."""
+        for span in self.since_completion[-1:]:
             span.ended = revision.row.created_at
-        for item in ticked:
-            if item not in self.at_work:
-                self.traces[item].spans += self.since_tick
-                self.traces[item].neighbours = len(ticked) - 1
+        for item in completed:
+            if item not in self.in_progress:
+                self.works[item].spans += self.since_completion
+                self.works[item].neighbours = len(completed) - 1
         row = revision.row
-        self.since_tick = [Span(self.turn, row.created_at, row.tool_call)] if self.turn else []
+        self.since_completion = [Span(self.turn, row.created_at, row.tool_call)] if self.turn else []
 
-    def _leave(self, moment: datetime.datetime | None) -> None:
-        """The turn, or the plan's part of it, is over: nobody works on anything."""
-        for span in self._open():
+    def _end_turn(self, moment: datetime.datetime | None) -> None:
+        """Close all spans at the end of the turn, or of the plan's part of it."""
+        for span in self._open_spans():
             span.ended = moment
-        self.at_work, self.turn = {}, None
+        self.in_progress, self.turn = {}, None
 
 
-def _is_ahead(step: Step, revision: Revision) -> bool:
-    """Whether the step began before the list was written; the one that wrote it did."""
+def _starts_before(step: Step, revision: Revision) -> bool:
+    """Whether the step started before the list was written; the step that wrote it did."""
     call = revision.row.tool_call
     return step.number <= call.step.number if call else step.started_at <= revision.row.created_at
 
 
 @dataclass
 class Span:
-    """What happened in a turn from `write`, or from the turn's beginning where that is None, to `ended`.
+    """A stretch of a turn from the list `write`, or from the turn's start if None, to `ended`.
 
-    `ended` is None while it goes on, and `began` where no worker has begun with the turn. Of tool calls it
-    has those that are work: no lists, be they accepted or refused.
+    `ended` is None while it is open, `began` if no worker has started the turn. `calls` has no todo writes.
     """
 
     turn: Turn
@@ -302,7 +301,9 @@ class Span:
 
 
 def seconds_of(spans: Iterable[Span], now: datetime.datetime) -> float:
-    """How long the spans lasted until `now`, where they overlap counted once; backward clocks count 0."""
+    """The total length of the spans in seconds up to `now`, with overlaps counted once; a clock set back
+    counts 0.
+    """
     seconds, until = 0.0, None
     for began, ended in sorted((span.began, span.ended or now) for span in spans if span.began):
         start = began if until is None else max(began, until)

@@ -1,4 +1,4 @@
-"""The story of a conversation's lists: revisions, and the turns and tool calls around them, in order."""
+"""The timeline of a conversation's todo lists: revisions, and the turns and tool calls around them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ENDED_BADLY = (Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED)
 
 @dataclass(frozen=True)
 class TurnBegan:
-    """The person sent a message."""
+    """The user sent a message."""
 
     turn: Turn
     text: str
@@ -27,7 +27,7 @@ class TurnBegan:
 
 @dataclass(frozen=True)
 class Calls:
-    """Tool calls one after the other, todo writes that were refused among them."""
+    """Consecutive tool calls, including refused todo writes."""
 
     turn: Turn
     calls: list[ToolCall] = field(default_factory=list)
@@ -36,9 +36,9 @@ class Calls:
 
 @dataclass(frozen=True)
 class Revision:
-    """A list that agent or person wrote, the conversation's `number`th, and how its plan stands with it.
+    """A list written by the agent or the user: the conversation's `number`th, and `plan`'s lines with it.
 
-    It was `cut_off` if its turn came to a bad end with it: nobody works on the item in progress.
+    It is `cut_off` if its turn then ended badly, so nobody works on the item in progress.
     """
 
     number: int
@@ -50,23 +50,20 @@ class Revision:
 
     @property
     def turn(self) -> Turn:
-        """The turn that it belongs to."""
         return self.row.turn
 
     @property
     def changed(self) -> list[Line]:
-        """The lines of which it says something new."""
+        """The lines that changed."""
         return [line for line in self.lines if line.kinds]
 
     def count(self, kind: Kind) -> int:
-        """How many items became that."""
+        """How many items changed in this way."""
         return sum(kind in line.kinds for line in self.lines)
 
 
 @dataclass(frozen=True)
 class TurnEnded:
-    """The agent's work came to an end, good or bad."""
-
     turn: Turn
     kind = "ended"
 
@@ -74,39 +71,39 @@ class TurnEnded:
 Entry = TurnBegan | Calls | Revision | TurnEnded
 
 
-def story(
+def timeline_of(
     conversation: Conversation,
     *,
     latest: bool = False,
     prepare: Callable[[TodoRevision | ToolCall], object] = lambda row: None,
 ) -> Iterator[Entry]:
-    """All that happened to the conversation's lists, in order.
+    """Yield the entries of the conversation's timeline, in order.
 
-    Reads the rows in five queries, without what tools gave out. With `latest` only the turns from that on in
-    which the latest plan begins, none without a list; without what tools were given and the person wrote.
-    `prepare` may change the rows in memory, before anything is told of them.
+    Reads the rows in five queries, without the output of tools. With `latest`, reads only the turns since the
+    latest plan began (none without a list), and neither the arguments of tools nor the user's messages.
+    `prepare` may change the rows in memory before they are used.
     """
     rows = list(conversation.revisions.order_by("pk"))
     for row in rows:
         prepare(row)
-    teller = _Teller(rows)
+    builder = _TimelineBuilder(rows)
     turns = conversation.turns.order_by("pk")
     if latest:
-        turns = turns.filter(pk__gte=_latest_begins(rows)) if rows else turns.none()
+        turns = turns.filter(pk__gte=_latest_plan_turn(rows)) if rows else turns.none()
     calls = _calls(turns, ["arguments"] if latest else [])
-    asked = {} if latest else _asked(conversation)
+    texts = {} if latest else _user_texts(conversation)
     for call in chain.from_iterable(calls.values()):
         prepare(call)
-    for turn in turns.prefetch_related("steps"):  # behind the calls, so that there is the step of each
-        yield TurnBegan(turn, asked.get(turn.pk, ""))
-        yield from teller.tell(turn, _with_steps(turn, calls[turn.pk]))
+    for turn in turns.prefetch_related("steps"):  # after the calls, so that the steps of all of them exist
+        yield TurnBegan(turn, texts.get(turn.pk, ""))
+        yield from builder.entries(turn, _with_steps(turn, calls[turn.pk]))
         if not turn.is_active:
             yield TurnEnded(turn)
-        yield from teller.tell_afterwards(turn)
+        yield from builder.entries_after(turn)
 
 
-def _latest_begins(rows: Sequence[TodoRevision]) -> int:
-    """The turn in which the latest plan begins."""
+def _latest_plan_turn(rows: Sequence[TodoRevision]) -> int:
+    """The key of the turn in which the latest plan begins."""
     since, listed, had_any = rows[0].turn_id, set[str](), False
     for row in rows:
         begins = begins_a_plan(row.items, listed, had_any=had_any)
@@ -116,20 +113,20 @@ def _latest_begins(rows: Sequence[TodoRevision]) -> int:
     return since
 
 
-def _asked(conversation: Conversation) -> dict[int, str]:
+def _user_texts(conversation: Conversation) -> dict[int, str]:
     questions = Message.objects.filter(turn__conversation=conversation, role="user", step=None)
     return dict(questions.values_list("turn", "text"))
 
 
-def _calls(turns: QuerySet[Turn], unread: Sequence[str]) -> Mapping[int, list[ToolCall]]:
-    """The calls of turns, by turn; of what they left for the person only what commands did."""
-    found = defaultdict[int, list[ToolCall]](list)
-    left = Case(When(name=SHELL, then=F("detail")), output_field=JSONField())
-    rows = ToolCall.objects.filter(turn__in=turns.order_by()).annotate(left=left)
-    for call in rows.defer("output", "detail", "extra", "shortened", *unread).order_by("pk"):
-        call.detail = call.left or {}
-        found[call.turn_id].append(call)
-    return found
+def _calls(turns: QuerySet[Turn], deferred: Sequence[str]) -> Mapping[int, list[ToolCall]]:
+    """The tool calls by turn; `detail` is loaded only for shell commands."""
+    calls = defaultdict[int, list[ToolCall]](list)
+    detail = Case(When(name=SHELL, then=F("detail")), output_field=JSONField())
+    rows = ToolCall.objects.filter(turn__in=turns.order_by()).annotate(shell_detail=detail)
+    for call in rows.defer("output", "detail", "extra", "shortened", *deferred).order_by("pk"):
+        call.detail = call.shell_detail or {}
+        calls[call.turn_id].append(call)
+    return calls
 
 
 def _with_steps(turn: Turn, calls: list[ToolCall]) -> list[ToolCall]:
@@ -140,12 +137,15 @@ def _with_steps(turn: Turn, calls: list[ToolCall]) -> list[ToolCall]:
 
 
 def begins_a_plan(items: Collection[Item], listed: Collection[str], *, had_any: bool) -> bool:
-    """Whether the list shares no item with the last one, which has these `listed`, in a plan that had any."""
+    """Whether the list starts a new plan: it shares no item with `listed`, the ids of the last list.
+
+    `had_any` says whether the current plan has had items.
+    """
     return bool(items and had_any and not any(item["id"] in listed for item in items))
 
 
-class _Teller:
-    """Tells turn by turn what became of the lists, and knows where it is."""
+class _TimelineBuilder:
+    """Builds the timeline turn by turn; keeps the current plan and its lines."""
 
     def __init__(self, rows: Sequence[TodoRevision]) -> None:
         self.rows = defaultdict[int, list[tuple[int, TodoRevision]]](list)
@@ -154,26 +154,26 @@ class _Teller:
         self.plan = 1
         self.lines: list[Line] = []
 
-    def tell(self, turn: Turn, calls: Sequence[ToolCall]) -> Iterator[Entry]:
-        """The calls of a turn, in groups, and the revisions between them: those always in their own order."""
-        waiting = deque((number, row) for number, row in self.rows[turn.pk] if not row.afterwards)
+    def entries(self, turn: Turn, calls: Sequence[ToolCall]) -> Iterator[Entry]:
+        """A turn's calls in groups, with the revisions between them. Revisions keep their own order."""
+        pending = deque((number, row) for number, row in self.rows[turn.pk] if not row.afterwards)
         group: list[ToolCall] = []
         for call in (None, *calls):
-            wrote = next((row for _, row in waiting if call and row.tool_call_id == call.pk), None)
-            if call and not wrote:
+            written = next((row for _, row in pending if call and row.tool_call_id == call.pk), None)
+            if call and not written:
                 group.append(call)
-            while waiting and _comes_by(call, waiting[0][1], wrote):
+            while pending and _is_due(call, pending[0][1], written):
                 if group:
                     yield Calls(turn, group)
                     group = []
-                yield self._revision(turn, *waiting.popleft(), call, last=not waiting)
+                yield self._revision(turn, *pending.popleft(), call, last=not pending)
         if group:
             yield Calls(turn, group)
-        for number, row in waiting:
-            yield self._revision(turn, number, row, None, last=row == waiting[-1][1])
+        for number, row in pending:
+            yield self._revision(turn, number, row, None, last=row == pending[-1][1])
 
-    def tell_afterwards(self, turn: Turn) -> Iterator[Entry]:
-        """What the person changed once the turn had ended."""
+    def entries_after(self, turn: Turn) -> Iterator[Entry]:
+        """The user's edits after the turn had ended."""
         for number, row in self.rows[turn.pk]:
             if row.afterwards:
                 yield self._revision(turn, number, row, None, last=True)
@@ -190,12 +190,12 @@ class _Teller:
         return Revision(number, self.plan, row, self.lines, last and turn.status in ENDED_BADLY)
 
 
-def _comes_by(call: ToolCall | None, row: TodoRevision, wrote: TodoRevision | None) -> bool:
-    """Whether the revision's place is reached with the call, by which the revision `wrote` was written.
+def _is_due(call: ToolCall | None, row: TodoRevision, written: TodoRevision | None) -> bool:
+    """Whether the revision comes before the next call; `written` is the revision that the call wrote.
 
-    What the person changed while that was on its way was there before it.
+    An edit by the user that was made while the call's list was being written comes before that list.
     """
     if not row.is_the_persons:
-        return row == wrote
-    ahead = wrote is not None and row.pk < wrote.pk
-    return ahead or (row.after_id or 0) <= (call.pk if call else 0)
+        return row == written
+    was_earlier = written is not None and row.pk < written.pk
+    return was_earlier or (row.after_id or 0) <= (call.pk if call else 0)

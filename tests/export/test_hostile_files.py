@@ -16,8 +16,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from chat.export.importer import importing, make
-from chat.export.validation import MOST_ROWS, FileRefused, check, read
+from chat.export.importer import import_file, import_steps
+from chat.export.validation import MAX_ROWS, FileRefused, check, read
 from chat.models import Conversation, Turn
 from chat.models.bulk import UNDO_TIME
 from chat.turns.deleted import overdue, remove
@@ -145,7 +145,7 @@ def test_what_is_wrong_is_said(
     before = sorted(workspaces.parent.rglob("*"))
     spoil(file)
     with pytest.raises(FileRefused) as refusal:
-        make(read(json.dumps(file).encode()), owner)
+        import_file(read(json.dumps(file).encode()), owner)
     assert said in str(refusal.value)
     assert not Conversation.objects.exists()
     assert sorted(workspaces.parent.rglob("*")) == before
@@ -173,7 +173,7 @@ def test_what_is_no_conversation(data: bytes, said: str) -> None:
 
 def test_text_that_no_database_takes(file: File, owner: User) -> None:
     file["turns"][0]["messages"][0]["text"] = "a\0b\ud800c"
-    made = make(read(json.dumps(file).encode()), owner)
+    made = import_file(read(json.dumps(file).encode()), owner)
     assert exported(made)["turns"][0]["messages"][0]["text"] == "a\ufffdb\ufffdc"
 
 
@@ -183,7 +183,7 @@ def test_what_was_going_on_is_interrupted(file: File, owner: User) -> None:
         turn.update(status="running", ended_at=None)
     call["status"] = "running"
     file["turns"][place]["messages"][-1]["complete"] = False
-    made = exported(make(read(json.dumps(file).encode()), owner))
+    made = exported(import_file(read(json.dumps(file).encode()), owner))
     assert {turn["status"] for turn in made["turns"]} == {"interrupted"}
     assert {turn["ended_at"] for turn in made["turns"]} == {file["exported_at"]}
     assert made["turns"][place]["tool_calls"][0]["status"] == "unknown"
@@ -211,18 +211,18 @@ def test_the_page_says_what_is_wrong(owners: Client, settings: Any) -> None:
 
 def test_what_a_crash_leaves_is_never_seen_and_goes(file: File, owner: User, owners: Client) -> None:
     data = json.dumps(file).encode()
-    steps = importing(data, owner)
+    steps = import_steps(data, owner)
     next(steps)
     hidden = Conversation.with_deleted.get()
     assert hidden.turns.exists()
     assert not Conversation.objects.exists()
     assert owners.get(f"/conversations/{hidden.pk}/").status_code == 404
     with pytest.raises(FileRefused, match="You already have an import running"):
-        make(file, owner)
+        import_file(file, owner)
     # The process dies here. In a while its place is free, and what it wrote is removed as deleted ones are.
     Conversation.with_deleted.update(deleted_at=timezone.now() - UNDO_TIME)
     assert overdue() == [hidden.pk]
-    made = make(file, owner)
+    made = import_file(file, owner)
     remove(hidden.pk)
     assert list(Conversation.with_deleted.all()) == [made]
     with pytest.raises(FileRefused, match="The import was interrupted"):
@@ -231,7 +231,7 @@ def test_what_a_crash_leaves_is_never_seen_and_goes(file: File, owner: User, own
 
 def test_a_closed_import_leaves_nothing(file: File, owner: User, workspaces: Path) -> None:
     before = sorted(workspaces.parent.rglob("*"))
-    steps = importing(json.dumps(file).encode(), owner)
+    steps = import_steps(json.dumps(file).encode(), owner)
     next(steps)
     steps.close()
     assert not Conversation.with_deleted.exists()
@@ -242,9 +242,9 @@ def test_a_closed_import_leaves_nothing(file: File, owner: User, workspaces: Pat
 def test_a_file_of_too_many_parts_is_refused(file: File, owner: User) -> None:
     file["revisions"] = []
     turn = {name: [] for name in ("steps", "side_calls", "messages", "tool_calls", "summaries")}
-    file["turns"] = [turn] * (MOST_ROWS + 1)
+    file["turns"] = [turn] * (MAX_ROWS + 1)
     with pytest.raises(FileRefused, match="more than 50000 messages"):
-        make(file, owner)
+        import_file(file, owner)
     assert not Conversation.with_deleted.exists()
 
 

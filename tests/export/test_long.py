@@ -11,7 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.export.importer import make
+from chat.export.importer import import_file
 from chat.export.json_file import json_pieces
 from chat.export.markdown_file import markdown_pieces
 from chat.export.page import html_pieces
@@ -66,6 +66,6 @@ def test_memory_is_that_of_a_turn(owner: User, leave: Callable[[Conversation], I
 
 def test_it_comes_back(owner: User) -> None:
     before = "".join(json_pieces(long_conversation(owner, 6)))
-    made = make(read(before.encode()), owner)
+    made = import_file(read(before.encode()), owner)
     after = "".join(json_pieces(made))
     assert {**json.loads(after), "exported_at": 0} == {**json.loads(before), "exported_at": 0}

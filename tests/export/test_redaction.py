@@ -14,12 +14,12 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.export.importer import make
+from chat.export.importer import import_file
 from chat.export.json_file import json_pieces
 from chat.export.markdown_file import markdown_pieces
 from chat.export.page import ReadOnly, html_pieces, page_pieces
 from chat.export.record import Record
-from chat.export.redaction import MOST, REDACTED, Redaction
+from chat.export.redaction import MAX_SECRETS, REDACTED, Redaction
 from chat.export.validation import read
 from chat.models import Connection, Conversation, ShareLink, Summary, TodoRevision, ToolCall, Turn
 from chat.models.connection import Secrets
@@ -105,7 +105,7 @@ def forms(conversation: Conversation) -> dict[str, str]:
 
 def _link(conversation: Conversation) -> ShareLink:
     day = datetime.timedelta(days=1)
-    return conversation.share_links.first() or ShareLink.make(conversation, timezone.now() + day)
+    return conversation.share_links.first() or ShareLink.import_file(conversation, timezone.now() + day)
 
 
 class Markup(HTMLParser):
@@ -190,7 +190,7 @@ def test_what_tools_printed_is_searched(owner: User, site: dict[str, str]) -> No
         [exported] = [row for row in _calls(conversation) if row["name"] == "bash"]
         assert json.loads(exported["arguments"]) == {"command": f'I found "{REDACTED}" there'}
         assert exported["detail"]["changed"] == [f"KEY={REDACTED}\n"]
-        make(read("".join(json_pieces(conversation)).encode()), owner)
+        import_file(read("".join(json_pieces(conversation)).encode()), owner)
 
 
 def _calls(conversation: Conversation) -> list[dict[str, Any]]:
@@ -216,7 +216,7 @@ def test_what_was_imported_is_not_searched(owner: User, site: dict[str, str]) ->
     conversation = begun(owner, guess)
     worked(conversation, asked=guess, printed=guess, said=guess)
     file = "".join(json_pieces(conversation)).replace(guess, site["METRICS_TOKEN"])
-    imported = make(read(file.encode()), owner)
+    imported = import_file(read(file.encode()), owner)
     for form, text in forms(imported).items():
         assert REDACTED not in text, form
     worked(imported, asked="Go on", printed=site["METRICS_TOKEN"], said="Done.")
@@ -233,10 +233,10 @@ def test_what_is_short_or_not_the_owners_is_not_compared(owner: User, site: dict
 
 
 def test_a_user_with_many_headers_pays_alone(owner: User, site: dict[str, str]) -> None:
-    values = [f"value-of-a-header-{number:04}" for number in range(3 * MOST)]
+    values = [f"value-of-a-header-{number:04}" for number in range(3 * MAX_SECRETS)]
     connect(owner, **{f"X-{number}": value for number, value in enumerate(values)})
     redaction = Redaction.of(begun(owner))
-    assert len(redaction.secrets) <= MOST + 1
+    assert len(redaction.secrets) <= MAX_SECRETS + 1
     assert set(site.values()) <= redaction.secrets.keys()
 
 

@@ -14,8 +14,8 @@ from django.db import models
 from django.test import Client
 from jsonschema import Draft202012Validator
 
-from chat.export.file_format import LEFT_OUT, TABLES, Table
-from chat.export.importer import make
+from chat.export.file_format import EXCLUDED_MODELS, TABLES, Table
+from chat.export.importer import import_file
 from chat.export.schema import schema
 from chat.export.validation import read
 from chat.files.conversation_workspace import folder_of
@@ -28,7 +28,7 @@ SCHEMA = Path(__file__).parents[2] / "docs" / "export.schema.json"
 
 def again(conversation: Conversation, owner: User) -> Conversation:
     """The conversation after a journey through a file."""
-    return make(read(json.dumps(exported(conversation)).encode()), owner)
+    return import_file(read(json.dumps(exported(conversation)).encode()), owner)
 
 
 def same(file: dict[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def same(file: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(12))
 def test_it_comes_back_as_it_was(owner: User, stranger: User, seed: int) -> None:
     before = exported(Rich(owner, seed).conversation)
-    made = make(read(json.dumps(before).encode()), stranger)
+    made = import_file(read(json.dumps(before).encode()), stranger)
     assert same(exported(made)) == same(before)
     assert made.owner == stranger
     assert not DailyUsage.objects.exists()
@@ -95,13 +95,13 @@ def within() -> set[type[models.Model]]:
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.model.__name__)
 def test_every_field_is_exported_or_named_as_left_out(table: Table[Any]) -> None:
-    names = [*map(table.attribute, (*table.fields, *table.refs)), *table.left_out, *table.words]
+    names = [*map(table.attribute, (*table.fields, *table.refs)), *table.excluded, *table.words]
     meta = table.model._meta
     assert sorted(names) == sorted(field.name for field in (*meta.concrete_fields, *meta.many_to_many))
 
 
 def test_every_model_is_exported_or_named_as_left_out() -> None:
-    named = {table.model.__name__ for table in TABLES} | set(LEFT_OUT)
+    named = {table.model.__name__ for table in TABLES} | set(EXCLUDED_MODELS)
     assert {model.__name__ for model in within()} <= named
 
 
@@ -110,5 +110,5 @@ def test_a_file_of_before_a_field_was_there(owner: User) -> None:
     older = copy.deepcopy(file)
     for turn in older["turns"]:
         del turn["blind"], turn["deaths"]
-    made = make(read(json.dumps(older).encode()), owner)
+    made = import_file(read(json.dumps(older).encode()), owner)
     assert {turn["blind"] for turn in exported(made)["turns"]} == {False}

@@ -9,11 +9,11 @@ import pytest
 from django.utils import timezone
 
 from chat.models import ToolCall, Turn
-from chat.plan.evidence import Evidence, Trace, evidence_of
+from chat.plan.evidence import Evidence, ItemWork, evidence_of
 from chat.plan.history import plans_of
 from tests.plan.conftest import Work
 
-NONE = Evidence(Trace(), timezone.now())
+NONE = Evidence(ItemWork(), timezone.now())
 
 
 def found(work: Work, plan: int = 0) -> dict[str, Evidence]:
@@ -249,7 +249,7 @@ def test_as_it_stood_at_a_revision(work: Work) -> None:
     first, second, _third = plan.revisions
     assert [call.summary_line for call in evidence_of(plan, first)["a"].calls] == ["one"]
     assert "b" not in evidence_of(plan, first)
-    assert not evidence_of(plan, first)["a"].trace.ticked
+    assert not evidence_of(plan, first)["a"].work.completed
     assert [call.summary_line for call in evidence_of(plan, second)["b"].calls] == ["two"]
 
 
