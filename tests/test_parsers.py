@@ -33,7 +33,7 @@ from chat.agent.todo import POLICIES, TODO_WRITE, TodoList
 from chat.agent.todo.reading import refusal_code
 from chat.agent.tool import ToolError, schema_check
 from chat.agent.turn import Draft
-from chat.demo.demo_request import History, files_listed, parted
+from chat.demo.demo_request import History, files_listed, split_notes
 from chat.demo.steps import listed, numbered
 from chat.export.markdown_file import code, fenced, inline, quoted
 from chat.export.validation import read
@@ -155,7 +155,7 @@ def demo(text: str) -> None:
     history = History.read([{"role": "user", "content": text}])
     listed(history.text)
     numbered(history.text)
-    parted(text)
+    split_notes(text)
     files_listed(history.text)
 
 

@@ -1,1 +1,1 @@
-"""The built-in demo model: a chat-completions endpoint that follows rules and is not an AI."""
+"""The built-in demo model: a chat-completions endpoint with scripted replies."""

@@ -1,4 +1,4 @@
-"""What the demo has before it when it answers: the request, read, and the moves it can make."""
+"""The parsed request that the demo answers, and the calls it can make."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from chat.demo.words import is_chinese
 
 TODO_WRITE = "TodoWrite"
 
-# Characters of a message, and of a result, that the demo reads: its patterns are not made for more.
-READ = 4000
+# Characters of a message or result that the demo reads; its patterns are too slow for more.
+MAX_READ = 4000
 
 _REFUSED = re.compile(r"\A\s*(error|错误|❌|traceback)", re.IGNORECASE)
 _KILLED = re.compile(r"^\[(?:timed out|killed)\b", re.MULTILINE)
@@ -26,9 +26,9 @@ _EXIT = re.compile(
 
 @dataclass(frozen=True)
 class Result:
-    """A tool call and what came of it. `reminded` says that a reminder stood ahead of the text.
+    """A tool call and its result. `reminded` says that the text had a reminder before it.
 
-    `changed` holds the list as the person had changed it by the end of the step, on the last of its calls.
+    `changed` is the list as the user had edited it by the end of the step, on the last call of the step.
     """
 
     name: str
@@ -39,13 +39,13 @@ class Result:
 
     @property
     def exit_code(self) -> int:
-        """The exit code that a shell's result names, else 0."""
-        found = _EXIT.search(self.text) if self.name == "bash" else None
-        return int(found[1]) if found else 0
+        """The exit code in a shell's result, else 0."""
+        match = _EXIT.search(self.text) if self.name == "bash" else None
+        return int(match[1]) if match else 0
 
     @property
     def failed(self) -> bool:
-        """Whether the tool says that it could not do what it was asked."""
+        """Whether the result is an error."""
         if self.name == "bash":
             return bool(self.exit_code or _KILLED.search(self.text) or _REFUSED.match(self.text))
         return bool(_REFUSED.match(self.text))
@@ -53,11 +53,10 @@ class Result:
 
 @dataclass(frozen=True)
 class History:
-    """`text` is the person's last message, `steps` the calls answered since, `past` the calls before it.
+    """`text` is the user's last message, `steps` the calls answered since, `past` the calls before it.
 
-    `joined` says that the message came while work was going on, and not after an answer; `changed` is the
-    list as the person had changed it ahead of the message. `talk` holds role and text of the messages before
-    the last one of the person.
+    `joined` says that the message arrived during work, not after an answer; `changed` is the list as the user
+    had edited it before the message. `talk` has role and text of all earlier messages.
     """
 
     text: str
@@ -69,27 +68,32 @@ class History:
 
     @classmethod
     def read(cls, messages: Sequence[Mapping[str, Any]]) -> History:
-        """The history in chat-completions messages; with no user message the text is empty."""
-        asked = [index for index, message in enumerate(messages) if message.get("role") == "user"]
-        last = asked[-1] if asked else -1
-        notes, text = parted(_text(messages[last]) if asked else "")
-        before = messages[last - 1] if last > 0 else {}
-        joined = before.get("role") == "tool" and not _STOPPED.search(_text(before))
-        past = [result for step in _steps(messages[: max(last, 0)]) for result in step]
-        talk = [(str(each.get("role")), parted(_text(each))[1]) for each in messages[: max(last, 0)]]
+        """Parse chat-completions messages; the text is empty if there is no user message."""
+        user_indexes = [index for index, message in enumerate(messages) if message.get("role") == "user"]
+        last = user_indexes[-1] if user_indexes else -1
+        notes, text = split_notes(_text(messages[last]) if user_indexes else "")
+        previous = messages[last - 1] if last > 0 else {}
+        joined = previous.get("role") == "tool" and not _STOPPED.search(_text(previous))
+        earlier = messages[: max(last, 0)]
+        past = [result for step in _steps(earlier) for result in step]
+        talk = [
+            (str(message.get("role")), split_notes(_text(message))[1]) for message in messages[: max(last, 0)]
+        ]
         steps = list(_steps(messages[last + 1 :]))
-        return cls(text.strip()[:READ], steps, past, joined, notes.changed, talk)
+        return cls(text.strip()[:MAX_READ], steps, past, joined, notes.changed, talk)
 
     def answers_to(self, question: str) -> list[str] | None:
-        """What the user said since the assistant asked this, latest first; None if it never did."""
-        asked = [at for at, (role, text) in enumerate(self.talk) if role == "assistant" and question in text]
-        if not asked:
+        """The user's messages since the assistant asked this question, latest first; None if it did not."""
+        indexes = [
+            index for index, (role, text) in enumerate(self.talk) if role == "assistant" and question in text
+        ]
+        if not indexes:
             return None
-        later = [text for role, text in self.talk[asked[-1] :] if role == "user"]
+        later = [text for role, text in self.talk[indexes[-1] :] if role == "user"]
         return [self.text, *reversed(later)]
 
     def last_list(self) -> Mapping[str, Any] | None:
-        """The arguments of the last accepted list from before this turn, or what the person made of it."""
+        """The arguments of the last accepted list before this turn, or the user's edit of it."""
         if self.changed:
             return self.changed
         for call in reversed(self.past):
@@ -104,25 +108,25 @@ def _steps(messages: Sequence[Mapping[str, Any]]) -> Iterator[list[Result]]:
             yield list(_results(message["tool_calls"], messages[index + 1 :]))
 
 
-def _results(calls: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> Iterator[Result]:
-    """Each call with its result; ids count only up to the next message that is not a result."""
+def _results(calls: Sequence[Mapping[str, Any]], following: Sequence[Mapping[str, Any]]) -> Iterator[Result]:
+    """Each call with its result. Ids are unique only up to the next message that is not a result."""
     answers: dict[Any, str] = {}
-    for message in after:
+    for message in following:
         if message.get("role") != "tool":
             break
         answers[message.get("tool_call_id")] = _text(message)
     changed = None
     for call in calls:
         function = call.get("function") or {}
-        notes, text = parted(answers.get(call.get("id"), ""))
+        notes, text = split_notes(answers.get(call.get("id"), ""))
         changed = notes.changed or changed
-        at_last = changed if call is calls[-1] else None
+        edited_list = changed if call is calls[-1] else None
         name, arguments = str(function.get("name")), _arguments(function.get("arguments"))
-        yield Result(name, arguments, _both_ends(text), notes.reminded, at_last)
+        yield Result(name, arguments, _both_ends(text), notes.reminded, edited_list)
 
 
 def _both_ends(text: str) -> str:
-    return text if len(text) <= 2 * READ else f"{text[:READ]}\n{text[-READ:]}"
+    return text if len(text) <= 2 * MAX_READ else f"{text[:MAX_READ]}\n{text[-MAX_READ:]}"
 
 
 def _arguments(text: Any) -> Mapping[str, Any]:
@@ -141,8 +145,8 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 T = TypeVar("T")
-# A script yields a reply with calls, is sent their results, and returns in the end. It is replayed from
-# the turn's first step for every request, and so must depend on nothing but the messages.
+# A script yields replies with calls, receives their results, and returns the final text. It is replayed from
+# the turn's first step for every request, so it must depend only on the messages.
 Script = Generator[Reply, Sequence[Result], T]
 
 _NAME = re.compile(r"^[^\w\n]*([^\s/|]+\.[A-Za-z]\w{0,5})\s*(?:[|(\t].*)?$", re.MULTILINE)
@@ -150,10 +154,9 @@ _NAME = re.compile(r"^[^\w\n]*([^\s/|]+\.[A-Za-z]\w{0,5})\s*(?:[|(\t].*)?$", re.
 
 @dataclass(frozen=True)
 class DemoRequest:
-    """The history, the tools on offer by name, how the list is written, and the language to answer in.
+    """The history, the names of the offered tools, the list's dialect, and the language to answer in.
 
-    While a script is played, `changed` holds the list as the person has left it in the meantime, until
-    somebody takes it out.
+    While a script is replayed, `changed` holds the user's latest edit of the list until it is applied.
     """
 
     history: History
@@ -164,7 +167,6 @@ class DemoRequest:
 
     @classmethod
     def read(cls, request: Request) -> DemoRequest:
-        """The desk for a request."""
         names = frozenset(str((tool.get("function") or {}).get("name")) for tool in request.tools)
         if request.body.get("tool_choice") == "none":
             names = frozenset()
@@ -174,19 +176,18 @@ class DemoRequest:
 
     @property
     def text(self) -> str:
-        """What the person asks."""
+        """The user's message."""
         return self.history.text
 
     def say(self, english: str, chinese: str) -> str:
-        """The sentence in the person's language."""
+        """The text in the user's language."""
         return chinese if self.chinese else english
 
     def has(self, *names: str) -> bool:
-        """Whether all of these tools are on offer."""
         return self.tools.issuperset(names)
 
     def look(self, text: str = "") -> Script[str]:
-        """What is in the workspace, as a listing; empty if no tool on offer could tell."""
+        """The workspace's listing; "" if no offered tool can list it."""
         if self.has("read_file"):
             return (yield from ask(Call("read_file", {"path": "."}), text=text))[0].text
         if self.has("bash"):
@@ -194,7 +195,7 @@ class DemoRequest:
         return ""
 
     def read_files(self, *paths: str, text: str = "") -> Script[list[Result]]:
-        """The files, read in one reply; empty if that cannot be done."""
+        """Read the files in one reply; empty if no offered tool can read."""
         if self.has("read_file"):
             return (yield from ask(*(Call("read_file", {"path": path}) for path in paths), text=text))
         if self.has("bash"):
@@ -204,31 +205,29 @@ class DemoRequest:
         return []
 
     def write_file(self, path: str, content: str, text: str = "") -> Script[Result]:
-        """A file, written whole. Ask `free_name` first: nothing of the person's is to be overwritten."""
+        """Write a file. Callers use `free_name` first, so that nothing of the user's is overwritten."""
         return (yield from ask(Call("write_file", {"path": path, "content": content}), text=text))[0]
 
     def edit_file(self, path: str, old: str, new: str, text: str = "") -> Script[Result]:
-        """One exact piece of a file, replaced."""
         arguments = {"path": path, "old_text": old, "new_text": new}
         return (yield from ask(Call("edit_file", arguments), text=text))[0]
 
     def run(self, command: str, text: str = "") -> Script[Result]:
-        """A shell command."""
         return (yield from ask(Call("bash", {"command": command}), text=text))[0]
 
 
 def ask(*calls: Call | tuple[str, dict[str, Any]], text: str = "") -> Script[list[Result]]:
-    """Make the calls in one reply; one result for each, empty where the history has none."""
+    """Make the calls in one reply; returns a result for each, empty if the history has none."""
     results = list((yield Reply(text=text, tool_calls=calls)))
     return results + [Result("")] * (len(calls) - len(results))
 
 
-def play(script: Script[str], desk: DemoRequest) -> Reply:
-    """The script's next reply once the turn's steps are answered; what it returns is the last one's text."""
+def play(script: Script[str], request: DemoRequest) -> Reply:
+    """The script's next reply after the steps answered so far."""
     try:
         reply = next(script)
-        for results in desk.history.steps:
-            desk.changed.extend(result.changed for result in results if result.changed)
+        for results in request.history.steps:
+            request.changed.extend(result.changed for result in results if result.changed)
             reply = script.send(results)
     except StopIteration as end:
         return Reply(text=end.value)
@@ -236,16 +235,16 @@ def play(script: Script[str], desk: DemoRequest) -> Reply:
 
 
 def files_listed(listing: str) -> list[str]:
-    """The names of the files in a listing, folders and hidden files left out."""
+    """The file names in a listing, without folders and hidden files."""
     return [name for name in _NAME.findall(listing) if not name.startswith(".")]
 
 
-def free_name(wanted: str, listing: str) -> str:
-    """The name, or with -2, -3, ... the first one that the listing does not have."""
-    stem, dot, ending = wanted.partition(".")
+def free_name(name: str, listing: str) -> str:
+    """The name, or its first variant -2, -3, ... that is not in the listing."""
+    stem, dot, extension = name.partition(".")
     taken = set(re.split(r"[\s/|]+", listing))
-    names = [wanted, *(f"{stem}-{count}{dot}{ending}" for count in range(2, 1000))]
-    return next(name for name in names if name not in taken)
+    candidates = [name, *(f"{stem}-{count}{dot}{extension}" for count in range(2, 1000))]
+    return next(name for name in candidates if name not in taken)
 
 
 _NOTE = re.compile(r"\A\s*<(reminder|todo-change)>(.*?)</\1>\s*", re.DOTALL)
@@ -257,24 +256,24 @@ _STATES = {" ": "pending", ">": "in_progress", "x": "completed"}
 
 @dataclass(frozen=True)
 class Notes:
-    """`changed` holds the arguments of a list as the person has left it; None where they changed nothing."""
+    """The notes before a text. `changed` has the arguments of the list that the user edited, or None."""
 
     reminded: bool = False
     changed: dict[str, Any] | None = None
 
 
-def parted(text: str) -> tuple[Notes, str]:
-    """The notes ahead of a text, and the text itself."""
+def split_notes(text: str) -> tuple[Notes, str]:
+    """Split the notes off the beginning of a text."""
     reminded, changed = False, None
-    while found := _NOTE.match(text):
-        reminded |= found[1] == "reminder"
-        if found[1] == "todo-change":
-            changed = _list(found[2])
-        text = text[found.end() :]
+    while match := _NOTE.match(text):
+        reminded |= match[1] == "reminder"
+        if match[1] == "todo-change":
+            changed = _parse_list(match[2])
+        text = text[match.end() :]
     return Notes(reminded, changed), text
 
 
-def _list(note: str) -> dict[str, Any]:
+def _parse_list(note: str) -> dict[str, Any]:
     return {
         "items": [
             {
@@ -290,12 +289,12 @@ def _list(note: str) -> dict[str, Any]:
 
 State = Literal["pending", "active", "done"]
 
-_MAXIMUM = 20  # where the schema names no other
+_DEFAULT_MAXIMUM = 20  # if the schema has none
 
 
 @dataclass(frozen=True)
 class Item:
-    """One thing to do; `doing` says the same while it is being done."""
+    """A todo item; `doing` is its active form."""
 
     text: str
     doing: str = ""
@@ -305,18 +304,18 @@ class Item:
 
 @dataclass(frozen=True)
 class Dialect:
-    """Names and states of the list, as the tool's schema gives them; `active` is empty where none exists."""
+    """The names and states in the schema of `TodoWrite`; `active` is empty if there is no such state."""
 
     argument: str = "items"
     text: str = "content"
     fields: frozenset[str] = frozenset({"content", "status", "activeForm"})
     active: str = "in_progress"
     done: str = "completed"
-    maximum: int = _MAXIMUM
+    maximum: int = _DEFAULT_MAXIMUM
 
     @classmethod
     def read(cls, tools: Sequence[Mapping[str, Any]]) -> Dialect | None:
-        """The dialect of the `TodoWrite` among the tools, or None if it is not on offer."""
+        """The dialect of `TodoWrite`; None if it is not offered."""
         functions = (tool.get("function") or {} for tool in tools)
         schema = next((each.get("parameters") for each in functions if each.get("name") == TODO_WRITE), None)
         return cls._of(schema) if isinstance(schema, Mapping) else None
@@ -326,8 +325,8 @@ class Dialect:
         arguments: dict[str, Mapping[str, Any]] = {
             name: _resolved(argument, schema) for name, argument in (schema.get("properties") or {}).items()
         }
-        wanted = [*(schema.get("required") or ()), *arguments]
-        name = next((each for each in wanted if arguments.get(each, {}).get("type") == "array"), "items")
+        names = [*(schema.get("required") or ()), *arguments]
+        name = next((each for each in names if arguments.get(each, {}).get("type") == "array"), "items")
         array = arguments.get(name, {})
         fields = _resolved(array.get("items") or {}, schema).get("properties") or {}
         states = _resolved(fields.get("status") or {}, schema).get("enum") or ["in_progress", "completed"]
@@ -337,18 +336,18 @@ class Dialect:
             fields=frozenset(fields),
             active="in_progress" if "in_progress" in states else "",
             done="done" if "done" in states else "completed",
-            maximum=int(array.get("maxItems") or _MAXIMUM),
+            maximum=int(array.get("maxItems") or _DEFAULT_MAXIMUM),
         )
 
     def call(self, items: Iterable[Item], statuses: Mapping[int, str] | None = None) -> Call:
-        """The call that writes the list; `statuses` puts other words than the right ones in some places."""
+        """The call that writes the list; `statuses` overrides the status at some indexes."""
         rows = [self._row(item, index) for index, item in enumerate(items)]
         for index, status in (statuses or {}).items():
             rows[index]["status"] = status
         return Call(TODO_WRITE, {self.argument: rows})
 
     def items(self, arguments: Mapping[str, Any]) -> list[Item]:
-        """The list in the arguments of an earlier call, in whichever dialect that was written."""
+        """The list in an earlier call's arguments, in any dialect."""
         rows = arguments.get("items") or arguments.get("todos") or []
         return [_item(row) for row in rows if isinstance(row, Mapping)]
 
@@ -356,17 +355,17 @@ class Dialect:
         row = {
             "id": item.id or str(index + 1),
             self.text: item.text,
-            "status": self._word(item.state),
+            "status": self._status(item.state),
             "activeForm": item.doing or item.text,
         }
         return {name: value for name, value in row.items() if name in self.fields}
 
-    def _word(self, state: State) -> str:
+    def _status(self, state: State) -> str:
         return {"done": self.done, "active": self.active or "pending", "pending": "pending"}[state]
 
 
 def advanced(items: Sequence[Item], done: Iterable[int] = (), active: int | None = None) -> list[Item]:
-    """The items with these places done and this one being worked on; no other stays active."""
+    """The items with these indexes done and this one active; no other stays active."""
     finished = set(done)
 
     def state(index: int, item: Item) -> State:
@@ -387,7 +386,7 @@ def _item(row: Mapping[str, Any]) -> Item:
 
 
 def _resolved(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema that a local `$ref` points at, else the schema itself."""
+    """The schema that a local `$ref` points to, or the schema itself."""
     name = str(schema.get("$ref") or "").rpartition("/")[2]
-    found = (root.get("$defs") or {}).get(name) if name else None
-    return found if isinstance(found, Mapping) else schema
+    target = (root.get("$defs") or {}).get(name) if name else None
+    return target if isinstance(target, Mapping) else schema

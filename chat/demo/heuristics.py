@@ -1,4 +1,4 @@
-"""Does one step of a person's list with the tools on offer, as well as rules can guess what is meant."""
+"""Does one item of the user's list with the offered tools, by guessing what it means."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ _LOOK = re.compile(
 _RUN = re.compile(r"\b(run|execute|test|tests)\b|运行|执行|测试", re.I)
 _FIX = re.compile(r"\b(fix|repair|bug|correct)\b|修复|修正|错误", re.I)
 _READ = re.compile(r"\b(read|open|check|review|inspect|study|examine)\b|读|查看|检查|打开", re.I)
-_SUM = re.compile(r"\b(sum up|summar\w+|report|explain|describe|conclude)\b|总结|汇总|报告|说明", re.I)
+_SUMMARISE = re.compile(r"\b(sum up|summar\w+|report|explain|describe|conclude)\b|总结|汇总|报告|说明", re.I)
 _WRITE = re.compile(
     r"\b(write|create|draft|save|add|make|generate|note|notes)\b|写|创建|新建|生成|保存|笔记", re.I
 )
 
-_MOST_FILES = 3  # read at once where the person names none
+_MAX_FILES = 3  # read at once if the user names none
 
 
 class Heuristics:
-    """Remembers from step to step what was found, so that a note or a summary has something to say."""
+    """Keeps what was found in earlier items, for notes and summaries."""
 
-    def __init__(self, desk: DemoRequest) -> None:
-        self.desk = desk
+    def __init__(self, request: DemoRequest) -> None:
+        self.request = request
         self.listing = ""
-        self.found: list[str] = []
+        self.findings: list[str] = []
         self.note = ""
         self.last_line = ""
-        self.noted = 0
+        self.noted_count = 0
 
     def do(self, item: Item) -> Script[Outcome]:
-        """One item, by the first rule that fits."""
+        """Do one item by the first rule that matches."""
         text, names = item.text, files_in(item.text)
         command = _COMMAND.search(text)
-        if command and self.desk.has("bash"):
+        if command and self.request.has("bash"):
             return (yield from self.run(command[1]))
-        if _FIX.search(text) and self.desk.has("edit_file", "read_file"):
+        if _FIX.search(text) and self.request.has("edit_file", "read_file"):
             return (yield from self.fix(names[0] if names else "shop.py"))
         if names and (_READ.search(text) or not _WRITE.search(text)):
             return (yield from self.read(names))
-        if _SUM.search(text) and not names:
-            return Outcome(self.desk.say("see above", "见上文"))
-        if _RUN.search(text) and self.desk.has("bash"):
+        if _SUMMARISE.search(text) and not names:
+            return Outcome(self.request.say("see above", "见上文"))
+        if _RUN.search(text) and self.request.has("bash"):
             return (yield from self.run("python3 -B -m unittest"))
         if _READ.search(text) and not _WRITE.search(text):
             return (yield from self.read([]))
@@ -56,101 +56,107 @@ class Heuristics:
         return (yield from self.write(text, names))
 
     def look(self) -> Script[Outcome]:
-        """What is in the workspace."""
-        self.listing = yield from self.desk.look()
+        self.listing = yield from self.request.look()
         names = files_listed(self.listing)
-        shown = ", ".join(f"`{name}`" for name in names[:6])
-        none = self.desk.say("no files yet", "还没有文件")
-        told = (
-            self.desk.say(f"{len(names)} files: {shown}", f"{len(names)} 个文件：{shown}") if names else none
+        examples = ", ".join(f"`{name}`" for name in names[:6])
+        none = self.request.say("no files yet", "还没有文件")
+        summary = (
+            self.request.say(f"{len(names)} files: {examples}", f"{len(names)} 个文件：{examples}")
+            if names
+            else none
         )
-        self.found.append(told)
-        return Outcome(told)
+        self.findings.append(summary)
+        return Outcome(summary)
 
     def read(self, names: list[str]) -> Script[Outcome]:
-        """The named files, or the first few that there are."""
+        """Read the named files, or the first few of the workspace."""
         if not names and not self.listing:
-            self.listing = yield from self.desk.look()
-        paths = names or files_listed(self.listing)[:_MOST_FILES]
-        results = (yield from self.desk.read_files(*paths)) if paths else []
+            self.listing = yield from self.request.look()
+        paths = names or files_listed(self.listing)[:_MAX_FILES]
+        results = (yield from self.request.read_files(*paths)) if paths else []
         if not results:
-            return Outcome(self.desk.say("there was nothing to read", "没有可读的内容"), ok=not names)
-        told = [self._told(path, result) for path, result in zip(paths, results, strict=False)]
-        self.found += told
-        return Outcome("; ".join(told), ok=not any(result.failed for result in results))
+            return Outcome(self.request.say("there was nothing to read", "没有可读的内容"), ok=not names)
+        summaries = [self._file_summary(path, result) for path, result in zip(paths, results, strict=False)]
+        self.findings += summaries
+        return Outcome("; ".join(summaries), ok=not any(result.failed for result in results))
 
     def run(self, command: str) -> Script[Outcome]:
-        """A command, and how it ended."""
-        result = yield from self.desk.run(command)
-        ended = self.desk.say("failed", "失败") if result.failed else self.desk.say("ran", "已运行")
-        return Outcome(f"`{command}`: {ended}", ok=not result.failed, quote=quoted(result.text))
+        result = yield from self.request.run(command)
+        status = self.request.say("failed", "失败") if result.failed else self.request.say("ran", "已运行")
+        return Outcome(f"`{command}`: {status}", ok=not result.failed, quote=quoted(result.text))
 
     def fix(self, path: str) -> Script[Outcome]:
-        """The flaw that the sample has; in any other file the demo finds none, and says so."""
-        (read,) = yield from self.desk.read_files(path)
-        if SHOP_FLAW not in read.text:
-            why = (
-                self._told(path, read)
-                if read.failed
-                else self.desk.say("no bug the demo knows", "没有演示模型认识的错误")
+        """Fix the known bug of the sample; reports failure for any other file."""
+        (original,) = yield from self.request.read_files(path)
+        if SHOP_FLAW not in original.text:
+            reason = (
+                self._file_summary(path, original)
+                if original.failed
+                else self.request.say("no bug the demo knows", "没有演示模型认识的错误")
             )
-            return Outcome(f"`{path}`: {why}", ok=False)
-        edited = yield from self.desk.edit_file(path, SHOP_FLAW, SHOP_FIX)
-        told = self.desk.say("a percentage was subtracted as if it were money", "把百分比当成金额减掉了")
+            return Outcome(f"`{path}`: {reason}", ok=False)
+        edited = yield from self.request.edit_file(path, SHOP_FLAW, SHOP_FIX)
+        explanation = self.request.say(
+            "a percentage was subtracted as if it were money", "把百分比当成金额减掉了"
+        )
         quote = quoted(f"- {SHOP_FLAW.strip()}\n+ {SHOP_FIX.strip()}", "diff")
-        return Outcome(f"`{path}`: {told}", ok=not edited.failed, quote=quote)
+        return Outcome(f"`{path}`: {explanation}", ok=not edited.failed, quote=quote)
 
     def write(self, text: str, names: list[str]) -> Script[Outcome]:
-        """A line in the turn's note, or a new file of that name; nothing that exists is overwritten."""
-        if not self.desk.has("write_file"):
-            return Outcome(self.desk.say("no available tool can do this", "没有可用的工具"), ok=False)
+        """Add to the turn's note, or write a new file; existing files are not overwritten."""
+        if not self.request.has("write_file"):
+            return Outcome(self.request.say("no available tool can do this", "没有可用的工具"), ok=False)
         lines = self._lines(text)
-        if self.note and not names and self.desk.has("edit_file"):
-            result = yield from self.desk.edit_file(self.note, self.last_line, f"{self.last_line}\n{lines}")
+        if self.note and not names and self.request.has("edit_file"):
+            result = yield from self.request.edit_file(
+                self.note, self.last_line, f"{self.last_line}\n{lines}"
+            )
         else:
-            path, missing = yield from self._free(names[0] if names else "NOTES.md")
-            result = yield from self.desk.write_file(path, f"# {self.desk.say('Notes', '笔记')}\n\n{lines}\n")
+            path, is_wanted = yield from self._free_path(names[0] if names else "NOTES.md")
+            result = yield from self.request.write_file(
+                path, f"# {self.request.say('Notes', '笔记')}\n\n{lines}\n"
+            )
             if names:
-                return self._written(path, result, kept=not missing)
+                return self._written(path, result, renamed=not is_wanted)
             self.note = path
         self.last_line = lines.splitlines()[-1]
         return self._written(self.note, result)
 
-    def _free(self, wanted: str) -> Script[tuple[str, bool]]:
-        """A path at which nothing is, and whether it is the one that was wanted."""
+    def _free_path(self, wanted: str) -> Script[tuple[str, bool]]:
+        """A path without a file, and whether it is the wanted one."""
         folder, slash, name = wanted.rpartition("/")
         if folder:
             listing = ""
-            (there,) = (yield from self.desk.read_files(wanted)) or [Result("")]
-            listing = "" if there.failed else name
+            (existing,) = (yield from self.request.read_files(wanted)) or [Result("")]
+            listing = "" if existing.failed else name
         else:
-            listing = yield from self.desk.look()
+            listing = yield from self.request.look()
         free = free_name(name, listing)
         return f"{folder}{slash}{free}", free == name
 
-    def _written(self, path: str, result: Result, kept: bool = False) -> Outcome:
+    def _written(self, path: str, result: Result, renamed: bool = False) -> Outcome:
         if result.failed:
             return Outcome(one_line(result.text), ok=False)
-        told = self.desk.say(f"written to `{path}`", f"写入 `{path}`")
-        if kept:
-            told += self.desk.say(
+        text = self.request.say(f"written to `{path}`", f"写入 `{path}`")
+        if renamed:
+            text += self.request.say(
                 " (the name was taken; the existing file is unchanged)", "（已有同名文件，未改动）"
             )
-        return Outcome(told)
+        return Outcome(text)
 
     def _lines(self, text: str) -> str:
-        """What was found since the last note; with nothing found, the step itself."""
-        fresh, self.noted = self.found[self.noted :], len(self.found)
-        told = self.desk.say(
+        """The findings since the last note, or the item itself."""
+        new, self.noted_count = self.findings[self.noted_count :], len(self.findings)
+        placeholder = self.request.say(
             "noted by the demo; a real model would do it here.",
             "由演示模型记下；真实的模型会在这里完成这一步。",
         )
-        return "\n".join(f"- {line}" for line in fresh) or f"- {text}: {told}"
+        return "\n".join(f"- {line}" for line in new) or f"- {text}: {placeholder}"
 
-    def _told(self, path: str, result: Result) -> str:
+    def _file_summary(self, path: str, result: Result) -> str:
         if result.failed:
             return f"`{path}`: {one_line(result.text, 90)}"
         lines = [line for line in result.text.splitlines() if line.strip() and not line.startswith("[lines ")]
         first = one_line(lines[0].strip("# \"'"), 50) if lines else ""
         count = len(result.text.splitlines())
-        return self.desk.say(f"`{path}` ({count} lines: “{first}”)", f"`{path}`（{count} 行：“{first}”）")
+        return self.request.say(f"`{path}` ({count} lines: “{first}”)", f"`{path}`（{count} 行：“{first}”）")

@@ -1,4 +1,4 @@
-"""What a chat-completions server is asked, and what it may answer."""
+"""Requests to a chat-completions server and its scripted replies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from uuid import uuid4
 
 @dataclass(frozen=True)
 class Request:
-    """One request: its messages and tools, whole body, headers (lower case) and number, from 1."""
+    """A parsed request: its body, its headers in lower case, and its number, from 1."""
 
     messages: Sequence[Mapping[str, Any]]
     tools: Sequence[Mapping[str, Any]]
@@ -22,13 +22,13 @@ class Request:
 
     @classmethod
     def read(cls, body: Mapping[str, Any], headers: Mapping[str, str], number: int) -> Request:
-        """The request in a decoded body; messages and tools that are missing are empty."""
+        """Parse a decoded body; missing messages and tools are empty."""
         return cls(body.get("messages") or [], body.get("tools") or [], body, headers, number)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A tool call. Arguments given as text are sent as they are, broken JSON included."""
+    """A tool call. Arguments given as text are sent unchanged, even if they are not valid JSON."""
 
     name: str
     arguments: Mapping[str, Any] | str = field(default_factory=dict)
@@ -36,7 +36,7 @@ class Call:
 
     @property
     def text(self) -> str:
-        """The arguments as they travel."""
+        """The arguments as sent."""
         if isinstance(self.arguments, str):
             return self.arguments
         return json.dumps(self.arguments, ensure_ascii=False)
@@ -44,12 +44,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Reply:
-    """One answer. Times are in seconds, and without `delay` the server's own pace holds.
+    """A reply. Times are in seconds; without `delay` the server's pace applies.
 
-    `tool_calls` takes Calls or tuples of name, arguments and perhaps an id. A `status` other than 200 sends
-    `body` (text, bytes, or anything that becomes JSON) with `headers`. `raw` sends these bytes as they are,
-    one chunk each. `cut_after` closes after so many chunks; with `broken` the connection itself breaks.
-    `stall_after` waits after so many chunks for `gate`, or, with no gate, until the client goes.
+    `tool_calls` takes Calls, or tuples of name, arguments and optionally an id. A `status` other than 200
+    sends `body` (text, bytes, or a value encoded as JSON) with `headers`. `raw` sends these bytes unchanged,
+    one chunk each. `cut_after` ends the body after that many chunks; with `broken` the connection is dropped.
+    `stall_after` waits after that many chunks for `gate`, or without a gate until the client disconnects.
     """
 
     text: str = ""
@@ -71,10 +71,9 @@ class Reply:
 
     @property
     def calls(self) -> list[Call]:
-        """The tool calls, each as a Call."""
         return [call if isinstance(call, Call) else Call(*call) for call in self.tool_calls]
 
     @property
     def finish(self) -> str:
-        """Why the model stopped: as told, else by whether there are calls."""
+        """The finish reason, by default depending on whether there are calls."""
         return self.finish_reason or ("tool_calls" if self.tool_calls else "stop")

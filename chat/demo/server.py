@@ -1,4 +1,4 @@
-"""A chat-completions endpoint as one ASGI app, whose answers come from a function."""
+"""A chat-completions endpoint as an ASGI app that answers with a function."""
 
 from __future__ import annotations
 
@@ -17,25 +17,27 @@ Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
 
 
-class Outlet:
-    """Sends one response. `complete` is true once the client has been offered all of it."""
+class AsgiResponse:
+    """Sends one response. `complete` is true once everything has been sent."""
 
     def __init__(self, send: Send) -> None:
         self.send = send
         self.complete = False
 
     async def whole(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
-        """A response in one piece: bytes and text as they are, anything else as JSON."""
-        content, kind = _encoded(body)
-        await self.start(status, {"content-type": kind, "content-length": str(len(content))}, headers or {})
+        """Send bytes and text unchanged, anything else as JSON."""
+        content, media_type = _encoded(body)
+        await self.start(
+            status, {"content-type": media_type, "content-length": str(len(content))}, headers or {}
+        )
         await self.end(content)
 
-    async def fault(self, status: int, text: str) -> None:
-        """An error in the form that chat-completions clients read."""
+    async def error(self, status: int, text: str) -> None:
+        """Send an error in the format of chat-completions clients."""
         await self.whole(status, {"error": {"message": text, "type": "server_error", "code": None}})
 
     async def start(self, status: int, *headers: Mapping[str, str]) -> None:
-        """The status and headers; a later mapping's header replaces an earlier one of the same name."""
+        """Later mappings override headers of earlier ones."""
         merged = {name.lower(): value for mapping in headers for name, value in mapping.items()}
         pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in merged.items()]
         await self.send({"type": "http.response.start", "status": status, "headers": pairs})
@@ -44,7 +46,7 @@ class Outlet:
         await self.send({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def end(self, piece: bytes = b"") -> None:
-        # A client may leave as soon as it has read [DONE], before this last message: it has missed nothing.
+        # A client may disconnect once it has read [DONE], before this last message.
         self.complete = True
         await self.send({"type": "http.response.body", "body": piece, "more_body": False})
 
@@ -61,18 +63,18 @@ Receive = Callable[[], Awaitable[Message]]
 App = Callable[[Message, Receive, Send], Awaitable[None]]
 Answer = Callable[[Request], Reply | Awaitable[Reply]]
 
-_GATE_POLL = 0.01  # seconds; a gate may be opened from another thread, where no loop can be woken
+_GATE_POLL = 0.01  # seconds; polled because a gate may be set in another thread
 
 
 class BrokenConnectionError(Exception):
-    """Raised out of the app so that whoever serves it drops the connection in the middle of a body."""
+    """Raised out of the app so that its server drops the connection in the middle of the body."""
 
 
 class ModelServer:
-    """Answers `POST .../chat/completions` with `answer(request)` and `GET .../models` with the demo's name.
+    """Serves `POST .../chat/completions` with `answer(request)`, and `GET .../models`.
 
-    `requests` holds the body of every chat-completions request; `disconnects` counts the clients that left
-    before their answer was complete. `pace` is the time in seconds between chunks.
+    `requests` has the body of every chat-completions request; `disconnects` counts clients that left before
+    their response was complete. `pace` is the time in seconds between chunks.
     """
 
     def __init__(self, answer: Answer, pace: float = 0.0) -> None:
@@ -85,59 +87,59 @@ class ModelServer:
         if scope["type"] != "http":
             raise ValueError(f"the model server speaks http, not {scope['type']}")
         body = await _read(receive)
-        outlet = Outlet(send)
-        answering = asyncio.ensure_future(self._answer(scope, body, outlet))
-        leaving = asyncio.ensure_future(_gone(receive))
+        response = AsgiResponse(send)
+        answering = asyncio.ensure_future(self._answer(scope, body, response))
+        disconnecting = asyncio.ensure_future(_disconnected(receive))
         try:
-            await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({answering, disconnecting}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self.disconnects += not (answering.done() or outlet.complete)
-            leaving.cancel()
+            self.disconnects += not (answering.done() or response.complete)
+            disconnecting.cancel()
             answering.cancel()
         if answering.done():
             answering.result()
 
-    async def _answer(self, scope: Message, body: bytes, outlet: Outlet) -> None:
+    async def _answer(self, scope: Message, body: bytes, response: AsgiResponse) -> None:
         path = scope["path"].rstrip("/")
         if scope["method"] == "GET" and path.endswith("/models"):
             models = [{"id": "demo", "object": "model", "created": 0, "owned_by": "demo"}]
-            await outlet.whole(200, {"object": "list", "data": models})
+            await response.whole(200, {"object": "list", "data": models})
         elif scope["method"] == "POST" and path.endswith("/chat/completions"):
             headers = {
                 name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
             }
-            await self._complete(headers, body, outlet)
+            await self._complete(headers, body, response)
         else:
-            await outlet.fault(404, f"no such address: {scope['method']} {scope['path']}")
+            await response.error(404, f"no such address: {scope['method']} {scope['path']}")
 
-    async def _complete(self, headers: Mapping[str, str], body: bytes, outlet: Outlet) -> None:
-        asked = _decoded(body)
-        if asked is None:
-            await outlet.fault(400, "the request's body is not a JSON object")
+    async def _complete(self, headers: Mapping[str, str], body: bytes, response: AsgiResponse) -> None:
+        data = _decoded(body)
+        if data is None:
+            await response.error(400, "the request's body is not a JSON object")
             return
-        self.requests.append(asked)
-        request = Request.read(asked, headers, len(self.requests))
+        self.requests.append(data)
+        request = Request.read(data, headers, len(self.requests))
         try:
-            given = self.answer(request)
-            reply = await given if inspect.isawaitable(given) else given
-        except Exception as error:  # a fault in a script is to reach the one who reads the test's output
-            await outlet.fault(500, f"the answer failed: {type(error).__name__}: {error}")
+            answer = self.answer(request)
+            reply = await answer if inspect.isawaitable(answer) else answer
+        except Exception as error:  # so that a fault in a script shows in the test's output
+            await response.error(500, f"the answer failed: {type(error).__name__}: {error}")
             return
         await asyncio.sleep(reply.first_delay)
-        await self._send(request, reply, outlet)
+        await self._send(request, reply, response)
 
-    async def _send(self, request: Request, reply: Reply, outlet: Outlet) -> None:
+    async def _send(self, request: Request, reply: Reply, response: AsgiResponse) -> None:
         if reply.status != 200:
-            await outlet.whole(reply.status, reply.body, reply.headers)
+            await response.whole(reply.status, reply.body, reply.headers)
         elif reply.raw is not None:
-            await self._send_chunks(reply.raw, reply, outlet)
+            await self._send_chunks(reply.raw, reply, response)
         elif request.body.get("stream"):
-            await self._send_chunks(stream(request, reply), reply, outlet)
+            await self._send_chunks(stream(request, reply), reply, response)
         else:
-            await outlet.whole(200, completion(request, reply), reply.headers)
+            await response.whole(200, completion(request, reply), reply.headers)
 
-    async def _send_chunks(self, chunks: Iterable[bytes], reply: Reply, outlet: Outlet) -> None:
-        await outlet.start(
+    async def _send_chunks(self, chunks: Iterable[bytes], reply: Reply, response: AsgiResponse) -> None:
+        await response.start(
             200, {"content-type": "text/event-stream", "cache-control": "no-store"}, reply.headers
         )
         delay = self.pace if reply.delay is None else reply.delay
@@ -147,22 +149,22 @@ class ModelServer:
                 await asyncio.sleep(delay)
             if await _cut(reply, sent - 1):
                 break
-            await outlet.chunk(piece)
+            await response.chunk(piece)
         else:
             await _cut(reply, sent)
-        await outlet.end()
+        await response.end()
 
 
 async def _cut(reply: Reply, sent: int) -> bool:
-    """Stall here if the reply says so; whether it is cut after so many chunks."""
+    """Stall if the reply says so; returns whether the body ends after `sent` chunks."""
     if reply.stall_after == sent:
-        await _opened(reply.gate or threading.Event())
+        await _wait_for(reply.gate or threading.Event())
     if reply.cut_after == sent and reply.broken:
         raise BrokenConnectionError(f"broken after {sent} chunks, as scripted")
     return reply.cut_after == sent
 
 
-async def _opened(gate: threading.Event) -> None:
+async def _wait_for(gate: threading.Event) -> None:
     while not gate.is_set():  # noqa: ASYNC110  an asyncio.Event could not be set from a test's thread
         await asyncio.sleep(_GATE_POLL)
 
@@ -176,7 +178,7 @@ async def _read(receive: Receive) -> bytes:
             return body
 
 
-async def _gone(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -193,18 +195,18 @@ Payload = Mapping[str, Any]
 
 
 def sse(*payloads: Payload | str) -> list[bytes]:
-    """Each payload as one event: objects as JSON, text as it is (`[DONE]`)."""
+    """Each payload as a server-sent event: objects as JSON, text unchanged (`[DONE]`)."""
     return [f"data: {_text(payload)}\n\n".encode() for payload in payloads]
 
 
 def chunk(delta: Payload | None = None, finish_reason: str | None = None, **extra: Any) -> dict[str, Any]:
-    """One chunk with a single choice; `extra` keys are added, or replace those of the same name."""
+    """A chunk with a single choice; `extra` keys override those of the chunk."""
     choice = {"index": 0, "delta": delta or {}, "finish_reason": finish_reason}
     return {**_envelope("chat.completion.chunk"), "choices": [choice], **extra}
 
 
 def stream(request: Request, reply: Reply) -> Iterator[bytes]:
-    """The reply as events, in the order in which OpenAI sends them."""
+    """The reply as events in OpenAI's order."""
     envelope = _envelope("chat.completion.chunk", str(request.body.get("model") or "demo"))
     for delta in _deltas(reply):
         yield from sse(chunk(delta, **envelope))
@@ -215,7 +217,7 @@ def stream(request: Request, reply: Reply) -> Iterator[bytes]:
 
 
 def completion(request: Request, reply: Reply) -> dict[str, Any]:
-    """The reply as the one object that a request without `stream` gets."""
+    """The reply to a request without `stream`."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.reasoning:
         message["reasoning_content"] = reply.reasoning
@@ -227,12 +229,17 @@ def completion(request: Request, reply: Reply) -> dict[str, Any]:
 
 
 def usage(request: Request, reply: Reply) -> dict[str, Any]:
-    """The usage that the reply names, or a guess of one token per four characters."""
+    """The reply's usage, or an estimate of one token per four characters."""
     if reply.usage is not None:
         return dict(reply.usage)
-    asked = len(json.dumps(request.body, ensure_ascii=False)) // 4 + 1
-    said = sum(map(len, (reply.text, reply.reasoning, *(call.text for call in reply.calls)))) // 4 + 1
-    return {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
+    prompt_tokens = len(json.dumps(request.body, ensure_ascii=False)) // 4 + 1
+    texts = (reply.text, reply.reasoning, *(call.text for call in reply.calls))
+    completion_tokens = sum(map(len, texts)) // 4 + 1
+    return {
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "total_tokens": prompt_tokens + completion_tokens,
+    }
 
 
 def _deltas(reply: Reply) -> Iterator[dict[str, Any]]:

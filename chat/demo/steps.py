@@ -1,4 +1,4 @@
-"""Reads the steps that a person has written: numbered, bulleted, or one after the other in a sentence."""
+"""Parses the steps in a message: numbered, bulleted, or in a sentence."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _AND = re.compile(
     r"^(?:and|&|和|并且?|以及|再)\s*(?=\S)|(?<=\S)(?:\s+and\s+|以及|和(?!平|谐))", re.IGNORECASE
 )
 _COMMAND = re.compile(r"`[^`\n]+`")
-_PLACES = 0xE000  # characters that no one writes
+_PLACEHOLDERS = 0xE000  # private-use characters
 _LEAD = re.compile(
     r"^(?:please|now|first|firstly|also|and|do|can you|could you|would you|i want you to|i'd like you to"
     r"|let's|the following|请你?|麻烦你?|帮我|给我|首先|现在|先|再|并|去|来|做(?=[A-Za-z0-9\s]))"
     r"[,:，：]?(?:\s+|(?<=[^a-z]))",
     re.IGNORECASE,
 )
-# Making the list is no item of it. A plan for something ("a travel plan") is work like any other.
+# Making the plan is not a step of it. A plan for something ("a travel plan") is work like any other.
 _PLANNING = re.compile(
     r"^(?:(?:make|write|draw up|create|prepare|draft|give me|start with|begin with)\s+)?"
     r"(?:an?\s+|the\s+|your\s+)?"
@@ -48,32 +48,36 @@ _PLANNING = re.compile(
 
 
 def numbered(text: str) -> list[str]:
-    """The steps of a numbered or bulleted list, in lines or within a sentence; none if there are not two."""
+    """The steps of a numbered or bulleted list, in lines or within a sentence; empty if there are fewer
+    than two.
+    """
     lines = [_clean(step) for step in _LINE.findall(text)]
     return _steps(lines) or _steps(_inline(text))
 
 
 def listed(text: str) -> list[str]:
-    """The steps of a sentence: parts after commas and "then", of which one at least names some work."""
+    """The steps of a sentence, split at commas and "then"; empty if no part names work."""
     if not asks_for_work(text) or is_question(text):
         return []
-    text, commands = _put_away(text)
+    text, commands = _hide_commands(text)
     parts = [part for sentence in _THEN.split(_after_colon(text)) for part in _COMMA.split(sentence)]
-    parts = [cleaned for part in _last_split(parts) if (cleaned := _bring_back(_clean(part), commands))]
+    parts = [
+        cleaned for part in _split_last_and(parts) if (cleaned := _restore_commands(_clean(part), commands))
+    ]
     return _steps(parts) if _THEN.search(text) or any(map(_is_step, parts)) else []
 
 
-def _put_away(text: str) -> tuple[str, list[str]]:
-    """The text with one character in place of each quoted command, whose commas and "and" are its own."""
+def _hide_commands(text: str) -> tuple[str, list[str]]:
+    """Replace each quoted command by one character, so that it is not split."""
     commands = _COMMAND.findall(text)
-    for place, command in enumerate(commands):
-        text = text.replace(command, chr(_PLACES + place), 1)
+    for index, command in enumerate(commands):
+        text = text.replace(command, chr(_PLACEHOLDERS + index), 1)
     return text, commands
 
 
-def _bring_back(text: str, commands: list[str]) -> str:
-    for place, command in enumerate(commands):
-        text = text.replace(chr(_PLACES + place), command)
+def _restore_commands(text: str, commands: list[str]) -> str:
+    for index, command in enumerate(commands):
+        text = text.replace(chr(_PLACEHOLDERS + index), command)
     return text
 
 
@@ -86,18 +90,18 @@ def _inline(text: str) -> list[str]:
     return [_clean(text[mark.end() : end]) for mark, end in zip(marks, ends, strict=True)] if marks else []
 
 
-def _last_split(parts: list[str]) -> list[str]:
-    """The parts, with an "and" split where it joins the last two steps rather than two words of one."""
-    whole = [part for part in parts if part.strip()]
+def _split_last_and(parts: list[str]) -> list[str]:
+    """Split an "and" where it joins the last two steps rather than two words of one."""
+    non_empty = [part for part in parts if part.strip()]
     result: list[str] = []
-    for index, part in enumerate(whole):
+    for index, part in enumerate(non_empty):
         halves = [half for half in _AND.split(part) if half and half.strip()]
-        result += halves if _are_steps(halves, last=0 < index == len(whole) - 1) else [part]
+        result += halves if _are_steps(halves, last=0 < index == len(non_empty) - 1) else [part]
     return result
 
 
 def _are_steps(halves: list[str], last: bool) -> bool:
-    """Whether an "and" stands between two steps: the second says what to do, or ends a list of short ones."""
+    """Whether an "and" joins two steps: the second is an instruction, or ends a list of short ones."""
     if len(halves) != 2:
         return False
     return begins_with_work(halves[1]) or (last and len(halves[1].split()) <= 3)
@@ -115,8 +119,8 @@ def _clean(part: str) -> str:
     step = _AND.sub("", step, count=1) if _AND.match(step) else step
     if _PLANNING.match(step):
         return ""
-    named = files_in(step)
-    return step if named and step.startswith(named[0]) else step[:1].upper() + step[1:]
+    files = files_in(step)
+    return step if files and step.startswith(files[0]) else step[:1].upper() + step[1:]
 
 
 def _steps(parts: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""An ASGI app behind an httpx2 client with no port in between, streaming as a network would."""
+"""An in-process httpx2 transport for an ASGI app, which streams like a network connection."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from chat.demo.reply import Reply, Request
 from chat.demo.scenarios import script
 from chat.demo.server import App, Message, ModelServer
 
-_BUFFER = 16  # chunks in flight; a client that does not read makes the app wait, as a socket would
+_BUFFER = 16  # chunks in flight; then the app waits for the client, as with a socket
 
 
 class AppTransport(httpx2.AsyncBaseTransport):
-    """Runs the app once per request, as a task. Closing the response cancels that task."""
+    """Runs the app as a task per request. Closing the response cancels the task."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -34,7 +34,7 @@ class AppTransport(httpx2.AsyncBaseTransport):
 
 
 class _Exchange(httpx2.AsyncByteStream):
-    """One request and the messages that the app sends for it; as a stream, the response's body."""
+    """A request and the app's messages for it; as a stream, the response's body."""
 
     def __init__(self, request: httpx2.Request, body: bytes) -> None:
         self.request = request
@@ -55,13 +55,13 @@ class _Exchange(httpx2.AsyncByteStream):
 
     async def _receive(self) -> Message:
         if not self.incoming:
-            await asyncio.Event().wait()  # the client's leaving is told by cancelling the task
+            await asyncio.Event().wait()  # a disconnect cancels the task instead
         return self.incoming.pop()
 
     async def next(self) -> Message:
-        """The app's next message; raises ReadTimeout, or RemoteProtocolError if the app is done."""
+        """The app's next message. Raises ReadTimeout, or RemoteProtocolError if the app has ended."""
         try:
-            async with asyncio.timeout(self.timeout):  # wait_for of Python 3.11 may swallow a cancellation
+            async with asyncio.timeout(self.timeout):  # Python 3.11's wait_for may swallow a cancellation
                 message = await self.outgoing.get()
         except TimeoutError:
             raise httpx2.ReadTimeout("nothing came in time", request=self.request) from None
@@ -81,23 +81,23 @@ class _Exchange(httpx2.AsyncByteStream):
 
 
 def demo_transport(pace: float | None = None) -> httpx2.AsyncBaseTransport:
-    """The demo model behind any address.
+    """The demo model behind any URL.
 
-    `pace` is the time between chunks in seconds; without it DEMO_PACE says, and else it is 0.02.
-    Raises ValueError when DEMO_PACE is not a number of seconds.
+    `pace` is the time between chunks in seconds, by default DEMO_PACE or 0.02. Raises ValueError if DEMO_PACE
+    is invalid.
     """
 
     return AppTransport(ModelServer(answer, pace=_pace() if pace is None else pace))
 
 
 def _pace() -> float:
-    given = os.environ.get("DEMO_PACE", "0.02")
+    text = os.environ.get("DEMO_PACE", "0.02")
     try:
-        seconds = float(given)
+        seconds = float(text)
     except ValueError:
         seconds = -1.0
     if not 0 <= seconds <= 60:
-        raise ValueError(f"DEMO_PACE is {given!r}; allowed are seconds between chunks, from 0 to 60")
+        raise ValueError(f"DEMO_PACE is {text!r}; allowed are seconds between chunks, from 0 to 60")
     return seconds
 
 
@@ -118,6 +118,6 @@ def _scope(request: httpx2.Request) -> Message:
 
 
 def answer(request: Request) -> Reply:
-    """What the demo says or does next, derived from the request alone: it remembers nothing itself."""
-    desk = DemoRequest.read(request)
-    return play(script(desk), desk)
+    """The demo's reply, which depends on the request alone."""
+    demo_request = DemoRequest.read(request)
+    return play(script(demo_request), demo_request)

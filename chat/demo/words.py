@@ -1,4 +1,4 @@
-"""English and Chinese as the demo reads and writes them."""
+"""The words and phrases in English and Chinese that the demo recognises."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 _CJK = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
 
-# What can be asked for, with the form that says that it is being done.
+# Verbs that can be requested, with their gerunds.
 GERUNDS = {
     "add": "adding", "analyse": "analysing", "analyze": "analyzing", "append": "appending",
     "build": "building", "change": "changing", "check": "checking", "clean": "cleaning",
@@ -39,7 +39,7 @@ _FILE = re.compile(r"(?<![\w./-])(?!e\.g\b|i\.e\b)(?:[\w-]+/)*[\w-]+\.[A-Za-z]\w
 
 
 def is_chinese(text: str) -> bool:
-    """Whether the text is to be answered in Chinese: one CJK character is enough."""
+    """Whether to answer in Chinese: one CJK character is enough."""
     return bool(_CJK.search(text))
 
 
@@ -49,22 +49,22 @@ def asks_for_work(text: str) -> bool:
 
 
 def begins_with_work(text: str) -> bool:
-    """Whether the text's first word is something to do."""
+    """Whether the first word is an instruction."""
     return bool(_WORK.match(text.lstrip()) or _WORK_ZH.match(text.lstrip()))
 
 
 def is_question(text: str) -> bool:
-    """Whether the text asks about something, rather than for work in a polite form."""
+    """Whether it is a question, and not a polite request for work."""
     return text.rstrip().endswith(("?", "？")) and not _POLITE.match(text)
 
 
 def files_in(text: str) -> list[str]:
-    """The file names in a text, in order, each once."""
+    """The distinct file names in a text, in order."""
     return list(dict.fromkeys(_FILE.findall(text)))
 
 
 def doing(text: str) -> str:
-    """How an item reads while it is being done: "Read the notes" as "Reading the notes"."""
+    """The active form of an item: "Reading the notes" for "Read the notes"."""
     if is_chinese(text):
         return f"正在{text}"
     first, _, rest = text.partition(" ")
@@ -72,7 +72,7 @@ def doing(text: str) -> str:
     return f"{gerund.capitalize()} {rest}".rstrip() if gerund else f"Working on {text}"
 
 
-def one_line(text: str, longest: int = 120) -> str:
-    """The text on one line, cut where it is too long for an item."""
+def one_line(text: str, max_length: int = 120) -> str:
+    """The text on one line, shortened to `max_length` characters."""
     line = " ".join(text.split())
-    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+    return line if len(line) <= max_length else line[: max_length - 1].rstrip() + "…"

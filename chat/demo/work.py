@@ -1,4 +1,4 @@
-"""Works through a list: writes it, does an item, ticks it, and sums up."""
+"""Works through a list: writes it, does each item, ticks it off, and sums up."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chat.demo.words import doing, one_line
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of one item, as markdown; it is ticked only if `ok`. A question ends the turn."""
+    """The result of an item as Markdown; it is ticked off only if `ok`. A question ends the turn."""
 
     text: str
     ok: bool = True
@@ -23,85 +23,90 @@ Do = Callable[[Item], Script[Outcome]]
 
 
 class Work:
-    """The list of one turn. Where no `TodoWrite` is on offer, or it is refused, work goes on without it.
+    """The list of a turn. Without `TodoWrite`, or if it is refused, the work continues without it.
 
-    Where the person changes the list, it is theirs that is worked on.
+    If the user edits the list, the edited list is used.
     """
 
-    def __init__(self, desk: DemoRequest, items: Sequence[Item]) -> None:
-        self.desk = desk
+    def __init__(self, request: DemoRequest, items: Sequence[Item]) -> None:
+        self.request = request
         self.items = list(items)
         self.outcomes: list[tuple[Item, Outcome]] = []
         self.refusal = ""
-        self.left: set[str] = set()
+        self.skipped: set[str] = set()
 
     @classmethod
-    def planned(cls, desk: DemoRequest, texts: Sequence[str]) -> Work:
-        """The work of a fresh list, cut to what the list may hold."""
-        room = desk.dialect.maximum if desk.dialect else len(texts)
-        kept = list(texts) if len(texts) <= room else [*texts[: room - 1], _rest(desk, texts[room - 1 :])]
-        return cls(desk, [Item(text, doing(text)) for text in kept])
+    def planned(cls, request: DemoRequest, texts: Sequence[str]) -> Work:
+        """A new list, shortened to the policy's maximum."""
+        maximum = request.dialect.maximum if request.dialect else len(texts)
+        shortened = (
+            list(texts)
+            if len(texts) <= maximum
+            else [*texts[: maximum - 1], _rest(request, texts[maximum - 1 :])]
+        )
+        return cls(request, [Item(text, doing(text)) for text in shortened])
 
     def start(self, text: str = "") -> Script[None]:
-        """Write the list with its first open item being worked on."""
+        """Write the list with its first open item active."""
         yield from self.write(advanced(self.items, active=self._next()), text)
 
     def restart(self, text: str = "") -> Script[None]:
-        """Write a list that stands already, if the dialect has a word for a start; else save the call."""
-        if self.desk.dialect and self.desk.dialect.active:
+        """Write an existing list, if the dialect has an active state; otherwise the call would change
+        nothing.
+        """
+        if self.request.dialect and self.request.dialect.active:
             yield from self.start(text)
 
-    def through(self, do: Do) -> Script[str]:
-        """Do what is open, tick each item right after, and return the closing text."""
+    def run(self, do: Do) -> Script[str]:
+        """Do the open items, tick each off, and return the closing text."""
         tried: set[str] = set()
-        self._hear()
+        self._apply_user_edit()
         while item := self._open(tried):
             tried.add(item.text)
             outcome = yield from do(item)
             if outcome.question:
                 return outcome.question
             self.outcomes.append((item, outcome))
-            self._hear()
-            places = [place for place, each in enumerate(self.items) if each.text == item.text]
-            if places:  # nobody has taken it out meanwhile
-                yield from (self.tick(*places) if outcome.ok else self.leave(item))
+            self._apply_user_edit()
+            indexes = [index for index, each in enumerate(self.items) if each.text == item.text]
+            if indexes:  # unless the user has removed it
+                yield from (self.tick(*indexes) if outcome.ok else self.skip(item))
         return self.summary()
 
-    def _hear(self) -> None:
-        """Go on with the list as the person has left it, if they changed it by now."""
-        dialect = self.desk.dialect
-        if self.desk.changed and dialect:
-            known = {item.text: item.doing for item in self.items}
+    def _apply_user_edit(self) -> None:
+        """Replace the list by the user's latest edit of it, if any."""
+        dialect = self.request.dialect
+        if self.request.changed and dialect:
+            active_forms = {item.text: item.doing for item in self.items}
             self.items = [
-                replace(item, doing=known.get(item.text) or item.doing or doing(item.text))
-                for item in dialect.items(self.desk.changed.pop())
+                replace(item, doing=active_forms.get(item.text) or item.doing or doing(item.text))
+                for item in dialect.items(self.request.changed.pop())
             ]
-            self.desk.changed.clear()
+            self.request.changed.clear()
 
-    def tick(self, *places: int, text: str = "") -> Script[None]:
-        """Write the list with these places done and the next open one being worked on."""
-        items = advanced(self.items, places)
+    def tick(self, *indexes: int, text: str = "") -> Script[None]:
+        """Write the list with these indexes done and the next open item active."""
+        items = advanced(self.items, indexes)
         self.items = items
         yield from self.write(advanced(items, active=self._next()), text)
 
-    def leave(self, item: Item) -> Script[None]:
-        """Leave an item that could not be done open, and go on with the next."""
-        self.left.add(item.text)
+    def skip(self, item: Item) -> Script[None]:
+        """Leave an item open that could not be done, and go on with the next."""
+        self.skipped.add(item.text)
         items = advanced(self.items, active=self._next())
-        if items != self.items and self.desk.dialect and self.desk.dialect.active:
+        if items != self.items and self.request.dialect and self.request.dialect.active:
             yield from self.write(items)
 
     def write(self, items: list[Item], text: str = "") -> Script[None]:
-        """Write the list as given."""
         self.items = items
-        if self.desk.dialect and not self.refusal:
-            (result,) = yield from ask(self.desk.dialect.call(items), text=text)
+        if self.request.dialect and not self.refusal:
+            (result,) = yield from ask(self.request.dialect.call(items), text=text)
             self.refusal = result.text if result.failed else ""
-            self._hear()
+            self._apply_user_edit()
 
     def summary(self) -> str:
-        """The closing text: how much is done, what came of each item, and the last outputs."""
-        say = self.desk.say
+        """The closing text: how many are done, the outcome of each item, and the last outputs."""
+        say = self.request.say
         done, total = sum(item.state == "done" for item in self.items), len(self.items)
         head = say(f"**Done: {done} of {total}.**", f"**完成：{done}/{total}。**")
         lines = [
@@ -111,37 +116,37 @@ class Work:
         quotes = [outcome.quote for _, outcome in self.outcomes if outcome.quote]
         parts = [head, "\n".join(lines), *quotes[-3:]]
         if self.refusal:
-            refused = one_line(self.refusal)
-            parts.append(say(f"The list was rejected: `{refused}`", f"任务列表被拒绝：`{refused}`"))
-        return "\n\n".join([*parts, signature(self.desk)])
+            error = one_line(self.refusal)
+            parts.append(say(f"The list was rejected: `{error}`", f"任务列表被拒绝：`{error}`"))
+        return "\n\n".join([*parts, signature(self.request)])
 
     def _next(self) -> int | None:
-        places = (place for place, item in enumerate(self.items) if item.state != "done")
-        return next((place for place in places if self.items[place].text not in self.left), None)
+        indexes = (index for index, item in enumerate(self.items) if item.state != "done")
+        return next((index for index in indexes if self.items[index].text not in self.skipped), None)
 
     def _open(self, tried: set[str]) -> Item | None:
-        """The next item that is open and was not tried."""
+        """The next open item that was not tried."""
         return next((each for each in self.items if each.state != "done" and each.text not in tried), None)
 
 
-def signature(desk: DemoRequest) -> str:
-    """The line that says what spoke."""
-    return desk.say(
+def signature(request: DemoRequest) -> str:
+    """The line that says that this is the demo."""
+    return request.say(
         "*The tools and files are real; the replies are scripted by the built-in demo, not an AI.*",
         "*工具和文件都是真实的；回复由内置演示按脚本生成，不是 AI。*",
     )
 
 
-def quoted(text: str, language: str = "text", longest: int = 12) -> str:
-    """The text as a block of code that it cannot break out of, cut after so many lines."""
+def quoted(text: str, language: str = "text", max_lines: int = 12) -> str:
+    """The text as a code block that it cannot break out of, shortened to `max_lines` lines."""
     lines = text.strip().splitlines()
-    shown = [*lines[:longest], *(["…"] if len(lines) > longest else [])]
+    shown = [*lines[:max_lines], *(["…"] if len(lines) > max_lines else [])]
     fence = "```"
     while fence in text:
         fence += "`"
     return "\n".join([f"{fence}{language}", *(line[:160] for line in shown), fence])
 
 
-def _rest(desk: DemoRequest, texts: Sequence[str]) -> str:
+def _rest(request: DemoRequest, texts: Sequence[str]) -> str:
     joined = one_line("; ".join(texts), 80)
-    return desk.say(f"Do the remaining {len(texts)}: {joined}", f"完成其余 {len(texts)} 项：{joined}")
+    return request.say(f"Do the remaining {len(texts)}: {joined}", f"完成其余 {len(texts)} 项：{joined}")

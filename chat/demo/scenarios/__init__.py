@@ -1,4 +1,4 @@
-"""What the demo can do, each with the words that ask for it. The first that fits is played."""
+"""The demo's scenarios; the first whose pattern matches the message is played."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _IN_ORDER = (
 )
 
 
-def script(desk: DemoRequest) -> Script[str]:
-    """The script for what the desk has before it; without any tool there is only talk."""
-    for scenario in _IN_ORDER if desk.tools else ():
-        if scenario.fits(desk):
-            return scenario.script(desk)
-    return talk.script(desk)
+def script(request: DemoRequest) -> Script[str]:
+    """The script for the request. Without tools it is `talk`."""
+    for scenario in _IN_ORDER if request.tools else ():
+        if scenario.fits(request):
+            return scenario.script(request)
+    return talk.script(request)

@@ -1,4 +1,4 @@
-"""Work without steps in it: one thing is just done, anything larger gets a small plan."""
+"""Work without explicit steps: a single action is done directly, anything larger gets a short plan."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from chat.demo.demo_request import DemoRequest, Item, Script
 from chat.demo.heuristics import Heuristics
-from chat.demo.scenarios.steps import worked
+from chat.demo.scenarios.steps import run_steps
 from chat.demo.words import asks_for_work, files_in, is_question
 from chat.demo.work import signature
 
@@ -24,56 +24,55 @@ _TALK = re.compile(
 )
 
 
-def fits(desk: DemoRequest) -> bool:
-    """Whether the message names work, or a file, rather than being talk."""
-    named = files_in(desk.text)
-    talk = is_question(desk.text) or _TALK.search(desk.text)
-    return bool(named) or (asks_for_work(desk.text) and not talk)
+def fits(request: DemoRequest) -> bool:
+    """Whether the message asks for work or names a file, and is not small talk."""
+    files = files_in(request.text)
+    talk = is_question(request.text) or _TALK.search(request.text)
+    return bool(files) or (asks_for_work(request.text) and not talk)
 
 
-def script(desk: DemoRequest) -> Script[str]:
-    """The one thing, or a plan that suits it."""
-    if _is_one_thing(desk):
-        return (yield from _just_done(desk))
-    return (yield from worked(desk, _plan(desk)))
+def script(request: DemoRequest) -> Script[str]:
+    if _is_one_thing(request):
+        return (yield from _do_one(request))
+    return (yield from run_steps(request, _plan(request)))
 
 
-def _is_one_thing(desk: DemoRequest) -> bool:
-    asked = desk.text.rstrip().endswith(("?", "？"))
-    named = bool(files_in(desk.text)) or "`" in desk.text
-    return named and not _FIX.search(desk.text) and (asked or bool(_ONE.match(desk.text)))
+def _is_one_thing(request: DemoRequest) -> bool:
+    is_question = request.text.rstrip().endswith(("?", "？"))
+    has_target = bool(files_in(request.text)) or "`" in request.text
+    return has_target and not _FIX.search(request.text) and (is_question or bool(_ONE.match(request.text)))
 
 
-def _just_done(desk: DemoRequest) -> Script[str]:
-    outcome = yield from Heuristics(desk).do(Item(_as_command(desk)))
-    said = desk.say("Here is the result", "结果如下")
-    parts = [f"{said}: {outcome.text}", outcome.quote, signature(desk)]
+def _do_one(request: DemoRequest) -> Script[str]:
+    outcome = yield from Heuristics(request).do(Item(_as_command(request)))
+    heading = request.say("Here is the result", "结果如下")
+    parts = [f"{heading}: {outcome.text}", outcome.quote, signature(request)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _as_command(desk: DemoRequest) -> str:
-    """A question about a file is answered by reading it."""
-    named = files_in(desk.text)
-    return desk.text if "`" in desk.text or not named else f"read {' '.join(named)}"
+def _as_command(request: DemoRequest) -> str:
+    """A question about a file becomes a command to read it."""
+    files = files_in(request.text)
+    return request.text if "`" in request.text or not files else f"read {' '.join(files)}"
 
 
-def _plan(desk: DemoRequest) -> list[str]:
-    say, named = desk.say, files_in(desk.text)
-    if _FIX.search(desk.text):
-        path = named[0] if named else "shop.py"
+def _plan(request: DemoRequest) -> list[str]:
+    say, files = request.say, files_in(request.text)
+    if _FIX.search(request.text):
+        path = files[0] if files else "shop.py"
         plan = [say(f"Read {path}", f"阅读 {path}"), say(f"Fix the bug in {path}", f"修复 {path} 里的错误")]
-        if desk.has("bash") and path.endswith(".py"):
+        if request.has("bash") and path.endswith(".py"):
             plan.append(say(f"Run `python3 {path}`", f"运行 `python3 {path}`"))
         return [*plan, say("Sum up", "总结")]
-    if named and _WRITE.search(desk.text) and desk.has("write_file"):
-        writes = [say(f"Write {path}", f"写 {path}") for path in named]
+    if files and _WRITE.search(request.text) and request.has("write_file"):
+        writes = [say(f"Write {path}", f"写 {path}") for path in files]
         return [say("Look around the workspace", "看看工作区"), *writes, say("Sum up", "总结")]
     read = (
-        say(f"Read {', '.join(named)}", f"阅读 {'、'.join(named)}")
-        if named
+        say(f"Read {', '.join(files)}", f"阅读 {'、'.join(files)}")
+        if files
         else say("Read the files", "阅读文件")
     )
     plan = [say("Look around the workspace", "看看工作区"), read]
-    if desk.has("write_file"):
+    if request.has("write_file"):
         plan.append(say("Write a note about the files", "写一份关于文件的笔记"))
     return [*plan, say("Sum up", "总结")]

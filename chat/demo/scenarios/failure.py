@@ -1,4 +1,4 @@
-"""Runs a command that fails and reads a file that is missing, and says so."""
+"""Runs a failing command and reads a missing file, and reports the errors."""
 
 from __future__ import annotations
 
@@ -18,40 +18,39 @@ _COMMAND = "echo 'this is going to fail' >&2; exit 3"
 _MISSING = "no-such-file.txt"
 
 
-def fits(desk: DemoRequest) -> bool:
-    """Whether a failure is asked for, and a tool is there that can fail."""
-    return bool(_ASKED.search(desk.text)) and bool(desk.tools & {"bash", "read_file"})
+def fits(request: DemoRequest) -> bool:
+    """Whether a failure is requested and a tool that can fail is offered."""
+    return bool(_ASKED.search(request.text)) and bool(request.tools & {"bash", "read_file"})
 
 
-def script(desk: DemoRequest) -> Script[str]:
-    """Each failure is an item; the report says what went wrong, with the tool's own words."""
-    say = desk.say
-    runs, reads = (
+def script(request: DemoRequest) -> Script[str]:
+    say = request.say
+    run_item, read_item = (
         say("Run a command that fails", "运行一个会失败的命令"),
         say("Read a missing file", "读取一个不存在的文件"),
     )
-    reports = say("Report what happened", "报告发生了什么")
-    texts = [runs] * desk.has("bash") + [reads] * desk.has("read_file") + [reports]
-    work = Work.planned(desk, texts)
+    report_item = say("Report what happened", "报告发生了什么")
+    texts = [run_item] * request.has("bash") + [read_item] * request.has("read_file") + [report_item]
+    work = Work.planned(request, texts)
     yield from work.start(say("Let me show you what failures look like.", "我来演示一下失败的情况。"))
 
     def do(item: Item) -> Script[Outcome]:
-        if item.text == runs:
-            return _report(desk, (yield from desk.run(_COMMAND)))
-        if item.text == reads:
-            return _report(desk, (yield from desk.read_files(_MISSING))[0])
+        if item.text == run_item:
+            return _report(request, (yield from request.run(_COMMAND)))
+        if item.text == read_item:
+            return _report(request, (yield from request.read_files(_MISSING))[0])
         return Outcome(say("see above", "见上文"))
 
-    return (yield from work.through(do))
+    return (yield from work.run(do))
 
 
-def _report(desk: DemoRequest, result: Result) -> Outcome:
+def _report(request: DemoRequest, result: Result) -> Outcome:
     if not result.failed:
-        return Outcome(desk.say("it worked unexpectedly", "意外成功了"), quote=quoted(result.text))
+        return Outcome(request.say("it worked unexpectedly", "意外成功了"), quote=quoted(result.text))
     code = (
-        desk.say(f" with exit code {result.exit_code}", f"，退出码 {result.exit_code}")
+        request.say(f" with exit code {result.exit_code}", f"，退出码 {result.exit_code}")
         if result.exit_code
         else ""
     )
-    # The item was to fail, so it is done; what the tool said is shown as it came.
-    return Outcome(desk.say(f"it failed{code}", f"失败了{code}"), quote=quoted(result.text))
+    # The failure was the goal, so the item is done.
+    return Outcome(request.say(f"it failed{code}", f"失败了{code}"), quote=quoted(result.text))

@@ -1,4 +1,4 @@
-"""Writes a small Python module and its tests, runs them, and reports how they went."""
+"""Writes a small Python module and its tests, runs them, and reports the result."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ASKED = re.compile(
 )
 
 _MODULE_NAME, _TESTS_NAME = "wordcount.py", "test_wordcount.py"
-_RUN_THEM = ("Run the tests", "运行测试")
+_RUN_TESTS = ("Run the tests", "运行测试")
 _MODULE = '''"""Counts the words of a text."""
 
 import re
@@ -56,72 +56,76 @@ if __name__ == "__main__":
 """
 
 
-def fits(desk: DemoRequest) -> bool:
-    """Whether a program is asked for, and files can be written."""
-    return bool(_ASKED.search(desk.text)) and desk.has("write_file")
+def fits(request: DemoRequest) -> bool:
+    """Whether a program is requested and files can be written."""
+    return bool(_ASKED.search(request.text)) and request.has("write_file")
 
 
-def script(desk: DemoRequest) -> Script[str]:
-    """Module, tests and, where a shell is on offer, a run of them."""
-    say = desk.say
-    listing = yield from desk.look(
+def script(request: DemoRequest) -> Script[str]:
+    """Write the module and tests; run them if a shell is offered."""
+    say = request.say
+    listing = yield from request.look(
         say("First I'll look for a free folder name.", "我先找一个未占用的文件夹名。")
     )
     folder = free_name("wordcount", listing)
     texts = [
         say(f"Write {folder}/{_MODULE_NAME}", f"编写 {folder}/{_MODULE_NAME}"),
         say(f"Write the tests in {folder}/{_TESTS_NAME}", f"在 {folder}/{_TESTS_NAME} 里写测试"),
-        *[say(*_RUN_THEM)] * desk.has("bash"),
+        *[say(*_RUN_TESTS)] * request.has("bash"),
     ]
-    work = Work.planned(desk, texts)
+    work = Work.planned(request, texts)
     yield from work.start(say("I'll write a small word counter.", "我来写一个统计单词的小程序。"))
-    return (yield from _rest(desk, work, folder))
+    return (yield from _rest(request, work, folder))
 
 
 def is_ours(items: Sequence[Item]) -> bool:
-    """Whether the list is the one that this scenario wrote, or what the user has made of it."""
+    """Whether the list is from this scenario, possibly edited by the user."""
     return {_MODULE_NAME, _TESTS_NAME} <= {path.rpartition("/")[2] for path in _paths(items)}
 
 
-def resumed(desk: DemoRequest, work: Work, opening: str) -> Script[str]:
-    """The list again, and the rest of it done in the folder that it names."""
+def resumed(request: DemoRequest, work: Work, opening: str) -> Script[str]:
+    """Write the list again and finish it in the folder that it names."""
     yield from work.restart(opening)
     path = next(path for path in _paths(work.items) if path.endswith(_MODULE_NAME))
-    return (yield from _rest(desk, work, path.rpartition("/")[0]))
+    return (yield from _rest(request, work, path.rpartition("/")[0]))
 
 
 def _paths(items: Sequence[Item]) -> list[str]:
     return [path for item in items for path in files_in(item.text)]
 
 
-def _rest(desk: DemoRequest, work: Work, folder: str) -> Script[str]:
+def _rest(request: DemoRequest, work: Work, folder: str) -> Script[str]:
     command = f"cd {folder or '.'} && python3 -B -m unittest -v"
 
     def do(item: Item) -> Script[Outcome]:
-        if item.text in _RUN_THEM and desk.has("bash"):
-            return (yield from _run(desk, command))
+        if item.text in _RUN_TESTS and request.has("bash"):
+            return (yield from _run(request, command))
         path = (files_in(item.text) or [""])[0]
         content = {_MODULE_NAME: _MODULE, _TESTS_NAME: _TESTS}.get(path.rpartition("/")[2])
         if content is None:
-            return (yield from Heuristics(desk).do(item))
-        return (yield from _written(desk, path, content))
+            return (yield from Heuristics(request).do(item))
+        return (yield from _written(request, path, content))
 
-    closing = yield from work.through(do)
-    unrun = desk.say(
+    closing = yield from work.run(do)
+    hint = request.say(
         f"There is no shell here. To run the tests: `{command}`", f"这里没有命令行。运行测试：`{command}`"
     )
-    return closing if desk.has("bash") else f"{unrun}\n\n{closing}"
+    return closing if request.has("bash") else f"{hint}\n\n{closing}"
 
 
-def _written(desk: DemoRequest, path: str, content: str) -> Script[Outcome]:
-    result = yield from desk.write_file(path, content)
+def _written(request: DemoRequest, path: str, content: str) -> Script[Outcome]:
+    result = yield from request.write_file(path, content)
     lines = len(content.splitlines())
-    told = desk.say(f"{lines} lines", f"{lines} 行")
-    return Outcome(result.text if result.failed else told, ok=not result.failed)
+    summary = request.say(f"{lines} lines", f"{lines} 行")
+    return Outcome(result.text if result.failed else summary, ok=not result.failed)
 
 
-def _run(desk: DemoRequest, command: str) -> Script[Outcome]:
-    result = yield from desk.run(command)
+def _run(request: DemoRequest, command: str) -> Script[Outcome]:
+    result = yield from request.run(command)
     passed = not result.failed and bool(re.search(r"^OK\b", result.text, re.MULTILINE))
-    told = desk.say("all tests passed", "测试全部通过") if passed else desk.say("the run failed", "运行失败")
-    return Outcome(told, ok=passed, quote=quoted(result.text))
+    summary = (
+        request.say("all tests passed", "测试全部通过")
+        if passed
+        else request.say("the run failed", "运行失败")
+    )
+    return Outcome(summary, ok=passed, quote=quoted(result.text))

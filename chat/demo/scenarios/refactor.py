@@ -1,4 +1,4 @@
-"""The typical one: five files, two are done, the third raises a question, its answer finishes the rest."""
+"""Refactors five practice files: does two, asks a question about the third, and finishes after the answer."""
 
 from __future__ import annotations
 
@@ -19,119 +19,119 @@ _OLD = re.compile(r"\bold\b|\bfirst\b|旧|第一", re.IGNORECASE)
 _NEW = re.compile(r"\bnew\b|\bsecond\b|新|第二", re.IGNORECASE)
 
 
-def fits(desk: DemoRequest) -> bool:
-    """Whether files are to be refactored, and the tools for it are there."""
-    return bool(_ASKED.search(desk.text)) and desk.has("read_file", "write_file", "edit_file")
+def fits(request: DemoRequest) -> bool:
+    """Whether a refactoring is requested and the file tools are offered."""
+    return bool(_ASKED.search(request.text)) and request.has("read_file", "write_file", "edit_file")
 
 
-def script(desk: DemoRequest) -> Script[str]:
-    """A practice set, so that no file of the person's is touched, and the first two of its five done."""
-    say = desk.say
-    listing = yield from desk.look(say("Let me look around first.", "我先看看有哪些文件。"))
+def script(request: DemoRequest) -> Script[str]:
+    """Write practice files, so that no file of the user's is touched, and work until the question."""
+    say = request.say
+    listing = yield from request.look(say("Let me look around first.", "我先看看有哪些文件。"))
     folder = free_name("practice", listing)
     texts = [say(f"Refactor {folder}/{module.name}", f"重构 {folder}/{module.name}") for module in MODULES]
-    work = Work.planned(desk, texts)
+    work = Work.planned(request, texts)
     yield from work.start(say("Five files, so five to-dos.", "五个文件，列成五项任务。"))
     writes = [
         Call("write_file", {"path": f"{folder}/{module.name}", "content": module.source})
         for module in MODULES
     ]
-    told = say(
+    text = say(
         f"I won't touch your files; I'll create five practice files in `{folder}/`.",
         f"我不会改动你的文件，先在 `{folder}/` 里创建五个练习文件。",
     )
-    written = yield from ask(*writes, text=told)
+    written = yield from ask(*writes, text=text)
     if any(result.failed for result in written):
-        failed = next(result.text for result in written if result.failed)
-        return say("Couldn't write the practice files:", "无法写入练习文件：") + f"\n\n{quoted(failed)}"
-    return (yield from _rest(desk, work, choice=""))
+        error = next(result.text for result in written if result.failed)
+        return say("Couldn't write the practice files:", "无法写入练习文件：") + f"\n\n{quoted(error)}"
+    return (yield from _rest(request, work, choice=""))
 
 
 def is_ours(items: Sequence[Item]) -> bool:
-    """Whether the list is the one that this scenario wrote, or what the person has made of it."""
+    """Whether the list is from this scenario, possibly edited by the user."""
     names = {name.rpartition("/")[2] for item in items for name in files_in(item.text)}
     return len(names & {module.name for module in MODULES}) > 1
 
 
-def resumed(desk: DemoRequest, work: Work, opening: str) -> Script[str]:
-    """The list again, files that are missing, and the rest done; the question is asked if it was not yet."""
+def resumed(request: DemoRequest, work: Work, opening: str) -> Script[str]:
+    """Write the list again, write missing files, and go on; asks the question if it was not asked."""
     yield from work.restart(opening)
-    yield from _complete(desk, work)
-    return (yield from _rest(desk, work, _choice(desk)))
+    yield from _write_missing(request, work)
+    return (yield from _rest(request, work, _choice(request)))
 
 
-def _choice(desk: DemoRequest) -> str:
-    """Which version stays, "old" or "new"; empty if that is still to be asked."""
-    answers = desk.history.answers_to(OLD_RESTOCK.rstrip())
-    for text in answers or [desk.text]:
+def _choice(request: DemoRequest) -> str:
+    """Which version to keep, "old" or "new"; "" if the question was not asked yet."""
+    answers = request.history.answers_to(OLD_RESTOCK.rstrip())
+    for text in answers or [request.text]:
         if _OLD.search(text) or _NEW.search(text):
             return "old" if _OLD.search(text) else "new"
     return "" if answers is None else "new"
 
 
-def _complete(desk: DemoRequest, work: Work) -> Script[None]:
+def _write_missing(request: DemoRequest, work: Work) -> Script[None]:
     """Write the practice files that an earlier turn was stopped before writing."""
-    opened = [path for item in work.items if item.state != "done" for path in files_in(item.text)]
-    known = {call.arguments.get("path") for call in desk.history.past if not call.failed}
-    unsure = {path: module for path in opened if path not in known and (module := _module(path))}
-    if not unsure or not desk.has("write_file"):
+    open_paths = [path for item in work.items if item.state != "done" for path in files_in(item.text)]
+    accessed = {call.arguments.get("path") for call in request.history.past if not call.failed}
+    candidates = {path: module for path in open_paths if path not in accessed and (module := _module(path))}
+    if not candidates or not request.has("write_file"):
         return
-    there = set(re.split(r"[\s/|]+", (yield from desk.look())))
-    folders = {path.rpartition("/")[0] for path in unsure}
-    for folder in sorted(folders & there):
-        (listing,) = yield from desk.read_files(folder)
-        there |= {f"{folder}/{name}" for name in re.split(r"[\s/|]+", listing.text)}
+    existing = set(re.split(r"[\s/|]+", (yield from request.look())))
+    folders = {path.rpartition("/")[0] for path in candidates}
+    for folder in sorted(folders & existing):
+        (listing,) = yield from request.read_files(folder)
+        existing |= {f"{folder}/{name}" for name in re.split(r"[\s/|]+", listing.text)}
     writes = [
         Call("write_file", {"path": path, "content": module.source})
-        for path, module in unsure.items()
-        if path not in there
+        for path, module in candidates.items()
+        if path not in existing
     ]
     if writes:
-        told = desk.say(
+        text = request.say(
             "The last turn was stopped before all practice files were written. I'll write the rest first.",
             "上次停止时练习文件还没有写完，我先把缺少的文件补上。",
         )
-        yield from ask(*writes, text=told)
+        yield from ask(*writes, text=text)
 
 
 def _module(path: str) -> Module | None:
     return next((each for each in MODULES if path.endswith(each.name)), None)
 
 
-def _rest(desk: DemoRequest, work: Work, choice: str) -> Script[str]:
+def _rest(request: DemoRequest, work: Work, choice: str) -> Script[str]:
     def do(item: Item) -> Script[Outcome]:
         path = (files_in(item.text) or [""])[0]
         module = _module(path)
         if module is None:
-            return (yield from Heuristics(desk).do(item))
+            return (yield from Heuristics(request).do(item))
         if module.after:
-            return (yield from _replaced(desk, path, module))
-        return (yield from (_decided(desk, path, choice) if choice else _questioned(desk, path, work)))
+            return (yield from _replaced(request, path, module))
+        return (yield from (_decided(request, path, choice) if choice else _questioned(request, path, work)))
 
-    return (yield from work.through(do))
+    return (yield from work.run(do))
 
 
-def _replaced(desk: DemoRequest, path: str, module: Module) -> Script[Outcome]:
-    (read,) = yield from desk.read_files(path)
-    if read.failed:
-        return Outcome(read.text, ok=False)
+def _replaced(request: DemoRequest, path: str, module: Module) -> Script[Outcome]:
+    (original,) = yield from request.read_files(path)
+    if original.failed:
+        return Outcome(original.text, ok=False)
     if (
-        module.before.strip() not in read.text and module.after.strip() in read.text
-    ):  # by a turn that was stopped
-        return Outcome(desk.say(module.english, module.chinese))
-    edited = yield from desk.edit_file(path, module.before, module.after)
+        module.before.strip() not in original.text and module.after.strip() in original.text
+    ):  # done by a turn that was stopped
+        return Outcome(request.say(module.english, module.chinese))
+    edited = yield from request.edit_file(path, module.before, module.after)
     return Outcome(
-        edited.text if edited.failed else desk.say(module.english, module.chinese), ok=not edited.failed
+        edited.text if edited.failed else request.say(module.english, module.chinese), ok=not edited.failed
     )
 
 
-def _questioned(desk: DemoRequest, path: str, work: Work) -> Script[Outcome]:
-    (read,) = yield from desk.read_files(path)
-    if read.failed:
-        return Outcome(read.text, ok=False)
+def _questioned(request: DemoRequest, path: str, work: Work) -> Script[Outcome]:
+    (original,) = yield from request.read_files(path)
+    if original.failed:
+        return Outcome(original.text, ok=False)
     both = quoted(f"{OLD_RESTOCK.rstrip()}\n\n{NEW_RESTOCK}", "python")
     done, total = sum(item.state == "done" for item in work.items), len(work.items)
-    question = desk.say(
+    question = request.say(
         f"{done} of {total} done. I found a problem in `{path}`: **`restock` is defined twice**, and the "
         f"versions differ.\n\n{both}\n\nWhich one should stay? Reply **keep the new version** or "
         "**keep the old version** to continue.",
@@ -142,19 +142,19 @@ def _questioned(desk: DemoRequest, path: str, work: Work) -> Script[Outcome]:
     return Outcome("", ok=False, question=question)
 
 
-def _decided(desk: DemoRequest, path: str, choice: str) -> Script[Outcome]:
+def _decided(request: DemoRequest, path: str, choice: str) -> Script[Outcome]:
     old = choice == "old"
-    goes, stays = (NEW_RESTOCK, OLD_RESTOCK.rstrip() + "\n") if old else (OLD_RESTOCK, NEW_RESTOCK)
-    edited = yield from desk.edit_file(path, OLD_RESTOCK + NEW_RESTOCK, stays)
-    told = desk.say(
+    removed, kept = (NEW_RESTOCK, OLD_RESTOCK.rstrip() + "\n") if old else (OLD_RESTOCK, NEW_RESTOCK)
+    edited = yield from request.edit_file(path, OLD_RESTOCK + NEW_RESTOCK, kept)
+    summary = request.say(
         f"kept the {'old' if old else 'new'} `restock`", f"保留了{'旧' if old else '新'}的 `restock`"
     )
-    diff = "\n".join(f"- {line}".rstrip() for line in goes.strip().splitlines())
+    diff = "\n".join(f"- {line}".rstrip() for line in removed.strip().splitlines())
     done = not edited.failed
-    if not done:  # it may be that the work was stopped before the item was ticked
-        (read,) = yield from desk.read_files(path)
-        done = stays.strip() in read.text and goes.strip() not in read.text
-    return Outcome(told if done else edited.text, ok=done, quote=quoted(diff, "diff"))
+    if not done:  # a stopped turn may have edited the file already
+        (current,) = yield from request.read_files(path)
+        done = kept.strip() in current.text and removed.strip() not in current.text
+    return Outcome(summary if done else edited.text, ok=done, quote=quoted(diff, "diff"))
 
 
 OLD_RESTOCK = '''def restock(shelf, name, count):
@@ -173,7 +173,7 @@ NEW_RESTOCK = '''def restock(shelf, name, count, limit=100):
 
 @dataclass(frozen=True)
 class Module:
-    """A module: what stays, what is replaced and by what (nothing: the person decides), and why."""
+    """A practice module. `after` replaces `before`; it is empty where the user decides."""
 
     name: str
     head: str
@@ -184,7 +184,7 @@ class Module:
 
     @property
     def source(self) -> str:
-        """The module before the work."""
+        """The module before the refactoring."""
         return f"{self.head}{self.before}"
 
 

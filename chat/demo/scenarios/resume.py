@@ -1,4 +1,4 @@
-"""Goes on with an unfinished list: after an answer to a question, "continue", or a note during the work."""
+"""Continues an unfinished list after an answer, "continue", or a message during the work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chat.demo.scenarios import program, refactor
 from chat.demo.words import doing, is_question, one_line
 from chat.demo.work import Work
 
-_LONGEST = 100  # characters; who writes more has new work in mind
+_MAX_LENGTH = 100  # characters; a longer message is a new request
 _GO_ON = re.compile(
     r"\b(?:continue|go on|go ahead|carry on|proceed|resume|finish (?:it|the)"
     r"|keep (?:the|it|going|new|old|both)|(?:new|old) version)\b"
@@ -27,42 +27,44 @@ _YES = re.compile(
 _GREETING = re.compile(r"\W*(?:hello|hi|hey|thanks|thank you|你好|您好|谢谢)\b", re.IGNORECASE)
 
 
-def fits(desk: DemoRequest) -> bool:
-    """Whether there is something unfinished and the message goes on with it."""
-    if all(item.state == "done" for item in _left(desk)):
+def fits(request: DemoRequest) -> bool:
+    """Whether a list is unfinished and the message continues it."""
+    if all(item.state == "done" for item in _last_items(request)):
         return False
-    if desk.history.joined and not is_question(desk.text) and not _GREETING.match(desk.text):
+    if request.history.joined and not is_question(request.text) and not _GREETING.match(request.text):
         return True
-    return _goes_on(desk.text) and not steps.numbered(desk.text)
+    return _is_continuation(request.text) and not steps.numbered(request.text)
 
 
-def script(desk: DemoRequest) -> Script[str]:
-    """The list again, with what a note adds, and the rest of it done."""
-    items = [*_left(desk), *_added(desk)]
-    left = sum(item.state != "done" for item in items)
-    opening = desk.say(f"Continuing with the list: {left} to go.", f"继续处理任务列表：还剩 {left} 项。")
-    work = Work(desk, items)
-    if refactor.is_ours(items) and desk.has("read_file", "edit_file"):
-        return (yield from refactor.resumed(desk, work, opening))
-    if program.is_ours(items) and desk.has("write_file"):
-        return (yield from program.resumed(desk, work, opening))
-    yield from work.start(opening) if desk.history.joined else work.restart(opening)
-    return (yield from work.through(Heuristics(desk).do))
+def script(request: DemoRequest) -> Script[str]:
+    """Write the list again with the message's new items, and finish it."""
+    items = [*_last_items(request), *_new_items(request)]
+    remaining = sum(item.state != "done" for item in items)
+    opening = request.say(
+        f"Continuing with the list: {remaining} to go.", f"继续处理任务列表：还剩 {remaining} 项。"
+    )
+    work = Work(request, items)
+    if refactor.is_ours(items) and request.has("read_file", "edit_file"):
+        return (yield from refactor.resumed(request, work, opening))
+    if program.is_ours(items) and request.has("write_file"):
+        return (yield from program.resumed(request, work, opening))
+    yield from work.start(opening) if request.history.joined else work.restart(opening)
+    return (yield from work.run(Heuristics(request).do))
 
 
-def _left(desk: DemoRequest) -> list[Item]:
-    arguments = desk.history.last_list()
-    dialect = desk.dialect or Dialect()
+def _last_items(request: DemoRequest) -> list[Item]:
+    arguments = request.history.last_list()
+    dialect = request.dialect or Dialect()
     return dialect.items(arguments) if arguments else []
 
 
-def _goes_on(text: str) -> bool:
-    return bool(_YES.fullmatch(text)) or (len(text) <= _LONGEST and bool(_GO_ON.search(text)))
+def _is_continuation(text: str) -> bool:
+    return bool(_YES.fullmatch(text)) or (len(text) <= _MAX_LENGTH and bool(_GO_ON.search(text)))
 
 
-def _added(desk: DemoRequest) -> list[Item]:
-    """The items of a note that joined the work; a plain "go on" adds none."""
-    if not desk.history.joined or _goes_on(desk.text):
+def _new_items(request: DemoRequest) -> list[Item]:
+    """The items of a message that joined the work; none for a plain "continue"."""
+    if not request.history.joined or _is_continuation(request.text):
         return []
-    texts = steps.numbered(desk.text) or steps.listed(desk.text) or [one_line(desk.text)]
+    texts = steps.numbered(request.text) or steps.listed(request.text) or [one_line(request.text)]
     return [Item(text, doing(text)) for text in texts]

@@ -1,4 +1,4 @@
-"""The person's own steps, numbered or in a sentence, become the list."""
+"""The user's own steps, numbered or in a sentence, become the list."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from chat.demo.work import Work
 
 
 class Numbered:
-    """A numbered or bulleted list; it goes before every other reading of the message."""
+    """A numbered or bulleted list, which takes precedence over all other scenarios but `resume`."""
 
     @staticmethod
-    def fits(desk: DemoRequest) -> bool:
-        return bool(steps.numbered(desk.text))
+    def fits(request: DemoRequest) -> bool:
+        return bool(steps.numbered(request.text))
 
     @staticmethod
-    def script(desk: DemoRequest) -> Script[str]:
-        return worked(desk, steps.numbered(desk.text))
+    def script(request: DemoRequest) -> Script[str]:
+        return run_steps(request, steps.numbered(request.text))
 
 
 class Listed:
-    """Steps after commas and "then"."""
+    """Steps separated by commas and "then"."""
 
     @staticmethod
-    def fits(desk: DemoRequest) -> bool:
-        return bool(steps.listed(desk.text))
+    def fits(request: DemoRequest) -> bool:
+        return bool(steps.listed(request.text))
 
     @staticmethod
-    def script(desk: DemoRequest) -> Script[str]:
-        return worked(desk, steps.listed(desk.text))
+    def script(request: DemoRequest) -> Script[str]:
+        return run_steps(request, steps.listed(request.text))
 
 
-def worked(desk: DemoRequest, texts: list[str]) -> Script[str]:
-    """The steps as a list, done one after the other."""
-    opening = desk.say(
+def run_steps(request: DemoRequest, texts: list[str]) -> Script[str]:
+    """Plan the steps and do them one after the other."""
+    opening = request.say(
         f"That's {len(texts)} steps, so I'll start with a plan.",
         f"一共 {len(texts)} 个步骤，我先列出计划。",
     )
-    work = Work.planned(desk, texts)
+    work = Work.planned(request, texts)
     yield from work.start(opening)
-    return (yield from work.through(Heuristics(desk).do))
+    return (yield from work.run(Heuristics(request).do))

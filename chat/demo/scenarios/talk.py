@@ -1,4 +1,4 @@
-"""Plain talk: says what this is and what can be tried. No list, no tools."""
+"""Small talk: says what the demo is and what to try. Uses no tools."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ _NO_TOOLS = (
 )
 
 
-def script(desk: DemoRequest) -> Script[str]:
-    """One answer in text."""
+def script(request: DemoRequest) -> Script[str]:
     yield from ()  # no calls
-    return desk.say(_ENGLISH, _CHINESE) if desk.tools else desk.say(*_NO_TOOLS)
+    return request.say(_ENGLISH, _CHINESE) if request.tools else request.say(*_NO_TOOLS)

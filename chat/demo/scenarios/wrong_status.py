@@ -1,4 +1,4 @@
-"""Writes a list with a status that does not exist, reads the error, corrects it and goes on."""
+"""Writes a list with an invalid status, reads the error and corrects it."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ _ASKED = re.compile(
 )
 
 
-def fits(desk: DemoRequest) -> bool:
-    """Whether a wrong status is asked for, and there is a list to write it to."""
-    return bool(_ASKED.search(desk.text)) and desk.dialect is not None
+def fits(request: DemoRequest) -> bool:
+    """Whether a wrong status is requested and `TodoWrite` is offered."""
+    return bool(_ASKED.search(request.text)) and request.dialect is not None
 
 
-def script(desk: DemoRequest) -> Script[str]:
-    """The refused list, the right one, and the work."""
-    say = desk.say
+def script(request: DemoRequest) -> Script[str]:
+    say = request.say
     texts = say("Look around the workspace,Read README.md,Sum up", "看看工作区,阅读 README.md,总结").split(
         ","
     )
-    work = Work.planned(desk, texts)
-    told = say("I'll write the list with a status that doesn't exist.", "我先用一个不存在的状态来写列表。")
-    (refused,) = yield from ask((desk.dialect or Dialect()).call(work.items, {0: "doing"}), text=told)
+    work = Work.planned(request, texts)
+    text = say("I'll write the list with a status that doesn't exist.", "我先用一个不存在的状态来写列表。")
+    (refused,) = yield from ask((request.dialect or Dialect()).call(work.items, {0: "doing"}), text=text)
     yield from work.start(say("That was rejected, so I'll correct it.", "列表被拒绝了，我来改正。"))
-    closing = yield from work.through(Heuristics(desk).do)
-    said = say("The first list got this error:", "第一份列表收到的错误是：")
-    return f"{said}\n\n{quoted(refused.text)}\n\n{closing}"
+    closing = yield from work.run(Heuristics(request).do)
+    heading = say("The first list got this error:", "第一份列表收到的错误是：")
+    return f"{heading}\n\n{quoted(refused.text)}\n\n{closing}"
