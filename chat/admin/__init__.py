@@ -1,4 +1,4 @@
-"""The administrator's pages: one file a row."""
+"""The admin pages."""
 
 from chat.admin.mcp_server import McpServerAdmin
 from chat.admin.profile import ProfileAdmin

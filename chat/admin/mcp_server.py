@@ -1,4 +1,4 @@
-"""The administrator's view of MCP servers: set up here and nowhere else, by superusers alone."""
+"""The admin of MCP servers, for superusers only."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _OURS = OURS | {"mcp-session-id", "mcp-protocol-version", "last-event-id"}
 
 
 class Lines(forms.CharField):
-    """A list of texts, one a line; no shell and no quotes: a line is a word."""
+    """A list of strings, one per line, without quoting."""
 
     widget = forms.Textarea(attrs={"rows": 4, "cols": 80, "spellcheck": "false"})
 
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, list) else value
 
-    def to_python(self, value: Any) -> list[str]:  # type: ignore[override] # as the field of a list must
+    def to_python(self, value: Any) -> list[str]:  # type: ignore[override] # the value is a list
         return [line.strip() for line in (value or "").splitlines() if line.strip()]
 
 
 class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
-    """An MCP server as an administrator edits it. Nothing entered here is ever expanded or run by a shell."""
+    """Values are never expanded or run by a shell."""
 
     command = Lines(
         label=gettext_lazy("Command"),
@@ -80,46 +80,44 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.kept = self._opened()
-        self.initial["environment"] = [f"{name}={KEPT}" for name in self.kept["environment"]]
-        self.initial["headers"] = [f"{name}: {KEPT}" for name in self.kept["headers"]]
+        self.stored = self._stored_secrets()
+        self.initial["environment"] = [f"{name}={KEPT}" for name in self.stored["environment"]]
+        self.initial["headers"] = [f"{name}: {KEPT}" for name in self.stored["headers"]]
 
-    def _opened(self) -> dict[str, dict[str, str]]:
+    def _stored_secrets(self) -> dict[str, dict[str, str]]:
         try:
             return {"environment": self.instance.environment, "headers": self.instance.headers}
         except SecretUnreadableError:
             return {"environment": {}, "headers": {}}
 
     def clean_environment(self) -> dict[str, str]:
-        """The variables by their names."""
-        given = self._parted("environment", "=")
-        for name in given:
+        variables = self._parse_lines("environment", "=")
+        for name in variables:
             if not _VARIABLE.fullmatch(name):
                 raise ValidationError(_("%(name)s is not a valid variable name."), params={"name": name})
-        return given
+        return variables
 
     def clean_headers(self) -> dict[str, str]:
-        """The headers by their names."""
-        given = self._parted("headers", ":")
-        for name, value in given.items():
+        headers = self._parse_lines("headers", ":")
+        for name, value in headers.items():
             check_header(name, value, ours=_OURS)
-        return given
+        return headers
 
-    def _parted(self, field: str, mark: str) -> dict[str, str]:
-        given = {}
+    def _parse_lines(self, field: str, mark: str) -> dict[str, str]:
+        values = {}
         for line in self.cleaned_data[field]:
-            name, found, value = (part.strip() for part in line.partition(mark))
-            if not found or "\0" in line:
+            name, separator, value = (part.strip() for part in line.partition(mark))
+            if not separator or "\0" in line:
                 raise ValidationError(_("A line has no %(mark)s."), params={"mark": mark})
-            given[name] = self._secret(field, name, value)
-        return given
+            values[name] = self._secret(field, name, value)
+        return values
 
     def _secret(self, field: str, name: str, value: str) -> str:
         if value != KEPT:
             return value
-        if name not in self.kept[field]:
+        if name not in self.stored[field]:
             raise ValidationError(_("%(name)s has no value."), params={"name": name})
-        return self.kept[field][name]
+        return self.stored[field][name]
 
     def save(self, commit: bool = True) -> McpServer:
         is_program = self.instance.transport == McpServer.Transport.STDIO
@@ -132,7 +130,7 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
 
 
 class ToolsInline(admin.TabularInline):  # type: ignore[type-arg] # not subscriptable as it runs
-    """The tools that the server listed, to be read."""
+    """The tools that the server listed, read-only."""
 
     model = McpTool
     fields = readonly_fields = ("offered_as", "state", "description", "why_not")
@@ -160,8 +158,6 @@ class ToolsInline(admin.TabularInline):  # type: ignore[type-arg] # not subscrip
 
 @admin.register(McpServer)
 class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscriptable as it runs
-    """Set up, looked at, and the definitions of its tools accepted."""
-
     form = McpServerForm
     list_display = ("name", "transport", "enabled", "tools_in_words", "problem", "looked_at")
     list_filter = ("enabled", "transport")
@@ -188,7 +184,7 @@ class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscrip
 
     @admin.action(description=gettext_lazy("Refresh their tools now"), permissions=["change"])
     def look_now(self, request: HttpRequest, servers: QuerySet[McpServer]) -> None:
-        """Connect with the servers, here and now, and say what came of it."""
+        """Connect to the servers now and report the result."""
         async_to_sync(look)(list(servers))
         for server in servers.all():
             if server.problem:
@@ -199,7 +195,7 @@ class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscrip
 
     @admin.action(description=gettext_lazy("Accept the new definitions"), permissions=["change"])
     def accept(self, request: HttpRequest, servers: QuerySet[McpServer]) -> HttpResponse | None:
-        """Show what waits, whole; accept exactly what was shown."""
+        """Show the pending definitions in full; accept exactly those that were shown."""
         if seen := request.POST.getlist("seen"):
             pairs = [entry.partition(":") for entry in seen]
             count = McpTool.accept((int(pk), print_) for pk, _colon, print_ in pairs if pk.isdecimal())
@@ -216,10 +212,15 @@ class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscrip
         self, request: HttpRequest, servers: QuerySet[McpServer], waiting: QuerySet[McpTool]
     ) -> dict[str, Any]:
         tools = [
-            {"tool": tool, "listed": _told(tool.listed), "accepted": _told(tool.accepted)} for tool in waiting
+            {
+                "tool": tool,
+                "listed": _definition_text(tool.listed),
+                "accepted": _definition_text(tool.accepted),
+            }
+            for tool in waiting
         ]
-        about = {"title": _("Accept the new definitions"), "opts": self.model._meta, "tools": tools}
-        return {**self.admin_site.each_context(request), **about, "servers": servers}
+        page = {"title": _("Accept the new definitions"), "opts": self.model._meta, "tools": tools}
+        return {**self.admin_site.each_context(request), **page, "servers": servers}
 
     def has_module_permission(self, request: HttpRequest) -> bool:
         return _is_administrator(request)
@@ -238,14 +239,17 @@ class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscrip
 
 
 def _is_administrator(request: HttpRequest) -> bool:
-    """A server is a program that runs here: not for staff with some permissions to set up."""
+    """Superusers only: a server is a program that runs on this machine."""
     return bool(request.user.is_active and request.user.is_superuser)
 
 
-def _told(definition: dict[str, Any]) -> str:
-    """A definition, whole, as text in which nothing hides: what has no shape is written as a number."""
+def _definition_text(definition: dict[str, Any]) -> str:
+    """The whole definition as text; unprintable characters are escaped."""
     if not definition:
         return ""
     schema = json.dumps(definition["schema"], indent=2, ensure_ascii=False, sort_keys=True)
     text = f"{definition['description']}\n\n{schema}"
-    return "".join(each if each.isprintable() or each == "\n" else f"\\u{{{ord(each):x}}}" for each in text)
+    return "".join(
+        character if character.isprintable() or character == "\n" else f"\\u{{{ord(character):x}}}"
+        for character in text
+    )

@@ -1,4 +1,4 @@
-"""The administrator's view of users' profiles; users themselves have Django's own page."""
+"""The admin of all profiles; users edit theirs in the settings."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chat.pages.settings.profile_form import FIELDS, RulesForm
 
 
 class ProfileForm(RulesForm):
-    """A profile as an administrator edits it: whoever's it is, and in which place it stands."""
+    """Adds the owner and position."""
 
     class Meta:
         model = Profile

@@ -1,4 +1,4 @@
-"""Django's administration of users, which closes the sockets of whom it changes."""
+"""The admin of users, which closes the sockets of changed users."""
 
 from __future__ import annotations
 
@@ -19,15 +19,13 @@ admin.site.unregister(User)
 
 @admin.register(User)
 class UserAdmin(auth_admin.UserAdmin):  # type: ignore[type-arg] # not subscriptable as it runs
-    """A user who is deactivated or deleted, or gets another password, is out at once."""
+    """A user who is deactivated, deleted or gets another password is disconnected at once."""
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
-        """Save the user's name, rights and whether the account is active."""
         super().save_model(request, obj, form, change)
         _close_sockets([obj.pk])
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
-        """Give the user another password."""
         own_session = request.session.session_key
         response = super().user_change_password(request, id, form_url)
         if request.method == "POST" and id.isdecimal():
@@ -35,20 +33,18 @@ class UserAdmin(auth_admin.UserAdmin):  # type: ignore[type-arg] # not subscript
         return response
 
     def delete_model(self, request: HttpRequest, obj: User) -> None:
-        """Delete one user."""
         user_id = obj.pk
         super().delete_model(request, obj)
         _close_sockets([user_id])
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[User]) -> None:
-        """Delete the users that were ticked in the list."""
         user_ids = list(queryset.values_list("pk", flat=True))
         super().delete_queryset(request, queryset)
         _close_sockets(user_ids)
 
 
 def _close_sockets(user_ids: list[int], except_session: str | None = None) -> None:
-    """Close the users' sockets once the change is committed."""
+    """Close the users' sockets after commit."""
 
     def close() -> None:
         for user_id in user_ids:

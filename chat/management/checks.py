@@ -1,4 +1,4 @@
-"""Whether the model can be reached, streams what it writes, and calls tools."""
+"""The checks of `manage.py doctor`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from chat.models import McpServer, McpTool
 
 
 async def model() -> list[Finding]:
-    """The findings about the model: one if it is the demo or cannot be asked, else one a question."""
+    """The findings about the model: one in demo mode or without an endpoint, else one per relevant step."""
     if settings.DEMO:
         return [Finding(_("model"), True, _demo())]
     if not (settings.MODEL_BASE_URL or settings.MODEL_API_KEY):
@@ -38,13 +38,13 @@ async def model() -> list[Finding]:
             "OpenAI's."
         )
         return [Finding(_("model"), False, cure)]
-    async with candidate(endpoint_of(None)) as tried, aclosing(trial(tried, settings.MODEL_NAME)) as steps:
+    async with candidate(endpoint_of(None)) as client, aclosing(trial(client, settings.MODEL_NAME)) as steps:
         outcomes = [each async for each in steps if isinstance(each, Outcome)]
     return [_finding(outcome) for outcome in outcomes if _matters(outcome)]
 
 
 def _matters(outcome: Outcome) -> bool:
-    """Whether it gets a line: the two that say what the model can, and whatever is not well."""
+    """Whether the outcome gets a line: failures, and the two steps that show what the model can do."""
     return outcome.state == "failed" or (outcome.state == "well" and outcome.step in ("streams", "tools"))
 
 
@@ -66,7 +66,7 @@ def _language() -> Language:
 
 @dataclass(frozen=True)
 class Finding:
-    """One part of the site and how it is; where it is not well, the sentence ends with the cure."""
+    """The state of one part of the site; if it is not well, the sentence ends with the cure."""
 
     part: str
     well: bool
@@ -77,7 +77,6 @@ class Finding:
 
 
 async def channel_layer() -> Finding:
-    """The finding about the channel layer that REDIS_URL names, or the one in memory."""
     part = _("channel layer")
     well = await answers()
     if not settings.REDIS_URL:
@@ -94,7 +93,7 @@ async def channel_layer() -> Finding:
 
 
 def data_folder() -> Finding:
-    """The finding about DATA_DIR and the secret key in it."""
+    """DATA_DIR and the secret key in it."""
     part = _("data folder")
     folder = Path(settings.DATA_DIR)
     try:
@@ -115,38 +114,37 @@ def data_folder() -> Finding:
     return Finding(part, True, _("%s is writable, and its secret key is private.") % folder)
 
 
-PATIENCE = 10  # seconds for a server to answer
+CONNECT_SECONDS = 10
 
 
 def database() -> Finding:
-    """The finding about the database that DATABASE_URL names."""
-    asked = _without_pool()
+    connection_copy = _without_pool()
     try:
-        return _of_database(asked)
+        return _migration_finding(connection_copy)
     except (DatabaseError, ImproperlyConfigured) as error:
-        return Finding(_("database"), False, _unanswered(error))
+        return Finding(_("database"), False, _connection_error(error))
     except InconsistentMigrationHistory as error:
         sentence = _("It was created by another, incompatible version of this program: %s")
         return Finding(_("database"), False, sentence % error)
     finally:
-        asked.close()
+        connection_copy.close()
 
 
 def _without_pool() -> BaseDatabaseWrapper:
-    """A connection of its own: a pool tries for long, and then does not say what was wrong."""
-    asked = connection.copy()
-    options = asked.settings_dict["OPTIONS"]
+    """A separate connection: a pool retries for long and then hides the reason."""
+    connection_copy = connection.copy()
+    options = connection_copy.settings_dict["OPTIONS"]
     if options.pop("pool", None):
-        options["connect_timeout"] = PATIENCE
-    return asked
+        options["connect_timeout"] = CONNECT_SECONDS
+    return connection_copy
 
 
-def _of_database(asked: BaseDatabaseWrapper) -> Finding:
-    executor = MigrationExecutor(asked)
+def _migration_finding(connection_copy: BaseDatabaseWrapper) -> Finding:
+    executor = MigrationExecutor(connection_copy)
     missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
     if not missing:
         sentence = _("%s answers, and all migrations are applied.")
-        return Finding(_("database"), True, sentence % asked.display_name)
+        return Finding(_("database"), True, sentence % connection_copy.display_name)
     cure = ngettext(
         "%d migration is not applied. Run: python manage.py migrate",
         "%d migrations are not applied. Run: python manage.py migrate",
@@ -155,7 +153,7 @@ def _of_database(asked: BaseDatabaseWrapper) -> Finding:
     return Finding(_("database"), False, cure % missing)
 
 
-def _unanswered(error: Exception) -> str:
+def _connection_error(error: Exception) -> str:
     detail = " ".join(str(error).split()) or type(error).__name__
     if connection.vendor == "sqlite":
         cure = _("Check that DATA_DIR is writable, or set DATABASE_URL.")
@@ -166,14 +164,14 @@ def _unanswered(error: Exception) -> str:
 
 
 async def mcp_servers() -> list[Finding]:
-    """A finding a server, each connected with for this; none for a site without, or without its tables."""
+    """A finding per server after connecting to it; none without servers or before the migrations."""
     try:
         rows = await sync_to_async(_enabled)()
     except DatabaseError:
-        return []  # the database's own finding says so
+        return []  # the database's finding reports it
     await look(rows)
-    found: list[Finding] = await sync_to_async(_findings)()
-    return found
+    findings: list[Finding] = await sync_to_async(_findings)()
+    return findings
 
 
 def _enabled() -> list[McpServer]:
@@ -181,7 +179,7 @@ def _enabled() -> list[McpServer]:
 
 
 def _findings() -> list[Finding]:
-    findings = [_of_server(server) for server in _enabled()]
+    findings = [_server_finding(server) for server in _enabled()]
     offered = McpTool.offered(_enabled()).count()
     if offered > MOST_TOOLS:
         cure = _("%(count)d tools are offered, but an agent can have %(most)d. Choose servers by profile.")
@@ -189,7 +187,7 @@ def _findings() -> list[Finding]:
     return findings
 
 
-def _of_server(server: McpServer) -> Finding:
+def _server_finding(server: McpServer) -> Finding:
     part = f"MCP {server.name}"
     if server.problem:
         return Finding(part, False, " ".join(filter(None, [server.problem, server.problem_detail])))
@@ -204,11 +202,10 @@ def _of_server(server: McpServer) -> Finding:
         return Finding(part, False, cure % _few(waiting))
     offered = sum(tool.state == McpTool.State.OFFERED for tool in tools)
     sentence = ngettext("answers; %d tool is offered.", "answers; %d tools are offered.", offered) % offered
-    return Finding(part, True, " ".join([sentence, *_unfit(tools)]))
+    return Finding(part, True, " ".join([sentence, *_unfit_sentences(tools)]))
 
 
-def _unfit(tools: list[McpTool]) -> list[str]:
-    """A sentence about each tool that no provider would take."""
+def _unfit_sentences(tools: list[McpTool]) -> list[str]:
     unfit = [tool for tool in tools if tool.state == McpTool.State.UNFIT]
     return [_("%(tool)s is not: %(why)s.") % {"tool": tool, "why": tool.unfit} for tool in unfit]
 
@@ -218,16 +215,16 @@ def _few(names: list[str]) -> str:
 
 
 async def sandbox() -> Finding:
-    """The finding about bubblewrap, tried where the workspaces are."""
+    """bubblewrap, tried in the folder of the workspaces."""
     part = _("sandbox")
     if settings.SANDBOX == "off":
         return Finding(part, True, _("turned off (SANDBOX=off), so the agent has no shell commands."))
-    problem = await probe(_folder())
+    problem = await probe(_workspaces())
     return Finding(part, problem is None, problem or _("commands run, confined to their workspace."))
 
 
-def _folder() -> Path | None:
-    """Where workspaces are; None where that cannot be written, which is the data folder's finding."""
+def _workspaces() -> Path | None:
+    """The folder of the workspaces; None if it is not writable, which `data_folder` reports."""
     folder = Path(settings.WORKSPACES)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,15 +1,15 @@
-"""How many files, sockets among them, a process of the site may have open."""
+"""The limit of open files, which includes sockets."""
 
 from __future__ import annotations
 
 import resource
 
-ENOUGH = 65536
+MAX_OPEN_FILES = 65536
 
 
 def allow_open_files() -> None:
-    """Raise this process's limit as far as it may: the usual 1,024 are fewer than its tabs and turns need."""
+    """Raise this process's limit as far as allowed: the usual 1,024 is too low for its tabs and turns."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = ENOUGH if hard == resource.RLIM_INFINITY else min(ENOUGH, hard)
+    wanted = MAX_OPEN_FILES if hard == resource.RLIM_INFINITY else min(MAX_OPEN_FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

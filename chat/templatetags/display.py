@@ -1,4 +1,4 @@
-"""How long something has gone on, as a clock: the page's script counts on from there."""
+"""Template filters for times, numbers, plans and profiles."""
 
 from __future__ import annotations
 
@@ -24,30 +24,32 @@ register = template.Library()
 register.filter("file_address", address)
 register.filter("file_name", shown)
 
-MOST_CALLS = 50  # listed of one item; the story has all
+MAX_CALLS = 50  # listed per item; the timeline has all
 
 
 @register.filter
 def of(evidence: Mapping[str, Evidence], item: str) -> Evidence | None:
-    """What was found for an item: `{% with evidence|of:item.id as found %}`."""
+    """The item's evidence: `{% with evidence
+
+    of:item.id as found %}`.
+    """
     return evidence.get(item)
 
 
 @register.filter
 def listed(calls: list[ToolCall]) -> list[ToolCall]:
-    """The first of the calls, as many as are listed."""
-    return calls[:MOST_CALLS]
+    """The first MAX_CALLS calls."""
+    return calls[:MAX_CALLS]
 
 
 @register.filter
 def beyond_listed(calls: list[ToolCall]) -> int:
-    """How many there are beyond these."""
-    return max(0, len(calls) - MOST_CALLS)
+    """How many calls `listed` leaves out."""
+    return max(0, len(calls) - MAX_CALLS)
 
 
 @register.filter
 def sentence(act: BulkAct) -> str:
-    """What was done."""
     return act_message(act)
 
 
@@ -56,14 +58,14 @@ register.filter("percent", percent)
 
 @register.filter
 def because(reason: str) -> str:
-    """Why lists were refused, in words, by the name that chat.agent.todo.reason_of gives the reason."""
+    """The reason for refused lists in words, by its name from chat.agent.todo.reason_of."""
     kind, _dot, field = reason.partition("required.")
     if not kind and field:
         return _("an item without %(field)s") % {"field": field}
-    return _words().get(reason, _("another reason"))
+    return _reason_texts().get(reason, _("another reason"))
 
 
-def _words() -> dict[str, str]:
+def _reason_texts() -> dict[str, str]:
     return {
         "not_a_list": _("no list of items in the arguments"),
         "not_an_object": _("an item that is not an object"),
@@ -81,15 +83,15 @@ def _words() -> dict[str, str]:
 
 
 @register.filter
-def facts(then: dict[str, Any]) -> list[Fact]:
-    """Names and values of the profile that a turn had."""
-    return facts_of(then)
+def facts(snapshot: dict[str, Any]) -> list[Fact]:
+    """Names and values of a profile snapshot."""
+    return facts_of(snapshot)
 
 
 @register.filter
-def changes(then: dict[str, Any]) -> str:
-    """What it has other than the turn before."""
-    return changes_of(then)
+def changes(snapshot: dict[str, Any]) -> str:
+    """How a profile snapshot differs from the previous turn's."""
+    return changes_of(snapshot)
 
 
 register.simple_tag(usage_of)  # {% usage_of turn as usage %}
@@ -99,13 +101,14 @@ for figure in (tokens, grouped, money, lasting):
 
 @register.filter
 def in_and_out(totals: Totals) -> Decimal:
-    """The tokens of both kinds together."""
     return totals.amount(TOKENS)
 
 
 @register.filter
 def elapsed(since: datetime.datetime) -> str:
-    """The time from then to now as `m:ss`, or `h:mm:ss`; 0:00 where a clock was set back."""
+    """The time since then as `m:ss` or `h:mm:ss`; 0:00 if the clock was set back. The page's script counts
+    on.
+    """
     seconds = max(0, int((timezone.now() - since).total_seconds()))
     hours, minutes = seconds // 3600, seconds // 60 % 60
     return f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}"
@@ -113,7 +116,7 @@ def elapsed(since: datetime.datetime) -> str:
 
 @register.filter
 def moment(at: datetime.datetime) -> str:
-    """A time of today as the clock's, an earlier one as its day."""
+    """A time of today as `HH:MM`, an earlier one as its date."""
     local = timezone.localtime(at)
     if local.date() == timezone.localdate():
         return f"{local:%H:%M}"

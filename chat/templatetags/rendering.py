@@ -1,4 +1,4 @@
-"""How templates draw rows and their text: with the functions that draw them for the socket."""
+"""Template tags that render rows with the same functions as the socket."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ if TYPE_CHECKING:
     from chat.export.page import ReadOnly
 
 register = template.Library()
-HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode's categories of characters that command rather than show
+HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode categories of control, format and separator characters
 
 
 @register.simple_tag(takes_context=True)
 def draw(context: Context, row: frames.Row) -> SafeString:
-    """A message or a tool call."""
+    """A message, summary or tool call."""
     return frames.draw(row, context.get("read_only"))
 
 
 @register.simple_tag(takes_context=True)
 def moment(context: Context, row: frames.Row | Turn) -> SafeString:
-    """When the row came to be and when it ended, for a replay: `{% moment row %}` within a tag."""
+    """The row's start and duration as data attributes, for a replay: `{% moment row %}` within a tag."""
     if not getattr(context.get("read_only"), "replays", False):
         return SafeString()
-    began = row.ended_at if isinstance(row, Turn) else row.created_at
+    shown_at = row.ended_at if isinstance(row, Turn) else row.created_at
     ended = row.ended_at if isinstance(row, ToolCall) else None
-    start = getattr(row, "started_at", None) or began
-    told = [("at", began), *([("took", ended - start)] if ended and start else [])]
-    return SafeString("".join(f' data-{name}="{_seconds(value):.3f}"' for name, value in told if value))
+    start = getattr(row, "started_at", None) or shown_at
+    values = [("at", shown_at), *([("took", ended - start)] if ended and start else [])]
+    return SafeString("".join(f' data-{name}="{_seconds(value):.3f}"' for name, value in values if value))
 
 
 def _seconds(value: datetime.datetime | datetime.timedelta) -> float:
@@ -48,13 +48,13 @@ def _seconds(value: datetime.datetime | datetime.timedelta) -> float:
 
 @register.simple_tag
 def picture_in(read_only: ReadOnly, digest: str) -> str:
-    """The address of a picture on a page that stands apart; empty where it is not shown."""
+    """A picture's URL on a read-only page; "" if it is not shown."""
     return read_only.picture(digest) if digest else ""
 
 
 @register.simple_tag
 def message_body(message: Message) -> SafeString:
-    """The agent's markdown as HTML; while it is being written, its open end has an element of its own."""
+    """The agent's Markdown as HTML; while it grows, its unfinished end is in a separate element."""
     if message.complete:
         return mark_safe(markdown.render(message.text))  # noqa: S308 (the renderer escapes)
     growing = markdown.Settling(message.text)
@@ -65,7 +65,7 @@ def message_body(message: Message) -> SafeString:
 
 @register.simple_tag
 def thought_end(message: Message) -> SafeString:
-    """Where the reasoning of a message grows while it is being written."""
+    """The end of a message's reasoning, while it grows."""
     if message.complete:
         return SafeString()
     return frames.thought_of(message, len(message.reasoning), "", live=message.live)
@@ -79,19 +79,21 @@ def region(state: ConversationState, name: str) -> SafeString:
 
 @register.simple_tag(name="markdown")
 def as_markdown(text: str) -> SafeString:
-    """A whole text in markdown as HTML."""
+    """A complete Markdown text as HTML."""
     return mark_safe(markdown.render(text))  # noqa: S308 (the renderer escapes)
 
 
 @register.simple_tag(name="diff_of")
 def changed_by(call: ToolCall) -> Diff | None:
-    """What a call changed in a file, `{% diff_of call as change %}`; None for a call that changed none.
+    """What a call changed in a file, `{% diff_of call as change %}`; None if nothing.
 
-    Of one that the person was asked about and that has no result yet, what it would change.
+    For a call without a result, what it would change.
     """
-    ahead = call.status in (ToolCall.Status.WAITING, ToolCall.Status.PENDING, ToolCall.Status.RUNNING)
-    detail = call.detail.get("foreseen", {}) if ahead else call.detail
-    if not (ahead or call.status == ToolCall.Status.SUCCEEDED) or not isinstance(detail.get("after"), str):
+    is_pending = call.status in (ToolCall.Status.WAITING, ToolCall.Status.PENDING, ToolCall.Status.RUNNING)
+    detail = call.detail.get("foreseen", {}) if is_pending else call.detail
+    if not (is_pending or call.status == ToolCall.Status.SUCCEEDED) or not isinstance(
+        detail.get("after"), str
+    ):
         return None
     before = b"\0" if detail.get("binary") else detail.get("before")
     return diff_of(before, detail["after"], cut=bool(detail.get("cut")))
@@ -99,19 +101,18 @@ def changed_by(call: ToolCall) -> Diff | None:
 
 @register.simple_tag(takes_context=True)
 def is_folded(context: Context, call: ToolCall, part: str | Diff) -> bool:
-    """Whether a part of a call is drawn folded: `{% is_folded call call.output as folded %}`."""
+    """Whether a part of a call is folded: `{% is_folded call call.output as folded %}`."""
     return not context.get("read_only") and folding.is_folded(call, part)
 
 
 @register.filter
 def folded(text: str) -> folding.Fold:
-    """The beginning and the end of a large text."""
     return folding.folded(text)
 
 
 @register.filter
 def folded_arguments(call: ToolCall) -> list[tuple[str, folding.Fold]]:
-    """The same of what a call was given, by name."""
+    """The call's arguments by name, folded."""
     return folding.folded_arguments(call)
 
 
@@ -123,7 +124,7 @@ def board_section(state: BoardState, name: str) -> SafeString:
 
 @register.filter
 def words(message: Message | FollowUp) -> str:
-    """What the person wrote, without the lines that name the files which are shown beside it."""
+    """The user's text without the lines that name its attachments."""
     return without_names(message.text, message.attachments.all())
 
 
@@ -135,16 +136,18 @@ def unseen(fault: str) -> str:
 
 @register.filter
 def plainly(value: object) -> str:
-    """A value as text in which no character hides, or turns round, what a person is to decide about."""
+    """The value as text in which hidden and bidirectional characters are visible, for approvals."""
     return "".join(
-        f"<U+{ord(each):04X}>" if unicodedata.category(each) in HIDDEN and each not in "\n\t" else each
-        for each in str(value)
+        f"<U+{ord(character):04X}>"
+        if unicodedata.category(character) in HIDDEN and character not in "\n\t"
+        else character
+        for character in str(value)
     )
 
 
 @register.filter
 def latest_line(call: ToolCall) -> str:
-    """The last line that a call has printed, while it still works."""
+    """The last line that a running call has printed."""
     if call.status != ToolCall.Status.RUNNING:
         return ""
     return next((line for line in reversed(call.output.splitlines()) if line.strip()), "")[-200:]
@@ -158,5 +161,5 @@ def diff(change: Diff) -> dict[str, Diff]:
 
 @register.inclusion_tag("partials/_diff_count.html")
 def diff_count(change: Diff) -> dict[str, Diff]:
-    """How many lines a change added and removed: `{% diff_count change %}`."""
+    """The numbers of added and removed lines: `{% diff_count change %}`."""
     return {"diff": change}

@@ -1,1 +1,1 @@
-"""The agent in a terminal: the same turns, recorded by the same recorder, shown as lines of text."""
+"""The agent in a terminal: the same turns and recorder as in the browser, shown as text."""

@@ -1,4 +1,4 @@
-"""What the terminal shows of a running turn: text as it comes, tool calls, and the list."""
+"""Terminal output: a running turn's text, tool calls and todo list."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from chat.models import Message, Summary, ToolCall, Turn
 from chat.turns.compaction import SUMMARISING
 from chat.turns.recorder import SILENT
 
-OUTPUT_LINES = 6  # of a call's output; the record has all of it
-OUTPUT_WIDTH = 160  # characters of each of them
+OUTPUT_LINES = 6  # of a call's output
+OUTPUT_WIDTH = 160  # characters per line
 ARGUMENTS_WIDTH = 80  # characters of a call's arguments
 
 COLOUR_OF_ITEM = {"[x]": "done", "[>]": "now"}
@@ -34,11 +34,11 @@ ENDED = {
 
 
 class TerminalScreen:
-    """Writes a turn's changes down as they come; what is written stays."""
+    """Prints a turn's changes as they happen; printed text is never revised."""
 
-    def __init__(self, turn: Turn, paper: Console) -> None:
+    def __init__(self, turn: Turn, console: Console) -> None:
         self.turn = turn
-        self.paper = paper
+        self.console = console
         self.panel: TodoPanel | None = None
         self._message: int | None = None
         self._written = 0
@@ -46,33 +46,32 @@ class TerminalScreen:
         self._lines_shown = 0
 
     async def show(self, changes: Iterable[Change]) -> None:
-        """Write what changed."""
-        self.turn.frame += 1  # a page that is open on the conversation sees that it lacks something
+        self.turn.frame += 1  # so that open pages notice that they missed something
         for change in changes:
             self._show(change)
 
     async def finish(self) -> None:
-        """Close the last line, and say why the turn ended unless it simply did."""
+        """End the last line, and print why the turn ended unless it completed."""
         self._close_call()
         if not self.turn.is_active and self.turn.status != Turn.Status.COMPLETED:
             failed = self.turn.status == Turn.Status.FAILED
-            self.paper.gap()
-            self.paper.line(
+            self.console.gap()
+            self.console.line(
                 self.turn.status_message or f"{self.turn.get_status_display()}.",
                 "fault" if failed else "quiet",
             )
-        self.paper.end_line()
+        self.console.end_line()
 
     async def close(self) -> None:
-        """Say that the rest is not seen here."""
+        """Print that the turn was ended elsewhere."""
         self._close_call()
-        self.paper.gap()
-        self.paper.line(_("This turn was ended elsewhere; the conversation says how."), "fault")
+        self.console.gap()
+        self.console.line(_("This turn was ended elsewhere; the conversation says how."), "fault")
 
     def _show(self, change: Change) -> None:
         match change:
             case RowChanged(Message(role=Message.Role.USER) as message):
-                self._note(message)
+                self._user_message(message)
             case RowChanged(Message() as message) | TextGrew(message):
                 self._text(message)
             case RowChanged(ToolCall() as call) if call.is_todo_write:
@@ -84,20 +83,19 @@ class TerminalScreen:
             case RowChanged(Summary() as summary):
                 self._summary(summary)
             case TurnChanged() if self.turn.is_active and self.turn.status_message:
-                self.paper.gap()
-                said = self.turn.status_message
-                plain = said in (str(SUMMARISING), str(SILENT))
-                self.paper.line(said if plain else _("Retrying: %s") % said, "quiet")
+                self.console.gap()
+                text = self.turn.status_message
+                is_translated = text in (str(SUMMARISING), str(SILENT))
+                self.console.line(text if is_translated else _("Retrying: %s") % text, "quiet")
 
-    def _note(self, message: Message) -> None:
-        """What the person sent from a browser meanwhile, and the agent has read now."""
-        self.paper.gap()
+    def _user_message(self, message: Message) -> None:
+        """A message that was sent from a browser during the turn and that the agent has now read."""
+        self.console.gap()
         for line in message.text.splitlines():
-            self.paper.line(f"> {line}", "strong")
+            self.console.line(f"> {line}", "strong")
 
     def _summary(self, summary: Summary) -> None:
-        """The model goes on without the whole conversation; what it remembers can be read in the browser."""
-        self.paper.line(
+        self.console.line(
             _("Earlier turns were summarised for the model.")
             if summary.text
             else _("Earlier turns are no longer sent to the model; there is no summary."),
@@ -107,14 +105,14 @@ class TerminalScreen:
     def _text(self, message: Message) -> None:
         if message.pk != self._message:
             self._message, self._written = message.pk, 0
-        fresh = message.text[self._written :]
+        new_text = message.text[self._written :]
         if not message.text.strip():
             return
         if not message.text[: self._written].strip():
-            self.paper.gap()
-            fresh = fresh.lstrip()
+            self.console.gap()
+            new_text = new_text.lstrip()
         self._written = len(message.text)
-        self.paper.write(fresh)
+        self.console.write(new_text)
 
     def _todo_write(self, call: ToolCall) -> None:
         if call.status == ToolCall.Status.SUCCEEDED:
@@ -129,7 +127,7 @@ class TerminalScreen:
         language = cast(Language, self.turn.profile_snapshot.get("language", "en"))
         # The focused policy's rendering has the count and says when there is nothing.
         for line in TodoList("focused", items, language).render().splitlines():
-            self.paper.line(line, COLOUR_OF_ITEM.get(line[:3], ""))
+            self.console.line(line, COLOUR_OF_ITEM.get(line[:3], ""))
 
     def _call(self, call: ToolCall) -> None:
         if call.status == ToolCall.Status.RUNNING:
@@ -143,9 +141,9 @@ class TerminalScreen:
 
     def _head(self, call: ToolCall) -> None:
         self._close_call()
-        self.paper.gap()
-        self.paper.write(call.name, "strong")
-        self.paper.write(f" {_subject(call)}".rstrip())
+        self.console.gap()
+        self.console.write(call.name, "strong")
+        self.console.write(f" {_subject(call)}".rstrip())
         self._open_call = call.pk
         self._lines_shown = 0
 
@@ -155,46 +153,46 @@ class TerminalScreen:
         lines = call.output.strip("\n").splitlines()
         if self._lines_shown:  # the line above has other things under it already
             self._output(lines)
-            self.paper.write("   ")
+            self.console.write("   ")
             lines = []
         words = [call.get_status_display()]
         if call.seconds is not None:
             words.append(_time(call.seconds))
-        self.paper.write(f" ({', '.join(words)})", "quiet" if succeeded else "fault")
-        self.paper.end_line()
+        self.console.write(f" ({', '.join(words)})", "quiet" if succeeded else "fault")
+        self.console.end_line()
         self._output(lines)
 
     def _output(self, lines: list[str], *, whole: bool = True) -> None:
-        """Write the lines that are not written yet; of an output that still grows, only what has its end."""
+        """Print the lines that are not printed yet; unless `whole`, only complete lines."""
         for line in lines[self._lines_shown : OUTPUT_LINES]:
             if not whole and not line.endswith("\n"):
                 return
             line = line.rstrip("\r\n")
             cut = line if len(line) <= OUTPUT_WIDTH else f"{line[: OUTPUT_WIDTH - 1]}…"
-            self.paper.line(f"    {cut}".rstrip(), "quiet")
+            self.console.line(f"    {cut}".rstrip(), "quiet")
             self._lines_shown += 1
         more = len(lines) - OUTPUT_LINES if whole else 0
         if more > 0:
-            self.paper.line("    " + ngettext("… %d more line", "… %d more lines", more) % more, "quiet")
+            self.console.line("    " + ngettext("… %d more line", "… %d more lines", more) % more, "quiet")
 
     def _close_call(self) -> None:
-        """A call that never came to its outcome here, because the turn was stopped."""
+        """End the line of a call without an outcome, because the turn was stopped."""
         if self._open_call is not None:
             self._open_call = None
-            self.paper.write(f" ({_('Stopped')})", "quiet")
-            self.paper.end_line()
+            self.console.write(f" ({_('Stopped')})", "quiet")
+            self.console.end_line()
 
 
 def _subject(call: ToolCall) -> str:
-    """What the call works on; where none of its arguments says so, the start of them all."""
+    """The call's summary, or else the beginning of its arguments."""
     if call.summary_line:
         return call.summary_line
-    given = (
+    arguments = (
         json.dumps(call.parsed_arguments, ensure_ascii=False)
         if call.parsed_arguments
         else " ".join(call.arguments.split())
     )
-    return given if len(given) <= ARGUMENTS_WIDTH else f"{given[: ARGUMENTS_WIDTH - 1]}…"
+    return arguments if len(arguments) <= ARGUMENTS_WIDTH else f"{arguments[: ARGUMENTS_WIDTH - 1]}…"
 
 
 def _time(seconds: float) -> str:
@@ -203,26 +201,25 @@ def _time(seconds: float) -> str:
     return _("%(seconds)s s") % {"seconds": f"{seconds:.1f}"}
 
 
-# A model or a tool may send escape sequences that move the cursor, change colours or type for the person.
+# A model or tool may send escape sequences that move the cursor, change colours or enter input.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 COLOURS = {"": "", "strong": "1", "quiet": "2", "done": "32", "now": "36", "fault": "31"}
 
 
 class Console:
-    """Writes text at once, stripped of control characters; with `colour`, in the colours of a terminal.
+    """Writes text, unbuffered and stripped of control characters; with `colour`, in terminal colours.
 
-    When whoever reads the stream has gone, what is written is lost, and nothing is raised: turns are kept
-    in the record, whether anybody looks on or not.
+    If the reader of the stream is gone, output is dropped without an error: the turn is still recorded.
     """
 
     def __init__(self, stream: TextIO, *, colour: bool) -> None:
         self.stream = stream
         self.colour = colour
-        self._ends = "\n\n"  # the last two characters: nothing stands above the first line
+        self._ends = "\n\n"  # the last two characters written
 
     def write(self, text: str, colour: str = "") -> None:
-        """Write text where the last one ended. `colour` is one of COLOURS."""
+        """Write text after the last one. `colour` is a key of COLOURS."""
         text = printable(text)
         if not text:
             return
@@ -232,35 +229,35 @@ class Console:
             self.stream.write(f"\x1b[{code}m{text}\x1b[0m" if code else text)
             self.stream.flush()
         except OSError:
-            self._lose_reader()
+            self._discard_output()
 
     def line(self, text: str = "", colour: str = "") -> None:
-        """Write text on lines of its own."""
+        """Write text on a line of its own."""
         self.end_line()
         self.write(text, colour)
         self.write("\n")
 
     def end_line(self) -> None:
-        """Begin a new line, unless one has just begun."""
+        """Start a new line, unless at the start of one."""
         if not self._ends.endswith("\n"):
             self.write("\n")
 
     def gap(self) -> None:
-        """Leave one blank line above what comes next."""
+        """Leave one blank line."""
         self.end_line()
         if self._ends != "\n\n":
             self.write("\n")
 
     def was_answered(self) -> None:
-        """The person has pressed Enter: the line stands at its beginning."""
+        """The user pressed Enter, so the cursor is at the start of a line."""
         self._ends = " \n"
 
-    def _lose_reader(self) -> None:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, self.stream.fileno())
-        os.close(nowhere)
+    def _discard_output(self) -> None:
+        devnull = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(devnull, self.stream.fileno())
+        os.close(devnull)
 
 
 def printable(text: str) -> str:
-    """The text without characters that command a terminal rather than show; line ends become plain ones."""
+    """The text without terminal control characters, with "\\n" line ends."""
     return _UNPRINTABLE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))

@@ -1,4 +1,4 @@
-"""A conversation held in a terminal."""
+"""A conversation in the terminal."""
 
 from __future__ import annotations
 
@@ -22,107 +22,106 @@ if TYPE_CHECKING:
 
 
 PROMPT = "> "
-WAYS_OUT = ("exit", "quit")
+EXIT_COMMANDS = ("exit", "quit")
 
 
 class Dialogue:
-    """Takes one message after the other, and works on each turn in this process."""
+    """Reads messages and runs each turn in this process."""
 
     def __init__(
-        self, owner: User, profile: Profile | None, workspace: str, paper: Console, runner: asyncio.Runner
+        self, owner: User, profile: Profile | None, workspace: str, console: Console, runner: asyncio.Runner
     ) -> None:
         self.owner = owner
         self.profile = profile
         self.workspace = workspace
-        self.paper = paper
+        self.console = console
         self.runner = runner
         self.worker = turn_recovery.new_name()
         self.conversation: Conversation | None = None
         self.leaving = False
 
-    def hold(self) -> None:
-        """Read messages until the person leaves. A message that is refused says why, and costs nothing."""
+    def run(self) -> None:
+        """Read messages until the user exits. A refused message is printed with its reason."""
         while not self.leaving:
             text = self._read()
-            if text is None or text.strip() in WAYS_OUT:
+            if text is None or text.strip() in EXIT_COMMANDS:
                 return
             if text.strip():
                 try:
                     self.take(text)
                 except MessageRefused as refusal:
-                    self.paper.line(str(refusal), "fault")
+                    self.console.line(str(refusal), "fault")
 
     def take(self, text: str) -> Turn:
-        """The turn that answers `text`: ended, or left to wait for an answer that nobody here gave.
+        """Run the turn that answers `text`; returns it ended, or waiting for an approval not given here.
 
-        Raises MessageRefused for a text that starts none.
+        Raises MessageRefused.
         """
         turn = self._begin(text)
         self.runner.run(self._work(turn))
-        while turn.status == Turn.Status.WAITING and (claimed := self._answered(turn)):
+        while turn.status == Turn.Status.WAITING and (claimed := self._ask_approval(turn)):
             turn = claimed
             self.runner.run(self._work(turn))
         if not turn.is_active:
-            self._tell_usage(turn)
+            self._print_usage(turn)
         if not (turn.is_active or self.leaving):
-            turn.conversation.see(turn.pk)  # here, as it was printed
+            turn.conversation.see(turn.pk)  # it was read here
         return turn
 
-    def _tell_usage(self, turn: Turn) -> None:
-        """A quiet line: tokens, what they cost where a price is known, and the seconds."""
+    def _print_usage(self, turn: Turn) -> None:
         usage = usage_of(Turn.with_rows().get(pk=turn.pk))
         if usage.calls:
-            self.paper.gap()
-            self.paper.line(told(usage), "quiet")
+            self.console.gap()
+            self.console.line(told(usage), "quiet")
 
-    def _answered(self, turn: Turn) -> Turn | None:
-        """The turn again, ours to go on with once its question is answered; None if it is not."""
+    def _ask_approval(self, turn: Turn) -> Turn | None:
+        """Ask for the pending approval; returns the turn claimed again, or None if it goes on elsewhere."""
         call = turn.tool_calls.filter(status=ToolCall.Status.WAITING).first()
         try:
             if call:
-                return self._decided(turn, call, *Question(call, self.paper).put())
+                return self._decide(turn, call, *ApprovalPrompt(call, self.console).ask())
         except KeyboardInterrupt:
             turn.request_stop()
-            self.paper.line(f"{Turn.Status.STOPPED.label}.", "quiet")
+            self.console.line(f"{Turn.Status.STOPPED.label}.", "quiet")
             return None
         except EOFError:
-            self.paper.line(_("The agent is waiting for your answer, which you can give in the browser."))
+            self.console.line(_("The agent is waiting for your answer, which you can give in the browser."))
             return None
-        return self._taken_up(turn)
+        return self._reclaim(turn)
 
-    def _decided(self, turn: Turn, call: ToolCall, decision: str, reason: str) -> Turn | None:
+    def _decide(self, turn: Turn, call: ToolCall, decision: str, reason: str) -> Turn | None:
         try:
-            # In one transaction: no worker that looks for turns ever sees it waiting for one.
+            # In one transaction, so that no other worker can claim the turn.
             with transaction.atomic():
                 call.decide(decision, reason)
                 return Turn.claim(self.worker, turn.pk)
         except DecisionRefused as refusal:
-            self.paper.line(str(refusal), "fault")
-            return self._taken_up(turn)
+            self.console.line(str(refusal), "fault")
+            return self._reclaim(turn)
 
-    def _taken_up(self, turn: Turn) -> Turn | None:
-        """The turn whose question was answered in a browser, unless a worker there has it by now."""
+    def _reclaim(self, turn: Turn) -> Turn | None:
+        """Claim the turn after an approval in a browser, unless another worker has it."""
         claimed = Turn.claim(self.worker, turn.pk)
         if claimed is None:
-            self.paper.line(_("This turn continues in the browser, or has ended there."), "quiet")
+            self.console.line(_("This turn continues in the browser, or has ended there."), "quiet")
         return claimed
 
     def _read(self) -> str | None:
-        """A line of the person's; None when they have left."""
-        self.paper.gap()
+        """The user's next line; None at end of file."""
+        self.console.gap()
         try:
             text = input(PROMPT)
         except EOFError:
-            self.paper.write("\n")
+            self.console.write("\n")
             return None
         except KeyboardInterrupt:
-            self.paper.write("\n")
+            self.console.write("\n")
             return ""
-        self.paper.was_answered()
+        self.console.was_answered()
         return text
 
     def _begin(self, text: str) -> Turn:
-        # Queued and claimed in one transaction: no worker that looks for turns ever sees it waiting.
+        # Queued and claimed in one transaction, so that no other worker can claim the turn.
         with transaction.atomic():
             if self.conversation is None:
                 conversation = Conversation.begin(
@@ -139,16 +138,16 @@ class Dialogue:
         return claimed
 
     async def _work(self, turn: Turn) -> None:
-        solo = SoloTurn(RunningTurn(turn, TerminalScreen(turn, self.paper)))
+        solo = SoloTurn(RunningTurn(turn, TerminalScreen(turn, self.console)))
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, solo.stop)
-        for gone in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(gone, self._leave, solo)
+        for signum in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(signum, self._leave, solo)
         try:
             await solo.run()
         finally:
-            for caught in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                loop.remove_signal_handler(caught)
+            for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                loop.remove_signal_handler(signum)
 
     def _leave(self, solo: SoloTurn) -> None:
         self.leaving = True
@@ -158,65 +157,64 @@ class Dialogue:
 COLOUR_OF_LINE = {"removed": "fault", "added": "done", "same": ""}
 
 
-class Question:
-    """What the call would do, and the answers that there are."""
+class ApprovalPrompt:
+    """Shows what a call would do, and asks for a decision."""
 
-    def __init__(self, call: ToolCall, paper: Console) -> None:
+    def __init__(self, call: ToolCall, console: Console) -> None:
         self.call = call
-        self.paper = paper
+        self.console = console
         self.keys = {"a": ToolCall.Decision.ONCE, "d": ToolCall.Decision.DENIED}
         if call.allows_blanket_approval:
             self.keys["c"] = ToolCall.Decision.CONVERSATION
 
-    def put(self) -> tuple[str, str]:
-        """The decision and its reason, which may be empty.
+    def ask(self) -> tuple[str, str]:
+        """The decision and its reason, which may be "".
 
-        Raises EOFError where nobody is at the prompt, and KeyboardInterrupt as the person does.
+        Raises EOFError at end of file and KeyboardInterrupt on Ctrl-C.
         """
-        self._tell()
+        self._print_call()
         key = ""
         while key not in self.keys:
             key = self._read(f"{self._choices()} > ").strip().lower()[:1]
         reason = self._read(_("Reason (shown to the agent)") + " > ") if key == "d" else ""
         return self.keys[key], reason
 
-    def _tell(self) -> None:
-        self.paper.gap()
-        self.paper.write(_("May the agent run %s?") % self.call.name, "strong")
-        self.paper.end_line()
+    def _print_call(self) -> None:
+        self.console.gap()
+        self.console.write(_("May the agent run %s?") % self.call.name, "strong")
+        self.console.end_line()
         change = self.call.detail.get("foreseen")
         if change:
-            self.paper.line(f"    {change['path']}")
-            self._tell_change(change)
+            self.console.line(f"    {change['path']}")
+            self._print_change(change)
         else:
             for name, value in self.call.parsed_arguments.items():
-                self._tell_argument(name, str(value))
+                self._print_argument(name, str(value))
 
-    def _tell_change(self, change: dict[str, str]) -> None:
+    def _print_change(self, change: dict[str, str]) -> None:
         diff = diff_of(b"\0" if change.get("binary") else change["before"], change["after"])
         for hunk in diff.hunks:
             for line in hunk.lines:
-                self.paper.line(f"    {line.sign} {line.text}".rstrip("\n"), COLOUR_OF_LINE[line.kind])
+                self.console.line(f"    {line.sign} {line.text}".rstrip("\n"), COLOUR_OF_LINE[line.kind])
         if diff.unshown:
-            self.paper.line("    …", "quiet")
+            self.console.line("    …", "quiet")
 
-    def _tell_argument(self, name: str, value: str) -> None:
+    def _print_argument(self, name: str, value: str) -> None:
         lines = value.splitlines() or [""]
-        self.paper.line(f"    {name}: {lines[0]}")
+        self.console.line(f"    {name}: {lines[0]}")
         for line in lines[1:]:
-            self.paper.line(f"        {line}")
+            self.console.line(f"        {line}")
 
     def _choices(self) -> str:
-        """The keys in words; of the shell with the program that one of them allows."""
-        what = self.call.shell_program or self.call.name
-        on = _("[c] allow %s in this conversation") % what if "c" in self.keys else ""
-        return ", ".join(part for part in (_("[a] allow once"), on, _("[d] deny")) if part)
+        program = self.call.shell_program or self.call.name
+        blanket = _("[c] allow %s in this conversation") % program if "c" in self.keys else ""
+        return ", ".join(part for part in (_("[a] allow once"), blanket, _("[d] deny")) if part)
 
     def _read(self, prompt: str) -> str:
         try:
             text = input(prompt)
         except (EOFError, KeyboardInterrupt):
-            self.paper.write("\n")
+            self.console.write("\n")
             raise
-        self.paper.was_answered()
+        self.console.was_answered()
         return text

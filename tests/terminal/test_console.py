@@ -182,15 +182,15 @@ def test_what_would_command_a_terminal_is_replaced(given: str, shown: str) -> No
 
 
 def test_a_gap_is_one_blank_line_and_none_at_the_top(stream: io.StringIO) -> None:
-    paper = Console(stream, colour=False)
-    paper.gap()
-    paper.write("one")
-    paper.gap()
-    paper.gap()
-    paper.line("two")
-    paper.line("three")
-    paper.gap()
-    paper.write("four")
+    console = Console(stream, colour=False)
+    console.gap()
+    console.write("one")
+    console.gap()
+    console.gap()
+    console.line("two")
+    console.line("three")
+    console.gap()
+    console.write("four")
     assert stream.getvalue() == "one\n\ntwo\nthree\n\nfour"
 
 
@@ -205,6 +205,6 @@ def test_a_reader_that_has_gone_raises_nothing() -> None:
     reading, writing = os.pipe()
     with os.fdopen(writing, "w") as stream:
         os.close(reading)
-        paper = Console(stream, colour=False)
-        paper.line("nobody reads this")
-        paper.line("nor this")
+        console = Console(stream, colour=False)
+        console.line("nobody reads this")
+        console.line("nor this")

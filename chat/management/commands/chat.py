@@ -43,11 +43,11 @@ class Command(BaseCommand):
         directory = _directory(workspace) if workspace is not None else ""
         settings.DATA_DIR.mkdir(parents=True, exist_ok=True)
         call_command("migrate", verbosity=0, interactive=False)
-        paper = Console(sys.stdout, colour=_colourful(options))
+        console = Console(sys.stdout, colour=_colourful(options))
         owner = site_owner()
         chosen = _profile(owner, profile)
         with asyncio.Runner() as runner:
-            dialogue = Dialogue(owner, chosen, directory, paper, runner)
+            dialogue = Dialogue(owner, chosen, directory, console, runner)
             try:
                 runner.run(Shell.find_out())
                 completed = self._once(dialogue, prompt) if prompt is not None else self._loop(dialogue)
@@ -69,38 +69,40 @@ class Command(BaseCommand):
         if sys.stdin.isatty():
             import readline  # noqa: F401 (editing and history at the prompt)
         if settings.DEMO:
-            dialogue.paper.line(
+            dialogue.console.line(
                 _("Demo mode: scripted replies, no AI. README.md explains how to connect a model.")
             )
         if Shell.problem:
-            dialogue.paper.line(Shell.problem, "quiet")
-        dialogue.paper.line(_("Ctrl-C stops a turn; exit or Ctrl-D quits."), "quiet")
-        dialogue.hold()
+            dialogue.console.line(Shell.problem, "quiet")
+        dialogue.console.line(_("Ctrl-C stops a turn; exit or Ctrl-D quits."), "quiet")
+        dialogue.run()
         self._point_to(dialogue)
         return not dialogue.leaving
 
     def _point_to(self, dialogue: Dialogue) -> None:
         if dialogue.conversation:
             site = site_address(settings.BIND, settings.PORT)
-            dialogue.paper.gap()
-            dialogue.paper.line(_("In the browser: %s") % f"{site}/conversations/{dialogue.conversation.pk}/")
+            dialogue.console.gap()
+            dialogue.console.line(
+                _("In the browser: %s") % f"{site}/conversations/{dialogue.conversation.pk}/"
+            )
 
 
 def _profile(owner: User, title: str | None) -> Profile | None:
-    """The profile of that title, in either case; raises CommandError naming those that there are."""
+    """The profile with this title, case-insensitive. Raises CommandError that lists the titles."""
     offered = Profile.offered_to(owner)
     if title is None:
         return Preferences.profile_of(owner)
-    found = offered.filter(title__iexact=title).first()
-    if found is None:
+    match = offered.filter(title__iexact=title).first()
+    if match is None:
         titles = ", ".join(offered.values_list("title", flat=True))
         raise CommandError(f"--profile takes one of these: {titles}.")
-    return found
+    return match
 
 
-def _directory(given: str) -> str:
-    """The directory as it is stored; raises CommandError for one that cannot be worked in."""
-    directory = Path(given).expanduser().resolve()
+def _directory(path: str) -> str:
+    """The directory as it is stored. Raises CommandError if it is not usable."""
+    directory = Path(path).expanduser().resolve()
     if not directory.is_dir():
         raise CommandError(f"--workspace takes a directory that exists; {directory} is none.")
     if not os.access(directory, os.R_OK | os.W_OK | os.X_OK):

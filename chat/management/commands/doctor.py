@@ -1,4 +1,4 @@
-"""`manage.py doctor`: what works here, and the cure for what does not."""
+"""`manage.py doctor`: checks what works, with a cure for what does not."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from chat.management.checks import Finding, channel_layer, data_folder, database
 
 class Command(BaseCommand):
     help = "Check data folder, database, channel layer, sandbox, model and MCP servers, with a cure for each."
-    # Django would stop at the first fault that its own checks find; here each is a line.
+    # Django would stop at the first failure of its own checks.
     requires_system_checks = []
 
     def handle(self, *args: Any, **options: Any) -> None:
-        logging.disable()  # what goes wrong becomes a line
+        logging.disable()  # problems are reported as findings
         well = True
         with asyncio.Runner() as runner:
             for finding in self._findings(runner):
@@ -35,11 +35,11 @@ class Command(BaseCommand):
         yield database()
         yield runner.run(channel_layer())
         yield runner.run(sandbox())
-        yield from runner.run(_asked())
+        yield from runner.run(_check_model())
         yield from runner.run(mcp_servers())
 
 
-async def _asked() -> list[Finding]:
+async def _check_model() -> list[Finding]:
     try:
         return await model()
     finally:

@@ -1,4 +1,4 @@
-"""`manage.py runworker agent`: an agent worker in a process of its own."""
+"""`manage.py runworker agent`: an agent worker in its own process."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chat.live.broadcast import AGENT_CHANNEL, answers
 from chat.management.open_files import allow_open_files
 from chat.turns.worker import close_pool, work
 
-TRIES = 5  # to reach the channel layer, a second apart
+MAX_TRIES = 5  # to reach the channel layer, one per second
 
 
 class Command(BaseCommand):
@@ -41,21 +41,21 @@ class Command(BaseCommand):
             self._serve_metrics(metrics)
         asyncio.run(self._work(channel))
 
-    def _serve_metrics(self, place: str) -> None:
-        host, colon, port = place.rpartition(":")
+    def _serve_metrics(self, address: str) -> None:
+        host, colon, port = address.rpartition(":")
         if not colon or not port.isdecimal() or int(port) > 65535:
-            raise CommandError(f"--metrics takes HOST:PORT, such as 127.0.0.1:9100, not {place!r}.")
+            raise CommandError(f"--metrics takes HOST:PORT, such as 127.0.0.1:9100, not {address!r}.")
         try:
             start_http_server(int(port), host.strip("[]") or "127.0.0.1")
         except OSError as error:
-            raise CommandError(f"--metrics: {place} cannot be listened on ({error.strerror}).") from None
+            raise CommandError(f"--metrics: {address} cannot be listened on ({error.strerror}).") from None
 
     async def _work(self, channel: str) -> None:
         if not await _answers_soon():
             raise CommandError("Redis does not answer. Check that it runs and that REDIS_URL is right.")
         stop = asyncio.Event()
-        for told in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(told, stop.set)
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(signum, stop.set)
         working = asyncio.create_task(work())
         waiting = asyncio.create_task(stop.wait())
         self.stdout.write(f"Taking turns from {channel!r}, {settings.MAX_TURNS} at a time. Ctrl-C stops.")
@@ -71,8 +71,8 @@ class Command(BaseCommand):
 
 
 async def _answers_soon() -> bool:
-    """Whether the channel layer answers, which may have been started together with the worker."""
-    for _ in range(TRIES - 1):
+    """Wait for the channel layer, which may have been started together with the worker."""
+    for _ in range(MAX_TRIES - 1):
         if await answers():
             return True
         await asyncio.sleep(1)

@@ -1,4 +1,4 @@
-"""`manage.py serve`: everything in one process, from nothing."""
+"""`manage.py serve`: the whole site in one process."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class Command(BaseCommand):
         parser.add_argument("--bind", metavar="HOST:PORT", help="default: BIND and PORT of the environment")
 
     def handle(self, *args: Any, bind: str | None, **options: Any) -> None:
-        host, port = self._place(bind)
+        host, port = self._listen_address(bind)
         allow_open_files()
         self._make_folders()
         call_command("migrate", verbosity=0, interactive=False)
         call_command("clearsessions")
         collect()
         token = SignInLink.issue(site_owner())
-        # Loaded only now: the application looks for the collected files as it is made.
+        # Imported late: the application looks for collected files on import.
         from agentsite.asgi import application
         from agentsite.guard import GuardedServer
 
@@ -46,7 +46,7 @@ class Command(BaseCommand):
         if not self.server.listening_addresses:
             raise CommandError(f"{host}:{port} is taken. Choose another with PORT=8001 or --bind HOST:PORT.")
 
-    def _place(self, bind: str | None) -> tuple[str, int]:
+    def _listen_address(self, bind: str | None) -> tuple[str, int]:
         if bind is None:
             return settings.BIND, settings.PORT
         host, colon, port = bind.rpartition(":")
@@ -72,5 +72,5 @@ class Command(BaseCommand):
 
 
 def _escaped(host: str) -> str:
-    """The host as Twisted's endpoint description wants it, where colons part the fields."""
+    """The host in Twisted's endpoint syntax, where colons separate fields."""
     return host.replace(":", r"\:")

@@ -1,4 +1,4 @@
-"""`manage.py sign-in-link`: a way in while the site runs, for a user who has no password or cannot use it."""
+"""`manage.py sign-in-link`: a sign-in link for a user without a password."""
 
 # ruff: noqa: N999 (the command's name)
 
@@ -41,5 +41,5 @@ class Command(BaseCommand):
 
 
 def _address() -> str:
-    """Where the site is by its settings: the first trusted origin, or where `serve` listens."""
+    """The site's URL by its settings: the first trusted origin, or where `serve` listens."""
     return next(iter(settings.TRUSTED_ORIGINS), site_address(settings.BIND, settings.PORT))
