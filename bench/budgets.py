@@ -1,4 +1,4 @@
-"""What the live path should cost (TARGETS), and what the tests hold it to (LIMITS)."""
+"""Cost targets of the live path (TARGETS), and the limits that tests enforce (LIMITS)."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ TARGETS = {
     "memory: KB kept per finished conversation": 20,
 }
 
-# What the tests hold the live path to: counts, of turns as in `--short`. A machine with other work to do
-# makes turns longer, which costs more of them: there is room for a quarter more than on an idle one.
+# Counts for turns as in `--short`. A busy machine makes turns longer, which raises the counts, so the limits
+# are a quarter above the counts on an idle one.
 LIMITS = {
     "text 1: statements per turn": 110,
     "text 1: connections per turn": 2,

@@ -1,4 +1,4 @@
-"""What live conversations cost in a browser: from a token's writing until it is shown, and CPU."""
+"""The cost of live conversations in a browser: latency from a token's writing to its display, and CPU."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from typing import Any
 from playwright.async_api import CDPSession, Page, async_playwright
 
 from bench.model_server import CYCLE
-from bench.site import Person, Place
+from bench.site import Person, Server
 
-QUIET = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
-QUIET += ["--disable-sync", "--no-first-run", "--disable-quic"]
+CHROMIUM_ARGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
+CHROMIUM_ARGS += ["--disable-sync", "--no-first-run", "--disable-quic"]
 
-# Notes at each frame that follows a change which tokens are on the page.
+# Records in each frame after a change which tokens are on the page.
 WATCH = """() => {
   window.benchShown = {};
   let due = false;
@@ -39,20 +39,20 @@ LOADED = """() => {
 }"""
 
 
-async def browse(site: Place, *, short: bool) -> dict[str, float]:
-    """Turns of 500 tokens at 50/s, and 3,000 at 100/s, as a browser shows them; and the first page's load."""
-    person, *more = site.enrol(4)
-    named = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+async def browse(site: Server, *, short: bool) -> dict[str, float]:
+    """Turns of 500 tokens at 50/s and 3,000 at 100/s in a browser, and the load of the first page."""
+    person, *users = site.enrol(4)
+    executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     figures: dict[str, float] = {}
     async with async_playwright() as playwright:
-        chromium = await playwright.chromium.launch(executable_path=named, args=QUIET)
+        chromium = await playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGS)
         figures |= await _first_load(await _page(chromium, site, person))
         tokens = 150 if short else 500
         turns = {"text": f"bench text {tokens} 50", "para": f"bench para {tokens} 50"}
         if not short:
             turns["3,000 tokens at 100/s"] = "bench para 3000 100"
-        for (name, text), somebody in zip(turns.items(), more, strict=False):
-            page = await _page(chromium, site, somebody)
+        for (name, text), user in zip(turns.items(), users, strict=False):
+            page = await _page(chromium, site, user)
             await page.goto("/")
             await page.locator("#composer textarea").fill("bench note")
             await page.locator("#send").click()
@@ -65,7 +65,7 @@ async def browse(site: Place, *, short: bool) -> dict[str, float]:
     return figures
 
 
-async def _page(chromium: Any, site: Place, person: Person) -> Page:
+async def _page(chromium: Any, site: Server, person: Person) -> Page:
     context = await chromium.new_context(base_url=site.address)
     cookie = {"name": "sessionid", "value": person.session, "url": site.address}
     await context.add_cookies([cookie])
@@ -75,10 +75,10 @@ async def _page(chromium: Any, site: Place, person: Person) -> Page:
 
 
 async def _first_load(page: Page) -> dict[str, float]:
-    began = time.monotonic()
+    started = time.monotonic()
     await page.goto("/")
     await page.locator("#composer textarea").fill("a")
-    usable = time.monotonic() - began
+    usable = time.monotonic() - started
     await page.wait_for_load_state("networkidle")
     loaded = await page.evaluate(LOADED)
     metrics = await _metrics(await page.context.new_cdp_session(page))
@@ -92,45 +92,46 @@ async def _first_load(page: Page) -> dict[str, float]:
 
 
 async def _turn(page: Page, text: str) -> dict[str, float]:
-    """One turn, after a short one that has everything warm."""
+    """A turn, after a short one to warm up."""
     await _send(page, "bench para 10 50")
     await page.evaluate(WATCH)
     session = await page.context.new_cdp_session(page)
-    before, began = await _metrics(session), time.monotonic()
+    before, started = await _metrics(session), time.monotonic()
     await _send(page, text)
-    lasted = time.monotonic() - began
+    duration = time.monotonic() - started
     after = await _metrics(session)
     shown: dict[str, float] = await page.evaluate("() => benchShown")
-    ahead = 1000 * (time.time() - time.monotonic())  # of the page's clock before that of the tokens
-    times = [(at - ahead, (at - ahead - float(token)) % CYCLE) for token, at in shown.items()]
-    late = sorted(late for at, late in times if at - late >= 1000 * began)  # others are of the turn before
-    if not late:
+    clock_offset = 1000 * (time.time() - time.monotonic())  # of the page's clock to the tokens'
+    times = [(at - clock_offset, (at - clock_offset - float(token)) % CYCLE) for token, at in shown.items()]
+    # Earlier ones are from the previous turn.
+    latencies = sorted(latency for at, latency in times if at - latency >= 1000 * started)
+    if not latencies:
         return {"tokens shown": 0}
-    spent = {name: 1000 * (after[name] - before[name]) / len(late) for name in before}
+    spent = {name: 1000 * (after[name] - before[name]) / len(latencies) for name in before}
     return {
-        "tokens shown": len(late),
-        "token to shown, ms p50": late[len(late) // 2],
-        "token to shown, ms p95": late[int(0.95 * len(late))],
+        "tokens shown": len(latencies),
+        "token to shown, ms p50": latencies[len(latencies) // 2],
+        "token to shown, ms p95": latencies[int(0.95 * len(latencies))],
         "main thread, s per 1,000 tokens": spent["TaskDuration"],
         "of it scripts": spent["ScriptDuration"],
         "of it styles and layout": spent["LayoutDuration"] + spent["RecalcStyleDuration"],
-        "a turn lasts, s": lasted,
+        "a turn lasts, s": duration,
     }
 
 
 async def _send(page: Page, text: str) -> None:
-    """Send a message as a user does, and return when its turn has ended."""
-    ended = await page.locator("article.turn").count()
+    """Send a message and wait for the end of its turn."""
+    ended_turns = await page.locator("article.turn").count()
     await page.locator("#composer textarea").fill(text)
     await page.locator("#send").click()
-    turn = page.locator("article.turn").nth(ended)
+    turn = page.locator("article.turn").nth(ended_turns)
     await turn.and_(page.locator("[data-status='completed']")).wait_for(state="attached")
     await page.locator(IDLE).wait_for(state="attached")
 
 
 async def _metrics(session: CDPSession) -> dict[str, float]:
-    # Seconds in which the thread ran, whatever else the machine had to do.
+    # CPU time of the thread, not wall-clock time.
     await session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    found = await session.send("Performance.getMetrics")
+    response = await session.send("Performance.getMetrics")
     names = ("TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDuration", "JSHeapUsedSize")
-    return {each["name"]: each["value"] for each in found["metrics"] if each["name"] in names}
+    return {each["name"]: each["value"] for each in response["metrics"] if each["name"] in names}

@@ -1,7 +1,7 @@
-"""Two runs side by side: `python -m bench.compare OLD.json [NEW.json]`; NEW is the latest run's by default.
+"""Compares two runs: `python -m bench.compare OLD.json [NEW.json]`; NEW is by default the latest run.
 
-Each figure with the ratio of new to old, and both as multiples of the first floor of their own run: machines,
-and how busy they were, differ from run to run.
+Shows each figure with the ratio of new to old, and both as multiples of the first floor of their own run,
+because machines and their load differ between runs.
 """
 
 from __future__ import annotations
@@ -14,25 +14,24 @@ from typing import Any
 
 from bench.budgets import TARGETS
 from bench.site import ROOT
-from bench.table import laid_out, number
+from bench.table import format_rows, number
 
 HEADS = ["", "old", "new", "new/old", "target", "old/floor", "new/floor"]
 
 
 def main() -> None:
-    """Print the comparison."""
-    reader = argparse.ArgumentParser(description=__doc__)
-    reader.add_argument("old", type=Path)
-    reader.add_argument("new", type=Path, nargs="?", default=ROOT / "var" / "bench" / "live.json")
-    given = reader.parse_args()
-    old, new = (json.loads(path.read_text()) for path in (given.old, given.new))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("old", type=Path)
+    parser.add_argument("new", type=Path, nargs="?", default=ROOT / "var" / "bench" / "live.json")
+    arguments = parser.parse_args()
+    old, new = (json.loads(path.read_text()) for path in (arguments.old, arguments.new))
     for name, run in (("old", old), ("new", new)):
         sys.stdout.write(f"{name}: {', '.join(f'{key} {value}' for key, value in run['about'].items())}\n")
-    sys.stdout.write(laid_out(rows(old, new)))
+    sys.stdout.write(format_rows(rows(old, new)))
 
 
 def rows(old: dict[str, Any], new: dict[str, Any]) -> list[list[str]]:
-    """The table's rows, in the order of the new run; what one of the runs lacks is left empty."""
+    """The table's rows, in the order of the new run. Missing values are empty."""
     names = [*new["figures"], *(name for name in old["figures"] if name not in new["figures"])]
     return [HEADS, *(_row(name, old, new) for name in names)]
 
@@ -40,11 +39,11 @@ def rows(old: dict[str, Any], new: dict[str, Any]) -> list[list[str]]:
 def _row(name: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     before, after = old["figures"].get(name), new["figures"].get(name)
     ratio = f"{after / before:.2f}" if before and after is not None else ""
-    floors = [_of_floor(name, run) for run in (old, new)]
+    floors = [_floor_ratio(name, run) for run in (old, new)]
     return [name, number(before), number(after), ratio, number(TARGETS.get(name)), *floors]
 
 
-def _of_floor(name: str, run: dict[str, Any]) -> str:
+def _floor_ratio(name: str, run: dict[str, Any]) -> str:
     floors: list[dict[str, float]] = list(run["floors"].values())
     floor = floors[0].get(name) if floors else None
     value = run["figures"].get(name)

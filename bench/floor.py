@@ -1,7 +1,7 @@
-"""The least that a relay costs: a bare Daphne and Channels consumer that passes a model's tokens on.
+"""The minimal cost of a relay: a bare Daphne and Channels consumer that forwards a model's tokens.
 
-It keeps nothing, draws nothing and asks nobody who they are. `openai` reads the stream with the AsyncOpenAI
-client, `aiohttp` reads it by hand; `python -m bench.floor KIND MODEL` serves one on a free port.
+It stores and renders nothing and does not authenticate. `openai` reads the stream with AsyncOpenAI, `aiohttp`
+parses it by hand; `python -m bench.floor KIND MODEL` serves one on a free port.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ IDLE = '<main id="conversation" data-status="idle"></main>'
 
 
 class Floor:
-    """A served relay, which takes part in a run as the site does. A context manager."""
+    """A running relay with the interface of Site. A context manager."""
 
     def __init__(self, kind: str, folder: Path, model: str) -> None:
         self.kind = kind
@@ -38,16 +38,16 @@ class Floor:
         self.child.__exit__()
 
     def enrol(self, count: int) -> list[Person]:
-        """So many users, who need no account."""
+        """Users without accounts."""
         return [Person("")] * count
 
     def counts(self) -> Counts:
-        """It has no database."""
+        """Always zero: it has no database."""
         return Counts()
 
 
 class Relay:
-    """One tab's socket: an ASGI application in itself, on Channels' consumer."""
+    """The consumer of a tab's socket."""
 
     @staticmethod
     def application(kind: str, model: str) -> Any:
@@ -57,18 +57,18 @@ class Relay:
 
         class Consumer(AsyncWebsocketConsumer):  # type: ignore[misc] # Channels has no types
             async def receive(self, text_data: str = "", bytes_data: bytes = b"") -> None:
-                said = json.loads(text_data)
-                if "text" not in said:
+                message = json.loads(text_data)
+                if "text" not in message:
                     return
-                told = {"type": "accepted", "client_id": said["client_id"], "turn": 1}
-                await self.send(text_data=json.dumps(told))
-                messages = [{"role": "user", "content": said["text"]}]
+                reply = {"type": "accepted", "client_id": message["client_id"], "turn": 1}
+                await self.send(text_data=json.dumps(reply))
+                messages = [{"role": "user", "content": message["text"]}]
                 while await self._step(messages):
                     pass
                 await self.send(text_data=IDLE)
 
             async def _step(self, messages: list[dict[str, Any]]) -> bool:
-                """Relay one reply; True if it called tools, whose results are made up."""
+                """Relay one reply; returns True if it called tools, whose results are made up."""
                 calls: list[dict[str, Any]] = []
                 async for text, pieces in source(messages):
                     for piece in pieces:
@@ -76,14 +76,14 @@ class Relay:
                             calls.append(piece)
                     if text:
                         await self.send(text_data=f"<p>{text}</p>")
-                asked = [
+                tool_calls = [
                     {"id": each["id"], "type": "function", "function": each["function"]} for each in calls
                 ]
-                messages.append({"role": "assistant", "content": "", "tool_calls": asked})
-                for call in asked:
+                messages.append({"role": "assistant", "content": "", "tool_calls": tool_calls})
+                for call in tool_calls:
                     messages.append({"role": "tool", "tool_call_id": call["id"], "content": "done"})
                     await self.send(text_data=f"<div>{json.dumps(call)}</div>")
-                return bool(asked)
+                return bool(tool_calls)
 
         return Consumer.as_asgi()
 
@@ -98,8 +98,8 @@ def _by_openai(model: str) -> Any:
     client = AsyncOpenAI(base_url=model, api_key="sk-bench")
 
     async def read(messages: list[dict[str, Any]]) -> Pieces:
-        asking: Any = client.chat.completions.create
-        async for chunk in await asking(model="bench", messages=messages, tools=TOOLS, stream=True):
+        create: Any = client.chat.completions.create
+        async for chunk in await create(model="bench", messages=messages, tools=TOOLS, stream=True):
             if chunk.choices:
                 delta = chunk.choices[0].delta
                 yield delta.content or "", [piece.model_dump() for piece in delta.tool_calls or []]
@@ -129,7 +129,7 @@ def _by_aiohttp(model: str) -> Any:
 
 
 def main() -> None:
-    """Serve until interrupted; the first line of output is the address."""
+    """Serve until interrupted; the first line of output is the URL."""
     from twisted.internet import asyncioreactor
 
     asyncioreactor.install()  # type: ignore[no-untyped-call]

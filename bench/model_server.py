@@ -1,6 +1,6 @@
-"""A scripted chat-completions server that costs next to nothing: `python -m bench.model_server [--port N]`.
+"""A scripted chat-completions server with minimal cost: `python -m bench.model_server [--port N]`.
 
-It answers at once, over raw HTTP with precomputed chunks. The last user message chooses what it streams:
+It replies at once, over raw HTTP with precomputed chunks. The last user message selects the reply:
 
     bench text 500 50       500 tokens at 50 tokens/s, one paragraph
     bench para 500 50       the same, a paragraph every 25 tokens
@@ -8,8 +8,8 @@ It answers at once, over raw HTTP with precomputed chunks. The last user message
     bench agent 10 400 50   a list, ten rounds of `read_file`, every second with the list, 400 tokens
     bench note              writes the file that `bench agent` reads, then three tokens
 
-A token is 12 characters long, `t123456.789 `: the milliseconds of CLOCK_MONOTONIC, without the millions, at
-which it was sent. All processes of a machine share that clock.
+A token is 12 characters long, `t123456.789 `: the time at which it was sent, in milliseconds of
+CLOCK_MONOTONIC modulo one million. All processes of a machine share that clock.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-CYCLE = 1_000_000.0  # milliseconds after which the tokens' clock begins again
+CYCLE = 1_000_000.0  # milliseconds after which the tokens' clock wraps around
 PARAGRAPH = 25  # tokens
-BATCH = 64  # tokens that are written at once where nothing paces them
-ASKED = re.compile(r"bench (text|para|fast|agent|note)((?: \d+)*)")
+BATCH = 64  # tokens per write if not paced
+COMMAND = re.compile(r"bench (text|para|fast|agent|note)((?: \d+)*)")
 HEAD = (
     b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n"
     b"Transfer-Encoding: chunked\r\n\r\n"
@@ -43,12 +43,12 @@ USAGE = (
 
 
 class Clock:
-    """Gives each token a time of its own, in microseconds, though some are made in the same one."""
+    """Gives each token a unique time in microseconds."""
 
     latest = 0
 
     def token(self) -> str:
-        """A token that says when it was made."""
+        """A token with the current time."""
         self.latest = max(self.latest + 1, time.monotonic_ns() // 1000)
         return f"t{self.latest / 1000 % CYCLE:010.3f} "
 
@@ -56,34 +56,35 @@ class Clock:
 clock = Clock()
 
 
-def _piece(text: str) -> bytes:
-    """A piece of the body in HTTP's chunked encoding."""
+def _http_chunk(text: str) -> bytes:
+    """A chunk in HTTP's chunked encoding."""
     data = text.encode()
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
 def _delta(delta: dict[str, Any], finish: str | None = None) -> bytes:
-    return _piece(FRAME % (json.dumps(delta), json.dumps(finish)))
+    return _http_chunk(FRAME % (json.dumps(delta), json.dumps(finish)))
 
 
 FIRST = _delta({"role": "assistant", "content": ""})
-BEFORE, _, AFTER = _piece(FRAME % ('{"content":"@@@@@@@@@@@@"}', "null")).partition(b"@" * 12)
-BEFORE_BREAK, _, AFTER_BREAK = _piece(FRAME % (r'{"content":"@@@@@@@@@@@\n\n"}', "null")).partition(b"@" * 11)
+BEFORE, _, AFTER = _http_chunk(FRAME % ('{"content":"@@@@@@@@@@@@"}', "null")).partition(b"@" * 12)
+WITH_BREAK = _http_chunk(FRAME % (r'{"content":"@@@@@@@@@@@\n\n"}', "null"))
+BEFORE_BREAK, _, AFTER_BREAK = WITH_BREAK.partition(b"@" * 11)
 
 
 class Script:
-    """What one request is answered with: calls of tools, or tokens at a pace (0: as they are read)."""
+    """The scripted reply to a request: tool calls, or tokens at a rate (0: as fast as they are read)."""
 
     def __init__(self, body: dict[str, Any]) -> None:
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.tokens, self.rate, self.paragraph = 2, 0.0, PARAGRAPH
         messages = body.get("messages") or [{}]
-        at = max((n for n, each in enumerate(messages) if each.get("role") == "user"), default=0)
-        asked = ASKED.search(_text(messages[at]))
-        if asked and body.get("tools") is not None:  # a request without tools asks for a title or a summary
-            numbers = [int(number) for number in asked[2].split()]
-            rounds = sum(each.get("role") == "assistant" for each in messages[at:])
-            getattr(self, f"_{asked[1]}")(rounds, *numbers)
+        last = max((n for n, each in enumerate(messages) if each.get("role") == "user"), default=0)
+        command = COMMAND.search(_text(messages[last]))
+        if command and body.get("tools") is not None:  # requests without tools are for titles or summaries
+            numbers = [int(number) for number in command[2].split()]
+            rounds = sum(each.get("role") == "assistant" for each in messages[last:])
+            getattr(self, f"_{command[1]}")(rounds, *numbers)
 
     def _text(self, _rounds: int, tokens: int = 500, rate: int = 50) -> None:
         self.tokens, self.rate, self.paragraph = tokens, rate, sys.maxsize
@@ -126,14 +127,14 @@ def _items(done: int, count: int) -> list[dict[str, str]]:
 
 
 class Connection(asyncio.Protocol):
-    """One client's connection, which is kept from request to request."""
+    """A keep-alive connection."""
 
     transport: asyncio.Transport
 
     def __init__(self) -> None:
         self.received = b""
         self.timer: asyncio.TimerHandle | None = None
-        self.flood: Iterator[bytes] | None = None
+        self.unpaced: Iterator[bytes] | None = None
         self.paused = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -141,7 +142,7 @@ class Connection(asyncio.Protocol):
         self.transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self.flood = None
+        self.unpaced = None
         if self.timer:
             self.timer.cancel()
 
@@ -150,28 +151,28 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self.paused = False
-        self._pour()
+        self._send_unpaced()
 
     def data_received(self, data: bytes) -> None:
-        """Answer each whole request. A client sends the next one when it has its answer."""
+        """Answer each complete request. Clients do not pipeline."""
         self.received += data
         head, end, rest = self.received.partition(b"\r\n\r\n")
-        found = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
-        size = int(found[1]) if found else 0
+        match = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+        size = int(match[1]) if match else 0
         if end and len(rest) >= size:
             self.received = rest[size:]
             self._answer(head.partition(b"\r\n")[0], rest[:size])
 
     def _answer(self, line: bytes, body: bytes) -> None:
-        asked = json.loads(body) if line.startswith(b"POST") and b"/chat/completions" in line else None
-        if asked is None:
+        request = json.loads(body) if line.startswith(b"POST") and b"/chat/completions" in line else None
+        if request is None:
             self._json({"object": "list", "data": [{"id": "bench", "object": "model"}]})
-        elif not asked.get("stream"):
+        elif not request.get("stream"):
             message = {"role": "assistant", "content": "A benchmark"}
             choice = {"index": 0, "message": message, "finish_reason": "stop"}
             self._json({"id": "bench", "object": "chat.completion", "model": "bench", "choices": [choice]})
         else:
-            self._stream(Script(asked))
+            self._stream(Script(request))
 
     def _json(self, content: dict[str, Any]) -> None:
         data = json.dumps(content).encode()
@@ -183,39 +184,39 @@ class Connection(asyncio.Protocol):
         if script.calls:
             self.transport.write(_call_chunks(script.calls) + _ending("tool_calls", 50))
         elif script.rate:
-            self.began, self.sent = asyncio.get_running_loop().time(), 0
+            self.started, self.sent = asyncio.get_running_loop().time(), 0
             self._tick(script)
         else:
-            self.flood = _flood(script)
-            self._pour()
+            self.unpaced = _unpaced_chunks(script)
+            self._send_unpaced()
 
     def _tick(self, script: Script) -> None:
-        """Send the tokens that are due, and come again for the next."""
+        """Send the tokens that are due and schedule the next call."""
         loop = asyncio.get_running_loop()
-        due = min(int((loop.time() - self.began) * script.rate + 1e-6) + 1, script.tokens)
+        due = min(int((loop.time() - self.started) * script.rate + 1e-6) + 1, script.tokens)
         self.transport.write(b"".join(_token(script, number) for number in range(self.sent, due)))
         self.sent = due
         if due == script.tokens:
             self.transport.write(_ending("stop", due))
         else:
-            self.timer = loop.call_at(self.began + due / script.rate, self._tick, script)
+            self.timer = loop.call_at(self.started + due / script.rate, self._tick, script)
 
-    def _pour(self) -> None:
-        while self.flood and not self.paused:
-            if data := next(self.flood, None):
+    def _send_unpaced(self) -> None:
+        while self.unpaced and not self.paused:
+            if data := next(self.unpaced, None):
                 self.transport.write(data)
             else:
-                self.flood = None
+                self.unpaced = None
 
 
 def _token(script: Script, number: int) -> bytes:
-    made = clock.token().encode()
+    token = clock.token().encode()
     if (number + 1) % script.paragraph:
-        return BEFORE + made + AFTER
-    return BEFORE_BREAK + made[:-1] + AFTER_BREAK
+        return BEFORE + token + AFTER
+    return BEFORE_BREAK + token[:-1] + AFTER_BREAK
 
 
-def _flood(script: Script) -> Iterator[bytes]:
+def _unpaced_chunks(script: Script) -> Iterator[bytes]:
     for start in range(0, script.tokens, BATCH):
         numbers = range(start, min(start + BATCH, script.tokens))
         yield b"".join(_token(script, number) for number in numbers)
@@ -223,7 +224,7 @@ def _flood(script: Script) -> Iterator[bytes]:
 
 
 def _call_chunks(calls: list[tuple[str, dict[str, Any]]]) -> bytes:
-    """Calls as models stream them: the name, then the arguments a few characters at a time."""
+    """Tool calls as models stream them: the name, then the arguments in small pieces."""
     pieces = []
     for index, (name, arguments) in enumerate(calls):
         call_id = f"call_{time.monotonic_ns()}_{index}"
@@ -236,7 +237,7 @@ def _call_chunks(calls: list[tuple[str, dict[str, Any]]]) -> bytes:
 
 
 def _ending(reason: str, tokens: int) -> bytes:
-    return _delta({}, reason) + _piece(USAGE % (tokens, tokens + 1000)) + END
+    return _delta({}, reason) + _http_chunk(USAGE % (tokens, tokens + 1000)) + END
 
 
 async def _serve(port: int) -> None:
@@ -247,7 +248,7 @@ async def _serve(port: int) -> None:
 
 
 def main() -> None:
-    """Serve on a loopback port until interrupted; the first line of output is the base address."""
+    """Serve on a loopback port until interrupted; the first line of output is the base URL."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     asyncio.run(_serve(parser.parse_args().port))

@@ -1,7 +1,7 @@
-"""What the page of plans' figures costs: `python -m bench.plans [--conversations N] [--json FILE]`.
+"""The cost of the plan statistics page: `python -m bench.plans [--conversations N] [--json FILE]`.
 
-Makes a database of its own with so many conversations of one reader's, each with ten revisions of its list,
-and as many of nineteen others; asks for the pages as a browser does, and counts one of them again. Prints
+Creates a database with this many conversations of one viewer, each with ten revisions of its list, and as
+many of nineteen others. Requests the pages as a browser does, and recounts one conversation. Prints
 milliseconds, the median of several tries.
 """
 
@@ -43,21 +43,20 @@ COUNTED = (
 
 
 def main() -> None:
-    """Measure, print and write."""
-    reader = argparse.ArgumentParser(description=__doc__)
-    reader.add_argument("--conversations", type=int, default=2000, help="the reader's; others have as many")
-    reader.add_argument("--json", type=Path, help="the file that the figures are written to")
-    given = reader.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--conversations", type=int, default=2000, help="the reader's; others have as many")
+    parser.add_argument("--json", type=Path, help="the file that the figures are written to")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         _set_up(folder)
         figures = {
             "load of the machine at the beginning": os.getloadavg()[0],
-            **_measure(given.conversations),
+            **_measure(arguments.conversations),
         }
     sys.stdout.writelines(f"{name:52} {value:9.1f}\n" for name, value in figures.items())
-    if given.json:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 def _measure(conversations: int) -> Figures:
@@ -66,23 +65,23 @@ def _measure(conversations: int) -> Figures:
     from chat.models import Conversation, PlanCount, PlanFigures, TodoRevision
     from chat.plan.plan_stats import count
 
-    reader = _filled(conversations)
-    long = Conversation.objects.filter(owner=reader).latest("created_at")
+    viewer = _fill(conversations)
+    latest = Conversation.objects.filter(owner=viewer).latest("created_at")
     browser = Client(headers={"host": "localhost"})
-    browser.force_login(reader)
+    browser.force_login(viewer)
 
     def page(query: str) -> Callable[[], object]:
         return lambda: browser.get(f"/settings/plans/{query}").content
 
-    def again() -> None:
-        PlanCount.objects.filter(conversation=long).delete()
-        count(long.pk)
+    def recount() -> None:
+        PlanCount.objects.filter(conversation=latest).delete()
+        count(latest.pk)
 
     return {
         "conversations": Conversation.objects.count(),
         "revisions": TodoRevision.objects.count(),
         "rows of figures": PlanFigures.objects.count(),
-        **_timed("counting a conversation of ten lists", again),
+        **_timed("counting a conversation of ten lists", recount),
         **_timed("own plans, 30 days, by policy", page("?days=30")),
         **_timed("own plans, 90 days, by profile", page("?days=90&by=profile")),
         **_timed("everybody's plans, 90 days, by policy", page("?days=90&who=everybody")),
@@ -93,22 +92,22 @@ def _measure(conversations: int) -> Figures:
     }
 
 
-def _filled(conversations: int) -> User:
-    """The reader, of the staff, after all those conversations, which are counted."""
+def _fill(conversations: int) -> User:
+    """Create the counted conversations; returns the viewer, who is staff."""
     from django.contrib.auth.models import User
     from django.db import transaction
 
-    people = [User.objects.create_user(f"person-{number}", is_staff=not number) for number in range(PEOPLE)]
-    chance = random.Random(7)
+    users = [User.objects.create_user(f"person-{number}", is_staff=not number) for number in range(PEOPLE)]
+    rng = random.Random(7)
     with transaction.atomic():
-        for owner in (people[0], *people[1:]):
-            each = conversations if owner == people[0] else conversations // (PEOPLE - 1)
-            _count_up(_write(_conversed(owner, each, chance)), chance)
-    return people[0]
+        for owner in (users[0], *users[1:]):
+            each = conversations if owner == users[0] else conversations // (PEOPLE - 1)
+            _add_figures(_add_revisions(_add_conversations(owner, each, rng)), rng)
+    return users[0]
 
 
-def _conversed(owner: User, count: int, chance: random.Random) -> list[Turn]:
-    """The turns of so many conversations, on days of their own."""
+def _add_conversations(owner: User, count: int, rng: random.Random) -> list[Turn]:
+    """The turns of this many conversations, on random days."""
     from django.utils import timezone
 
     from chat.models import Conversation, Turn
@@ -116,26 +115,26 @@ def _conversed(owner: User, count: int, chance: random.Random) -> list[Turn]:
     turns, now = [], timezone.now()
     rows = Conversation.objects.bulk_create(Conversation(owner=owner, title="Bench") for _ in range(count))
     for conversation in rows:
-        policy, profile = chance.choice(POLICIES), f"Profile {chance.randrange(8)}"
-        then = {"title": profile, "todo_policy": policy, "language": "en", "max_todos": 20}
-        began = now - timedelta(days=chance.randrange(DAYS))
+        policy, profile = rng.choice(POLICIES), f"Profile {rng.randrange(8)}"
+        snapshot = {"title": profile, "todo_policy": policy, "language": "en", "max_todos": 20}
+        started = now - timedelta(days=rng.randrange(DAYS))
         for number in range(TURNS):
-            at = began + timedelta(minutes=10 * number)
+            at = started + timedelta(minutes=10 * number)
             times = {"started_at": at, "ended_at": at + timedelta(minutes=10)}
             turns.append(
                 Turn(
                     conversation=conversation,
                     client_id=uuid.uuid4(),
                     status="completed",
-                    profile_snapshot=then,
+                    profile_snapshot=snapshot,
                     **times,
                 )
             )
     return Turn.objects.bulk_create(turns)
 
 
-def _write(turns: list[Turn]) -> list[TodoRevision]:
-    """In each turn five lists, each a little further than the one before, and a file read ahead of each."""
+def _add_revisions(turns: list[Turn]) -> list[TodoRevision]:
+    """In each turn five lists with increasing progress, each after reading a file."""
     from chat.models import Step, TodoRevision, ToolCall
 
     usage = {"input_tokens": 9000, "output_tokens": 300}
@@ -157,8 +156,8 @@ def _write(turns: list[Turn]) -> list[TodoRevision]:
     )
 
 
-def _count_up(revisions: list[TodoRevision], chance: random.Random) -> None:
-    """The figures that counting would give, as far as the page takes time to add them up."""
+def _add_figures(revisions: list[TodoRevision], rng: random.Random) -> None:
+    """Figures as counting would give, as far as they affect the page's cost."""
     from chat.models import PlanCount, PlanFigures
     from chat.models.plan_stats import VERSION
 
@@ -174,7 +173,7 @@ def _count_up(revisions: list[TodoRevision], chance: random.Random) -> None:
             day=(each.turn.started_at or each.turn.created_at).date(),
             profile=each.turn.profile_snapshot["title"],
             policy=each.policy,
-            seconds=[chance.expovariate(0.02) for _ in range(ITEMS)],
+            seconds=[rng.expovariate(0.02) for _ in range(ITEMS)],
             reasons={"unknown_status": 1},
             **dict.fromkeys(COUNTED, 1),
         )
@@ -192,14 +191,14 @@ def _call(step: Step) -> ToolCall:
     )
 
 
-def _items(of: str, number: int) -> list[dict[str, str]]:
-    def item(place: int) -> dict[str, str]:
+def _items(key: str, number: int) -> list[dict[str, str]]:
+    def item(index: int) -> dict[str, str]:
         done = number * ITEMS // (TURNS * WRITES - 1)
-        status = "completed" if place < done else "in_progress" if place == done else "pending"
-        words = {"content": f"Look at part {place}", "active_form": "Looking", "key": ""}
-        return {"id": f"{of[:6]}{place}", "status": status, **words}
+        status = "completed" if index < done else "in_progress" if index == done else "pending"
+        words = {"content": f"Look at part {index}", "active_form": "Looking", "key": ""}
+        return {"id": f"{key[:6]}{index}", "status": status, **words}
 
-    return [item(place) for place in range(ITEMS)]
+    return [item(index) for index in range(ITEMS)]
 
 
 if __name__ == "__main__":

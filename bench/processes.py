@@ -1,4 +1,4 @@
-"""Child processes of the benchmark, and what their trees use: CPU time, memory."""
+"""Child processes of the benchmark, and the CPU time and memory of their process trees."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ TICK = os.sysconf("SC_CLK_TCK")
 
 
 class Child:
-    """A process in a session of its own. A context manager, which ends it."""
+    """A process in its own session, which is ended on exit. A context manager."""
 
     def __init__(self, command: list[str], cwd: Path, log: Path, environment: Mapping[str, str]) -> None:
         self.log = log
-        self.written = log.open("wb")
+        self.log_file = log.open("wb")
         self.process = subprocess.Popen(
             command,
             cwd=cwd,
             env=environment,
             stdout=subprocess.PIPE,
-            stderr=self.written,
+            stderr=self.log_file,
             start_new_session=True,
         )
         self.lines: queue.SimpleQueue[str] = queue.SimpleQueue()
@@ -38,7 +38,7 @@ class Child:
             self.lines.put(line.decode(errors="replace").rstrip("\n"))
 
     def line(self, start: str, seconds: float = 120.0) -> str:
-        """The rest of the next line that begins so; raises RuntimeError if none comes."""
+        """The rest of the next output line that starts with `start`. Raises RuntimeError if none comes."""
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             try:
@@ -61,21 +61,20 @@ class Child:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        self.written.close()
+        self.log_file.close()
 
     @property
     def cpu(self) -> float:
-        """Seconds of CPU, user and system, that the process and its descendants have used."""
         return cpu_of(self.process.pid)
 
     @property
     def rss(self) -> int:
-        """Bytes of memory that the process and its descendants hold."""
+        """Bytes of resident memory of the process and its descendants."""
         return sum(_rss(pid) for pid in _tree(self.process.pid))
 
 
 def cpu_of(root: int) -> float:
-    """Seconds of CPU, user and system, that a process and its descendants have used."""
+    """Seconds of CPU time, user and system, of a process and its descendants."""
     return sum(_cpu(pid) for pid in _tree(root))
 
 
@@ -84,14 +83,14 @@ def _tree(root: int) -> list[int]:
     for folder in Path("/proc").glob("[0-9]*"):
         if fields := _stat(int(folder.name)):
             parents[int(folder.name)] = int(fields[1])
-    found = [root]
-    for pid in found:
-        found += [child for child, parent in parents.items() if parent == pid]
-    return found
+    pids = [root]
+    for pid in pids:
+        pids += [child for child, parent in parents.items() if parent == pid]
+    return pids
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat after the name; none if the process is gone."""
+    """The fields of /proc/PID/stat after the name; empty if the process is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -99,7 +98,7 @@ def _stat(pid: int) -> list[str]:
 
 
 def _cpu(pid: int) -> float:
-    """Of a process by its own clock, which counts nanoseconds, and of its children that have ended."""
+    """The process's own CPU clock, in nanoseconds resolution, plus that of its ended children."""
     fields = _stat(pid)
     if not fields:
         return 0.0

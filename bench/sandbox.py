@@ -1,7 +1,7 @@
-"""What the sandbox costs: `python -m bench.sandbox [--commands N] [--json FILE]`.
+"""The cost of the sandbox: `python -m bench.sandbox [--commands N] [--json FILE]`.
 
-Run as root it measures root with the user dropped; run as somebody else, that user. Prints a table and writes
-the figures as JSON. Commands in the sandbox and bare ones take turns, so that both see the same machine.
+Run as root it measures root with the user dropped, otherwise the current user. Prints a table and writes
+JSON. Sandboxed and bare commands alternate, so that both see the same load.
 """
 
 from __future__ import annotations
@@ -25,23 +25,22 @@ MIB = 2**20
 
 
 def main() -> None:
-    """Measure, print and write."""
-    reader = argparse.ArgumentParser(description=__doc__)
-    reader.add_argument("--commands", type=int, default=100, help="how many of each kind")
-    reader.add_argument("--json", type=Path, help="the file that the figures are written to")
-    given = reader.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--commands", type=int, default=100, help="how many of each kind")
+    parser.add_argument("--json", type=Path, help="the file that the figures are written to")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         figures = asyncio.run(
-            _measure(Workspace.create(Path(folder) / "workspaces" / "mine"), given.commands)
+            _measure(Workspace.create(Path(folder) / "workspaces" / "mine"), arguments.commands)
         )
     sys.stdout.writelines(f"{name:42} {value:8.1f}\n" for name, value in figures.items())
-    if given.json:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 async def _measure(workspace: Workspace, count: int) -> Figures:
-    await Sandbox().run("true", workspace)  # what is found out once
+    await Sandbox().run("true", workspace)  # warm up what is probed once
     return {
         "load of the machine at the beginning": os.getloadavg()[0],
         **await _overhead(workspace, count),
@@ -51,72 +50,76 @@ async def _measure(workspace: Workspace, count: int) -> Figures:
 
 
 async def _overhead(workspace: Workspace, count: int) -> Figures:
-    """Milliseconds that the sandbox adds to a command that does nothing."""
+    """Milliseconds that the sandbox adds to an empty command."""
     bare: list[float] = []
-    confined: list[float] = []
+    sandboxed: list[float] = []
     for _ in range(count):
         bare.append(await _timed(_bare))
-        confined.append(await _timed(lambda: Sandbox().run(":", workspace)))
+        sandboxed.append(await _timed(lambda: Sandbox().run(":", workspace)))
     return {
         "bash alone, median ms": statistics.median(bare),
-        "bash in the sandbox, median ms": statistics.median(confined),
-        "bash in the sandbox, 95th percentile ms": statistics.quantiles(confined, n=20)[-1],
-        "overhead, median ms": statistics.median(confined) - statistics.median(bare),
-        "overhead, least ms": min(confined) - min(bare),
+        "bash in the sandbox, median ms": statistics.median(sandboxed),
+        "bash in the sandbox, 95th percentile ms": statistics.quantiles(sandboxed, n=20)[-1],
+        "overhead, median ms": statistics.median(sandboxed) - statistics.median(bare),
+        "overhead, least ms": min(sandboxed) - min(bare),
     }
 
 
 async def _timed(work: Callable[[], Awaitable[object]]) -> float:
-    began = time.perf_counter()
+    started = time.perf_counter()
     await work()
-    return 1000 * (time.perf_counter() - began)
+    return 1000 * (time.perf_counter() - started)
 
 
 async def _bare() -> None:
-    pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
-    words = ("/bin/bash", "-c", ":")
-    process = await asyncio.create_subprocess_exec(*words, stdin=nothing, stdout=pipe, env={})
+    pipe, devnull = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    command = ("/bin/bash", "-c", ":")
+    process = await asyncio.create_subprocess_exec(*command, stdin=devnull, stdout=pipe, env={})
     await process.communicate()
 
 
 async def _stop(workspace: Workspace, count: int) -> Figures:
-    """Milliseconds from Stop until everything is dead and reaped."""
-    took = [await _stopped(workspace) for _ in range(count)]
-    return {"stop until all is dead, median ms": statistics.median(took), "the longest, ms": max(took)}
+    """Milliseconds from Stop until all processes are dead and reaped."""
+    durations = [await _stop_once(workspace) for _ in range(count)]
+    return {
+        "stop until all is dead, median ms": statistics.median(durations),
+        "the longest, ms": max(durations),
+    }
 
 
-async def _stopped(workspace: Workspace) -> float:
+async def _stop_once(workspace: Workspace) -> float:
     running = asyncio.Event()
-    mark = f"{10**6 + time.monotonic_ns() % 10**6}"
+    marker = f"{10**6 + time.monotonic_ns() % 10**6}"
     command = (
-        f"setsid sleep {mark} & (setsid nohup sleep {mark} &) ; sleep {mark} & echo running; sleep {mark}"
+        f"setsid sleep {marker} & (setsid nohup sleep {marker} &) ; "
+        f"sleep {marker} & echo running; sleep {marker}"
     )
     work = asyncio.create_task(Sandbox().run(command, workspace, on_output=lambda _output: running.set()))
     await running.wait()
-    began = time.perf_counter()
+    started = time.perf_counter()
     work.cancel()
     await asyncio.wait([work])
-    took = 1000 * (time.perf_counter() - began)
-    if alive := _alive(mark):
+    duration = 1000 * (time.perf_counter() - started)
+    if alive := _alive(marker):
         raise SystemExit(f"After a stop, {alive} processes went on.")
-    return took
+    return duration
 
 
-def _alive(mark: str) -> int:
-    return sum(_says(words, mark) for words in Path("/proc").glob("[0-9]*/cmdline"))
+def _alive(marker: str) -> int:
+    return sum(_contains(cmdline, marker) for cmdline in Path("/proc").glob("[0-9]*/cmdline"))
 
 
-def _says(words: Path, mark: str) -> bool:
+def _contains(cmdline: Path, marker: str) -> bool:
     try:
-        return mark.encode() in words.read_bytes()
+        return marker.encode() in cmdline.read_bytes()
     except OSError:
         return False
 
 
 async def _flood(workspace: Workspace) -> float:
-    """Bytes by which this process grows, at its peak, while a command prints without end."""
+    """Bytes by which this process grows at its peak while a command prints without end."""
     await Sandbox().run("seq 100000", workspace)
-    before = _peak_from_now_on()
+    before = _reset_peak()
     outcome = await Sandbox().run(
         "yes | head -c 10G", workspace, on_output=lambda output: output.text(2048, 6144)
     )
@@ -125,7 +128,7 @@ async def _flood(workspace: Workspace) -> float:
     return _peak() - before
 
 
-def _peak_from_now_on() -> float:
+def _reset_peak() -> float:
     Path("/proc/self/clear_refs").write_text("5")
     return _peak()
 

@@ -1,10 +1,10 @@
-"""One process against several, many tabs, many streams: `python -m bench.scale [--only PARTS] [--short]`.
+"""Scaling: several processes, many tabs, many streams: `python -m bench.scale [--only PARTS] [--short]`.
 
     processes   turns on one process, and on two web and two worker processes with PostgreSQL and Redis
     tabs        2,000 idle tabs on one process
     streams     200 conversations on one process, each at 20 tokens/s
 
-Compare figures of one run: another load on the machine changes all of them. See docs/scaling.md.
+Compare figures of one run only, as the machine's load affects all of them. See docs/scaling.md.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from pathlib import Path
 
 import aiohttp
 
-from bench.live import LINGER, Crowd, Figures, of_turns, serving_model
+from bench.live import LINGER, Crowd, Figures, serving_model, turn_figures
 from bench.processes import Child, cpu_of
-from bench.site import ROOT, Counts, Person, Place, Site
+from bench.site import ROOT, Counts, Person, Server, Site
 from bench.tab import Sending, Tab
 from bench.table import table
 from tests.postgres import postgres_server
 
-PATIENCE = 180.0  # seconds for a turn
-EACH_START = 0.2  # seconds between the starts of turns that stream slowly, for all to stream together
-SETTLE = 300.0  # seconds in which a site comes to rest
-AT_ONCE = 8  # tabs that are being opened
+TURN_SECONDS = 180.0  # timeout of a turn
+START_INTERVAL = 0.2  # seconds between the starts of slow streams
+SETTLE_SECONDS = 300.0  # timeout for a site to become idle
+MAX_OPENING = 8  # tabs opened concurrently
 SEED = """
 import json, uuid
 from django.contrib.auth.models import User
@@ -51,26 +51,26 @@ for user in User.objects.filter(username__startswith="person-").order_by("pk"):
 print("seeded " + json.dumps(made))
 """
 
-Seat = tuple[Person, str]  # a user, and a conversation of theirs
+Seat = tuple[Person, str]  # a user and one of their conversations
 
 
 class Seated(Crowd):
-    """Users with tabs on conversations that are there already."""
+    """A crowd on existing conversations."""
 
-    def __init__(self, place: Place, seats: Sequence[Seat]) -> None:
-        self.place = place
+    def __init__(self, server: Server, seats: Sequence[Seat]) -> None:
+        self.server = server
         self.seats = seats
-        self.people = [person for person, _conversation in seats]
-        self.patience = PATIENCE
+        self.users = [person for person, _conversation in seats]
+        self.patience = TURN_SECONDS
         self.tabs = []
 
     async def __aenter__(self) -> Seated:
         unbounded = aiohttp.TCPConnector(limit=0)
         self.session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), connector=unbounded)
-        room = asyncio.Semaphore(AT_ONCE)
+        limit = asyncio.Semaphore(MAX_OPENING)
 
         async def enter(person: Person, conversation: str) -> Tab:
-            async with room:
+            async with limit:
                 return await self.enter(person, conversation)
 
         self.tabs = await asyncio.gather(*(enter(*seat) for seat in self.seats))
@@ -78,32 +78,32 @@ class Seated(Crowd):
 
 
 def seats_of(site: Site, users: int, each: int) -> list[Seat]:
-    """So many users, signed in, with so many conversations each, each of one turn."""
-    people = site.enrol(users)
-    told = site.shell(f"EACH = {each}\n{SEED}").partition("seeded ")[2].splitlines()[0]
-    conversations: list[str] = json.loads(told)
-    return [(people[place // each], key) for place, key in enumerate(conversations[: users * each])]
+    """Create this many users with this many conversations of one turn each."""
+    owners = site.enrol(users)
+    output = site.shell(f"EACH = {each}\n{SEED}").partition("seeded ")[2].splitlines()[0]
+    conversations: list[str] = json.loads(output)
+    return [(owners[index // each], key) for index, key in enumerate(conversations[: users * each])]
 
 
 @dataclass
 class Web:
-    """One of a cluster's web processes, as a place."""
+    """One web process of a cluster."""
 
     address: str
     child: Child
     site: Site
 
     def enrol(self, count: int) -> list[Person]:
-        """So many users of the whole cluster."""
+        """Users of the whole cluster."""
         return self.site.enrol(count)
 
     def counts(self) -> Counts:
-        """What all processes of the cluster asked."""
+        """The counts of all processes of the cluster."""
         return self.site.counts()
 
 
 class Cluster(Site):
-    """Two web processes and two workers, which share a data folder, PostgreSQL and Redis."""
+    """Two web processes and two workers that share a data folder, PostgreSQL and Redis."""
 
     def __enter__(self) -> Cluster:
         super().__enter__()
@@ -130,18 +130,18 @@ class Cluster(Site):
         return child
 
 
-async def settled(site: Site) -> None:
-    """Wait until the site has indexed what was seeded and rests; raises TimeoutError if it does not."""
-    async with asyncio.timeout(SETTLE):
-        quiet = False
-        while not quiet:
+async def wait_until_idle(site: Site) -> None:
+    """Wait until the site has indexed the seeded rows and is idle. Raises TimeoutError."""
+    async with asyncio.timeout(SETTLE_SECONDS):
+        is_idle = False
+        while not is_idle:
             before = site.counts()
-            await asyncio.sleep(10)  # a heartbeat of every tab
-            quiet = (site.counts() - before).statements < 100
+            await asyncio.sleep(10)  # at least one heartbeat of every tab
+            is_idle = (site.counts() - before).statements < 100
 
 
-async def paced(crowd: Crowd, text: str, pause: float) -> list[Sending]:
-    """Everybody sends the text, so many seconds apart; what they sent, once all turns have ended."""
+async def send_paced(crowd: Crowd, text: str, pause: float) -> list[Sending]:
+    """Send the text from each tab, `pause` seconds apart; returns when all turns have ended."""
     sendings = []
     for tab in crowd.tabs:
         sendings.append(await tab.send(text))
@@ -150,35 +150,33 @@ async def paced(crowd: Crowd, text: str, pause: float) -> list[Sending]:
     return sendings
 
 
-async def said(
+async def measure_turns(
     site: Site,
-    places: Sequence[Place],
+    servers: Sequence[Server],
     seats: Sequence[Seat],
     text: str,
     cpu: Callable[[], float],
     pause: float = 0.0,
 ) -> Figures:
-    """A turn of everybody's, spread over the site's places; `cpu` is of all that serves them."""
+    """Measure a turn of every user, spread over the servers; `cpu` returns the CPU time of all processes."""
     async with contextlib.AsyncExitStack() as entered:
         crowds = [
-            await entered.enter_async_context(Seated(place, seats[number :: len(places)]))
-            for number, place in enumerate(places)
+            await entered.enter_async_context(Seated(server, seats[number :: len(servers)]))
+            for number, server in enumerate(servers)
         ]
-        await settled(site)
-        counts, before = places[0].counts(), cpu()
-        said_by = await asyncio.gather(*(paced(crowd, text, pause) for crowd in crowds))
-        sendings = list(itertools.chain.from_iterable(said_by))
+        await wait_until_idle(site)
+        counts, cpu_before = servers[0].counts(), cpu()
+        sendings_by_crowd = await asyncio.gather(*(send_paced(crowd, text, pause) for crowd in crowds))
+        sendings = list(itertools.chain.from_iterable(sendings_by_crowd))
         await asyncio.sleep(LINGER)
-        spent, asked = cpu() - before, places[0].counts() - counts
-        figures = of_turns(sendings, spent)
-        for crowd, own in zip(crowds, said_by, strict=True):
-            await crowd.stop(own)
-    return figures | {"statements per turn": asked.statements / len(sendings)}
+        cpu_used, queries = cpu() - cpu_before, servers[0].counts() - counts
+        figures = turn_figures(sendings, cpu_used)
+        for crowd, own_sendings in zip(crowds, sendings_by_crowd, strict=True):
+            await crowd.stop(own_sendings)
+    return figures | {"statements per turn": queries.statements / len(sendings)}
 
 
 class Scale:
-    """One run."""
-
     def __init__(self, model: str, folder: Path, *, short: bool) -> None:
         self.model = model
         self.folder = folder
@@ -192,7 +190,7 @@ class Scale:
         count, text = (6, "bench para 150 50") if self.short else (20, "bench para 500 50")
         with self._site("one") as site:
             seats = seats_of(site, count, 1)
-            one = asyncio.run(said(site, [site], seats, text, lambda: site.child.cpu))
+            one = asyncio.run(measure_turns(site, [site], seats, text, lambda: site.child.cpu))
         four = self._four(count, text)
         share = four["CPU s per 1,000 tokens"] / one["CPU s per 1,000 tokens"]
         return {
@@ -203,13 +201,13 @@ class Scale:
 
     def _four(self, count: int, text: str) -> Figures:
         with postgres_server() as postgres, redis(self.folder / "redis.sock") as server:
-            more = {
+            settings = {
                 "DATABASE_URL": postgres.address,
                 "REDIS_URL": f"unix://{self.folder}/redis.sock",
                 "WORKER": "none",
             }
             with Cluster(
-                ROOT, self.folder / "four", self.model, prepared=True, where=False, **more
+                ROOT, self.folder / "four", self.model, prepared=True, where=False, **settings
             ) as cluster:
                 seats = seats_of(cluster, count, 1)
                 postmaster = int(Path(postgres.data, "postmaster.pid").read_text().split()[0])
@@ -222,14 +220,16 @@ class Scale:
                 }
                 before = {name: cpu() for name, cpu in parts.items()}
                 figures = asyncio.run(
-                    said(cluster, cluster.webs, seats, text, lambda: sum(cpu() for cpu in parts.values()))
+                    measure_turns(
+                        cluster, cluster.webs, seats, text, lambda: sum(cpu() for cpu in parts.values())
+                    )
                 )
                 spent = {name: cpu() - before[name] for name, cpu in parts.items()}
         total = sum(spent.values())
         return figures | {f"% of the CPU in {name}": 100 * each / total for name, each in spent.items()}
 
     def tabs(self) -> Figures:
-        """Idle tabs: what each holds of memory, and what all take of a core."""
+        """Idle tabs: memory per tab, and CPU of all."""
         users, each, seconds = (10, 10, 10.0) if self.short else (50, 40, 30.0)
         with self._site("tabs") as site:
             seats = seats_of(site, users, each)
@@ -239,35 +239,36 @@ class Scale:
             }
 
     async def _idle(self, site: Site, seats: list[Seat], seconds: float) -> Figures:
-        first = len(seats) // 10  # these take what memory is free
+        first = len(seats) // 10  # uses up free memory first
         async with Seated(site, seats[:first]):
             start = site.child.rss
             async with Seated(site, seats[first:]) as rest:
-                await settled(site)
-                held, counts, cpu = site.child.rss - start, site.counts(), site.child.cpu
+                await wait_until_idle(site)
+                memory, counts, cpu = site.child.rss - start, site.counts(), site.child.cpu
                 await asyncio.sleep(seconds)
-                spent, asked = site.child.cpu - cpu, site.counts() - counts
+                cpu_used, queries = site.child.cpu - cpu, site.counts() - counts
                 lost = sum(tab.closed for tab in rest.tabs)
         return {
-            "KB per tab": held / (len(seats) - first) / 1e3,
-            "CPU, % of a core": 100 * spent / seconds,
-            "statements per s": asked.statements / seconds,
+            "KB per tab": memory / (len(seats) - first) / 1e3,
+            "CPU, % of a core": 100 * cpu_used / seconds,
+            "statements per s": queries.statements / seconds,
             "tabs that lost their socket": lost,
         }
 
     def streams(self) -> Figures:
-        """Many conversations that stream slowly, all on one process."""
+        """Many slowly streaming conversations on one process."""
         count, text = (40, "bench para 200 20") if self.short else (200, "bench para 1000 20")
         with self._site("streams", MAX_TURNS=str(count)) as site:
             seats = seats_of(site, count, 1)
-            figures = asyncio.run(said(site, [site], seats, text, lambda: site.child.cpu, EACH_START))
+            work = measure_turns(site, [site], seats, text, lambda: site.child.cpu, START_INTERVAL)
+            figures = asyncio.run(work)
             figures["RSS of the process, MB"] = site.child.rss / 1e6
         return {f"{count} streams of 20 tokens/s: {kind}": value for kind, value in figures.items()}
 
 
 @contextlib.contextmanager
 def redis(path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A Redis that keeps nothing, on a Unix socket."""
+    """A Redis without persistence on a Unix socket."""
     command = ["redis-server", "--port", "0", "--unixsocket", str(path), "--save", "", "--appendonly", "no"]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
@@ -282,24 +283,23 @@ def redis(path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def main() -> None:
-    """Measure, print and write."""
-    reader = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    reader.add_argument("--only", default="processes,tabs,streams", help="parts, parted by commas")
-    reader.add_argument("--short", action="store_true", help="fewer tabs and streams, shorter turns")
-    reader.add_argument("--json", type=Path, default=ROOT / "var" / "bench" / "scale.json")
-    given = reader.parse_args()
+    parser.add_argument("--only", default="processes,tabs,streams", help="parts, parted by commas")
+    parser.add_argument("--short", action="store_true", help="fewer tabs and streams, shorter turns")
+    parser.add_argument("--json", type=Path, default=ROOT / "var" / "bench" / "scale.json")
+    arguments = parser.parse_args()
     figures: Figures = {}
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="bench-") as name, serving_model(Path(name)) as model:
-        scale = Scale(model, Path(name), short=given.short)
-        for part in given.only.split(","):
+        scale = Scale(model, Path(name), short=arguments.short)
+        for part in arguments.only.split(","):
             sys.stderr.write(f"{part}\n")
             figures |= {"processes": scale.processes, "tabs": scale.tabs, "streams": scale.streams}[part]()
     about = {"date": time.strftime("%Y-%m-%d %H:%M"), "cores": os.cpu_count(), "load before": load}
-    given.json.parent.mkdir(parents=True, exist_ok=True)
-    given.json.write_text(json.dumps({"about": about, "figures": figures, "floors": {}}, indent=2) + "\n")
+    arguments.json.parent.mkdir(parents=True, exist_ok=True)
+    arguments.json.write_text(json.dumps({"about": about, "figures": figures, "floors": {}}, indent=2) + "\n")
     sys.stdout.write(f"{about}\n{table(figures, {}, TARGETS)}")
 
 

@@ -1,8 +1,8 @@
-"""What searching and listing cost among many conversations: `python -m bench.search [--json FILE]`.
+"""The cost of searching and listing among many conversations: `python -m bench.search [--json FILE]`.
 
-Makes 10,000 conversations of 20 messages in a database of its own (SQLite, or the empty one that --database
-names), indexes them as a start does that finds them there, and asks for pages as a browser does. Prints
-milliseconds: the median, what nineteen of twenty stay under, and the median of the processor alone.
+Creates 10,000 conversations of 20 messages in a new database (SQLite, or the empty one in --database),
+indexes them as a site that starts with them does, and requests pages as a browser does. Prints milliseconds:
+median, 95th percentile, and median CPU time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Figures = dict[str, float]
 TRIES = 20
-MESSAGES = 20  # a conversation
+MESSAGES = 20  # per conversation
 SYLLABLES = [
     "re",
     "con",
@@ -74,23 +74,22 @@ LISTS = {
 
 
 def main() -> None:
-    """Measure, print and write."""
-    reader = argparse.ArgumentParser(description=__doc__)
-    reader.add_argument("--conversations", type=int, default=10_000)
-    reader.add_argument("--pages", action="store_true", help="a few pages alone, and no writing")
-    reader.add_argument("--database", default="", help="an empty database's DATABASE_URL")
-    reader.add_argument("--json", type=Path, help="the file that the figures are written to")
-    given = reader.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--conversations", type=int, default=10_000)
+    parser.add_argument("--pages", action="store_true", help="a few pages alone, and no writing")
+    parser.add_argument("--database", default="", help="an empty database's DATABASE_URL")
+    parser.add_argument("--json", type=Path, help="the file that the figures are written to")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        _set_up(folder, given.database)
+        _set_up(folder, arguments.database)
         figures = {
             "load of the machine at the beginning": os.getloadavg()[0],
-            **_measure(given.conversations, pages=given.pages),
+            **_measure(arguments.conversations, pages=arguments.pages),
         }
     sys.stdout.writelines(f"{name:60} {value:10.1f}\n" for name, value in figures.items())
-    if given.json:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 def _set_up(folder: str, database: str) -> None:
@@ -104,7 +103,7 @@ def _set_up(folder: str, database: str) -> None:
     from django.conf import settings
     from django.core.management import call_command
 
-    settings.DEBUG = False  # or every query would be kept
+    settings.DEBUG = False  # in debug mode every query is kept
     settings.STORAGES["staticfiles"]["BACKEND"] = "django.contrib.staticfiles.storage.StaticFilesStorage"
     call_command("migrate", verbosity=0, interactive=False)
 
@@ -115,39 +114,39 @@ def _measure(conversations: int, *, pages: bool) -> Figures:
 
     from chat.search.index import catch_up
 
-    reader = _filled(conversations)
+    viewer = _fill(conversations)
     browser = Client(headers={"host": "localhost"})
-    browser.force_login(reader)
+    browser.force_login(viewer)
 
     def page(query: str) -> Callable[[], object]:
         return lambda: browser.get(f"/conversations/{query}")
 
-    figures = {"conversations": float(conversations), "bytes of the database, MB": _size()}
-    began = time.perf_counter()
+    figures = {"conversations": float(conversations), "bytes of the database, MB": _database_size()}
+    started = time.perf_counter()
     while catch_up(10):
         pass
-    figures["indexing them all, s"] = time.perf_counter() - began
+    figures["indexing them all, s"] = time.perf_counter() - started
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE")
-    figures["bytes of the database when indexed, MB"] = _size()
+    figures["bytes of the database when indexed, MB"] = _database_size()
     for name, query in list(SEARCHES.items())[: 2 if pages else None]:
         figures |= _timed(f"search: {name}", page(f"?q={query}"))
     for name, query in list(LISTS.items())[: 1 if pages else None]:
         figures |= _timed(name, page(query))
     figures["the list, KB"] = len(browser.get("/conversations/").content) / 1024
     figures["a page of results, KB"] = len(browser.get("/conversations/?q=common").content) / 1024
-    return figures if pages else {**figures, **_cost_of_writing(reader)}
+    return figures if pages else {**figures, **_cost_of_writing(viewer)}
 
 
-def _cost_of_writing(reader: User) -> Figures:
-    """What the index adds to a step that wrote 2 KB of text and called a tool that gave out 4 KB."""
+def _cost_of_writing(viewer: User) -> Figures:
+    """The cost of the index for a step that wrote 2 KB of text and called a tool with 4 KB of output."""
     from django.utils import timezone
 
     from chat.models import Conversation, Turn
     from chat.search.index import index_turn, marked_turns
 
-    talk = Conversation.begin(reader, "What does it cost?", uuid.uuid4(), None)
-    turn, words = talk.turns.get(), _Words(random.Random(1))
+    conversation = Conversation.begin(viewer, "What does it cost?", uuid.uuid4(), None)
+    turn, words = conversation.turns.get(), _Words(random.Random(1))
     figures: Figures = {}
 
     def index() -> None:
@@ -159,80 +158,80 @@ def _cost_of_writing(reader: User) -> Figures:
         def write(size: int = size) -> None:
             step = turn.steps.create(number=turn.steps.count() + 1)
             step.messages.create(turn=turn, role="assistant", text=words.text(size))
-            given = {"name": "read_file", "arguments": '{"path": "a.py"}', "output": words.text(2 * size)}
-            step.tool_calls.create(step=step, turn=turn, index=0, status="succeeded", **given)
+            call = {"name": "read_file", "arguments": '{"path": "a.py"}', "output": words.text(2 * size)}
+            step.tool_calls.create(step=step, turn=turn, index=0, status="succeeded", **call)
 
-        alone = _timed(f"writing a step, {name}", write)
+        without_index = _timed(f"writing a step, {name}", write)
 
-        def both() -> None:
+        def write_and_index() -> None:
             write()
             index()
 
         index()
-        figures |= alone | _timed(f"writing and indexing a step, {name}", both)
+        figures |= without_index | _timed(f"writing and indexing a step, {name}", write_and_index)
     return figures
 
 
 def _timed(name: str, work: Callable[[], object], tries: int = TRIES) -> Figures:
-    """Milliseconds by the clock and of the processor, a first try aside."""
+    """Milliseconds of wall-clock time and of CPU time, without the first try."""
     work()
-    taken, worked = [], []
+    elapsed, cpu = [], []
     for _try in range(tries):
-        began, idle = time.perf_counter(), time.thread_time()
+        started, cpu_started = time.perf_counter(), time.thread_time()
         work()
-        taken.append((time.perf_counter() - began) * 1000)
-        worked.append((time.thread_time() - idle) * 1000)
+        elapsed.append((time.perf_counter() - started) * 1000)
+        cpu.append((time.thread_time() - cpu_started) * 1000)
     return {
-        f"{name}, p50 ms": statistics.median(taken),
-        f"{name}, p95 ms": statistics.quantiles(taken, n=20)[-1],
-        f"{name}, p50 ms of CPU": statistics.median(worked),
+        f"{name}, p50 ms": statistics.median(elapsed),
+        f"{name}, p95 ms": statistics.quantiles(elapsed, n=20)[-1],
+        f"{name}, p50 ms of CPU": statistics.median(cpu),
     }
 
 
-def _size() -> float:
-    """Megabytes that the database takes."""
+def _database_size() -> float:
+    """In MiB."""
     from django.db import connection
 
-    asked = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
+    query = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
     if connection.vendor == "postgresql":
-        asked = "SELECT pg_database_size(current_database())"
+        query = "SELECT pg_database_size(current_database())"
     with connection.cursor() as cursor:
-        cursor.execute(asked)
+        cursor.execute(query)
         return float(cursor.fetchone()[0]) / 2**20
 
 
 class _Words:
-    """Texts of words as they occur in a language: few of them often, many of them seldom."""
+    """Random texts with a natural distribution: few frequent words, many rare ones."""
 
-    def __init__(self, chance: random.Random) -> None:
-        self.chance = chance
-        made = [
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        candidates = [
             "".join(parts) for size in (1, 2, 3, 4) for parts in itertools.product(SYLLABLES, repeat=size)
         ]
-        self.latin = chance.sample(made, 20_000)
-        self.weights = list(itertools.accumulate(1 / (place + 10) for place in range(len(self.latin))))
+        self.latin = rng.sample(candidates, 20_000)
+        self.weights = list(itertools.accumulate(1 / (rank + 10) for rank in range(len(self.latin))))
         self.chinese = [chr(code) for code in range(0x4E00, 0x4E00 + 3000)]
-        self.often = list(itertools.accumulate(1 / (place + 20) for place in range(3000)))
+        self.chinese_weights = list(itertools.accumulate(1 / (rank + 20) for rank in range(3000)))
 
     def text(self, words: int) -> str:
-        return " ".join(self.chance.choices(self.latin, cum_weights=self.weights, k=words))
+        return " ".join(self.rng.choices(self.latin, cum_weights=self.weights, k=words))
 
     def characters(self, count: int) -> str:
-        return "".join(self.chance.choices(self.chinese, cum_weights=self.often, k=count))
+        return "".join(self.rng.choices(self.chinese, cum_weights=self.chinese_weights, k=count))
 
 
-def _filled(conversations: int) -> User:
-    """The reader, whose conversations these are."""
+def _fill(conversations: int) -> User:
+    """The user with all these conversations."""
     from django.contrib.auth.models import User
 
-    reader = User.objects.create_user("reader")
+    viewer = User.objects.create_user("reader")
     words = _Words(random.Random(7))
     for start in range(0, conversations, 500):
-        _converse(reader, range(start, min(start + 500, conversations)), words)
-    return reader
+        _add_conversations(viewer, range(start, min(start + 500, conversations)), words)
+    return viewer
 
 
-def _converse(reader: User, numbers: range, words: _Words) -> None:
+def _add_conversations(viewer: User, numbers: range, words: _Words) -> None:
     from django.db import transaction
     from django.utils import timezone
 
@@ -240,29 +239,29 @@ def _converse(reader: User, numbers: range, words: _Words) -> None:
 
     now = timezone.now()
     with transaction.atomic():
-        talks = Conversation.objects.bulk_create(
-            Conversation(owner=reader, title=words.text(5), updated_at=now - timedelta(minutes=number))
+        conversations = Conversation.objects.bulk_create(
+            Conversation(owner=viewer, title=words.text(5), updated_at=now - timedelta(minutes=number))
             for number in numbers
         )
         turns = Turn.objects.bulk_create(
-            Turn(conversation=talk, client_id=uuid.uuid4(), status="completed")
-            for talk in talks
+            Turn(conversation=conversation, client_id=uuid.uuid4(), status="completed")
+            for conversation in conversations
             for _turn in range(MESSAGES // 2)
         )
         steps = Step.objects.bulk_create(Step(turn=turn, number=1) for turn in turns)
         Message.objects.bulk_create(_messages(steps, numbers, words))
         TodoRevision.objects.bulk_create(
-            TodoRevision(conversation=talk, turn=turn, policy="focused", items=_items(words))
-            for talk, turn in zip(talks[::2], turns[::MESSAGES], strict=True)
+            TodoRevision(conversation=conversation, turn=turn, policy="focused", items=_items(words))
+            for conversation, turn in zip(conversations[::2], turns[::MESSAGES], strict=True)
         )
 
 
 def _messages(steps: list[Step], numbers: range, words: _Words) -> Iterator[Message]:
     from chat.models import Message
 
-    for place, step in enumerate(steps):
-        number = numbers.start + place // (MESSAGES // 2)
-        rare = " zyzzyva" if number % 3500 == 0 and place % 10 == 0 else ""
+    for index, step in enumerate(steps):
+        number = numbers.start + index // (MESSAGES // 2)
+        rare = " zyzzyva" if number % 3500 == 0 and index % 10 == 0 else ""
         more = f"请重构订单模块read_file的问题，{words.characters(60)}。" if number % 10 == 0 else ""
         yield Message(turn=step.turn, role="user", text=f"A common beginning. {words.text(20)}{rare}")
         text = f"A common answer with status and order: {words.text(60)}. {more or words.characters(20)}问题"

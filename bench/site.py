@@ -1,4 +1,4 @@
-"""The site under measurement: `manage.py serve` of a checkout, with users, and counts of its statements."""
+"""The measured site: `manage.py serve` of a checkout, with users and counts of its statements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bench.processes import Child
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
-BATCH = 20  # users that are enrolled at once, at least
+BATCH = 20  # least number of users enrolled at once
 
 PREPARE = """
 from django.core.management import call_command
@@ -30,30 +30,30 @@ import json, sys
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
-told = []
+sessions = []
 for name in NAMES:
     user, client = User.objects.create_user(name), Client()
     client.force_login(user)
-    told.append(client.cookies[settings.SESSION_COOKIE_NAME].value)
-print("enrolled " + json.dumps(told))
+    sessions.append(client.cookies[settings.SESSION_COOKIE_NAME].value)
+print("enrolled " + json.dumps(sessions))
 """
 
 
 @dataclass
 class Counts:
-    """Database statements (transactions' own among them) and connections opened, since a moment."""
+    """Database statements (including transaction statements) and opened connections."""
 
     statements: int = 0
     transactions: int = 0
     connections: int = 0
     texts: Counter[str] = field(default_factory=Counter)
 
-    def __sub__(self, before: Counts) -> Counts:
+    def __sub__(self, earlier: Counts) -> Counts:
         return Counts(
-            self.statements - before.statements,
-            self.transactions - before.transactions,
-            self.connections - before.connections,
-            self.texts - before.texts,
+            self.statements - earlier.statements,
+            self.transactions - earlier.transactions,
+            self.connections - earlier.connections,
+            self.texts - earlier.texts,
         )
 
 
@@ -65,29 +65,29 @@ class Person:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What this user's browser sends with every request, forms included."""
+        """The headers of this user's browser, including those of forms."""
         secret = "b" * 32
         return {"Cookie": f"sessionid={self.session}; csrftoken={secret}", "X-CSRFToken": secret}
 
 
-class Place(Protocol):
-    """What serves conversations over sockets: the site, or a floor."""
+class Server(Protocol):
+    """A server of conversations: the site or a floor."""
 
     address: str
     child: Child
 
     def enrol(self, count: int) -> list[Person]:
-        """So many new users."""
+        """Sign in new users."""
 
     def counts(self) -> Counts:
-        """What the database was asked so far."""
+        """The database counts so far."""
 
 
 class Site:
-    """A served checkout with a data folder of its own. A context manager.
+    """A running checkout with its own data folder. A context manager.
 
-    Tables and static files are made ahead of the start; if it is not `prepared`, the start makes them. With
-    `where`, statements are noted with their origin. `more` goes into the site's environment.
+    If `prepared`, tables and static files are created before the start. With `where`, statements are recorded
+    with their origin. `more` is added to the site's environment.
     """
 
     def __init__(
@@ -105,10 +105,10 @@ class Site:
         self.folder = folder
         self.counting = folder / "counts"
         self.data = folder / "data"
-        own = checkout / ".venv" / "bin" / "python"
-        self.python = str(own) if own.exists() else sys.executable
-        kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
-        self.environment = kept | {
+        venv_python = checkout / ".venv" / "bin" / "python"
+        self.python = str(venv_python) if venv_python.exists() else sys.executable
+        inherited = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
+        self.environment = inherited | {
             "DATA_DIR": str(self.data),
             "OPENAI_BASE_URL": model,
             "OPENAI_MODEL": "bench",
@@ -131,59 +131,59 @@ class Site:
         if self.prepared:
             self.shell(PREPARE)
         command = [self.python, "manage.py", "serve", "--bind", "127.0.0.1:0"]
-        self.began = time.monotonic()
+        self.started_at = time.monotonic()
         self.child = Child(command, self.checkout, self.folder / "site.log", self.environment | self.counted)
         try:
             self.address = self.child.line("Sign in: ").partition("/sign-in/")[0]
         except BaseException:
             self.child.__exit__()
             raise
-        self.started_in = time.monotonic() - self.began
+        self.started_in = time.monotonic() - self.started_at
         return self
 
     def __exit__(self, *_: object) -> None:
         self.child.__exit__()
 
     def shell(self, code: str) -> str:
-        """What the code writes, run by the checkout's Django; raises RuntimeError when it fails."""
+        """Run code in the checkout's Django shell; returns its output. Raises RuntimeError if it fails."""
         command = [self.python, "manage.py", "shell", "--no-imports", "-c", code]
-        done = subprocess.run(
+        result = subprocess.run(
             command, cwd=self.checkout, env=self.environment, capture_output=True, text=True, check=False
         )
-        if done.returncode:
-            raise RuntimeError(done.stderr)
-        return done.stdout
+        if result.returncode:
+            raise RuntimeError(result.stderr)
+        return result.stdout
 
     def enrol(self, count: int) -> list[Person]:
-        """So many new users, signed in."""
+        """Sign in new users."""
         if len(self.stock) < count:
             self._enrol_more(max(count, BATCH))
-        given, self.stock = self.stock[:count], self.stock[count:]
-        return given
+        users, self.stock = self.stock[:count], self.stock[count:]
+        return users
 
     def _enrol_more(self, count: int) -> None:
         names = [f"person-{self.enrolled + number}" for number in range(count)]
         self.enrolled += count
-        told = self.shell(f"NAMES = {names!r}\n{ENROL}").partition("enrolled ")[2].splitlines()[0]
-        self.stock += map(Person, json.loads(told))
+        output = self.shell(f"NAMES = {names!r}\n{ENROL}").partition("enrolled ")[2].splitlines()[0]
+        self.stock += map(Person, json.loads(output))
 
     def counts(self) -> Counts:
-        """What its processes have asked of the database since they began."""
+        """The counts of all its processes since their start."""
         total = Counts()
         for path in self.counting.glob("*.sock"):
-            told = _told(path)
-            total.statements += told["statements"]
-            total.transactions += told["transactions"]
-            total.connections += told["connections"]
-            total.texts.update(told["texts"])
+            counts = _read_counts(path)
+            total.statements += counts["statements"]
+            total.transactions += counts["transactions"]
+            total.connections += counts["connections"]
+            total.texts.update(counts["texts"])
         return total
 
 
-def _told(path: Path) -> dict[str, Any]:
-    pieces = []
-    with socket.socket(socket.AF_UNIX) as asking:
-        asking.connect(str(path))
-        while piece := asking.recv(2**16):
-            pieces.append(piece)
-    told: dict[str, Any] = json.loads(b"".join(pieces))
-    return told
+def _read_counts(path: Path) -> dict[str, Any]:
+    chunks = []
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(str(path))
+        while chunk := connection.recv(2**16):
+            chunks.append(chunk)
+    counts: dict[str, Any] = json.loads(b"".join(chunks))
+    return counts

@@ -1,4 +1,4 @@
-"""An open tab as far as the wire is concerned: what it is sent, when, and how many bytes that took."""
+"""A tab as far as its traffic is concerned: what it receives, when, and how many bytes."""
 
 from __future__ import annotations
 
@@ -24,52 +24,54 @@ AT = re.compile(r'data-at="(\d+)\.(\d+)\.(\d+)"')
 REGION = re.compile(r'<[^>]*\bdata-region="([^"]*)"[^>]*>')
 VERSION = re.compile(r'\bdata-v="([^"]*)"')
 POSITION = re.compile(r"<!--=?(\d+)\.(\d+)\.(\d+)")
-BEAT = 8.0  # seconds between a page's heartbeats, which all pages send at the same time
+HEARTBEAT = 8.0  # seconds between heartbeats, which all pages send at the same time
 NUMBERED = re.compile(r"<!--(\d+)(?: anew)?-->")
-BYTES_RECEIVED = 128  # where tcp_info has the count of bytes, in the kernel's linux/tcp.h
+BYTES_RECEIVED = 128  # offset of tcpi_bytes_received in tcp_info (linux/tcp.h)
 
 
 class Page:
-    """What a page says that it has, see static/js/connection.js: how far it is, and its regions' versions."""
+    """The state that a page reports, as in static/js/connection.js: its position and its regions'
+    versions.
+    """
 
     def __init__(self, conversation: str, html: str) -> None:
         self.conversation = conversation
         self.html = html
-        found = CONNECT.search(html)
-        self.socket = unescape(found[1]) if found else f"/ws/conversations/{conversation}/"
-        found = AT.search(html)
-        self.says = found is not None  # older sites have pages that say nothing
-        self.at = [int(number) for number in found.groups()] if found else [0, 0, 0]
+        match = CONNECT.search(html)
+        self.socket = unescape(match[1]) if match else f"/ws/conversations/{conversation}/"
+        match = AT.search(html)
+        self.reports_state = match is not None  # pages of older versions report nothing
+        self.at = [int(number) for number in match.groups()] if match else [0, 0, 0]
         self.regions: dict[str, str] = {}
         self._note_regions(html)
-        self.asked = self.again = False
+        self.is_resyncing = self.resync_again = False
 
     @property
     def have(self) -> dict[str, object]:
-        """It as a question holds it; nothing, where pages do not say."""
-        return {"at": self.at, "regions": self.regions} if self.says else {}
+        """The state as sent with each message; empty for older versions."""
+        return {"at": self.at, "regions": self.regions} if self.reports_state else {}
 
-    def hear(self, data: str) -> str:
-        """Take a message in; the type of what the page answers, or nothing."""
+    def receive(self, data: str) -> str:
+        """Process a message; returns the type of the page's answer, or ""."""
         if data.startswith("{"):
-            return self._hear_word(json.loads(data)["type"]) if self.says else ""
-        if found := POSITION.match(data):
-            self.at = max(self.at, [int(number) for number in found.groups()])
+            return self._receive_json(json.loads(data)["type"]) if self.reports_state else ""
+        if match := POSITION.match(data):
+            self.at = max(self.at, [int(number) for number in match.groups()])
         self._note_regions(data)
         return ""
 
-    def ask(self) -> str:
-        """A question, unless one is open; then it is put once more after that."""
-        self.again, self.asked = self.asked, True
-        return "" if self.again else "have"
+    def resync(self) -> str:
+        """Request the missing content. While one request is pending, another is sent after it."""
+        self.resync_again, self.is_resyncing = self.is_resyncing, True
+        return "" if self.resync_again else "have"
 
-    def _hear_word(self, kind: str) -> str:
+    def _receive_json(self, kind: str) -> str:
         if kind == "changed":
-            return self.ask()
+            return self.resync()
         if kind != "resynced":
             return ""
-        self.asked = False
-        return self.ask() if self.again else ""
+        self.is_resyncing = False
+        return self.resync() if self.resync_again else ""
 
     def _note_regions(self, html: str) -> None:
         for tag in REGION.finditer(html) if "data-region" in html else ():
@@ -78,7 +80,7 @@ class Page:
 
 
 class Tab:
-    """Speaks the page's protocol on a socket, and notes every message with its time of arrival."""
+    """Speaks the page's protocol on a socket and records every message with its time."""
 
     def __init__(self, socket: aiohttp.ClientWebSocketResponse, page: Page) -> None:
         self.socket = socket
@@ -87,20 +89,19 @@ class Tab:
         self.news = asyncio.Event()
         self.numbered = False
         self.tasks = [asyncio.create_task(self._listen())]
-        if page.says:
-            self.tasks.append(asyncio.create_task(self._beat()))
+        if page.reports_state:
+            self.tasks.append(asyncio.create_task(self._send_heartbeats()))
 
     @classmethod
     async def open(
         cls, session: aiohttp.ClientSession, address: str, headers: dict[str, str], page: Page
     ) -> Tab:
-        """A tab on the socket at an address; it says what its page has."""
+        """Open a tab on a socket and request what its page lacks."""
         tab = cls(await session.ws_connect(address, headers=headers, compress=15, max_msg_size=0), page)
-        await tab._say(page.ask())
+        await tab._send_state(page.resync())
         return tab
 
     async def close(self) -> None:
-        """Close the socket."""
         await self.socket.close()
         for task in self.tasks[1:]:
             task.cancel()
@@ -108,50 +109,49 @@ class Tab:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more can come."""
         return self.tasks[0].done()
 
-    async def _say(self, kind: str) -> None:
+    async def _send_state(self, kind: str) -> None:
         if kind and not self.socket.closed:
             await self.socket.send_str(json.dumps({"type": kind, **self.page.have}))
 
-    async def _beat(self) -> None:
+    async def _send_heartbeats(self) -> None:
         while True:
-            await asyncio.sleep(BEAT - time.time() % BEAT + random.random() / 2)
-            await self._say("heartbeat")
+            await asyncio.sleep(HEARTBEAT - time.time() % HEARTBEAT + random.random() / 2)
+            await self._send_state("heartbeat")
 
     async def _listen(self) -> None:
         async for message in self.socket:
             if message.type is aiohttp.WSMsgType.TEXT:
                 self.messages.append((time.monotonic(), message.data))
                 self.news.set()
-                await self._say(self.page.hear(message.data))
+                await self._send_state(self.page.receive(message.data))
                 await self._acknowledge(message.data)
         self.news.set()
 
     async def _acknowledge(self, data: str) -> None:
-        """Where a site numbers what it sends over each socket, tell it what has come, as its page does."""
-        if not self.numbered and (found := NUMBERED.match(data)):
+        """Acknowledge messages of older versions, which number them."""
+        if not self.numbered and (match := NUMBERED.match(data)):
             self.numbered = True
-            await self.socket.send_str(json.dumps({"at": int(found[1])}))
+            await self.socket.send_str(json.dumps({"at": int(match[1])}))
         elif self.numbered and data.startswith('{"type": "mark"'):
             await self.socket.send_str(json.dumps({"at": json.loads(data)["number"]}))
 
     async def send(self, text: str) -> Sending:
-        """Send a message of the user's."""
+        """Send a user message."""
         sending = Sending(self, str(uuid.uuid4()))
         content = {"type": "message", "text": text, "client_id": sending.client_id}
         await self.socket.send_str(json.dumps(content))
         return sending
 
-    async def until(self, found: Callable[[str], bool], start: int, seconds: float) -> int:
-        """The place of the first message from `start` on that `found` is true of; raises TimeoutError."""
+    async def until(self, matches: Callable[[str], bool], start: int, seconds: float) -> int:
+        """The index of the first message from `start` on that matches. Raises TimeoutError."""
         async with asyncio.timeout(seconds):
             while True:
                 self.news.clear()
-                for place in range(start, len(self.messages)):
-                    if found(self.messages[place][1]):
-                        return place
+                for index in range(start, len(self.messages)):
+                    if matches(self.messages[index][1]):
+                        return index
                 start = len(self.messages)
                 if self.closed:
                     raise ConnectionError("the site closed the socket")
@@ -159,14 +159,14 @@ class Tab:
 
     @property
     def received(self) -> int:
-        """Bytes that came over the connection so far."""
+        """Bytes received on the connection so far."""
         tcp = self.socket.get_extra_info("socket")
         info = tcp.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, BYTES_RECEIVED + 8)
         return int(struct.unpack_from("=Q", info, BYTES_RECEIVED)[0])
 
 
 class Sending:
-    """A message that was sent, and what came over the tab from then on."""
+    """A sent message, and what the tab received from then on."""
 
     def __init__(self, tab: Tab, client_id: str) -> None:
         self.tab = tab
@@ -175,14 +175,14 @@ class Sending:
         self.bytes_before = tab.received
         self.at = time.monotonic()
         self.end: int | None = None
-        self.bytes = 0  # that came over the connection, of what was offered to be compressed as browsers do
+        self.bytes = 0  # received on the connection; compression is offered, as by browsers
 
     async def finish(self, seconds: float) -> bool:
-        """Return once the turn has ended, as the page shows it; False if that takes longer."""
+        """Wait until the page shows the end of the turn; returns False on timeout."""
         try:
             accepted = await self.tab.until(self._accepts, self.start, seconds)
-            begun = await self.tab.until(self._shows_text, accepted, seconds)
-            self.end = await self.tab.until(is_idle, begun, seconds - (time.monotonic() - self.at)) + 1
+            first_text = await self.tab.until(self._shows_text, accepted, seconds)
+            self.end = await self.tab.until(is_idle, first_text, seconds - (time.monotonic() - self.at)) + 1
         except TimeoutError:
             return False
         finally:
@@ -193,50 +193,50 @@ class Sending:
         return data.startswith("{") and self.client_id in data and json.loads(data)["type"] == "accepted"
 
     def _shows_text(self, data: str) -> bool:
-        """Whether it holds a token that was written since."""
+        """Whether the message has a token written after it was sent."""
         now = time.monotonic()
         ages = ((now * 1000 - float(stamp)) % CYCLE / 1000 for stamp in TOKEN.findall(data))
         return any(now - age >= self.at for age in ages)
 
     @property
     def messages(self) -> list[tuple[float, str]]:
-        """What came, up to the turn's end."""
+        """The messages received until the turn's end."""
         return self.tab.messages[self.start : self.end]
 
     @property
     def accepted_ms(self) -> float:
-        """Milliseconds from sending to the word that the message was taken in."""
+        """Milliseconds from sending to the acceptance."""
         return 1000 * (next(at for at, data in self.messages if self._accepts(data)) - self.at)
 
     def arrivals(self) -> list[tuple[float, float]]:
-        """Of each token: milliseconds from its writing to its arrival; and its arrival by the clock.
+        """For each token: milliseconds from its writing to its arrival, and its arrival time.
 
-        A drawing may hold tokens that came before: only the first arrival counts, and only in this turn.
+        A message may repeat earlier tokens: only the first arrival counts, and only in this turn.
         """
-        found: dict[str, tuple[float, float]] = {}
+        arrivals: dict[str, tuple[float, float]] = {}
         latest = ""
         for at, data in self.messages:
             start = data.rfind(latest) + len(latest) if latest and latest in data else 0
             for match in TOKEN.finditer(data, start):
-                if match[1] not in found:
-                    found[match[1]] = ((at * 1000 - float(match[1])) % CYCLE, at)
+                if match[1] not in arrivals:
+                    arrivals[match[1]] = ((at * 1000 - float(match[1])) % CYCLE, at)
                     latest = match[0]
-        return [(late, at) for late, at in found.values() if at - late / 1000 >= self.at - 0.01]
+        return [(latency, at) for latency, at in arrivals.values() if at - latency / 1000 >= self.at - 0.01]
 
     @property
     def deflated(self) -> int:
-        """Bytes that the messages take in permessage-deflate, with a context that is kept."""
-        packer = zlib.compressobj(wbits=-15)
-        for _at, data in self.tab.messages[: self.start]:  # what the context knows already
-            packer.compress(data.encode())
-        packer.flush(zlib.Z_SYNC_FLUSH)
+        """The size of the messages in permessage-deflate with context takeover."""
+        compressor = zlib.compressobj(wbits=-15)
+        for _at, data in self.tab.messages[: self.start]:  # the context so far
+            compressor.compress(data.encode())
+        compressor.flush(zlib.Z_SYNC_FLUSH)
         size = 0
         for _at, data in self.messages:
-            packed = packer.compress(data.encode()) + packer.flush(zlib.Z_SYNC_FLUSH)
-            size += len(packed) - 4 + (2 if len(packed) < 130 else 4)
+            compressed = compressor.compress(data.encode()) + compressor.flush(zlib.Z_SYNC_FLUSH)
+            size += len(compressed) - 4 + (2 if len(compressed) < 130 else 4)
         return size
 
 
 def is_idle(data: str) -> bool:
-    """Whether a message, or a page, shows that no turn is active."""
+    """Whether a message or page shows that no turn is active."""
     return 'id="conversation"' in data and 'data-status="idle"' in data

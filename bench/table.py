@@ -1,4 +1,4 @@
-"""Figures side by side, as text."""
+"""Formats figures as a text table."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Mapping
 def table(
     figures: Mapping[str, float], floors: Mapping[str, Mapping[str, float]], targets: Mapping[str, float]
 ) -> str:
-    """Each figure with what it should be, and as a multiple of the floors of the same run."""
+    """Each figure with its target, and as a multiple of the floors of the same run."""
     heads = ["", "site", "target", *(f"floor: {kind}" for kind in floors), *("ratio" for _kind in floors)]
     rows = [heads]
     for name, value in figures.items():
-        beneath = [floor.get(name) for floor in floors.values()]
-        ratios = [f"{value / least:.1f}x" if least else "" for least in beneath]
-        rows.append([name, number(value), number(targets.get(name)), *map(number, beneath), *ratios])
-    return laid_out(rows)
+        floor_values = [floor.get(name) for floor in floors.values()]
+        ratios = [f"{value / floor_value:.1f}x" if floor_value else "" for floor_value in floor_values]
+        rows.append([name, number(value), number(targets.get(name)), *map(number, floor_values), *ratios])
+    return format_rows(rows)
 
 
 def number(value: float | None) -> str:
-    """A figure in about three digits; empty for none."""
+    """A figure with about three digits; "" for None."""
     if value is None:
         return ""
     if abs(value) >= 100 or value == int(value):
@@ -27,13 +27,13 @@ def number(value: float | None) -> str:
     return f"{value:.2f}" if abs(value) >= 1 else f"{value:.3f}"
 
 
-def laid_out(rows: list[list[str]]) -> str:
-    """Rows in columns; the first one is text, the others are figures."""
+def format_rows(rows: list[list[str]]) -> str:
+    """The rows in columns; the first is left-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "".join(
         "  ".join(
-            cell.ljust(width) if not place else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+            cell.ljust(width) if not column_index else cell.rjust(width)
+            for column_index, (cell, width) in enumerate(zip(row, widths, strict=True))
         ).rstrip()
         + "\n"
         for row in rows

@@ -1,7 +1,7 @@
-"""What the page of usage costs after many calls: `python -m bench.usage [--steps N] [--json FILE]`.
+"""The cost of the usage page: `python -m bench.usage [--steps N] [--json FILE]`.
 
-Makes a database of its own with so many steps by twenty people in ninety days, half of them the reader's, and
-asks for the pages as a browser does. Prints milliseconds, the median of several tries.
+Creates a database with this many steps of twenty users in ninety days, half of them the viewer's, and
+requests the pages as a browser does. Prints milliseconds, the median of several tries.
 """
 
 from __future__ import annotations
@@ -32,18 +32,17 @@ DAYS, PEOPLE, TRIES = 90, 20, 15
 
 
 def main() -> None:
-    """Measure, print and write."""
-    reader = argparse.ArgumentParser(description=__doc__)
-    reader.add_argument("--steps", type=int, default=100_000, help="calls of models")
-    reader.add_argument("--json", type=Path, help="the file that the figures are written to")
-    given = reader.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=100_000, help="calls of models")
+    parser.add_argument("--json", type=Path, help="the file that the figures are written to")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         _set_up(folder)
-        figures = {"load of the machine at the beginning": os.getloadavg()[0], **_measure(given.steps)}
+        figures = {"load of the machine at the beginning": os.getloadavg()[0], **_measure(arguments.steps)}
     sys.stdout.writelines(f"{name:52} {value:9.1f}\n" for name, value in figures.items())
-    if given.json:
-        given.json.parent.mkdir(parents=True, exist_ok=True)
-        given.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 def _set_up(folder: str) -> None:
@@ -63,14 +62,14 @@ def _measure(steps: int) -> Figures:
     from chat.live.context_meter import context_meter_of
     from chat.models import Conversation, DailyUsage, Step
 
-    reader = _filled(steps)
+    viewer = _fill(steps)
     browser = Client(headers={"host": "localhost"})
-    browser.force_login(reader)
+    browser.force_login(viewer)
 
     def page(query: str) -> Callable[[], object]:
         return lambda: browser.get(f"/settings/usage/{query}").content
 
-    long = Conversation.objects.get(title="The longest")
+    longest = Conversation.objects.get(title="The longest")
     return {
         "steps": Step.objects.count(),
         "rows of daily usage": DailyUsage.objects.count(),
@@ -78,43 +77,43 @@ def _measure(steps: int) -> Figures:
         **_timed("own usage, 90 days, by profile", page("?days=90&by=profile")),
         **_timed("everybody's usage, 90 days, by person", page("?days=90&who=everybody&by=person")),
         **_timed("own usage as a file, 90 days", lambda: browser.get("/settings/usage/usage.csv").getvalue()),
-        **_timed("context meter of 1,000 steps", lambda: context_meter_of(long)),
+        **_timed("context meter of 1,000 steps", lambda: context_meter_of(longest)),
     }
 
 
 def _timed(name: str, work: Callable[[], object]) -> Figures:
-    """Milliseconds by the clock, and those of them that the processor worked on it."""
-    taken, worked = [], []
+    """Milliseconds of wall-clock time, and of CPU time."""
+    elapsed, cpu = [], []
     for _try in range(TRIES):
-        began, idle = time.perf_counter(), time.thread_time()
+        started, cpu_started = time.perf_counter(), time.thread_time()
         work()
-        taken.append((time.perf_counter() - began) * 1000)
-        worked.append((time.thread_time() - idle) * 1000)
-    return {f"{name}, ms": statistics.median(taken), f"{name}, ms of CPU": statistics.median(worked)}
+        elapsed.append((time.perf_counter() - started) * 1000)
+        cpu.append((time.thread_time() - cpu_started) * 1000)
+    return {f"{name}, ms": statistics.median(elapsed), f"{name}, ms of CPU": statistics.median(cpu)}
 
 
-def _filled(steps: int) -> User:
-    """The reader, of the staff, after all those calls."""
+def _fill(steps: int) -> User:
+    """Create the steps; returns the viewer, who is staff."""
     from django.contrib.auth.models import User
 
     from chat.models import DailyUsage
 
-    people = [User.objects.create_user(f"person-{number}", is_staff=not number) for number in range(PEOPLE)]
-    chance = random.Random(7)
+    users = [User.objects.create_user(f"person-{number}", is_staff=not number) for number in range(PEOPLE)]
+    rng = random.Random(7)
     days: Days = {}
     for number in range(0, steps, 1000):
-        owner = people[0] if number % 2000 == 0 else chance.choice(people)
+        owner = users[0] if number % 2000 == 0 else rng.choice(users)
         title = "The longest" if number == 0 else "Another"
-        _converse(owner, min(1000, steps - number), chance, title, days)
+        _add_conversation(owner, min(1000, steps - number), rng, title, days)
     names = ("owner_id", "day", "model", "profile", "currency")
     DailyUsage.objects.bulk_create(
         DailyUsage(**dict(zip(names, key, strict=True)), **sums) for key, sums in days.items()
     )
-    return people[0]
+    return users[0]
 
 
-def _converse(owner: User, steps: int, chance: random.Random, title: str, days: Days) -> None:
-    """A conversation of so many steps, and what they add to the days."""
+def _add_conversation(owner: User, steps: int, rng: random.Random, title: str, days: Days) -> None:
+    """A conversation with this many steps, which are added to `days`."""
     from django.utils import timezone
 
     from chat.models import Conversation, Step
@@ -123,11 +122,11 @@ def _converse(owner: User, steps: int, chance: random.Random, title: str, days: 
     turn = conversation.turns.create(client_id=uuid.uuid4(), status="completed")
     rows, today = [], timezone.localdate()
     for number in range(steps):
-        model, currency = chance.choice(MODELS), chance.choice(["USD", "EUR", ""])
-        counts = {"input_tokens": chance.randrange(50_000), "output_tokens": chance.randrange(2000)}
+        model, currency = rng.choice(MODELS), rng.choice(["USD", "EUR", ""])
+        counts = {"input_tokens": rng.randrange(50_000), "output_tokens": rng.randrange(2000)}
         rows.append(Step(turn=turn, number=number, model=model, cost="0.0123", currency="USD", **counts))
-        day = today - timedelta(days=chance.randrange(DAYS))
-        sums = days.setdefault((owner.pk, day, model, chance.choice(PROFILES), currency), Counter())
+        day = today - timedelta(days=rng.randrange(DAYS))
+        sums = days.setdefault((owner.pk, day, model, rng.choice(PROFILES), currency), Counter())
         sums.update({"calls": 1, **counts})
     Step.objects.bulk_create(rows)
 

@@ -1,9 +1,9 @@
-"""The site's settings, and counts of what it asks of its database; for the benchmark alone.
+"""The site's settings with counts of database statements, for benchmarks.
 
-The process answers on a Unix socket in the folder that BENCH_COUNTS names, `<pid>.sock`: a connection is sent
-the counts so far as JSON. Statements are counted as Django sees them; `transactions` are the BEGIN, COMMIT,
-ROLLBACK and savepoint statements among `statements`. With BENCH_WHERE=1 each statement is noted with the
-line of the project that it came from.
+The process listens on a Unix socket, `<pid>.sock` in the folder BENCH_COUNTS, and sends the counts so far as
+JSON to each connection. Statements are counted as Django sees them; `transactions` are the BEGIN, COMMIT,
+ROLLBACK and savepoint statements among `statements`. With BENCH_WHERE=1 each statement is recorded with the
+line of project code that ran it.
 """
 
 import json
@@ -22,80 +22,75 @@ from agentsite.settings import *  # noqa: F403
 
 FOLDER = Path(os.environ["BENCH_COUNTS"])
 WHERE = os.environ.get("BENCH_WHERE") == "1"
-MARKS = ("BEGIN", "SAVEPOINT", "RELEASE", "ROLLBACK", "COMMIT")
+TRANSACTION_STATEMENTS = ("BEGIN", "SAVEPOINT", "RELEASE", "ROLLBACK", "COMMIT")
 
 lock = threading.Lock()
 counts = {"statements": 0, "transactions": 0, "connections": 0}
 texts: Counter[str] = Counter()
 
 
-def note(sql: str) -> None:
-    """Count a statement."""
-    is_mark = sql.startswith(MARKS)
-    text = sql.split(maxsplit=1)[0] if is_mark else sql
+def count(sql: str) -> None:
+    is_transaction = sql.startswith(TRANSACTION_STATEMENTS)
+    text = sql.split(maxsplit=1)[0] if is_transaction else sql
     if WHERE:
         text = f"{origin()}  {text}"
     with lock:
         counts["statements"] += 1
-        counts["transactions"] += is_mark
+        counts["transactions"] += is_transaction
         texts[text] += 1
 
 
 def origin() -> str:
-    """The innermost line of the project's own code that is being run, and the two that called it."""
-    found: list[str] = []
+    """The innermost line of project code on the stack, and its two callers."""
+    lines: list[str] = []
     frame: FrameType | None = sys._getframe(2)
-    while frame is not None and len(found) < 3:
+    while frame is not None and len(lines) < 3:
         name = frame.f_code.co_filename
         if "/chat/" in name or "/agentsite/" in name:
-            found.append(f"{Path(name).stem}.{frame.f_code.co_name}:{frame.f_lineno}")
+            lines.append(f"{Path(name).stem}.{frame.f_code.co_name}:{frame.f_lineno}")
         frame = frame.f_back
-    return " < ".join(found)
+    return " < ".join(lines)
 
 
 def execute(run: Any, sql: str, *more: Any) -> Any:
-    """Django's hook around each statement."""
-    note(sql)
+    """Django's execute wrapper."""
+    count(sql)
     return run(sql, *more)
 
 
 def watch(connection: Any, **_: Any) -> None:
-    """Count what a new connection does; Django keeps its wrapper from one connection to the next."""
+    """Count a new connection's statements; Django reuses the wrapper for later connections."""
     with lock:
         counts["connections"] += 1
     if execute in connection.execute_wrappers:
         return
     connection.execute_wrappers.append(execute)
     for name in ("_commit", "_rollback"):
-        setattr(connection, name, noted(name[1:].upper(), getattr(connection, name)))
+        setattr(connection, name, counted(name[1:].upper(), getattr(connection, name)))
 
 
-def noted(name: str, method: Any) -> Any:
-    """The method, counted."""
-
+def counted(name: str, method: Any) -> Any:
     def call() -> Any:
-        note(name)
+        count(name)
         return method()
 
     return call
 
 
-def tell(listening: socket.socket) -> None:
-    """Send the counts to each that connects."""
+def serve_counts(listening: socket.socket) -> None:
     while True:
-        asker, _address = listening.accept()
+        client, _address = listening.accept()
         with lock:
-            told = json.dumps({**counts, "texts": dict(texts)})
-        with asker:
-            asker.sendall(told.encode())
+            data = json.dumps({**counts, "texts": dict(texts)})
+        with client:
+            client.sendall(data.encode())
 
 
 def listen() -> None:
-    """Answer on this process's socket, in a thread of its own."""
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(FOLDER / f"{os.getpid()}.sock"))
     listening.listen()
-    threading.Thread(target=tell, args=(listening,), daemon=True).start()
+    threading.Thread(target=serve_counts, args=(listening,), daemon=True).start()
 
 
 connection_created.connect(watch, weak=False)
