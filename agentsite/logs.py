@@ -20,8 +20,8 @@ class Subject(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         # Logging is configured before models can be imported; until then there is no turn.
-        log_context = sys.modules.get("chat.turns.log_context")
-        record.subject = log_context.subject() if log_context else {}
+        module = sys.modules.get("chat.turns.log_context")
+        record.subject = module.log_context() if module else {}
         return True
 
 

@@ -1,1 +1,1 @@
-"""What workers do: a turn on its way from the queue through the engine to the record."""
+"""What workers do: run turns from the queue through the agent to the record."""

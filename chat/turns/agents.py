@@ -1,4 +1,4 @@
-"""From a turn's profile to the agent that answers it."""
+"""Builds the agent for a turn from its profile."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ UNBOUNDED = 2**62
 
 
 class Shell:
-    """Whether commands can be confined on this machine; found out once, by trying."""
+    """Whether commands can be sandboxed on this machine; probed once."""
 
     problem: str | None = None
     known = False
 
     @classmethod
     async def find_out(cls) -> None:
-        """Try the sandbox, unless that was done."""
+        """Probe the sandbox, unless it was done before."""
         if cls.known:
             return
         if settings.SANDBOX == "off":
@@ -49,30 +49,30 @@ class Shell:
 
 @functools.cache
 def command_slots() -> CommandSlots:
-    """The command slots of this process."""
+    """The slots for running commands in this process."""
     return CommandSlots(settings.MAX_COMMANDS)
 
 
 def slot_for(turn: Turn) -> CommandSlot:
-    """A slot for a command of the turn, shared fairly between users."""
+    """The slot for the turn's commands; users take turns."""
     notice = _("Waiting for another command to finish.")
     return command_slots().of(turn.conversation.owner_id, notice)
 
 
 async def agent_for(turn: Turn) -> Agent:
-    """The agent of the turn's conversation, with its tools on its workspace and those of MCP servers."""
+    """The agent of the turn's conversation, with workspace tools and MCP tools."""
     await Shell.find_out()
-    profile, model, seen = await in_database(_read, turn)
+    profile, model, read_state = await in_database(_read, turn)
     slot = slot_for(turn)
-    further = await mcp_servers().tools(profile, slot)
-    # A workspace may be large: its state at the start is taken on no database thread.
+    mcp_tools = await mcp_servers().tools(profile, slot)
+    # The workspace may be large, so its baseline is taken outside the database threads.
     workspace = await asyncio.to_thread(open_workspace, turn.conversation)
-    offered = [*_tools_for(turn.conversation, workspace, seen, slot), *further]
+    tools = [*_tools_for(turn.conversation, workspace, read_state, slot), *mcp_tools]
     return Agent(
         name=profile.name,
         instructions=profile.instructions,
         model=model,
-        tools=[tool for tool in offered if profile.rule_for(tool.name) != Rule.NEVER],
+        tools=[tool for tool in tools if profile.rule_for(tool.name) != Rule.NEVER],
         todo_policy=policy_of(profile),
         limits=limits_of_turn(profile),
         retry=Retry(seconds=settings.MODEL_RETRY_SECONDS),
@@ -83,55 +83,55 @@ async def agent_for(turn: Turn) -> Agent:
 
 
 def _read(turn: Turn) -> tuple[Profile, Model, ReadState]:
-    """What rows say of the agent; that of the conversation's profile is read along."""
+    """Read the agent's rows, including the conversation's profile, which is used later."""
     _chosen = turn.conversation.profile
-    return turn.profile, model_for(turn.profile), seen_in(turn.conversation)
+    return turn.profile, model_for(turn.profile), read_state_of(turn.conversation)
 
 
 def _tools_for(
-    conversation: Conversation, workspace: Workspace, seen: ReadState, slot: CommandSlot
+    conversation: Conversation, workspace: Workspace, read_state: ReadState, slot: CommandSlot
 ) -> list[Tool]:
     sandbox = None if Shell.problem else Sandbox(limits_of(conversation), slot)
-    return workspace_tools(workspace, sandbox, seen, PictureStore(conversation.pk).keep)
+    return workspace_tools(workspace, sandbox, read_state, PictureStore(conversation.pk).keep)
 
 
 def limits_of(conversation: Conversation) -> SandboxLimits:
-    """What a command may use: of the disk as much as its workspace may hold."""
+    """Sandbox limits; commands may fill the disk up to the workspace's quota."""
     quota = quota_of(conversation)
     size, files = (quota.size, quota.files) if quota else (UNBOUNDED, UNBOUNDED)
     return SandboxLimits(workspace_bytes=size, workspace_files=files)
 
 
 def policy_of(profile: Profile) -> TodoPolicy:
-    """The profile's todo policy, with its own numbers where it has any."""
+    """The profile's todo policy with the profile's own limits."""
     policy = as_policy(profile.todo_policy)
     remind_after = profile.remind_after or policy.remind_after
     return dataclasses.replace(policy, max_items=profile.max_todos, remind_after=remind_after)
 
 
 def limits_of_turn(profile: Profile) -> Limits:
-    """What ends a turn; what the profile leaves open is as usual."""
-    wished = {
+    """When a turn ends; the defaults where the profile sets nothing."""
+    overrides = {
         "steps": profile.max_steps,
         "tool_calls": profile.max_tool_calls,
         "seconds": profile.max_seconds,
     }
-    return dataclasses.replace(Limits(), **{name: value for name, value in wished.items() if value})
+    return dataclasses.replace(Limits(), **{name: value for name, value in overrides.items() if value})
 
 
 def options_of(profile: Profile) -> dict[str, Any]:
-    """What goes into every request; what the profile leaves open is the endpoint's to choose."""
-    wished = {
+    """Options of every model request; None values are left to the endpoint."""
+    options = {
         "temperature": profile.temperature,
         "top_p": profile.top_p,
         "max_tokens": profile.max_output_tokens,
         "reasoning_effort": profile.reasoning_effort or None,
     }
-    return {name: value for name, value in wished.items() if value is not None}
+    return {name: value for name, value in options.items() if value is not None}
 
 
-def seen_in(conversation: Conversation) -> ReadState:
+def read_state_of(conversation: Conversation) -> ReadState:
     """The states in which the conversation's tool calls last read or wrote its files."""
     done = ToolCall.objects.filter(turn__conversation=conversation, status=ToolCall.Status.SUCCEEDED)
-    told = done.filter(detail__has_key="state").order_by("pk").values_list("detail__path", "detail__state")
-    return ReadState(dict(told))
+    states = done.filter(detail__has_key="state").order_by("pk").values_list("detail__path", "detail__state")
+    return ReadState(dict(states))

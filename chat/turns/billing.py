@@ -1,4 +1,4 @@
-"""What calls of models cost, written to their rows and to their owners' days."""
+"""Cost and token usage of model calls, recorded on their rows and in daily usage."""
 
 from __future__ import annotations
 
@@ -15,90 +15,91 @@ from chat.models import DailyUsage, ModelSettings, SideCall, Step, Turn
 from chat.models.usage import Totals
 
 MILLION = 1_000_000
-SMALLEST = Decimal("0.00000001")
-MOST = 10**9  # tokens of one call; a column holds twice as many
+COST_PRECISION = Decimal("0.00000001")
+MAX_TOKENS = 10**9  # of one call; the column's limit is twice as high
 
 Call = Step | SideCall
 
 
 class Account:
-    """What the steps of a turn take. It is added up in memory and written along with the steps.
+    """Usage of a turn's steps, summed in memory and written together with the steps.
 
-    The settings of the model, and what the conversation took before, are read once.
+    Model settings and the conversation's earlier totals are read once.
     """
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
-        self.totals: Totals | None = None  # what the conversation took, where they were read
-        self._charges: list[Charge] = []  # that are on no day yet
+        self.totals: Totals | None = None  # of the conversation; None until they are read
+        self._charges: list[Charge] = []  # not yet in daily usage
         self._settings: dict[str, ModelSettings | None] = {}
 
-    def charge(self, step: Step, usage: Usage) -> dict[str, Any]:
-        """A call of the model took that much: the new values of its step, for the caller to save.
+    def record_usage(self, step: Step, usage: Usage) -> dict[str, Any]:
+        """Record usage of a model call; returns the new column values of its step, for the caller to save.
 
-        A step that is asked for again is charged each time.
+        A step that is requested again is charged each time.
         """
-        made = Charge.of(step, usage, self.settings(step.model))
-        self._charges.append(made)
+        charge = Charge.of(step, usage, self.settings(step.model))
+        self._charges.append(charge)
         if self.totals is not None:
-            self.totals += made.more
-        return made.on_call
+            self.totals += charge.totals
+        return charge.on_call
 
     def write_days(self) -> None:
-        """Write what the steps of this transaction took to the owner's day."""
+        """Add the charges to the owner's daily usage, in the caller's transaction."""
         sums: dict[tuple[Any, ...], dict[str, Any]] = {}
-        for made in self._charges:
-            amounts = sums.setdefault(tuple(made.day.items()), dict.fromkeys(made.amounts, 0))
-            for name, amount in made.amounts.items():
+        for charge in self._charges:
+            amounts = sums.setdefault(tuple(charge.day.items()), dict.fromkeys(charge.amounts, 0))
+            for name, amount in charge.amounts.items():
                 amounts[name] += amount
         for day, amounts in sums.items():
             DailyUsage.add(dict(day), amounts)
 
     @property
-    def is_open(self) -> bool:
-        """Whether something of it is on no day yet."""
+    def has_unwritten(self) -> bool:
         return bool(self._charges)
 
-    def written(self) -> None:
-        """All of it is committed, or is given up."""
-        for made in self._charges:
-            made.measure()
+    def clear(self) -> None:
+        """Count the charges for `/metrics` and forget them: they are committed, or given up."""
+        for charge in self._charges:
+            charge.measure()
         self._charges = []
 
     def settings(self, model: str) -> ModelSettings | None:
-        """The settings of a model where the turn asks it, as they were when they were first needed."""
+        """The settings of a model at the turn's connection, cached."""
         if model not in self._settings:
             self._settings[model] = settings_of(self.turn, model)
         return self._settings[model]
 
     def read_totals(self) -> None:
-        """Read what the conversation took, all that is saved included."""
+        """Read the conversation's totals from the rows."""
         self.totals = Totals.of_conversation(self.turn.conversation_id)
 
-    def forget(self) -> None:
-        """Something else may have changed settings and totals."""
+    def invalidate(self) -> None:
+        """Forget cached settings and totals, which something else may have changed."""
         self._settings = {}
         self.totals = None
 
 
 @dataclasses.dataclass(frozen=True)
 class Charge:
-    """What one call of the model took, at the prices of now: as values of its row and for its owner's day."""
+    """Usage and cost of one model call at current prices, as values for its row and for daily usage."""
 
     model: str
     counts: dict[str, int]
     on_call: dict[str, Any]
     day: dict[str, Any]
     amounts: dict[str, Any]
-    more: Totals
+    totals: Totals
 
     @classmethod
     def of(cls, call: Call, usage: Usage, prices: ModelSettings | None) -> Charge:
-        """The charge of usage that comes on top of what is on the row."""
+        """The charge for usage that is added to what the row already has."""
         cost = cost_of(usage, prices)
         currency = prices.currency if prices and cost is not None else ""
         counts = {
-            name: min(count, MOST) for name, count in dataclasses.asdict(usage).items() if name != "estimated"
+            name: min(count, MAX_TOKENS)
+            for name, count in dataclasses.asdict(usage).items()
+            if name != "estimated"
         }
         on_call: dict[str, Any] = {name: getattr(call, name) + count for name, count in counts.items()}
         on_call["estimated"] = call.estimated or usage.estimated
@@ -113,11 +114,11 @@ class Charge:
             "currency": currency,
         }
         amounts = {"calls": 1, "estimated_calls": int(usage.estimated), "cost": cost or Decimal(0)} | counts
-        took = bool(call.input_tokens or call.output_tokens)
-        takes = bool(on_call["input_tokens"] or on_call["output_tokens"])
+        had_tokens = bool(call.input_tokens or call.output_tokens)
+        has_tokens = bool(on_call["input_tokens"] or on_call["output_tokens"])
         costs = () if cost is None else ((currency, cost),)
-        more = Totals(int(takes and not took), **counts, estimated=usage.estimated, costs=costs)
-        return cls(call.model, counts, on_call, day, amounts, more)
+        totals = Totals(int(has_tokens and not had_tokens), **counts, estimated=usage.estimated, costs=costs)
+        return cls(call.model, counts, on_call, day, amounts, totals)
 
     def measure(self) -> None:
         """Count the tokens for `/metrics`."""
@@ -125,37 +126,41 @@ class Charge:
             measures.model_tokens.labels(self.model, name.removesuffix("_tokens")).inc(tokens)
 
 
-def charge(call: SideCall, usage: Usage) -> None:
-    """Add what a call beside the steps took, in the caller's transaction."""
-    made = Charge.of(call, usage, settings_of(call.turn, call.model))
-    for name, value in made.on_call.items():
+def record_usage(call: SideCall, usage: Usage) -> None:
+    """Record the usage of a side call, in the caller's transaction."""
+    charge = Charge.of(call, usage, settings_of(call.turn, call.model))
+    for name, value in charge.on_call.items():
         setattr(call, name, value)
-    call.save(update_fields=list(made.on_call))
-    DailyUsage.add(made.day, made.amounts)
-    made.measure()
+    call.save(update_fields=list(charge.on_call))
+    DailyUsage.add(charge.day, charge.amounts)
+    charge.measure()
 
 
 def record_side_call(
     turn: Turn, purpose: SideCall.Purpose, usage: Usage, endpoint: str = "", model: str = ""
 ) -> SideCall:
-    """Write down a call of the model beside the turn's steps, which has ended, and what it cost."""
+    """Record a finished model call outside the turn's steps, and its cost."""
     call: SideCall = turn.side_calls.create(
         purpose=purpose, endpoint=endpoint, model=model, ended_at=timezone.now()
     )
-    charge(call, usage)
+    record_usage(call, usage)
     return call
 
 
 def cost_of(usage: Usage, prices: ModelSettings | None) -> Decimal | None:
-    """What the usage costs; None where no price is known.
+    """The cost of the usage; None if no price is known.
 
-    Cached input without a price of its own costs as much as other input; what else has none costs nothing.
+    Cached input without its own price costs as much as other input; anything else without a price is free.
     """
     if prices is None or (prices.input_price is None and prices.output_price is None):
         return None
     cached = min(usage.cached_tokens, usage.input_tokens)
-    asked = prices.input_price or Decimal(0)
-    kept = asked if prices.cached_price is None else prices.cached_price
-    said = prices.output_price or Decimal(0)
-    total = (usage.input_tokens - cached) * asked + cached * kept + usage.output_tokens * said
-    return (total / MILLION).quantize(SMALLEST)
+    input_price = prices.input_price or Decimal(0)
+    cached_price = input_price if prices.cached_price is None else prices.cached_price
+    output_price = prices.output_price or Decimal(0)
+    total = (
+        (usage.input_tokens - cached) * input_price
+        + cached * cached_price
+        + usage.output_tokens * output_price
+    )
+    return (total / MILLION).quantize(COST_PRECISION)

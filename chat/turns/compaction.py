@@ -1,4 +1,4 @@
-"""Writes down what the model is sent no more, so that every later request leaves out just the same."""
+"""Records compaction, so that every later request leaves out the same content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chat.live.frames import Change, OutputShortened, RowChanged
 from chat.models import SideCall, Step, Summary, ToolCall, Turn
 from chat.models.text import clean
 from chat.turns.billing import record_side_call
-from chat.turns.transcript import Row, Told, told
+from chat.turns.transcript import MessageWithRow, Row, transcript_with_rows
 
 log = logging.getLogger(__name__)
 
@@ -19,24 +19,26 @@ SUMMARISING = _("Summarising earlier turns to make room")
 
 
 def compact(turn: Turn, event: Compacted) -> list[Change]:
-    """The rows of what the event tells. Those of the messages that it means are read again."""
+    """Record the summary and the shortened outputs; returns the changes. Reads the messages again to find
+    their rows.
+    """
     call = None
     if event.usage:
         call = record_side_call(turn, SideCall.Purpose.SUMMARY, event.usage, event.endpoint, event.model)
-    messages = told(turn)
+    messages = transcript_with_rows(turn)
     if len(messages) != event.count:
-        # The turn goes on as it is; whoever takes it up again leaves out anew what is too much.
+        # The turn continues with its messages in memory; a worker that resumes it compacts again.
         log.error("%s has %d messages and its agent %d", turn, len(messages), event.count)
         return []
-    changes = [_shorten(turn, messages[place], text) for place, text in event.shortened.items()]
+    changes = [_shorten(turn, messages[index], text) for index, text in event.shortened.items()]
     if event.kept_from:
         (_gone, last), (_kept, first) = messages[event.kept_from - 1 : event.kept_from + 1]
         changes.append(RowChanged(_summary(turn, last, first, event, call), new=True))
     return changes
 
 
-def _shorten(turn: Turn, message: Told, text: str) -> Change:
-    _said, call = message
+def _shorten(turn: Turn, entry: MessageWithRow, text: str) -> Change:
+    _message, call = entry
     if not isinstance(call, ToolCall):
         raise TypeError(f"{call} has no output that could be shortened")
     call.shortened, call.shortened_in = clean(text), turn
@@ -45,7 +47,7 @@ def _shorten(turn: Turn, message: Told, text: str) -> Change:
 
 
 def _summary(turn: Turn, last: Row, first: Row, event: Compacted, call: SideCall | None) -> Summary:
-    """The row of what stands for all up to `last`, where `first` is read on."""
+    """Store the summary of everything up to `last`; the model reads on from `first`."""
     return turn.summaries.create(
         number=event.step,
         until_id=last.turn_id,

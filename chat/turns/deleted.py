@@ -1,4 +1,4 @@
-"""Deleted conversations: what runs in them is stopped, and they are removed once nobody can undo that."""
+"""Deleted conversations: stops their turns, and removes them when the undo time is over."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from chat.models.bulk import UNDO_TIME
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 20  # turns removed in one transaction
+TURNS_PER_TRANSACTION = 20
 
 
 def stop_deleted() -> list[int]:
-    """Ask every turn of a deleted conversation to stop that was not asked yet; says which."""
-    at_work = Turn.objects.filter(status__in=Turn.ACTIVE, stop_requested_at__isnull=True)
-    turns = list(at_work.filter(conversation__deleted_at__isnull=False))
+    """Ask all active turns of deleted conversations to stop; returns the keys of those newly asked."""
+    active = Turn.objects.filter(status__in=Turn.ACTIVE, stop_requested_at__isnull=True)
+    turns = list(active.filter(conversation__deleted_at__isnull=False))
     for turn in turns:
         turn.request_stop()
     return [turn.pk for turn in turns]
 
 
 def overdue() -> list[uuid.UUID]:
-    """The conversations whose deletion can no longer be undone, longest deleted first."""
+    """Keys of conversations whose deletion can no longer be undone, longest deleted first."""
     deleted = Conversation.with_deleted.filter(deleted_at__lte=timezone.now() - UNDO_TIME)
     return list(deleted.order_by("deleted_at").values_list("pk", flat=True))
 
 
 async def remove_deleted(keys: list[uuid.UUID]) -> None:
-    """Remove these with all that belongs to them. What fails is tried again at the next round."""
+    """Remove these conversations with everything in them. A failure is retried at the next call."""
     for key in keys:
         try:
             await in_database(remove, key)
@@ -45,8 +45,8 @@ async def remove_deleted(keys: list[uuid.UUID]) -> None:
 
 
 def remove(key: uuid.UUID) -> None:
-    """Remove one with its rows and files; harmless where that was done before, or half done."""
-    # Files before rows: were it the other way round, a crash in between would leave files that nobody knows.
+    """Remove one conversation's rows and files. Safe to repeat, also after a crash."""
+    # Files before rows, or a crash in between would leave files that no row refers to.
     remove_workspace(key)
     conversation = Conversation.with_deleted.filter(pk=key).first()
     if conversation:
@@ -55,12 +55,14 @@ def remove(key: uuid.UUID) -> None:
             Tag.keep_still(conversation.owner_id)
             conversation.delete()
             Tag.sweep(conversation.owner_id)
-    remove_workspace(key)  # what was still being written when its turn lost its row
+    remove_workspace(key)  # files written until the turn lost its row
 
 
 def _remove_turns(conversation: Conversation) -> None:
-    """Remove the turns a few at a time, the latest first: SQLite lets nobody else write meanwhile."""
-    while keys := list(conversation.turns.order_by("-pk").values_list("pk", flat=True)[:AT_ONCE]):
+    """Remove turns in small batches, latest first, and pause: SQLite has one writer at a time."""
+    while keys := list(
+        conversation.turns.order_by("-pk").values_list("pk", flat=True)[:TURNS_PER_TRANSACTION]
+    ):
         began = time.monotonic()
         with transaction.atomic():
             Turn.objects.filter(pk__in=keys).delete()

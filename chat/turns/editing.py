@@ -1,4 +1,4 @@
-"""The person changes the todo list: before, during and after a turn."""
+"""The user's edits of the todo list: before, during and after a turn."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from chat.turns.planning import items_of, stored
 
 @dataclass(frozen=True)
 class Refusal:
-    """A change that was not made: why, and the item as it stands, where there is one."""
+    """An edit that was not made: the reason, and the item's current state if it still exists."""
 
     edit: Edit
     sentence: str
@@ -29,56 +29,56 @@ class Refusal:
 
     @property
     def item(self) -> str:
-        """The item that the person's words may still go to; empty where only a new one can take them."""
+        """The item that the user's text can still apply to; empty if it only fits a new item."""
         return self.edit.item if self.now or not self.is_conflict else ""
 
 
 @dataclass(frozen=True)
 class Edited:
-    """What became of changes: the list as it is now, if there is one, and those that were not made."""
+    """The current list, if there is one, and the edits that were refused."""
 
     revision: TodoRevision | None
     refusals: list[Refusal] = field(default_factory=list)
 
 
 def edit(conversation: Conversation, seen: int, edits: Sequence[Edit]) -> Edited:
-    """Change the list, all in one revision; `seen` is the revision that the person had in view, 0 for none.
+    """Apply edits in one revision. `seen` is the revision that the user was looking at, 0 for none.
 
-    A change that still applies is made in the list as it is now, whatever else was changed in it meanwhile;
-    one that does not is told back, and the others are made all the same.
+    An edit that still applies is made in the current list, whatever else has changed; others are returned as
+    refusals.
     """
     with transaction.atomic():
         conversation.lock()
         before = conversation.revision()
         turn = conversation.turns.order_by("pk").select_related("conversation__profile").last()
-        if turn is None:  # nothing was ever said here
+        if turn is None:  # the conversation has no turn
             return Edited(None)
-        policy, language = _terms(conversation, turn)
-        was = items_of(before.items) if before else ()
-        in_view = _seen(conversation, seen)
-        items, refusals = list(was), []
+        policy, language = _policy_and_language(conversation, turn)
+        current = items_of(before.items) if before else ()
+        in_view = _items_seen(conversation, seen)
+        items, refusals = list(current), []
         for each in edits:
             try:
                 items = each.applied(items, in_view, policy, language)
             except EditError as error:
                 refusals.append(_refusal(each, error, policy))
-        if items == list(was):
+        if items == list(current):
             return Edited(before, refusals)
-        left = {item.id for item in items}
-        skipped = [item.id for item in was if item.id not in left]
+        remaining = {item.id for item in items}
+        skipped = [item.id for item in current if item.id not in remaining]
         listed = stored(filled(items, policy))
         revision = TodoRevision.edit(turn, policy.name, listed, skipped)
         index_revision(revision)
         return Edited(revision, refusals)
 
 
-def _terms(conversation: Conversation, turn: Turn) -> tuple[TodoPolicy, Language]:
-    """The policy and language of the turn at work, or of the next one."""
+def _policy_and_language(conversation: Conversation, turn: Turn) -> tuple[TodoPolicy, Language]:
+    """Those of the active turn, or of the next one."""
     profile = turn.profile if turn.is_active and turn.profile_snapshot else conversation.profile_in_use()
     return policy_of(profile), cast(Language, profile.language)
 
 
-def _seen(conversation: Conversation, seen: int) -> Sequence[TodoItem]:
+def _items_seen(conversation: Conversation, seen: int) -> Sequence[TodoItem]:
     revision = conversation.revisions.filter(pk=seen).first()
     return items_of(revision.items) if revision else ()
 

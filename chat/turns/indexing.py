@@ -1,4 +1,4 @@
-"""Indexing for search, which workers do beside the turns."""
+"""Background indexing for search, in workers."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from chat.search.index import catch_up, index_turn, marked_turns
 
 log = logging.getLogger(__name__)
 
-AT_A_TIME = 0.2  # seconds of work between which a worker rests as long
-LOOK_EVERY = 60.0  # seconds
+BATCH_SECONDS = 0.2  # seconds of work, followed by an equal pause
+CHECK_INTERVAL = 60.0  # seconds
 
 
 async def keep_indexed() -> None:
-    """Index whatever is not, now and from time to time, until cancelled."""
+    """Index whatever is missing, now and from time to time, until cancelled."""
     while True:
         began = time.monotonic()
         is_more = await _catch_up()
-        await asyncio.sleep(time.monotonic() - began if is_more else LOOK_EVERY)
+        await asyncio.sleep(time.monotonic() - began if is_more else CHECK_INTERVAL)
 
 
 async def index_marked(after: float = 0.0) -> None:
-    """Wait for so many seconds, then index what became final in turns. What fails stays marked."""
+    """Wait `after` seconds, then index finished rows of turns. Turns that fail stay marked."""
     await asyncio.sleep(after)
     try:
         marked = await in_database(marked_turns)
-    except Exception as error:  # nothing but search depends on it
+    except Exception as error:  # only search depends on it
         log.warning("turns wait to be indexed: %r", error)
         return
     for turn in marked:
@@ -39,10 +39,10 @@ async def index_marked(after: float = 0.0) -> None:
 
 
 async def _catch_up() -> bool:
-    """Index for a moment; True if there is more to do. A database in trouble is asked again later."""
+    """Index for a moment; returns whether there is more to do. Database errors are retried later."""
     try:
-        is_more: bool = await in_database(catch_up, AT_A_TIME)
+        is_more: bool = await in_database(catch_up, BATCH_SECONDS)
         return is_more
-    except Exception as error:  # nothing but search depends on it
+    except Exception as error:  # only search depends on it
         log.warning("conversations wait to be indexed: %r", error)
         return False

@@ -1,4 +1,4 @@
-"""Which conversation and turn the running code is about, for what it logs."""
+"""The conversation and turn that log records are about."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from contextvars import ContextVar
 
 from chat.models import Turn
 
-_subject: ContextVar[dict[str, str | int]] = ContextVar("subject", default={})  # noqa: B039 (never changed)
+_context: ContextVar[dict[str, str | int]] = ContextVar("log_context", default={})  # noqa: B039 (never changed)
 
 
-def about(turn: Turn) -> None:
-    """From here on, in this task and the threads that it calls, all is about the turn."""
-    _subject.set({"conversation": str(turn.conversation_id), "turn": turn.pk})
+def set_log_context(turn: Turn) -> None:
+    """Attach the turn to log records of this task and the threads it calls."""
+    _context.set({"conversation": str(turn.conversation_id), "turn": turn.pk})
 
 
-def subject() -> dict[str, str | int]:
+def log_context() -> dict[str, str | int]:
     """The ids of conversation and turn; empty outside a turn."""
-    return _subject.get()
+    return _context.get()

@@ -1,4 +1,4 @@
-"""Conversations name themselves: a small call of the model after the first turn, beside all that goes on."""
+"""Names conversations: one small model call in the background after the first completed turn."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from chat.live.broadcast import publish_heading
 from chat.models import Conversation, Message, Preferences, Profile, SideCall, Turn
 from chat.models.message import title_of
 from chat.search.index import index_title
-from chat.turns.billing import charge
-from chat.turns.log_context import about
+from chat.turns.billing import record_usage
+from chat.turns.log_context import set_log_context
 
 log = logging.getLogger(__name__)
 
-SECONDS = 30.0  # that the model has; nobody waits for it
+TIMEOUT = 30.0  # seconds for the model; nothing waits for it
 
 
 @dataclass(frozen=True)
 class TitleRequest:
-    """What a conversation is to be named after. The row of the call says that it was tried, once for all."""
+    """What a title is generated from. Its SideCall row marks the attempt, so there is only one."""
 
     conversation: Conversation
     profile: Profile
@@ -43,40 +43,40 @@ class TitleRequest:
 
 
 async def name_conversation(turn: Turn) -> None:
-    """Put the model's title in the place of the first line, if the turn is the first to be completed.
+    """Replace the first line as title by one from the model, if this is the first completed turn.
 
-    Whatever fails leaves the first line, and so does whoever has renamed the conversation meanwhile.
+    After a failure, or if someone has renamed the conversation, the title stays.
     """
-    about(turn)
+    set_log_context(turn)
     try:
-        naming = await in_database(_begin, turn)
-        if naming:
-            await _name(naming)
-    except Exception as error:  # nobody waits for a title, and nothing depends on one
-        log.warning("the conversation of %s has no title of its own: %r", turn, error)
+        request = await in_database(_begin, turn)
+        if request:
+            await _name(request)
+    except Exception as error:  # nothing depends on the title
+        log.warning("the conversation of %s was not named: %r", turn, error)
 
 
-async def _name(naming: TitleRequest) -> None:
+async def _name(request: TitleRequest) -> None:
     title, meter = "", Meter()
-    language = cast(Language, naming.profile.language)
+    language = cast(Language, request.profile.language)
     try:
-        async with asyncio.timeout(SECONDS):
-            title = await ask_title(naming.model, naming.question, naming.answer, language, meter)
+        async with asyncio.timeout(TIMEOUT):
+            title = await ask_title(request.model, request.question, request.answer, language, meter)
     finally:
         usage = meter.settle()
-        named = await in_database(_end, naming, title, usage)
+        named = await in_database(_end, request, title, usage)
     if named or usage != Usage():
-        await publish_heading(naming.conversation)
+        await publish_heading(request.conversation)
 
 
 def _begin(turn: Turn) -> TitleRequest | None:
-    """Decide on the call and write down that it is made; None where there is to be none."""
-    if _is_tried(turn):
+    """Create the SideCall; None if no title is to be generated."""
+    if _was_attempted(turn):
         return None
     with transaction.atomic():
-        found = Conversation.objects.select_for_update(of=("self",)).select_related("profile")
-        conversation = found.filter(pk=turn.conversation_id).first()
-        if conversation is None or not _is_nameless(conversation, turn):
+        conversations = Conversation.objects.select_for_update(of=("self",)).select_related("profile")
+        conversation = conversations.filter(pk=turn.conversation_id).first()
+        if conversation is None or not _needs_title(conversation, turn):
             return None
         profile = turn.profile
         model = model_for(profile)
@@ -91,16 +91,16 @@ def _begin(turn: Turn) -> TitleRequest | None:
     return TitleRequest(conversation, profile, model, question, last.text if last else "", call)
 
 
-def _is_tried(turn: Turn) -> bool:
-    """Whether this was seen to before, as after all turns but the first: known without a lock."""
-    tried = SideCall.objects.filter(turn__conversation=turn.conversation_id, purpose="title")
+def _was_attempted(turn: Turn) -> bool:
+    """Whether an attempt or an earlier completed turn exists. Cheap: takes no lock."""
+    attempts = SideCall.objects.filter(turn__conversation=turn.conversation_id, purpose="title")
     completed = Turn.objects.filter(conversation=turn.conversation_id, status=Turn.Status.COMPLETED)
-    earlier = completed.filter(pk__lt=turn.pk)  # a later one may have been faster than this look
-    return Turn.objects.filter(Exists(tried) | Exists(earlier), pk=turn.pk).exists()
+    earlier = completed.filter(pk__lt=turn.pk)  # a later one may already have completed
+    return Turn.objects.filter(Exists(attempts) | Exists(earlier), pk=turn.pk).exists()
 
 
-def _is_nameless(conversation: Conversation, turn: Turn) -> bool:
-    """Whether nobody has named it, nobody has tried, and its owner wants the model to."""
+def _needs_title(conversation: Conversation, turn: Turn) -> bool:
+    """Whether the title is still the first line, nobody has tried, and the owner wants a generated one."""
     completed = conversation.turns.filter(status=Turn.Status.COMPLETED)
     first = conversation.turns.order_by("pk").first()
     return (
@@ -114,23 +114,23 @@ def _is_nameless(conversation: Conversation, turn: Turn) -> bool:
 
 
 def _is_scripted(profile: Profile) -> bool:
-    """Whether the demo answers, which follows a script and has no opinion on titles."""
+    """Whether the scripted demo model answers, which cannot invent titles."""
     return bool(settings.MODEL_TRANSPORT) and profile.connection_id is None
 
 
-def _end(naming: TitleRequest, title: str, usage: Usage) -> bool:
-    """Write down what the call cost, and the title unless there is another by now; True if it was taken."""
+def _end(request: TitleRequest, title: str, usage: Usage) -> bool:
+    """Record the cost, and the title unless it was changed meanwhile; returns whether the title was set."""
     with transaction.atomic():
-        naming.call.ended_at = timezone.now()
-        naming.call.save(update_fields=["ended_at"])
+        request.call.ended_at = timezone.now()
+        request.call.save(update_fields=["ended_at"])
         if usage != Usage():
-            charge(naming.call, usage)
-        return bool(title) and _name_unless_named(naming.conversation, title)
+            record_usage(request.call, usage)
+        return bool(title) and _name_unless_named(request.conversation, title)
 
 
 def _name_unless_named(conversation: Conversation, title: str) -> bool:
-    same = Conversation.objects.filter(pk=conversation.pk, title=conversation.title)
-    if title == conversation.title or not same.update(title=title):
+    unchanged = Conversation.objects.filter(pk=conversation.pk, title=conversation.title)
+    if title == conversation.title or not unchanged.update(title=title):
         return False
     index_title(Conversation.objects.get(pk=conversation.pk))
     return True

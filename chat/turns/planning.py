@@ -1,4 +1,4 @@
-"""The todo lists of a turn at work: what the agent writes down, and what the person makes of it meanwhile."""
+"""Todo lists of a running turn: the agent's revisions, and the user's edits in the meantime."""
 
 from __future__ import annotations
 
@@ -13,115 +13,115 @@ from chat.live.todo_panel import drafted, panel, panel_of
 from chat.models import FollowUp, Step, TodoRevision, ToolCall, Turn
 from chat.models.text import clean
 from chat.models.todo_revision import Items
-from chat.turns.transcript import line_of
+from chat.turns.transcript import turn_chain
 
 
 class Planning:
-    """The lists of one turn.
+    """Todo lists of one turn.
 
-    `listed` is the latest that was written in it; `known` the one that the model has in view, which is that
-    of the revision `known_pk`. Panels are drawn over revision `shown_pk`, with what the person had changed up
-    to revision `edited`.
+    `listed` is the latest list written in the turn; `known` the list that the model has seen, of revision
+    `known_pk`. `delivered_pk` is the revision up to which edits are marked as delivered to the model. Panels
+    are drawn over revision `shown_pk`, and contain the user's edits up to revision `edited`.
     """
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
         self.listed: Items = []
         self.known: Sequence[TodoItem] = ()
-        self.known_pk = self.told_from = self.shown_pk = self.edited = 0
-        self.latest_pk = 0  # as far as that was looked up
-        self.has_news = False  # whether a step may have to be noted as the one that told the model of a list
+        self.known_pk = self.delivered_pk = self.shown_pk = self.edited = 0
+        self.latest_pk = 0  # of the latest revision that was looked up
+        self.has_undelivered = False  # whether a revision may need its `delivered_in_step`
 
     def begin(self) -> Sequence[TodoItem]:
-        """The list as the model knows it when the turn is taken up: what it wrote, or was told of.
+        """The list as the model knows it: its own latest one, or one that a later request delivered.
 
-        A step whose reply never came is asked for anew, so what rode on its request counts as not told.
+        A step without a reply is requested again, so what its request delivered does not count.
         """
         latest = self.turn.conversation.revision()
         self.latest_pk = latest.pk if latest else 0
         if latest is None:
             return self.known
-        self.has_news = True
-        told = Q(delivered_in_step__turn__in=line_of(self.turn))
+        self.has_undelivered = True
+        delivered = Q(delivered_in_step__turn__in=turn_chain(self.turn))
         unanswered = Q(delivered_in_step__turn=self.turn, delivered_in_step__ended_at=None)
-        revisions = self.turn.conversation.revisions.filter(Q(author=TodoRevision.Author.AGENT) | told)
+        revisions = self.turn.conversation.revisions.filter(Q(author=TodoRevision.Author.AGENT) | delivered)
         known = revisions.exclude(unanswered).order_by("pk")
         revision = known.last() if latest.is_the_persons else latest
         if revision:
-            self.known_pk = self.told_from = self.shown_pk = revision.pk
+            self.known_pk = self.delivered_pk = self.shown_pk = revision.pk
             self.known = items_of(revision.items)
         return self.known
 
-    def look(self) -> bool:
-        """Look at what the user did since: whether messages are held, and which list is the latest."""
+    def check_for_edits(self) -> bool:
+        """Look up the latest revision; returns whether the user has messages held for this turn."""
         conversation = self.turn.conversation_id
         held = FollowUp.objects.filter(conversation=conversation, status=FollowUp.Status.HELD)
         latest = TodoRevision.objects.filter(conversation=conversation).order_by("-pk").values("pk")[:1]
-        seen = Turn.objects.filter(pk=self.turn.pk).values_list(Exists(held), Subquery(latest))
-        is_held, latest_pk = seen.get()
+        query = Turn.objects.filter(pk=self.turn.pk).values_list(Exists(held), Subquery(latest))
+        is_held, latest_pk = query.get()
         self.latest_pk = latest_pk or 0
         return bool(is_held)
 
     @property
-    def is_changed(self) -> bool:
-        """Whether the latest list is not the one that the model has in view."""
+    def has_edits(self) -> bool:
+        """Whether the latest list differs from the one that the model has seen."""
         return self.latest_pk != self.known_pk
 
-    def changed(self) -> Sequence[TodoItem] | None:
-        """The list as the user has changed it since the model had it in view; None where they did not."""
+    def edited_list(self) -> Sequence[TodoItem] | None:
+        """The list with the user's edits since the model saw it; None if there are none."""
         revision = self.turn.conversation.revision()
         if revision is None or revision.pk == self.known_pk:
             return None
-        self.latest_pk, self.has_news = revision.pk, True
-        self.told_from, self.known_pk = self.known_pk, revision.pk
+        self.latest_pk, self.has_undelivered = revision.pk, True
+        self.delivered_pk, self.known_pk = self.known_pk, revision.pk
         self.known = items_of(revision.items)
-        self._shows(revision)
+        self._set_shown(revision)
         return self.known
 
-    def tell(self, step: Step) -> None:
-        """Write down that the step's request tells the model of the person's list."""
-        theirs = self.turn.conversation.revisions.filter(author=TodoRevision.Author.PERSON)
-        news = Q(pk__gt=self.told_from) | Q(delivered_in_step=None)
-        theirs.filter(news, pk__lte=self.known_pk).update(delivered_in_step=step)
-        self.told_from, self.has_news = self.known_pk, False
+    def mark_delivered(self, step: Step) -> None:
+        """Record that the step's request shows the model the user's edits."""
+        edits = self.turn.conversation.revisions.filter(author=TodoRevision.Author.PERSON)
+        undelivered = Q(pk__gt=self.delivered_pk) | Q(delivered_in_step=None)
+        edits.filter(undelivered, pk__lte=self.known_pk).update(delivered_in_step=step)
+        self.delivered_pk, self.has_undelivered = self.known_pk, False
 
     def draft(self, items: Sequence[TodoItem] | None) -> PanelChanged:
-        """Show the list that a call, still streaming, has so far; None puts the last accepted one back."""
+        """Show the list as streamed so far by an unfinished call; None restores the last accepted one."""
         if items is None:
             revision = self.turn.conversation.revision()
             if revision:
-                self._shows(revision)
+                self._set_shown(revision)
             return PanelChanged(panel_of(self.turn.conversation), self.edited)
         shown = drafted(stored(items), self.listed)
         return PanelChanged(panel(self.turn, shown, self.shown_pk), self.edited)
 
     def revise(self, call: ToolCall, items: Sequence[TodoItem]) -> PanelChanged:
-        """Write down the list as the call left it.
+        """Record the list that the call wrote.
 
-        Where the model wrote it before it was told what the person had changed, the person's changes are
-        written down once more behind it, by the rule of `merged`; with the next request it is told.
+        If the model wrote it without knowing the user's edits, another revision keeps those edits by the rule
+        of `merged`; the next request delivers it.
         """
         written = TodoRevision.write(self.turn, call, self.turn.profile.todo_policy, stored(items))
         before = self.turn.conversation.revision(before=written.pk)
         shown = written
         if before and before.pk != self.known_pk:
-            self.has_news = True
-            self._shows(before)
-            shown = self._keep(merged(items, items_of(before.items), self.known), written)
-        self._shows(shown)
+            self.has_undelivered = True
+            self._set_shown(before)
+            shown = self._keep_edits(merged(items, items_of(before.items), self.known), written)
+        self._set_shown(shown)
         self.known, self.known_pk, self.listed = items_of(written.items), written.pk, shown.items
         return PanelChanged(panel(self.turn, shown.items, shown.pk), self.edited)
 
-    def _keep(self, items: Sequence[TodoItem], written: TodoRevision) -> TodoRevision:
-        """The revision that holds on to what the person changed; the written one where that has it all."""
+    def _keep_edits(self, items: Sequence[TodoItem], written: TodoRevision) -> TodoRevision:
+        """A revision that keeps the user's edits; `written` itself if it already has them."""
         kept = stored(items)
         if kept == written.items:
             return written
         left_out = {item["id"] for item in written.items} - {item["id"] for item in kept}
         return TodoRevision.edit(self.turn, written.policy, kept, sorted(left_out), kept=True)
 
-    def _shows(self, revision: TodoRevision) -> None:
-        """From now on what is drawn here is drawn over this revision."""
+    def _set_shown(self, revision: TodoRevision) -> None:
+        """Draw panels over this revision from now on."""
         self.shown_pk = revision.pk
         if revision.is_the_persons:
             self.edited = revision.pk
@@ -130,10 +130,10 @@ class Planning:
 
 
 def items_of(stored: Items) -> tuple[TodoItem, ...]:
-    """The items of a revision, as the engine has them."""
+    """The items of a revision as the agent's type."""
     return tuple(map(TodoItem.from_dict, stored))
 
 
 def stored(items: Iterable[TodoItem]) -> Items:
-    """Items as a revision keeps them."""
+    """Items as a revision stores them."""
     return [{name: clean(value) for name, value in item.as_stored().items()} for item in items]

@@ -1,4 +1,4 @@
-"""Writes a turn's events down as they come: the only writer while a turn runs."""
+"""Records a turn's events in its rows: the only writer while a turn runs."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from chat.search.index import forget
 from chat.turns.billing import Account
 from chat.turns.compaction import SUMMARISING, compact
 from chat.turns.planning import Planning
-from chat.turns.transcript import pictures_of, refuse
+from chat.turns.transcript import mark_pictures_refused, pictures_of
 
-SAVE_EVERY = 1.0  # seconds of streamed text that a crash may cost
+SAVE_EVERY = 1.0  # seconds of streamed text that a crash may lose
 SILENT = gettext_lazy("The model has not replied yet. Wait, or stop and choose another model.")
-INDEX_EVERY = 20.0  # seconds after which what a turn has written so far is to be indexed
-MAX_OUTPUT = 64 * 1024  # characters of a call's output that are kept
+INDEX_EVERY = 20.0  # seconds between marks that let workers index a running turn
+MAX_OUTPUT = 64 * 1024  # characters kept of a call's output
 
 STATUS_OF_END = {
     "completed": Turn.Status.COMPLETED,
@@ -57,7 +57,7 @@ STATUS_OF_END = {
     "failed": Turn.Status.FAILED,
 }
 
-HELD_FIELDS = ("status", "status_message", "ended_at", "worker", "fence", "vision_unsupported")
+TURN_FIELDS = ("status", "status_message", "ended_at", "worker", "fence", "vision_unsupported")
 
 Row = Step | Message | ToolCall
 Dirty = tuple[Row, set[str], bool]  # the changed fields, and whether the row is new
@@ -65,11 +65,10 @@ Written = Text | Reasoning | TextWasReasoning
 
 
 class Recorder:
-    """One turn's rows. Events are kept until `write` takes them in and saves all of it in one transaction.
+    """Records one turn. Events are queued until `write` saves them all in one transaction.
 
-    Every write renews the lease, so a worker that lost it raises LeaseLost instead. What a write changed is
-    given after its commit, so that nothing is shown which is not recorded; only what `absorbs` lets through
-    runs ahead of its row.
+    Every write renews the lease, and raises LeaseLost if the worker has lost it. Changes are returned after
+    the commit, so that nothing unrecorded is shown, except events that `can_skip_database` accepts.
     """
 
     step: Step
@@ -79,35 +78,35 @@ class Recorder:
         self.message: Message | None = None
         self.calls: dict[str, ToolCall] = {}
         self.cut_off: Message | None = None
-        self.unanswered: dict[int, Step] = {}  # steps that an earlier worker began, by their number
-        self.cut_offs: dict[int, Message] = {}  # what was written of their replies, by step
+        self.unanswered: dict[int, Step] = {}  # steps begun by an earlier worker, by number
+        self.cut_offs: dict[int, Message] = {}  # their partial replies, by step
         self.planning = Planning(turn)
         self.account = Account(turn)
         self.notes: list[Message] = []
-        self.next_turn: Turn | None = None  # which held messages have started as this one ended
+        self.next_turn: Turn | None = None  # started by held messages when this one ended
         self.saved_at = 0.0
-        self.marked_at = time.monotonic()  # when the turn was last marked to be indexed
+        self.index_marked_at = time.monotonic()  # monotonic time of the latest mark for indexing
         self.meter = Meter()
-        self._waiting: list[Event] = []
+        self._pending: list[Event] = []
         self._step_began = timezone.now()
-        self._taking = False  # whether waiting events are being taken in
+        self._applying = False  # whether a write is applying events
         self._turn_changes: dict[str, Any] = {}
-        self._rows: dict[int, Dirty] = {}  # by identity: rows to save
-        self._saved: list[Dirty] = []  # in the transaction under way
+        self._dirty: dict[int, Dirty] = {}  # rows to save, by identity
+        self._saved: list[Dirty] = []  # in the current transaction
 
     @property
-    def has_news(self) -> bool:
-        """Whether events wait that change what is shown."""
-        return any(not isinstance(event, StepStarted) for event in self._waiting)
+    def has_pending(self) -> bool:
+        """Whether queued events change what is shown."""
+        return any(not isinstance(event, StepStarted) for event in self._pending)
 
     @property
     def has_grown(self) -> bool:
-        """Whether text or output is only in memory yet."""
-        return bool(self._rows)
+        """Whether text or output has not been saved yet."""
+        return bool(self._dirty)
 
-    def absorbs(self, event: Event) -> bool:
-        """Whether the event needs no database now: text that joins a message whose row was saved lately."""
-        if self._taking or self.has_news:
+    def can_skip_database(self, event: Event) -> bool:
+        """Whether the event needs no write now: it adds text to a message whose row was saved recently."""
+        if self._applying or self.has_pending:
             return False
         fresh = time.monotonic() - self.saved_at < 2 * SAVE_EVERY
         match event:
@@ -116,153 +115,153 @@ class Recorder:
             case ToolCallProgress():
                 return fresh
             case Text() | Reasoning():
-                return bool(self.message and not self.message.complete and not self._waiting and fresh)
+                return bool(self.message and not self.message.complete and not self._pending and fresh)
         return False
 
-    def may_wait(self, event: Event) -> bool:
-        """Whether the event may be written with what follows it within a moment.
+    def can_wait(self, event: Event) -> bool:
+        """Whether the event may be delayed and written together with the next one.
 
-        So may the start of a todo write, which has no effect but what is written down along with its end.
+        So may the start of a todo write: its only effect is recorded with its end.
         """
         if isinstance(event, ToolCallStarted):
             return event.call.name == TODO_WRITE
         return isinstance(event, StepStarted | Usage | Reply | TodoUpdate | ToolCallEnded)
 
     def row_of(self, request: CallRequest) -> ToolCall | None:
-        """The row of a call; None while the reply that asks for it waits to be written."""
-        if any(isinstance(event, Reply) for event in self._waiting):
+        """The call's row; None while the reply that asks for it is not written."""
+        if any(isinstance(event, Reply) for event in self._pending):
             return None
         return self.calls[request.id]
 
     def record(self, event: Event) -> list[Change]:
-        """Write the event down and say what it changed."""
-        self.keep(event)
+        """Record one event and return its changes."""
+        self.queue(event)
         return self.write()
 
-    def keep(self, event: Event) -> None:
-        """Have the event written with the next write."""
-        self._waiting.append(event)
+    def queue(self, event: Event) -> None:
+        """Queue the event for the next write."""
+        self._pending.append(event)
         if isinstance(event, StepStarted):
-            self._step_began = timezone.now()  # it may be written much later, with the reply
+            self._step_began = timezone.now()  # the step may be written much later, with the reply
 
     def change_turn(self, **changes: Any) -> None:
-        """Change the turn's row with the next write."""
+        """Set columns of the turn with the next write."""
         for name, value in changes.items():
             setattr(self.turn, name, value)
         self._turn_changes |= changes
 
     def write(self) -> list[Change]:
-        """Save what has happened since the last write; gives what is to be shown of it.
+        """Save everything since the last write; returns the changes to show.
 
-        What fails for a while, as where the database is away, is kept for the next write; what cannot be
-        written at all is dropped, so that the turn can still be ended. A step that waits for its reply is
-        written along with that.
+        After a temporary failure (the database is unavailable) everything is kept for the next write; what
+        can never be written is dropped, so that the turn can still be ended. A step is not written before its
+        reply.
         """
-        begun = self._waiting[-1:] if self._waiting and isinstance(self._waiting[-1], StepStarted) else []
-        return self._write(len(self._waiting) - len(begun))
+        held_back = self._pending[-1:] if self._pending and isinstance(self._pending[-1], StepStarted) else []
+        return self._write(len(self._pending) - len(held_back))
 
     def deliver(self) -> tuple[list[dict[str, Any]], list[Change]]:
-        """Write the results of the latest step, and let held messages join the turn after them.
+        """Write the latest step's results, and let held messages join the turn after them.
 
-        Gives the messages for the model, and what was written. The rows are what a worker that takes the turn
-        up again reads, so none is lost or read twice.
+        Returns the messages for the model, and the changes. A worker that resumes the turn reads them from
+        the rows, so none is lost or read twice.
         """
         changes, self.notes = self.write(), []
-        if not self.planning.look():
+        if not self.planning.check_for_edits():
             return [], changes
         with transaction.atomic():
-            self.hold(unindexed_at=timezone.now())
-            # A turn that is to stop answers nothing any more; the next one will.
+            self.renew_lease(unindexed_at=timezone.now())
+            # A turn that is about to stop leaves held messages to the next one.
             held = [] if self.turn.is_to_stop() else FollowUp.claim(self.turn.conversation_id)
             FollowUp.deliver(held, self.turn)
-            self.notes = [Attachment.deliver([each], self._note(each.text)) for each in held]
+            self.notes = [Attachment.deliver([each], self._add_note(each.text)) for each in held]
         return [note.as_note() | pictures_of(note) for note in self.notes], changes
 
-    def end(self, status: Turn.Status, sentence: str = "") -> list[Change]:
-        """End the turn: whatever is open is closed, and the terminal state is claimed."""
-        return self._write(len(self._waiting), lambda: self._break_off(status, sentence))
+    def end(self, status: Turn.Status, message: str = "") -> list[Change]:
+        """End the turn: close its open rows and set the final status."""
+        return self._write(len(self._pending), lambda: self._close_and_end(status, message))
 
-    def hand_over(self) -> list[Change]:
-        """Give the turn back, for another worker to take up again."""
-        return self._write(len(self._waiting), self._hand_over)
+    def release(self) -> list[Change]:
+        """Return the turn to the queue for another worker."""
+        return self._write(len(self._pending), self._release)
 
-    def hold(self, **changes: Any) -> None:
-        """Renew the lease, with changes of the turn's row."""
+    def renew_lease(self, **changes: Any) -> None:
+        """Renew the lease and set columns of the turn; raises LeaseLost."""
         self.turn.update_held(**changes)
 
-    def _write(self, count: int, then: Callable[[], list[Change]] | None = None) -> list[Change]:
-        """Write the first `count` events that wait, do something more, and say what changed."""
-        before = {name: getattr(self.turn, name) for name in HELD_FIELDS}
-        self._held_with: dict[str, Any] = {}
-        self._taking = bool(count or then)
-        events = [self._waiting.pop(0) for _ in range(count)]
+    def _write(self, count: int, finish: Callable[[], list[Change]] | None = None) -> list[Change]:
+        """Write the first `count` queued events, call `finish`, and return the changes."""
+        before = {name: getattr(self.turn, name) for name in TURN_FIELDS}
+        self._lease_changes: dict[str, Any] = {}
+        self._applying = bool(count or finish)
+        events = [self._pending.pop(0) for _ in range(count)]
         changes: list[Change] = []
         try:
             self._mark_unindexed(events)
-            if then or self._turn_changes or not self._is_small(events):
+            if finish or self._turn_changes or not self._is_small(events):
                 with transaction.atomic():
-                    self._hold()
+                    self._renew_lease_with_changes()
                     for event in events:
-                        changes += self.take(event)
-                    changes += then() if then else []
+                        changes += self.apply(event)
+                    changes += finish() if finish else []
                     self._save_rows()
                     self.account.write_days()
                     if self._turn_changes:
-                        self._hold()
+                        self._renew_lease_with_changes()
             else:
-                changes += [change for event in events for change in self.take(event)]
+                changes += [change for event in events for change in self.apply(event)]
                 changes += self._save_alone(renew=not events)
         except Exception as error:
-            self._undo(before, may_be_kept=isinstance(error, OperationalError | InterfaceError))
+            self._undo(before, is_temporary=isinstance(error, OperationalError | InterfaceError))
             raise
         finally:
             self._saved = []
-            self._taking = False
-        self.account.written()
+            self._applying = False
+        self.account.clear()
         self.saved_at = time.monotonic()
         return changes
 
     def _mark_unindexed(self, events: Iterable[Event]) -> None:
-        """Now and then have a worker index what became final; a turn's end marks the rest."""
+        """Mark finished rows for indexing from time to time; the turn's end marks the rest."""
         final = any(isinstance(event, Reply | ToolCallEnded) for event in events)
-        if final and time.monotonic() - self.marked_at > INDEX_EVERY:
-            self.marked_at = time.monotonic()
+        if final and time.monotonic() - self.index_marked_at > INDEX_EVERY:
+            self.index_marked_at = time.monotonic()
             self.change_turn(unindexed_at=timezone.now())
 
     def _is_small(self, events: list[Event]) -> bool:
-        """Whether only texts and outputs that have grown are to be written, or the result of a call."""
+        """Whether there is nothing to write but grown text and output, or one call's result."""
         is_result = len(events) <= 1 and all(isinstance(event, ToolCallEnded) for event in events)
-        has_new = any(is_new for _row, _fields, is_new in self._rows.values())
-        return is_result and not has_new and not self.account.is_open
+        has_new = any(is_new for _row, _fields, is_new in self._dirty.values())
+        return is_result and not has_new and not self.account.has_unwritten
 
-    def _hold(self) -> None:
+    def _renew_lease_with_changes(self) -> None:
         changes, self._turn_changes = self._turn_changes, {}
-        self._held_with |= changes
-        self.hold(**changes)
+        self._lease_changes |= changes
+        self.renew_lease(**changes)
 
-    def _undo(self, before: dict[str, Any], *, may_be_kept: bool) -> None:
-        """Have the objects agree with the rows again after a write that was rolled back."""
+    def _undo(self, before: dict[str, Any], *, is_temporary: bool) -> None:
+        """Make the objects agree with the rows again after a rollback."""
         for name, value in before.items():
             setattr(self.turn, name, value)
-        rows, self._rows = self._rows, {}
+        rows, self._dirty = self._dirty, {}
         for row, fields, is_new in [*self._saved, *rows.values()]:
             if is_new:
                 row.pk, row._state.adding = None, True
-            if may_be_kept:
-                self._mark(row, fields)
-        if may_be_kept:
-            self.change_turn(**self._held_with)
+            if is_temporary:
+                self._mark_dirty(row, fields)
+        if is_temporary:
+            self.change_turn(**self._lease_changes)
         else:
             self._turn_changes = {}
-            self.account.written()
+            self.account.clear()
 
     def _save_rows(self) -> None:
-        rows, self._rows = self._rows, {}
+        rows, self._dirty = self._dirty, {}
         self._saved += rows.values()
         new_calls = []
         for row, fields, is_new in rows.values():
             if is_new and not isinstance(row, Step):
-                row.step = row.step  # whose key is known only now
+                row.step = row.step  # sets step_id, which is known only now
             if not is_new:
                 row.save(update_fields=fields)
             elif isinstance(row, ToolCall):
@@ -271,68 +270,67 @@ class Recorder:
                 row.save(force_insert=True)
         if new_calls:
             ToolCall.objects.bulk_create(new_calls)
-        _know_saved(row for row, _fields, _is_new in rows.values() if isinstance(row, Message))
+        _note_saved_lengths(row for row, _fields, _is_new in rows.values() if isinstance(row, Message))
 
     def _save_alone(self, *, renew: bool) -> list[Change]:
-        """Save rows that were open, a statement each, without a transaction: texts and outputs that have
-        grown, or the result of a call.
+        """Save texts and outputs that have grown, or a call's result, in one statement each without a
+        transaction.
 
-        A worker that has lost its lease finds none of its rows. As texts grow, the lease is renewed too, as
-        the turn's row tells a page that is opened how many frames there were.
+        Only open rows under this worker's lease are updated; raises LeaseLost if one is not. `renew` also
+        updates the turn's frame count, which a newly opened page reads.
         """
         messages = []
-        if self._rows and renew:
-            self.hold()
-        for key, (row, fields, _is_new) in list(self._rows.items()):
+        if self._dirty and renew:
+            self.renew_lease()
+        for key, (row, fields, _is_new) in list(self._dirty.items()):
             held = {"turn__fence": self.turn.fence, "turn__status__in": Turn.HELD}
             is_open = Q(complete=False) if isinstance(row, Message) else ~Q(status__in=ToolCall.FINAL)
             own = type(row)._default_manager.filter(is_open, pk=row.pk, **held)
             if not own.update(**{name: getattr(row, name) for name in fields}):
                 raise LeaseLost(f"{self.turn} was taken from {self.turn.worker}")
-            del self._rows[key]
+            del self._dirty[key]
             messages += [row] if isinstance(row, Message) else []
-        _know_saved(messages)
+        _note_saved_lengths(messages)
         return list(map(TextGrew, messages))
 
     def _change(self, row: Row, **changes: Any) -> None:
-        """Change a row, to be saved with all else."""
         for name, value in changes.items():
             setattr(row, name, value)
-        self._mark(row, set(changes))
+        self._mark_dirty(row, set(changes))
 
-    def _mark(self, row: Row, fields: set[str]) -> None:
-        _row, known, is_new = self._rows.get(id(row), (row, set(), row.pk is None))
-        self._rows[id(row)] = (row, known | fields, is_new)
+    def _mark_dirty(self, row: Row, fields: set[str]) -> None:
+        _row, known, is_new = self._dirty.get(id(row), (row, set(), row.pk is None))
+        self._dirty[id(row)] = (row, known | fields, is_new)
 
-    def take(self, event: Event) -> list[Change]:
-        """What the event changes, within the transaction of a write; what is absorbed, in memory only."""
+    def apply(self, event: Event) -> list[Change]:
+        """Apply the event to the rows and return its changes; no database if `can_skip_database`."""
         match event:
             case StepStarted():
                 return self._begin_step(event)
             case Text() | Reasoning() | TextWasReasoning():
-                return self._grow(event)
+                return self._append_text(event)
             case TodoDraft(items):
                 return [self.planning.draft(items)]
             case PicturesRefused(pictures):
-                return refuse(self.turn, pictures)
+                return mark_pictures_refused(self.turn, pictures)
             case Retrying():
-                return self._notice(event.reason)
+                return self._set_status_message(event.reason)
             case ModelSilent():
-                return self._notice("" if event.over else str(SILENT))
+                return self._set_status_message("" if event.over else str(SILENT))
             case Summarising():
-                return self._notice(str(SUMMARISING))
+                return self._set_status_message(str(SUMMARISING))
             case Compacted():
-                return [*self._notice(""), *self._compact(event)]
+                return [*self._set_status_message(""), *self._compact(event)]
             case Usage():
-                return self._charge(event)
+                return self._record_usage(event)
             case Reply():
-                return self._reply(event)
+                return self._record_reply(event)
             case ToolCallStarted(call):
                 return self._change_call(call, status=ToolCall.Status.RUNNING, started_at=timezone.now())
             case ToolCallProgress(call, text):
                 return self._change_call(call, output=clean(text)[:MAX_OUTPUT])
             case TodoUpdate(call, items):
-                return [self._revise(self.calls[call.id], items)]
+                return [self._write_revision(self.calls[call.id], items)]
             case ToolCallEnded():
                 return self._end_call(event)
             case NotesRead():
@@ -340,7 +338,7 @@ class Recorder:
             case End(reason="waiting", call=CallRequest() as call):
                 return self._wait(call)
             case End():
-                return self._break_off(STATUS_OF_END[event.reason], event.sentence)
+                return self._close_and_end(STATUS_OF_END[event.reason], event.sentence)
 
     # Events
 
@@ -360,15 +358,16 @@ class Recorder:
         self.calls = {}
         if self.cut_off:
             forget(SearchEntry.Kind.MESSAGE, self.cut_off.pk)
-            self.change_turn(unindexed_at=timezone.now())  # or who reads the old text just now would add it
-        if self.planning.has_news:
+            # An indexer that has just read the old text would add it otherwise.
+            self.change_turn(unindexed_at=timezone.now())
+        if self.planning.has_undelivered:
             self._save_rows()
-            self.planning.tell(self.step)
+            self.planning.mark_delivered(self.step)
         return []
 
-    def _charge(self, usage: Usage) -> list[Change]:
-        self._change(self.step, **self.account.charge(self.step, usage))
-        if self.account.totals is None:  # after a summary, which has its price
+    def _record_usage(self, usage: Usage) -> list[Change]:
+        self._change(self.step, **self.account.record_usage(self.step, usage))
+        if self.account.totals is None:  # after a summary, whose cost counts too
             self._save_rows()
             self.account.read_totals()
         if not self.step.input_tokens or self.account.totals is None:
@@ -376,15 +375,15 @@ class Recorder:
         settings = self.account.settings(self.step.model)
         return [ContextGrew(meter_after(self.step, settings, self.account.totals))]
 
-    def _grow(self, event: Written) -> list[Change]:
-        changes: list[Change] = self._notice("")
+    def _append_text(self, event: Written) -> list[Change]:
+        changes: list[Change] = self._set_status_message("")
         message = self.message
         if message is None:
             message, change = self._start_message()
             changes.append(change)
-        anew = grow(message, event)
+        redraw = append_text(message, event)
         self._change(message, text=message.text, reasoning=message.reasoning)
-        return [*changes, RowChanged(message) if anew else TextGrew(message)]
+        return [*changes, RowChanged(message) if redraw else TextGrew(message)]
 
     def _start_message(self) -> tuple[Message, Change]:
         cut_off = self.cut_off
@@ -392,17 +391,17 @@ class Recorder:
         self._change(self.message, text="", reasoning="", extra={}, complete=False, cut_off=False)
         return self.message, RowChanged(self.message, new=cut_off is None)
 
-    def _notice(self, sentence: str) -> list[Change]:
-        sentence = clean(sentence)
-        if self.turn.status_message == sentence:
+    def _set_status_message(self, message: str) -> list[Change]:
+        message = clean(message)
+        if self.turn.status_message == message:
             return []
-        self.change_turn(status_message=sentence)
+        self.change_turn(status_message=message)
         return [TurnChanged()]
 
-    def _reply(self, reply: Reply) -> list[Change]:
-        changes = self._notice("")
+    def _record_reply(self, reply: Reply) -> list[Change]:
+        changes = self._set_status_message("")
         self._change(self.step, finish_reason=clean(reply.finish_reason)[:40], ended_at=timezone.now())
-        if self.message is None and reply.extra:  # thoughts that only the model itself can read
+        if self.message is None and reply.extra:  # reasoning that only the provider can read
             changes.append(self._start_message()[1])
         if self.message:
             self._change(self.message, complete=True, extra=clean_json(dict(reply.extra)))
@@ -426,8 +425,8 @@ class Recorder:
         )
         return call
 
-    def _revise(self, call: ToolCall, items: Sequence[TodoItem]) -> Change:
-        if call._state.adding:  # the list's row points to it
+    def _write_revision(self, call: ToolCall, items: Sequence[TodoItem]) -> Change:
+        if call._state.adding:  # the revision has a foreign key to it
             self._save_rows()
         return self.planning.revise(call, items)
 
@@ -447,45 +446,45 @@ class Recorder:
 
     def _compact(self, event: Compacted) -> list[Change]:
         self._save_rows()
-        self.account.forget()  # the summary has its price, and the endpoint may have told its window
+        self.account.invalidate()  # the summary has a cost, and the model's window may be known now
         return compact(self.turn, event)
 
-    def _note(self, text: str) -> Message:
+    def _add_note(self, text: str) -> Message:
         return self.turn.messages.create(step=self.step, role=Message.Role.USER, text=text)
 
-    # How it ends
+    # The end
 
-    def _end(self, status: Turn.Status, sentence: str) -> list[Change]:
+    def _end(self, status: Turn.Status, message: str) -> list[Change]:
         self._save_rows()
         if status != Turn.Status.COMPLETED or self._has_open_rows():
-            # Where nobody stopped it, a call whose result could not be written may have done its work.
+            # If the user did not stop it, a call without a written result may have taken effect.
             self.turn.close_rows(running="stopped" if status == Turn.Status.STOPPED else "unknown")
-        self.next_turn = self.turn.end(status, clean(sentence))
+        self.next_turn = self.turn.end(status, clean(message))
         return [TurnChanged()]
 
     def _has_open_rows(self) -> bool:
         is_final = all(call.status in ToolCall.FINAL for call in self.calls.values())
         return not (is_final and (self.message is None or self.message.complete))
 
-    def _break_off(self, status: Turn.Status, sentence: str) -> list[Change]:
-        changes = self._charge_what_is_open()
+    def _close_and_end(self, status: Turn.Status, message: str) -> list[Change]:
+        changes = self._record_open_usage()
         if self.message and not self.message.complete:
             self._change(self.message, complete=True)
-        return [*changes, *self._end(status, sentence)]
+        return [*changes, *self._end(status, message)]
 
-    def _hand_over(self) -> list[Change]:
-        changes = self._charge_what_is_open()
+    def _release(self) -> list[Change]:
+        changes = self._record_open_usage()
         self._save_rows()
         self.turn.release()
         return [*changes, TurnChanged()]
 
-    def _charge_what_is_open(self) -> list[Change]:
-        """Count a reply that was torn off: what was sent, and what had come by then, is paid for."""
-        return self._charge(self.meter.settle()) if self.meter.is_open else []
+    def _record_open_usage(self) -> list[Change]:
+        """Record the usage of a reply that was cut off: its input and output so far are billed."""
+        return self._record_usage(self.meter.settle()) if self.meter.is_open else []
 
     def _wait(self, request: CallRequest) -> list[Change]:
-        """Leave the turn to the person's decision about the call."""
-        if self.turn.is_to_stop():  # asked for before this; afterwards it finds a turn that waits
+        """Leave the turn waiting for the user's decision about the call."""
+        if self.turn.is_to_stop():  # a later request finds the turn waiting
             return self._end(Turn.Status.STOPPED, "")
         detail = self.calls[request.id].detail
         self._change_call(request, status=ToolCall.Status.WAITING, asked_at=timezone.now(), detail=detail)
@@ -494,10 +493,10 @@ class Recorder:
         return [TurnChanged()]
 
 
-def grow(message: Message, event: Written) -> bool:
-    """Take in what the model wrote; says whether the message is to be drawn anew for it.
+def append_text(message: Message, event: Written) -> bool:
+    """Add what the model wrote to the message; returns whether it must be redrawn.
 
-    Only text, and reasoning after the first of it, can be added to what is on the page.
+    Text, and reasoning after the first, can be appended to what the page shows.
     """
     had_reasoning = bool(message.reasoning)
     match event:
@@ -512,7 +511,7 @@ def grow(message: Message, event: Written) -> bool:
             return True
 
 
-def _know_saved(messages: Iterable[Message]) -> None:
-    """Note how much of their texts the rows have, which is what a page that is loaded now shows."""
+def _note_saved_lengths(messages: Iterable[Message]) -> None:
+    """Note how much of their texts is saved, which is what a page loaded now shows."""
     for message in messages:
         message.saved_text, message.saved_reasoning = len(message.text), len(message.reasoning)

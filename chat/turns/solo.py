@@ -1,4 +1,4 @@
-"""A turn that a process works on by itself, with no pool around it: the terminal's."""
+"""Runs a turn without a pool, for the terminal."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from django.utils.translation import gettext as _
 
 from chat.database import in_database
 from chat.models import LeaseLost, Turn
-from chat.turns.pool import ROUND
+from chat.turns.pool import POLL_INTERVAL
 from chat.turns.run_turn import RunningTurn
 
 log = logging.getLogger(__name__)
 
 
 class SoloTurn:
-    """Runs a claimed turn to its end, keeps its lease meanwhile, and heeds a stop asked for in a browser."""
+    """Runs a claimed turn to its end, keeps its lease, and obeys a stop requested in the browser."""
 
     def __init__(self, running: RunningTurn[Any]) -> None:
         self.running = running
@@ -26,48 +26,47 @@ class SoloTurn:
         self._cancelled = False
 
     async def run(self) -> None:
-        """Work until the turn has ended, one way or another."""
         self.task = asyncio.create_task(self.running.run())
-        keeping = asyncio.create_task(self._keep())
+        lease_keeper = asyncio.create_task(self._keep_lease())
         try:
             await self.task
         finally:
-            keeping.cancel()
+            lease_keeper.cancel()
 
     def stop(self, status: Turn.Status = Turn.Status.STOPPED) -> None:
-        """End the turn at once: stopped by the person, or interrupted because this process must go.
+        """End the turn at once: stopped by the user, or interrupted because this process exits.
 
-        The first wish holds.
+        Only the first call has an effect.
         """
         if self._cancelled:
             return
         self.running.cancelled_as = status
         if status is Turn.Status.INTERRUPTED:
-            sentence = _("The terminal was closed while the agent was working. Completed work is kept.")
-            self.running.farewell = sentence
+            message = _("The terminal was closed while the agent was working. Completed work is kept.")
+            self.running.end_message = message
         self._cancel()
 
     def _cancel(self) -> None:
-        """Cancel the task, once: again would tear it out of telling how the turn ended."""
+        """Cancel the task once: a second time would interrupt the recording of the end."""
         if not self._cancelled:
             self._cancelled = True
             self.task.cancel()
 
-    async def _keep(self) -> None:
+    async def _keep_lease(self) -> None:
         while True:
-            await asyncio.sleep(ROUND)
+            await asyncio.sleep(POLL_INTERVAL)
             try:
-                if await in_database(self._hold):
+                if await in_database(self._renew_lease):
                     self.stop()
                     return
             except LeaseLost:
-                if self.turn.is_held:  # else it ended or began to wait just now, here
+                if self.turn.is_held:  # otherwise it has just ended or begun to wait here
                     self._cancel()
                 return
-            except DatabaseError as error:  # one that is away may come back before the lease is over
+            except DatabaseError as error:  # it may come back before the lease expires
                 log.warning("the lease could not be renewed: %s", error)
 
-    def _hold(self) -> bool:
-        """Renew the lease; whether somebody asked for the turn to stop."""
+    def _renew_lease(self) -> bool:
+        """Renew the lease; returns whether a stop was requested."""
         self.turn.update_held()
         return Turn.objects.filter(pk=self.turn.pk, stop_requested_at__isnull=False).exists()

@@ -1,4 +1,4 @@
-"""Rows to chat-completion messages: the one place where the record becomes what a model reads."""
+"""Converts rows to chat-completion messages: the only place that decides what the model reads."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from chat.models import Attachment, Message, Step, Summary, ToolCall, Turn
 
 ChatMessage = dict[str, Any]
 Row = Message | Step | ToolCall
-Told = tuple[ChatMessage, Row]
+MessageWithRow = tuple[ChatMessage, Row]
 
 CUT_OFF = "Error: this call was cut off and its outcome is unknown. Look before you repeat it."
 NOT_RUN = "Error: this call was not run."
 
-# What the model reads of calls that came to no result.
+# What the model reads for calls that have no result.
 WITHOUT_RESULT = {
     ToolCall.Status.PENDING: NOT_RUN,
     ToolCall.Status.WAITING: NOT_RUN,
@@ -34,13 +34,13 @@ WITHOUT_RESULT = {
 
 
 def transcript(turn: Turn) -> list[ChatMessage]:
-    """The conversation up to and with `turn`, as a turn keeps it: every call answered once, in order."""
-    return [message for message, _row in told(turn)]
+    """The messages up to and including `turn`: every tool call has exactly one result, in order."""
+    return [message for message, _row in transcript_with_rows(turn)]
 
 
-def told(turn: Turn) -> list[Told]:
-    """The messages, each with the row that it comes from; the step for what the model said."""
-    keys = line_of(turn)
+def transcript_with_rows(turn: Turn) -> list[MessageWithRow]:
+    """The messages, each with its row; an assistant message with its step."""
+    keys = turn_chain(turn)
     summary = Summary.of(keys)
     if summary:
         keys = keys[keys.index(summary.until_id) + (summary.until_step is None) :]
@@ -51,64 +51,67 @@ def told(turn: Turn) -> list[Told]:
         "steps",
     ).in_bulk(keys)
     messages = [each for pk in keys for each in _turn_messages(turns[pk])]
-    return _after(summary, messages) if summary else messages
+    return _replace_summarised(summary, messages) if summary else messages
 
 
-def line_of(turn: Turn) -> list[int]:
-    """The keys of the turns that led here, oldest first."""
+def turn_chain(turn: Turn) -> list[int]:
+    """The keys of the turns that led to this one, oldest first, itself included."""
     if turn.follows_id is None:
         return [turn.pk]
     turns = Turn.objects.filter(conversation=turn.conversation_id)
     follows = dict(turns.values_list("pk", "follows"))
-    line = [turn.pk]
-    while (before := follows[line[-1]]) is not None:
-        line.append(before)
-    return line[::-1]
+    chain = [turn.pk]
+    while (before := follows[chain[-1]]) is not None:
+        chain.append(before)
+    return chain[::-1]
 
 
-def _after(summary: Summary, messages: list[Told]) -> list[Told]:
-    """The messages from its end on; what the person said in a turn that it cuts through comes first."""
+def _replace_summarised(summary: Summary, messages: list[MessageWithRow]) -> list[MessageWithRow]:
+    """Replace what the summary covers by its text.
+
+    The user's own messages of a partly covered turn stay, at the start.
+    """
     (first, row), *rest = messages
-    before = [message for message, row in rest if _is_in(summary, row)]
-    words = merge_messages([message for message in (first, *before) if message["role"] == "user"])
-    kept = [each for each in rest if not _is_in(summary, each[1])]
-    return [(words | {"carried": summary.carried}, row), *kept]
+    covered = [message for message, row in rest if _is_summarised(summary, row)]
+    user_text = merge_messages([message for message in (first, *covered) if message["role"] == "user"])
+    kept = [each for each in rest if not _is_summarised(summary, each[1])]
+    return [(user_text | {"carried": summary.carried}, row), *kept]
 
 
-def _is_in(summary: Summary, row: Row) -> bool:
-    """Whether the row belongs to a step that the summary stands for, of the turn that it cuts through."""
+def _is_summarised(summary: Summary, row: Row) -> bool:
+    """Whether the row belongs to a step that the summary covers, in the turn that it splits."""
     step = row if isinstance(row, Step) else row.step
     return bool(
         step and summary.until_step and step.turn_id == summary.until_id and step.number <= summary.until_step
     )
 
 
-def _turn_messages(turn: Turn) -> Iterator[Told]:
+def _turn_messages(turn: Turn) -> Iterator[MessageWithRow]:
     question = next(message for message in turn.messages.all() if message.step_id is None)
-    latest: list[Told] = [(question.as_note() | pictures_of(question), question)]
+    latest: list[MessageWithRow] = [(question.as_note() | pictures_of(question), question)]
     rows = defaultdict[int | None, list[Message | ToolCall]](list)
-    said_and_done: list[Message | ToolCall] = [*turn.messages.all(), *turn.tool_calls.all()]
-    for row in sorted(said_and_done, key=lambda row: row.place):
+    contents: list[Message | ToolCall] = [*turn.messages.all(), *turn.tool_calls.all()]
+    for row in sorted(contents, key=lambda row: row.place):
         rows[row.step_id].append(row)
     for step in turn.steps.all():
         if latest and step.edit_note and (step.ended_at or not turn.is_active):
             latest[0][0]["told"] = step.edit_note
         if not rows[step.pk]:
-            continue  # a request that came to nothing
+            continue  # a request without a reply
         if latest and step.reminder and isinstance(latest[0][1], ToolCall):
             latest[0][0]["reminder"] = step.reminder
         yield from latest
         calls = [row for row in rows[step.pk] if isinstance(row, ToolCall)]
-        said = [row for row in rows[step.pk] if isinstance(row, Message) and not row.cut_off]
-        answer = next((row for row in said if row.role == Message.Role.ASSISTANT), Message())
+        messages = [row for row in rows[step.pk] if isinstance(row, Message) and not row.cut_off]
+        answer = next((row for row in messages if row.role == Message.Role.ASSISTANT), Message())
         if answer.text or calls:
             requests = tuple(map(_request, calls))
             reply = Reply(answer.text, answer.reasoning, requests, extra=answer.extra)
             yield reply.as_message(step.endpoint), step
-        # What a turn at work has not run yet is answered when it has.
+        # Pending calls of an active turn get their result when they have run.
         ran = [call for call in calls if not (turn.is_active and call.status == "pending")]
         latest = [(_result(call), call) for call in ran]
-        latest += [(_note(row), row) for row in said if row.role == Message.Role.USER]
+        latest += [(_note(row), row) for row in messages if row.role == Message.Role.USER]
     yield from latest
 
 
@@ -122,47 +125,53 @@ def _request(call: ToolCall) -> CallRequest:
 
 def _result(call: ToolCall) -> ChatMessage:
     without = WITHOUT_RESULT.get(ToolCall.Status(call.status))
-    content = call.output if without is None else "\n".join([without, *_printed(call)])
+    content = call.output if without is None else "\n".join([without, *_partial_output(call)])
     if call.status == ToolCall.Status.STOPPED and call.started_at is None:
-        content = NOT_RUN  # whoever ended the turn, a person or a crash
+        content = NOT_RUN  # whether the user or a crash ended the turn
     content = call.shortened or content
     return {"role": "tool", "tool_call_id": call.call_id, "content": content} | pictures_of(call)
 
 
-def _printed(call: ToolCall) -> list[str]:
-    """What a call that came to no result had shown by then."""
+def _partial_output(call: ToolCall) -> list[str]:
+    """The output of a call without a result, as far as it was saved."""
     return ["It had printed:", call.output.rstrip("\n")] if call.output.strip() else []
 
 
 def pictures_of(row: Message | ToolCall) -> dict[str, Any]:
-    """What the row's message has beside its content: its pictures, if it brings any."""
+    """The pictures of the row's message, as a field beside its content; empty if there are none."""
     if isinstance(row, ToolCall):
         succeeded = row.status == ToolCall.Status.SUCCEEDED
-        told = row.detail.get("pictures", ()) if succeeded else ()
+        descriptions = row.detail.get("pictures", ()) if succeeded else ()
     else:
-        told = [each.about() for each in row.attachments.all() if each.media_type]
+        descriptions = [each.about() for each in row.attachments.all() if each.media_type]
     album = PictureStore(row.turn.conversation_id)
-    return pictures_field([album.picture(each) for each in told])
+    return pictures_field([album.picture(each) for each in descriptions])
 
 
-def sees(model: Model) -> bool:
-    """Whether the model can see pictures, as far as that is known."""
+def supports_images(model: Model) -> bool:
+    """Whether the model can see images; True if that is unknown."""
     return bool(getattr(getattr(model, "traits", None), "images", True))
 
 
-def refuse(turn: Turn, refused: Iterable[Picture]) -> list[Change]:
-    """Write down that the endpoint refused these pictures, wherever the conversation has them."""
-    digests = {picture.digest for picture in refused}
-    brought = Attachment.objects.filter(message__turn__conversation=turn.conversation_id, digest__in=digests)
-    brought.update(fault=Attachment.Fault.REFUSED)
+def mark_pictures_refused(turn: Turn, pictures: Iterable[Picture]) -> list[Change]:
+    """Record that the endpoint refused these pictures, everywhere in the conversation."""
+    digests = {picture.digest for picture in pictures}
+    attachments = Attachment.objects.filter(
+        message__turn__conversation=turn.conversation_id, digest__in=digests
+    )
+    attachments.update(fault=Attachment.Fault.REFUSED)
     calls = ToolCall.objects.filter(turn__conversation=turn.conversation_id, detail__has_key="pictures")
     for call in calls:
-        told = call.detail["pictures"]
-        if digests.intersection(each["digest"] for each in told):
-            call.detail["pictures"] = [_refused(each, digests) for each in told]
+        descriptions = call.detail["pictures"]
+        if digests.intersection(each["digest"] for each in descriptions):
+            call.detail["pictures"] = [_with_refused_fault(each, digests) for each in descriptions]
             call.save(update_fields=["detail"])
     return [TurnChanged()]
 
 
-def _refused(about: dict[str, Any], digests: set[str]) -> dict[str, Any]:
-    return {**about, "fault": Attachment.Fault.REFUSED.value} if about["digest"] in digests else about
+def _with_refused_fault(description: dict[str, Any], digests: set[str]) -> dict[str, Any]:
+    return (
+        {**description, "fault": Attachment.Fault.REFUSED.value}
+        if description["digest"] in digests
+        else description
+    )

@@ -1,4 +1,4 @@
-"""The worker that hears the doorbell, in a process of its own or beside the site."""
+"""The agent worker, in its own process or beside the site."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from chat.turns.pool import Pool
 
 log = logging.getLogger(__name__)
 
-PAUSE = 1.0  # seconds before a channel layer in trouble is asked again
+RETRY_DELAY = 1.0  # seconds between tries while the channel layer is unavailable
 
 
 class AgentWorker(Worker):
-    """Channels' worker on the agent channel; tells the consumer that it is open, and outlives outages."""
+    """Channels' worker on the agent channel. Starts the consumer at once, and survives outages of the layer."""
 
     def __init__(self) -> None:
         application = ChannelNameRouter({AGENT_CHANNEL: AgentConsumer.as_asgi()})
@@ -33,7 +33,7 @@ class AgentWorker(Worker):
     def get_or_create_application_instance(
         self, scope_id: str, scope: dict[str, Any]
     ) -> asyncio.Queue[dict[str, Any]]:
-        """The queue of the channel's consumer; one that has failed is replaced with the next message."""
+        """The queue of the channel's consumer; one that failed is replaced at the next message."""
         is_new = scope_id not in self.application_instances
         queue: asyncio.Queue[dict[str, Any]] = super().get_or_create_application_instance(scope_id, scope)
         if is_new:
@@ -47,28 +47,28 @@ class AgentWorker(Worker):
             log.error("the worker's consumer failed", exc_info=consumer.exception())
 
     async def application_checker(self) -> None:
-        """Wait for ever: Channels' own looks ten times a second for consumers that have ended."""
+        """Wait forever: Channels' own polls ten times a second for consumers that have ended."""
         await asyncio.get_running_loop().create_future()
 
     async def handle(self) -> None:
-        """Listen, in this very task: whoever cancels it has the layer told that nobody listens any more."""
+        """Listen in this task, so that cancelling it unsubscribes from the layer."""
         await self.listener(AGENT_CHANNEL)
 
     async def listener(self, channel: str) -> None:
-        """Hand the channel's messages to the consumer, for ever."""
-        # Not by way of the layer: what is sent before anybody listens is lost on Redis.
+        """Pass the channel's messages to the consumer, forever."""
+        # Not through the layer: Redis drops what is sent before anyone listens.
         consumer = self.get_or_create_application_instance(channel, {"type": "channel", "channel": channel})
         consumer.put_nowait({"type": "agent.open"})
         while True:
             try:
                 await super().listener(channel)
-            except Exception as error:  # turns are found in the database meanwhile
+            except Exception as error:  # turns are still found in the database
                 measures.layer_errors.inc()
                 log.warning("the channel layer does not answer: %r", error)
-            await asyncio.sleep(PAUSE)
+            await asyncio.sleep(RETRY_DELAY)
 
     async def close(self) -> None:
-        """End the consumer and wait for it: ended together with its loop, it would be torn in the middle."""
+        """End the consumer and wait for it, so that the loop does not end in the middle of its work."""
         consumers = [instance["future"] for instance in self.application_instances.values()]
         for consumer in consumers:
             consumer.cancel()
@@ -77,9 +77,9 @@ class AgentWorker(Worker):
 
 
 async def work() -> None:
-    """Take turns until cancelled; whoever cancels this closes the pool first."""
+    """Run turns until cancelled; the caller closes the pool before cancelling."""
     await Shell.find_out()
-    # Half a second to import; paid here, and not by the first person who asks something.
+    # Half a second to import, so that the first turn does not wait for it.
     await asyncio.to_thread(__import__, "chat.agent.model.chat_model")
     pool().open()
     mcp_servers().open()
@@ -98,7 +98,7 @@ _pool: Pool | None = None
 
 
 def pool() -> Pool:
-    """The one pool of this process. It lives outside the consumer, which Channels replaces after an error."""
+    """This process's pool. It lives outside the consumer, which Channels replaces after an error."""
     global _pool
     if _pool is None:
         _pool = Pool()
@@ -106,7 +106,7 @@ def pool() -> Pool:
 
 
 async def close_pool() -> None:
-    """End what this process works on; a later call of `pool` begins anew."""
+    """Drain and close the pool; a later call of `pool` creates a new one."""
     global _pool
     if _pool is not None:
         await _pool.drain()
@@ -114,24 +114,22 @@ async def close_pool() -> None:
 
 
 class AgentConsumer(AsyncConsumer):
-    """Hears that turns wait, are to be stopped, or are to be shown."""
+    """Receives notifications: a turn is queued, must stop, or is to be shown."""
 
     async def agent_open(self, _message: Message) -> None:
-        """The worker has started: listen, and look for work."""
+        """The worker has started: join the group and look for work."""
         await self._listen()
 
     async def agent_ping(self, message: Message) -> None:
-        """Somebody wants to know whether a worker is there."""
+        """Answer a check whether a worker is running."""
         await self._listen()
         await send_to(message["reply"], {"type": "agent.pong"})
 
     async def turn_run(self, _message: Message) -> None:
-        """A turn is waiting."""
         await self._listen()
         await pool().kick()
 
     async def turn_stop(self, message: Message) -> None:
-        """A turn is to stop."""
         pool().stop(message["turn"])
 
     async def _listen(self) -> None:

@@ -16,7 +16,7 @@ from asgiref.sync import sync_to_async
 
 from agentsite.logs import JsonLines, PlainLines, Subject, logging_settings
 from chat.models import Turn
-from chat.turns.log_context import about
+from chat.turns.log_context import set_log_context
 from tests.serving import ROOT
 
 log = logging.getLogger("tests.logs")
@@ -44,7 +44,7 @@ def lines(formatter: logging.Formatter, tmp_path: Path) -> Iterator[Read]:
 
 async def test_what_is_logged_within_a_turn_names_it(lines: Read, formatter: logging.Formatter) -> None:
     log.warning("before")
-    about(Turn(pk=7, conversation_id="00000000-0000-4000-8000-000000000000"))
+    set_log_context(Turn(pk=7, conversation_id="00000000-0000-4000-8000-000000000000"))
     await sync_to_async(log.warning)("from a %s", "thread")
     before, within = lines()
     if isinstance(formatter, JsonLines):

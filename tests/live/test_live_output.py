@@ -70,8 +70,8 @@ def test_what_was_saved_survives_the_worker(transactional_db: None, owner: User)
     for event in (StepStarted(1), ModelReply("", "", (request,)), ToolCallStarted(request)):
         recorder.record(event)
     printed = ToolCallProgress(request, "compiled 3 of 5\n")
-    assert recorder.absorbs(printed)
-    recorder.take(printed)
+    assert recorder.can_skip_database(printed)
+    recorder.apply(printed)
     recorder.write()
     assert "compiled 3 of 5" in draw(turn.tool_calls.get())
 

@@ -276,7 +276,7 @@ async def test_a_tab_that_waits_is_not_redrawn(desk: DemoRequest) -> None:
 
 
 async def test_waiting_costs_no_time_of_the_turn(desk: DemoRequest) -> None:
-    from chat.turns.run_turn import Past
+    from chat.turns.run_turn import ResumeState
 
     _tab, call = await desk.ask_for(bash("pwd"))
     hours = datetime.timedelta(hours=5)
@@ -284,7 +284,7 @@ async def test_waiting_costs_no_time_of_the_turn(desk: DemoRequest) -> None:
     await Turn.objects.aupdate(started_at=timezone.now() - hours)
     await ToolCall.objects.filter(pk=call.pk).aupdate(asked_at=timezone.now() - hours)
     await sync_to_async(call.decide)("once")  # where nobody rings, or this process would take it
-    spent = (await sync_to_async(Past)(await desk.site.turn(desk.conversation))).spent
+    spent = (await sync_to_async(ResumeState)(await desk.site.turn(desk.conversation))).spent
     assert spent.seconds < 600
     assert (spent.steps, spent.tool_calls, spent.rounds) == (1, 0, 0)
 
