@@ -36,7 +36,6 @@ class Shell:
 
     @classmethod
     async def find_out(cls) -> None:
-        """Probe the sandbox, unless it was done before."""
         if cls.known:
             return
         if settings.SANDBOX == "off":
@@ -83,7 +82,6 @@ async def agent_for(turn: Turn) -> Agent:
 
 
 def _read(turn: Turn) -> tuple[Profile, Model, ReadState]:
-    """Read the agent's rows, including the conversation's profile, which is used later."""
     _chosen = turn.conversation.profile
     return turn.profile, model_for(turn.profile), read_state_of(turn.conversation)
 
@@ -96,21 +94,18 @@ def _tools_for(
 
 
 def limits_of(conversation: Conversation) -> SandboxLimits:
-    """Sandbox limits; commands may fill the disk up to the workspace's quota."""
     quota = quota_of(conversation)
     size, files = (quota.size, quota.files) if quota else (UNBOUNDED, UNBOUNDED)
     return SandboxLimits(workspace_bytes=size, workspace_files=files)
 
 
 def policy_of(profile: Profile) -> TodoPolicy:
-    """The profile's todo policy with the profile's own limits."""
     policy = as_policy(profile.todo_policy)
     remind_after = profile.remind_after or policy.remind_after
     return dataclasses.replace(policy, max_items=profile.max_todos, remind_after=remind_after)
 
 
 def limits_of_turn(profile: Profile) -> Limits:
-    """When a turn ends; the defaults where the profile sets nothing."""
     overrides = {
         "steps": profile.max_steps,
         "tool_calls": profile.max_tool_calls,
@@ -120,7 +115,6 @@ def limits_of_turn(profile: Profile) -> Limits:
 
 
 def options_of(profile: Profile) -> dict[str, Any]:
-    """Options of every model request; None values are left to the endpoint."""
     options = {
         "temperature": profile.temperature,
         "top_p": profile.top_p,

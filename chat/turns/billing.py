@@ -22,10 +22,7 @@ Call = Step | SideCall
 
 
 class Account:
-    """Usage of a turn's steps, summed in memory and written together with the steps.
-
-    Model settings and the conversation's earlier totals are read once.
-    """
+    """Usage of a turn's steps, summed in memory and written with them. Caches prices and earlier totals."""
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
@@ -34,10 +31,7 @@ class Account:
         self._settings: dict[str, ModelSettings | None] = {}
 
     def record_usage(self, step: Step, usage: Usage) -> dict[str, Any]:
-        """Record usage of a model call; returns the new column values of its step, for the caller to save.
-
-        A step that is requested again is charged each time.
-        """
+        """Charge a model call, again for each retry; returns the step's new values for the caller to save."""
         charge = Charge.of(step, usage, self.settings(step.model))
         self._charges.append(charge)
         if self.totals is not None:
@@ -65,17 +59,14 @@ class Account:
         self._charges = []
 
     def settings(self, model: str) -> ModelSettings | None:
-        """The settings of a model at the turn's connection, cached."""
         if model not in self._settings:
             self._settings[model] = settings_of(self.turn, model)
         return self._settings[model]
 
     def read_totals(self) -> None:
-        """Read the conversation's totals from the rows."""
         self.totals = Totals.of_conversation(self.turn.conversation_id)
 
     def invalidate(self) -> None:
-        """Forget cached settings and totals, which something else may have changed."""
         self._settings = {}
         self.totals = None
 
@@ -93,7 +84,6 @@ class Charge:
 
     @classmethod
     def of(cls, call: Call, usage: Usage, prices: ModelSettings | None) -> Charge:
-        """The charge for usage that is added to what the row already has."""
         cost = cost_of(usage, prices)
         currency = prices.currency if prices and cost is not None else ""
         counts = {
@@ -121,7 +111,6 @@ class Charge:
         return cls(call.model, counts, on_call, day, amounts, totals)
 
     def measure(self) -> None:
-        """Count the tokens for `/metrics`."""
         for name, tokens in self.counts.items():
             measures.model_tokens.labels(self.model, name.removesuffix("_tokens")).inc(tokens)
 

@@ -19,9 +19,7 @@ SUMMARISING = _("Summarising earlier turns to make room")
 
 
 def compact(turn: Turn, event: Compacted) -> list[Change]:
-    """Record the summary and the shortened outputs; returns the changes. Reads the messages again to find
-    their rows.
-    """
+    """Record the summary and shortened outputs. The messages are read again to find their rows."""
     call = None
     if event.usage:
         call = record_side_call(turn, SideCall.Purpose.SUMMARY, event.usage, event.endpoint, event.model)
@@ -47,7 +45,6 @@ def _shorten(turn: Turn, entry: MessageWithRow, text: str) -> Change:
 
 
 def _summary(turn: Turn, last: Row, first: Row, event: Compacted, call: SideCall | None) -> Summary:
-    """Store the summary of everything up to `last`; the model reads on from `first`."""
     return turn.summaries.create(
         number=event.step,
         until_id=last.turn_id,

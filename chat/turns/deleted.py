@@ -20,7 +20,7 @@ TURNS_PER_TRANSACTION = 20
 
 
 def stop_deleted() -> list[int]:
-    """Ask all active turns of deleted conversations to stop; returns the keys of those newly asked."""
+    """Ask active turns of deleted conversations to stop; returns the keys of those newly asked."""
     active = Turn.objects.filter(status__in=Turn.ACTIVE, stop_requested_at__isnull=True)
     turns = list(active.filter(conversation__deleted_at__isnull=False))
     for turn in turns:

@@ -73,7 +73,6 @@ def edit(conversation: Conversation, seen: int, edits: Sequence[Edit]) -> Edited
 
 
 def _policy_and_language(conversation: Conversation, turn: Turn) -> tuple[TodoPolicy, Language]:
-    """Those of the active turn, or of the next one."""
     profile = turn.profile if turn.is_active and turn.profile_snapshot else conversation.profile_in_use()
     return policy_of(profile), cast(Language, profile.language)
 

@@ -16,7 +16,6 @@ CHECK_INTERVAL = 60.0  # seconds
 
 
 async def keep_indexed() -> None:
-    """Index whatever is missing, now and from time to time, until cancelled."""
     while True:
         began = time.monotonic()
         is_more = await _catch_up()
@@ -39,7 +38,7 @@ async def index_marked(after: float = 0.0) -> None:
 
 
 async def _catch_up() -> bool:
-    """Index for a moment; returns whether there is more to do. Database errors are retried later."""
+    """Index for a moment; returns whether there is more to do."""
     try:
         is_more: bool = await in_database(catch_up, BATCH_SECONDS)
         return is_more

@@ -15,5 +15,4 @@ def set_log_context(turn: Turn) -> None:
 
 
 def log_context() -> dict[str, str | int]:
-    """The ids of conversation and turn; empty outside a turn."""
     return _context.get()

@@ -70,7 +70,6 @@ async def _name(request: TitleRequest) -> None:
 
 
 def _begin(turn: Turn) -> TitleRequest | None:
-    """Create the SideCall; None if no title is to be generated."""
     if _was_attempted(turn):
         return None
     with transaction.atomic():
@@ -114,7 +113,6 @@ def _needs_title(conversation: Conversation, turn: Turn) -> bool:
 
 
 def _is_scripted(profile: Profile) -> bool:
-    """Whether the scripted demo model answers, which cannot invent titles."""
     return bool(settings.MODEL_TRANSPORT) and profile.connection_id is None
 
 

@@ -19,9 +19,9 @@ from chat.turns.transcript import turn_chain
 class Planning:
     """Todo lists of one turn.
 
-    `listed` is the latest list written in the turn; `known` the list that the model has seen, of revision
-    `known_pk`. `delivered_pk` is the revision up to which edits are marked as delivered to the model. Panels
-    are drawn over revision `shown_pk`, and contain the user's edits up to revision `edited`.
+    `listed` is the latest written in it. `known` (revision `known_pk`) is what the model has seen; edits up
+    to `delivered_pk` are marked as delivered. Panels are drawn over `shown_pk`, with the edits up to
+    `edited`.
     """
 
     def __init__(self, turn: Turn) -> None:
@@ -33,7 +33,7 @@ class Planning:
         self.has_undelivered = False  # whether a revision may need its `delivered_in_step`
 
     def begin(self) -> Sequence[TodoItem]:
-        """The list as the model knows it: its own latest one, or one that a later request delivered.
+        """The list as the model knows it: its own latest, or a later one delivered to it.
 
         A step without a reply is requested again, so what its request delivered does not count.
         """
@@ -64,7 +64,6 @@ class Planning:
 
     @property
     def has_edits(self) -> bool:
-        """Whether the latest list differs from the one that the model has seen."""
         return self.latest_pk != self.known_pk
 
     def edited_list(self) -> Sequence[TodoItem] | None:
@@ -79,7 +78,6 @@ class Planning:
         return self.known
 
     def mark_delivered(self, step: Step) -> None:
-        """Record that the step's request shows the model the user's edits."""
         edits = self.turn.conversation.revisions.filter(author=TodoRevision.Author.PERSON)
         undelivered = Q(pk__gt=self.delivered_pk) | Q(delivered_in_step=None)
         edits.filter(undelivered, pk__lte=self.known_pk).update(delivered_in_step=step)
@@ -96,11 +94,7 @@ class Planning:
         return PanelChanged(panel(self.turn, shown, self.shown_pk), self.edited)
 
     def revise(self, call: ToolCall, items: Sequence[TodoItem]) -> PanelChanged:
-        """Record the list that the call wrote.
-
-        If the model wrote it without knowing the user's edits, another revision keeps those edits by the rule
-        of `merged`; the next request delivers it.
-        """
+        """Record the list that the call wrote, and merge back edits that the model had not seen."""
         written = TodoRevision.write(self.turn, call, self.turn.profile.todo_policy, stored(items))
         before = self.turn.conversation.revision(before=written.pk)
         shown = written
@@ -121,7 +115,6 @@ class Planning:
         return TodoRevision.edit(self.turn, written.policy, kept, sorted(left_out), kept=True)
 
     def _set_shown(self, revision: TodoRevision) -> None:
-        """Draw panels over this revision from now on."""
         self.shown_pk = revision.pk
         if revision.is_the_persons:
             self.edited = revision.pk
@@ -130,10 +123,8 @@ class Planning:
 
 
 def items_of(stored: Items) -> tuple[TodoItem, ...]:
-    """The items of a revision as the agent's type."""
     return tuple(map(TodoItem.from_dict, stored))
 
 
 def stored(items: Iterable[TodoItem]) -> Items:
-    """Items as a revision stores them."""
     return [{name: clean(value) for name, value in item.as_stored().items()} for item in items]

@@ -77,7 +77,6 @@ class Pool:
         self._is_full = False  # whether queued turns may be waiting for room here
 
     def open(self) -> None:
-        """Start polling for work, unless it is running."""
         if self._polling is None:
             _run_in_background(count_missed(), self.counting)
         if self._polling is None or self._polling.done():
@@ -96,7 +95,6 @@ class Pool:
             self._is_full = True
 
     def stop(self, turn_id: int) -> None:
-        """Stop the turn at once if it runs here, at the user's request."""
         self._cancel(turn_id, Turn.Status.STOPPED)
 
     async def drain(self) -> None:
@@ -178,12 +176,10 @@ class Pool:
         await self._remove_overdue()
 
     def _start_indexing(self, after: float = 0.0) -> None:
-        """Index marked turns in the background, unless a task for it exists."""
         if not self.indexing and not self.closing:
             _run_in_background(index_marked(after), self.indexing)
 
     def _is_silent(self, turn: Turn) -> bool:
-        """Whether the turn has written nothing recently, so that its lease needs renewal here."""
         return turn.is_held and time.monotonic() - turn.renewed_at > POLL_INTERVAL / 2
 
     def _check_for_stop(self, turn: Turn, row: Turn | None) -> None:
@@ -195,7 +191,6 @@ class Pool:
             self.stop(turn.pk)
 
     async def _remove_overdue(self) -> None:
-        """Start removing long-deleted conversations, every REMOVAL_INTERVAL, one removal at a time."""
         if time.monotonic() < self._removal_due_at or (self._removing and not self._removing.done()):
             return
         self._removal_due_at = time.monotonic() + REMOVAL_INTERVAL
@@ -204,7 +199,6 @@ class Pool:
 
 
 def _renew_and_read(silent: list[Turn]) -> list[Any]:
-    """Renew the leases of `silent`; return the turns that are active or not indexed."""
     Turn.renew_leases(silent)
     turns = Turn.objects.filter(Q(status__in=Turn.ACTIVE) | Q(unindexed_at__isnull=False))
     return list(

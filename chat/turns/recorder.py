@@ -101,7 +101,6 @@ class Recorder:
 
     @property
     def has_grown(self) -> bool:
-        """Whether text or output has not been saved yet."""
         return bool(self._dirty)
 
     def can_skip_database(self, event: Event) -> bool:
@@ -119,52 +118,47 @@ class Recorder:
         return False
 
     def can_wait(self, event: Event) -> bool:
-        """Whether the event may be delayed and written together with the next one.
-
-        So may the start of a todo write: its only effect is recorded with its end.
+        """Whether the event may be written with the next one. The start of a todo write has no effect of its
+        own.
         """
         if isinstance(event, ToolCallStarted):
             return event.call.name == TODO_WRITE
         return isinstance(event, StepStarted | Usage | Reply | TodoUpdate | ToolCallEnded)
 
     def row_of(self, request: CallRequest) -> ToolCall | None:
-        """The call's row; None while the reply that asks for it is not written."""
+        """The call's row; None until the reply that asks for it is written."""
         if any(isinstance(event, Reply) for event in self._pending):
             return None
         return self.calls[request.id]
 
     def record(self, event: Event) -> list[Change]:
-        """Record one event and return its changes."""
         self.queue(event)
         return self.write()
 
     def queue(self, event: Event) -> None:
-        """Queue the event for the next write."""
         self._pending.append(event)
         if isinstance(event, StepStarted):
             self._step_began = timezone.now()  # the step may be written much later, with the reply
 
     def change_turn(self, **changes: Any) -> None:
-        """Set columns of the turn with the next write."""
         for name, value in changes.items():
             setattr(self.turn, name, value)
         self._turn_changes |= changes
 
     def write(self) -> list[Change]:
-        """Save everything since the last write; returns the changes to show.
+        """Save all queued events and return the changes; a step is not written before its reply.
 
-        After a temporary failure (the database is unavailable) everything is kept for the next write; what
-        can never be written is dropped, so that the turn can still be ended. A step is not written before its
-        reply.
+        After a temporary database failure everything is kept for the next write. What can never be written is
+        dropped, so that the turn can still be ended.
         """
         held_back = self._pending[-1:] if self._pending and isinstance(self._pending[-1], StepStarted) else []
         return self._write(len(self._pending) - len(held_back))
 
     def deliver(self) -> tuple[list[dict[str, Any]], list[Change]]:
-        """Write the latest step's results, and let held messages join the turn after them.
+        """Write the results, then let held messages join the turn; returns them for the model, and the
+        changes.
 
-        Returns the messages for the model, and the changes. A worker that resumes the turn reads them from
-        the rows, so none is lost or read twice.
+        A worker that resumes the turn reads them from the rows, so none is lost or read twice.
         """
         changes, self.notes = self.write(), []
         if not self.planning.check_for_edits():
@@ -178,11 +172,9 @@ class Recorder:
         return [note.as_note() | pictures_of(note) for note in self.notes], changes
 
     def end(self, status: Turn.Status, message: str = "") -> list[Change]:
-        """End the turn: close its open rows and set the final status."""
         return self._write(len(self._pending), lambda: self._close_and_end(status, message))
 
     def release(self) -> list[Change]:
-        """Return the turn to the queue for another worker."""
         return self._write(len(self._pending), self._release)
 
     def renew_lease(self, **changes: Any) -> None:
@@ -190,7 +182,6 @@ class Recorder:
         self.turn.update_held(**changes)
 
     def _write(self, count: int, finish: Callable[[], list[Change]] | None = None) -> list[Change]:
-        """Write the first `count` queued events, call `finish`, and return the changes."""
         before = {name: getattr(self.turn, name) for name in TURN_FIELDS}
         self._lease_changes: dict[str, Any] = {}
         self._applying = bool(count or finish)
@@ -222,14 +213,12 @@ class Recorder:
         return changes
 
     def _mark_unindexed(self, events: Iterable[Event]) -> None:
-        """Mark finished rows for indexing from time to time; the turn's end marks the rest."""
         final = any(isinstance(event, Reply | ToolCallEnded) for event in events)
         if final and time.monotonic() - self.index_marked_at > INDEX_EVERY:
             self.index_marked_at = time.monotonic()
             self.change_turn(unindexed_at=timezone.now())
 
     def _is_small(self, events: list[Event]) -> bool:
-        """Whether there is nothing to write but grown text and output, or one call's result."""
         is_result = len(events) <= 1 and all(isinstance(event, ToolCallEnded) for event in events)
         has_new = any(is_new for _row, _fields, is_new in self._dirty.values())
         return is_result and not has_new and not self.account.has_unwritten
@@ -240,7 +229,6 @@ class Recorder:
         self.renew_lease(**changes)
 
     def _undo(self, before: dict[str, Any], *, is_temporary: bool) -> None:
-        """Make the objects agree with the rows again after a rollback."""
         for name, value in before.items():
             setattr(self.turn, name, value)
         rows, self._dirty = self._dirty, {}
@@ -273,11 +261,10 @@ class Recorder:
         _note_saved_lengths(row for row, _fields, _is_new in rows.values() if isinstance(row, Message))
 
     def _save_alone(self, *, renew: bool) -> list[Change]:
-        """Save texts and outputs that have grown, or a call's result, in one statement each without a
-        transaction.
+        """Save texts and outputs that grew, or a result, one statement each, without a transaction.
 
-        Only open rows under this worker's lease are updated; raises LeaseLost if one is not. `renew` also
-        updates the turn's frame count, which a newly opened page reads.
+        Updates only open rows under this worker's lease; raises LeaseLost if there is none. `renew` also
+        stores the frame count that a newly opened page reads.
         """
         messages = []
         if self._dirty and renew:
@@ -483,7 +470,6 @@ class Recorder:
         return self._record_usage(self.meter.settle()) if self.meter.is_open else []
 
     def _wait(self, request: CallRequest) -> list[Change]:
-        """Leave the turn waiting for the user's decision about the call."""
         if self.turn.is_to_stop():  # a later request finds the turn waiting
             return self._end(Turn.Status.STOPPED, "")
         detail = self.calls[request.id].detail
@@ -494,10 +480,7 @@ class Recorder:
 
 
 def append_text(message: Message, event: Written) -> bool:
-    """Add what the model wrote to the message; returns whether it must be redrawn.
-
-    Text, and reasoning after the first, can be appended to what the page shows.
-    """
+    """Add what the model wrote; returns whether the message must be redrawn, not just extended."""
     had_reasoning = bool(message.reasoning)
     match event:
         case Text(text):

@@ -73,7 +73,6 @@ def _accepts(tool: Tool, request: CallRequest) -> bool:
 
 
 def _approve_if_covered(call: ToolCall) -> bool:
-    """Record the call as approved if the user has allowed such calls before."""
     if not call.is_covered:
         return False
     call.decision, call.decided_at = ToolCall.Decision.COVERED, timezone.now()
@@ -99,8 +98,7 @@ RETRY_DELAY = 0.5  # seconds between tries while the database is unavailable
 class Display(Protocol):
     """Shows a turn: in open tabs, or in a terminal."""
 
-    async def show(self, changes: Iterable[Change]) -> None:
-        """Show changes, in their order."""
+    async def show(self, changes: Iterable[Change]) -> None: ...
 
     async def finish(self) -> None:
         """Show pending changes, then nothing more: the turn has ended."""
@@ -113,7 +111,7 @@ D = TypeVar("D", bound=Display)
 
 
 class RunningTurn(Generic[D]):
-    """One turn while this process works on it."""
+    """A turn that this process runs."""
 
     def __init__(self, turn: Turn, display: D) -> None:
         self.turn = turn
@@ -189,12 +187,11 @@ class RunningTurn(Generic[D]):
             await self.display.show([TurnChanged()])
 
     def _note_missing_vision(self) -> None:
-        """Record that the model cannot see images, as its traits say or an endpoint's error taught."""
         if not self.turn.vision_unsupported and not supports_images(self.agent.model):
             self.recorder.change_turn(vision_unsupported=True)
 
     async def _handle_event(self, event: Event) -> None:
-        """Process an event. On return, whatever must be recorded before the agent goes on is written."""
+        """Process an event; on return everything that must be recorded first is written."""
         self.watch.see(event)
         if isinstance(event, Reply):
             self._note_missing_vision()
@@ -214,7 +211,6 @@ class RunningTurn(Generic[D]):
             await self.display.show(await in_database(self.recorder.write))
 
     async def _write_soon(self) -> None:
-        """Write pending events after WRITE_DELAY, in case no further event comes first."""
         await asyncio.sleep(WRITE_DELAY)
         try:
             if self.recorder.has_pending:
@@ -223,7 +219,6 @@ class RunningTurn(Generic[D]):
             self._write_error = error
 
     async def _save_texts_periodically(self) -> None:
-        """Save text and output that have grown, every SAVE_EVERY seconds."""
         while True:
             await asyncio.sleep(SAVE_EVERY)
             try:
@@ -233,14 +228,12 @@ class RunningTurn(Generic[D]):
                 log.warning("text of turn %s is not saved: %s", self.turn.pk, error)
 
     async def _inbox(self) -> list[dict[str, Any]]:
-        """Follow-ups that the user has sent, for every request to the model but the first."""
         async with self._write_lock:
             notes, changes = await in_database(self.recorder.deliver)
             await self.display.show(changes)
         return notes
 
     async def _edits(self) -> Sequence[TodoItem] | None:
-        """The todo list if the user has edited it, for every request to the model."""
         planning = self.recorder.planning
         return await in_database(planning.edited_list) if planning.has_edits else None
 
@@ -275,7 +268,7 @@ class RunningTurn(Generic[D]):
             await asyncio.sleep(RETRY_DELAY)
 
     async def _finish(self) -> None:
-        """Show the end, then the next turn if held messages have started one."""
+        """Show the end, and the next turn if held messages have started one."""
         await self.display.finish()
         if following := self.recorder.next_turn:
             await announce(following)
@@ -292,7 +285,6 @@ class ResumeState:
 
     @property
     def is_answered(self) -> bool:
-        """Whether the model has given its final answer, so that only the turn's end is missing."""
         return bool(self.finished) and not self.finished[-1].tool_calls.all()
 
     @property
@@ -302,7 +294,6 @@ class ResumeState:
 
     @property
     def spent(self) -> Spent:
-        """How much of its limits the turn has used."""
         rounds = reminders = 0
         for step in self.finished:
             calls = list(step.tool_calls.all())
@@ -320,10 +311,7 @@ class ResumeState:
         )
 
     def restore_step(self, recorder: Recorder) -> Reply | None:
-        """Return the reply whose calls have not all run, or None.
-
-        Puts the recorder back into that step, and gives it the steps that have no reply yet.
-        """
+        """Put the recorder back into its step; return the reply whose calls have not all run, or None."""
         unanswered = [step for step in self.steps if not step.ended_at]
         recorder.unanswered = {step.number: step for step in unanswered}
         if unanswered:

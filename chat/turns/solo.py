@@ -34,9 +34,8 @@ class SoloTurn:
             lease_keeper.cancel()
 
     def stop(self, status: Turn.Status = Turn.Status.STOPPED) -> None:
-        """End the turn at once: stopped by the user, or interrupted because this process exits.
-
-        Only the first call has an effect.
+        """End the turn at once: stopped by the user, or interrupted as this process exits. The first call
+        counts.
         """
         if self._cancelled:
             return
@@ -67,6 +66,5 @@ class SoloTurn:
                 log.warning("the lease could not be renewed: %s", error)
 
     def _renew_lease(self) -> bool:
-        """Renew the lease; returns whether a stop was requested."""
         self.turn.update_held()
         return Turn.objects.filter(pk=self.turn.pk, stop_requested_at__isnull=False).exists()

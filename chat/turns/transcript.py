@@ -39,7 +39,6 @@ def transcript(turn: Turn) -> list[ChatMessage]:
 
 
 def transcript_with_rows(turn: Turn) -> list[MessageWithRow]:
-    """The messages, each with its row; an assistant message with its step."""
     keys = turn_chain(turn)
     summary = Summary.of(keys)
     if summary:
@@ -67,10 +66,7 @@ def turn_chain(turn: Turn) -> list[int]:
 
 
 def _replace_summarised(summary: Summary, messages: list[MessageWithRow]) -> list[MessageWithRow]:
-    """Replace what the summary covers by its text.
-
-    The user's own messages of a partly covered turn stay, at the start.
-    """
+    """Replace what the summary covers by its text; the user's messages in it stay, at the start."""
     (first, row), *rest = messages
     covered = [message for message, row in rest if _is_summarised(summary, row)]
     user_text = merge_messages([message for message in (first, *covered) if message["role"] == "user"])
@@ -79,7 +75,6 @@ def _replace_summarised(summary: Summary, messages: list[MessageWithRow]) -> lis
 
 
 def _is_summarised(summary: Summary, row: Row) -> bool:
-    """Whether the row belongs to a step that the summary covers, in the turn that it splits."""
     step = row if isinstance(row, Step) else row.step
     return bool(
         step and summary.until_step and step.turn_id == summary.until_id and step.number <= summary.until_step
@@ -133,12 +128,10 @@ def _result(call: ToolCall) -> ChatMessage:
 
 
 def _partial_output(call: ToolCall) -> list[str]:
-    """The output of a call without a result, as far as it was saved."""
     return ["It had printed:", call.output.rstrip("\n")] if call.output.strip() else []
 
 
 def pictures_of(row: Message | ToolCall) -> dict[str, Any]:
-    """The pictures of the row's message, as a field beside its content; empty if there are none."""
     if isinstance(row, ToolCall):
         succeeded = row.status == ToolCall.Status.SUCCEEDED
         descriptions = row.detail.get("pictures", ()) if succeeded else ()
@@ -154,7 +147,7 @@ def supports_images(model: Model) -> bool:
 
 
 def mark_pictures_refused(turn: Turn, pictures: Iterable[Picture]) -> list[Change]:
-    """Record that the endpoint refused these pictures, everywhere in the conversation."""
+    """Mark these pictures as refused by the endpoint, everywhere in the conversation."""
     digests = {picture.digest for picture in pictures}
     attachments = Attachment.objects.filter(
         message__turn__conversation=turn.conversation_id, digest__in=digests

@@ -24,7 +24,7 @@ RETRY_DELAY = 1.0  # seconds between tries while the channel layer is unavailabl
 
 
 class AgentWorker(Worker):
-    """Channels' worker on the agent channel. Starts the consumer at once, and survives outages of the layer."""
+    """Channels' worker on the agent channel. Starts the consumer at once; survives outages of the layer."""
 
     def __init__(self) -> None:
         application = ChannelNameRouter({AGENT_CHANNEL: AgentConsumer.as_asgi()})
@@ -47,7 +47,7 @@ class AgentWorker(Worker):
             log.error("the worker's consumer failed", exc_info=consumer.exception())
 
     async def application_checker(self) -> None:
-        """Wait forever: Channels' own polls ten times a second for consumers that have ended."""
+        """Wait forever: Channels' own polls ten times a second."""
         await asyncio.get_running_loop().create_future()
 
     async def handle(self) -> None:
@@ -55,7 +55,6 @@ class AgentWorker(Worker):
         await self.listener(AGENT_CHANNEL)
 
     async def listener(self, channel: str) -> None:
-        """Pass the channel's messages to the consumer, forever."""
         # Not through the layer: Redis drops what is sent before anyone listens.
         consumer = self.get_or_create_application_instance(channel, {"type": "channel", "channel": channel})
         consumer.put_nowait({"type": "agent.open"})
@@ -68,7 +67,6 @@ class AgentWorker(Worker):
             await asyncio.sleep(RETRY_DELAY)
 
     async def close(self) -> None:
-        """End the consumer and wait for it, so that the loop does not end in the middle of its work."""
         consumers = [instance["future"] for instance in self.application_instances.values()]
         for consumer in consumers:
             consumer.cancel()
@@ -114,14 +112,12 @@ async def close_pool() -> None:
 
 
 class AgentConsumer(AsyncConsumer):
-    """Receives notifications: a turn is queued, must stop, or is to be shown."""
+    """Receives notifications: a turn is queued, or must stop."""
 
     async def agent_open(self, _message: Message) -> None:
-        """The worker has started: join the group and look for work."""
         await self._listen()
 
     async def agent_ping(self, message: Message) -> None:
-        """Answer a check whether a worker is running."""
         await self._listen()
         await send_to(message["reply"], {"type": "agent.pong"})
 
