@@ -40,12 +40,12 @@ def board_group(owner_id: int) -> str:
     return f"board.{owner_id}"
 
 
-async def ring() -> None:
+async def notify_workers() -> None:
     """Tell the workers that a turn is waiting."""
     await _try(get_channel_layer().send(AGENT_CHANNEL, {"type": "turn.run"}))
 
 
-async def ring_stop(turn_id: int) -> None:
+async def notify_stop(turn_id: int) -> None:
     """Tell the workers that a turn is to stop."""
     await _try(get_channel_layer().group_send(AGENTS_GROUP, {"type": "turn.stop", "turn": turn_id}))
 
@@ -67,7 +67,7 @@ async def send_to(channel: str, frame: dict[str, Any]) -> None:
     await _try(get_channel_layer().send(channel, frame))
 
 
-async def answers() -> bool:
+async def channel_layer_responds() -> bool:
     """Whether the channel layer passes a message on."""
     layer = get_channel_layer()
     try:
@@ -79,7 +79,7 @@ async def answers() -> bool:
     return True
 
 
-async def workers_answer() -> bool:
+async def worker_responds() -> bool:
     """Whether a worker, in this process or another, takes what is sent to it."""
     layer = get_channel_layer()
     try:
@@ -124,23 +124,23 @@ OF_TURN = ("approval", "unfinished", "follow_ups", "status")  # the regions that
 OF_END = ("panel", "meter")  # and those that its end does
 
 
-async def offer(turn: Turn, owner_id: int) -> None:
+async def publish_new_turn(turn: Turn, owner_id: int) -> None:
     """Tell the workers of a turn that was sent just now. The first frame is its worker's; if none takes the
     turn up within a moment, it is shown as queued.
     """
-    await ring()
+    await notify_workers()
     await publish_sidebar(owner_id)
     await asyncio.sleep(PICK_UP)
     if await in_database(Turn.objects.filter(pk=turn.pk, status=Turn.Status.QUEUED).exists):
-        await announce(turn)
+        await publish_turn(turn)
 
 
-async def announce(turn: Turn) -> None:
+async def publish_turn(turn: Turn) -> None:
     """Show a turn that waits or has ended in every tab, and tell the workers."""
     await _send(turn.conversation_id, *await in_database(whole_turn, turn))
 
 
-def announce_sync(turn: Turn) -> None:
+def publish_turn_sync(turn: Turn) -> None:
     """The same from a view, on whose own connection the rows are read."""
     async_to_sync(_send)(turn.conversation_id, *whole_turn(turn))
 
@@ -196,4 +196,4 @@ async def _send(conversation_id: uuid.UUID, owner_id: int | None, frame: str) ->
     if owner_id is not None:
         await publish(conversation_group(conversation_id), message(frame))
         await publish_sidebar(owner_id)
-    await ring()
+    await notify_workers()

@@ -11,14 +11,20 @@ from django.db import DatabaseError
 from django.utils.translation import gettext as _
 
 from chat.database import in_database
-from chat.live.broadcast import conversation_group, offer, owner_group, publish_regions, publish_sidebar
+from chat.live.broadcast import (
+    conversation_group,
+    owner_group,
+    publish_new_turn,
+    publish_regions,
+    publish_sidebar,
+)
 from chat.live.page_consumer import CLOSE_NOT_FOUND, PageConsumer, batched, beating, message_of, seen_of
 from chat.live.regions import ConversationState, comparable_states_of, states_of
 from chat.live.resync import Have, Lacking, drawn_regions, drawn_turn, lacking, turns_after
 from chat.live.socket_auth import authorized_conversation
 from chat.models import Conversation, FollowUp, MessageRefused
 
-offers: set[asyncio.Task[None]] = set()
+publishing: set[asyncio.Task[None]] = set()
 
 
 class ChatConsumer(PageConsumer):
@@ -102,6 +108,8 @@ class ChatConsumer(PageConsumer):
         if isinstance(taken, FollowUp):
             await publish_regions(self.conversation.pk, "follow_ups")
         else:
-            task = asyncio.create_task(offer(taken, self.user_id))  # goes on when the socket closes
-            offers.add(task)
-            task.add_done_callback(offers.discard)
+            task = asyncio.create_task(
+                publish_new_turn(taken, self.user_id)
+            )  # goes on when the socket closes
+            publishing.add(task)
+            task.add_done_callback(publishing.discard)

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from chat import measures
 from chat.database import in_database
-from chat.live.broadcast import answers, workers_answer
+from chat.live.broadcast import channel_layer_responds, worker_responds
 from chat.live.resync import Coalescer, Have, Lacking
 from chat.live.socket_auth import signed_in_users
 
@@ -126,13 +126,13 @@ class PageConsumer(AsyncWebsocketConsumer):
 
     async def _compare(self, have: Have) -> None:
         """Have the page ask if anything is missing; say whether a worker is there for what runs."""
-        state, answers = await self.heartbeats(self.key) or (None, True)
+        state, has_worker = await self.heartbeats(self.key) or (None, True)
         if state is None:
             await self.close(code=CLOSE_NOT_FOUND)
             return
         if self.lacking(state, have):
             await self.send_json(type="changed")
-        await self.send_json(type="alive", worker=answers)
+        await self.send_json(type="alive", worker=has_worker)
 
     async def regions_changed(self, hint: dict[str, Any]) -> None:
         """Somebody has changed what these regions show: draw them."""
@@ -203,14 +203,14 @@ class OpenSockets:
 
     async def _watch_layer(self) -> None:
         """Have every page ask for what it lacks once a channel layer that was away is back."""
-        was_there = True
+        was_up = True
         while True:
             await asyncio.sleep(WATCH)
-            is_there = await answers()
-            if is_there and not was_there:
+            is_up = await channel_layer_responds()
+            if is_up and not was_up:
                 for socket in list(self.open):
                     await socket.resync({})
-            was_there = is_there
+            was_up = is_up
 
     async def _check_on(self) -> None:
         while True:
@@ -246,8 +246,8 @@ def beating(read: Callable[[list[Any]], Any]) -> Coalescer[Any, Any]:
     async def run(keys: list[Hashable]) -> dict[Hashable, tuple[Any, bool]]:
         states = await in_database(read, keys)
         active = any(state.is_active for state in states.values())
-        answers = await workers_answer() if active else True
-        return {key: (state, answers or not state.is_active) for key, state in states.items()}
+        has_worker = await worker_responds() if active else True
+        return {key: (state, has_worker or not state.is_active) for key, state in states.items()}
 
     return Coalescer(run, HEARTBEATS)
 

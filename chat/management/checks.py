@@ -24,7 +24,7 @@ from chat.agent.sandbox import probe
 from chat.connections.endpoint import endpoint_of
 from chat.connections.mcp_servers import MOST_TOOLS, look
 from chat.connections.model_lists import candidate
-from chat.live.broadcast import answers
+from chat.live.broadcast import channel_layer_responds
 from chat.models import McpServer, McpTool
 
 
@@ -78,7 +78,7 @@ class Finding:
 
 async def channel_layer() -> Finding:
     part = _("channel layer")
-    well = await answers()
+    well = await channel_layer_responds()
     if not settings.REDIS_URL:
         return Finding(
             part, well, _("in memory, which is fine for a single process; several need REDIS_URL.")

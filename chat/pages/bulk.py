@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from chat.live.broadcast import publish_sidebar, ring_stop
+from chat.live.broadcast import notify_stop, publish_sidebar
 from chat.models import BulkAct, TagRefused
 from chat.models.bulk import Undone
 from chat.pages.conversations import ListQuery
@@ -64,7 +64,7 @@ def act_on(request: SignedInRequest, kind: str, keys: Iterable[uuid.UUID], word:
     act = BulkAct.carry_out(request.user, kind, keys, word or request.POST.get("word", ""))
     if kind == BulkAct.Kind.DELETE:
         for turn_id in stop_deleted():
-            async_to_sync(ring_stop)(turn_id)
+            async_to_sync(notify_stop)(turn_id)
     async_to_sync(publish_sidebar)(request.user.pk, "organised")
     return act
 

@@ -18,7 +18,13 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.workspace import WorkspaceError
 from chat.files.uploads import MAX_FILES, UploadRefused
-from chat.live.broadcast import announce_sync, publish_heading, publish_regions, publish_sidebar, ring_stop
+from chat.live.broadcast import (
+    notify_stop,
+    publish_heading,
+    publish_regions,
+    publish_sidebar,
+    publish_turn_sync,
+)
 from chat.live.regions import state_of, unfinished_of
 from chat.models import (
     BulkAct,
@@ -76,7 +82,7 @@ def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     if isinstance(sent, FollowUp):
         async_to_sync(publish_regions)(conversation.pk, "follow_ups")
     else:
-        announce_sync(sent)
+        publish_turn_sync(sent)
     return action_response(request, conversation)
 
 
@@ -87,10 +93,10 @@ def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     then_send = request.POST.get("then") == "send"
     turn, text = conversation.stop(then_send=then_send, by=action_id_of(request))
     if turn:
-        async_to_sync(ring_stop)(turn.pk)
+        async_to_sync(notify_stop)(turn.pk)
         _announce_stopped(turn)
     elif then_send and (next_turn := conversation.send_held()):
-        announce_sync(next_turn)
+        publish_turn_sync(next_turn)
     elif text:
         async_to_sync(publish_regions)(conversation.pk, "follow_ups")
     return action_response(request, conversation, text)
@@ -107,7 +113,7 @@ def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) ->
         try:
             was_failed = failed.status == Turn.Status.FAILED
             text = failed.user_text if was_failed else _("Continue where you left off.")
-            announce_sync(conversation.start_turn(text, client_id, retries=failed))
+            publish_turn_sync(conversation.start_turn(text, client_id, retries=failed))
         except MessageRefused as refusal:
             return action_refused(request, conversation, str(refusal))
     return action_response(request, conversation)
@@ -149,9 +155,9 @@ def _announce_stopped(turn: Turn) -> None:
     turn.refresh_from_db()
     async_to_sync(publish_regions)(turn.conversation_id, "follow_ups")
     if not turn.is_active:
-        announce_sync(turn)
+        publish_turn_sync(turn)
         for next_turn in turn.followed_by.filter(status=Turn.Status.QUEUED):
-            announce_sync(next_turn)
+            publish_turn_sync(next_turn)
 
 
 def action_id_of(request: SignedInRequest) -> uuid.UUID | None:
@@ -320,7 +326,7 @@ def send_follow_ups(request: SignedInRequest, conversation_id: uuid.UUID) -> Htt
     """Start a turn with the held messages."""
     conversation = own_conversation(request, conversation_id)
     if turn := conversation.send_held():
-        announce_sync(turn)
+        publish_turn_sync(turn)
     return action_response(request, conversation)
 
 
@@ -334,7 +340,7 @@ def resume_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRes
         client_id = uuid.uuid5(last.client_id, "continue")
         try:
             text = _("Continue with the remaining to-dos.")
-            announce_sync(conversation.start_turn(text, client_id))
+            publish_turn_sync(conversation.start_turn(text, client_id))
         except MessageRefused as refusal:
             return action_refused(request, conversation, str(refusal))
     return action_response(request, conversation)
@@ -365,5 +371,5 @@ def decide(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: i
         call.decide(request.POST.get("decision", ""), reason)
     except DecisionRefused as refusal:
         return action_refused(request, conversation, str(refusal))
-    announce_sync(Turn.objects.get(pk=call.turn_id))
+    publish_turn_sync(Turn.objects.get(pk=call.turn_id))
     return action_response(request, conversation)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
 from chat import measures  # noqa: F401 (registers the metrics)
-from chat.live.broadcast import answers, workers_answer
+from chat.live.broadcast import channel_layer_responds, worker_responds
 from chat.models import McpServer, Turn
 
 
@@ -37,9 +37,9 @@ def readyz(_request: HttpRequest) -> HttpResponse:
             cursor.execute("SELECT 1")
     except DatabaseError as error:
         problems.append(f"database: {type(error).__name__}")
-    if not async_to_sync(answers)():
+    if not async_to_sync(channel_layer_responds)():
         problems.append("channel layer: no answer")
-    elif not async_to_sync(workers_answer)():
+    elif not async_to_sync(worker_responds)():
         problems.append("worker: no answer")
     text = "\n".join([*(problems or ["ok"]), *_unwell_servers()])
     return HttpResponse(f"{text}\n", content_type="text/plain", status=503 if problems else 200)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods
 from chat.agent.workspace import WorkspaceError
 from chat.files.roots import FolderRefused, offered
 from chat.files.uploads import MAX_FILES, UploadRefused
-from chat.live.broadcast import ring
+from chat.live.broadcast import notify_workers
 from chat.models import MessageRefused, Preferences, Profile
 from chat.models.profile import answers_by_script
 from chat.pages.account import asks_for_password
@@ -37,7 +37,7 @@ def new_conversation(request: SignedInRequest) -> HttpResponse:
         return _page(request, refusal=str(refusal), status=400)
     if chosen:
         Preferences.choose(request.user, chosen)
-    async_to_sync(ring)()
+    async_to_sync(notify_workers)()
     return redirect("conversation", conversation.pk)
 
 

@@ -16,7 +16,7 @@ from django.db.models import F, Q
 
 from chat import measures
 from chat.database import in_database
-from chat.live.broadcast import announce
+from chat.live.broadcast import publish_turn
 from chat.live.stream import TurnStream
 from chat.models import Conversation, PlanCount, Turn, end_unanswered, turn_recovery
 from chat.models.turn_recovery import LeaseMonitor, orphans, take_back_all
@@ -165,10 +165,10 @@ class Pool:
         if abandoned := orphans(self.monitor, held):
             for turn in await in_database(take_back_all, abandoned):
                 log.warning("%s was left by its worker", turn)
-                await announce(turn)
+                await publish_turn(turn)
         if any(turn.status == Turn.Status.WAITING for turn in active.values()):
             for turn in await in_database(end_unanswered, settings.APPROVAL_SECONDS):
-                await announce(turn)
+                await publish_turn(turn)
         if abandoned or any(turn.status == Turn.Status.QUEUED for turn in active.values()):
             await self.kick()
         if any(turn.unindexed_at for turn in turns):

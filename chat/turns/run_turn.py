@@ -18,7 +18,7 @@ from chat.agent import ToolCall as CallRequest
 from chat.agent.arguments import decoded
 from chat.agent.todo import TODO_WRITE
 from chat.database import in_database
-from chat.live.broadcast import announce
+from chat.live.broadcast import publish_turn
 from chat.live.frames import Change, TurnChanged
 from chat.models import LeaseLost, Message, Rule, Step, ToolCall, Turn
 from chat.models.text import clean_json
@@ -271,7 +271,7 @@ class RunningTurn(Generic[D]):
         """Show the end, and the next turn if held messages have started one."""
         await self.display.finish()
         if following := self.recorder.next_turn:
-            await announce(following)
+            await publish_turn(following)
 
 
 class ResumeState:

@@ -14,7 +14,7 @@ from asgiref.sync import sync_to_async
 
 from chat.demo.reply import Call, Reply
 from chat.live import broadcast, page_consumer
-from chat.live.broadcast import announce, publish_board, publish_heading
+from chat.live.broadcast import publish_board, publish_heading, publish_turn
 from chat.models import Conversation, Profile, Turn
 from tests.live.site import PATIENCE, REGION, Site, Tab, until
 from tests.model_server import ScriptedModel
@@ -33,7 +33,7 @@ async def begin(site: Site, text: str = "do it", profile: Profile | None = None)
     conversation: Conversation = await sync_to_async(Conversation.begin)(
         site.user, text, uuid.uuid4(), profile
     )
-    await announce(await site.turn(conversation))
+    await publish_turn(await site.turn(conversation))
     return conversation
 
 

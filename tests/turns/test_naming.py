@@ -64,7 +64,7 @@ async def test_it_is_named_after_the_first_turn(
         text='**Title: "Sorting the notes."**\n', usage={"prompt_tokens": 70, "completion_tokens": 6}
     )
     tabs = [await site.open(conversation) for _tab in range(2)]
-    await broadcast.ring()
+    await broadcast.notify_workers()
     for tab in tabs:
         await shows(tab, "Sorting the notes")
         while "Sorting the notes" not in "".join(tab.drawn("#sidebar-list", "outerMorph")):
@@ -87,7 +87,7 @@ async def test_it_is_tried_once(site: Site, model_server: ScriptedModel, convers
     model_server.title = Reply(status=500, body={"error": {"message": "no"}})
     model_server.script(Reply(text="And again."))
     tab = await site.open(conversation)
-    await broadcast.ring()
+    await broadcast.notify_workers()
     await tab.until_idle()
     assert (await named(conversation)).ended_at
     assert await title_of(conversation) == "Please look through my notes"
@@ -104,7 +104,7 @@ async def test_what_is_no_title_leaves_the_first_line(
 ) -> None:
     model_server.title = Reply(text=said)
     await site.open(conversation)
-    await broadcast.ring()
+    await broadcast.notify_workers()
     await named(conversation)
     assert await title_of(conversation) == "Please look through my notes"
 
@@ -115,7 +115,7 @@ async def test_who_renames_it_meanwhile_has_the_last_word(
     gate = threading.Event()
     model_server.title = Reply(text="The model's own title", stall_after=1, gate=gate)
     tab = await site.open(conversation)
-    await broadcast.ring()
+    await broadcast.notify_workers()
     await tab.until_idle()
 
     async def asked() -> bool:
@@ -139,7 +139,7 @@ async def test_nobody_waits_for_a_title(
         return bool(model_server.title_requests)
 
     tab = await site.open(conversation)
-    await broadcast.ring()
+    await broadcast.notify_workers()
     await tab.until_idle()
     first = await site.turn(conversation)
     await until(asked)
@@ -159,7 +159,7 @@ async def test_a_second_turn_that_ends_first_takes_nothing_away(
     model_server.script(Reply(text="The second."))
     preferences = await Preferences.objects.acreate(user=site.user, name_conversations=False)
     tab = await site.open(conversation)
-    await broadcast.ring()
+    await broadcast.notify_workers()
     await tab.until_idle()
     first = await site.turn(conversation)
     await tab.send("and this")
@@ -177,7 +177,7 @@ async def test_who_wants_none_is_not_asked_for(
 ) -> None:
     await Preferences.objects.acreate(user=site.user, name_conversations=False)
     tab = await site.open(conversation)
-    await broadcast.ring()
+    await broadcast.notify_workers()
     await tab.until_idle()
     await until(_idle)
     assert not model_server.title_requests
@@ -189,7 +189,7 @@ async def test_a_turn_that_failed_names_nothing(site: Site, model_server: Script
     model_server.title = Reply(text="Second try")
     conversation = await begun(site)
     tab = await site.open(conversation)
-    await broadcast.ring()
+    await broadcast.notify_workers()
     await tab.until_idle()
     await until(_idle)
     assert not await calls(conversation)
@@ -203,7 +203,7 @@ async def test_a_demo_keeps_the_first_line(
 ) -> None:
     settings.MODEL_TRANSPORT = "chat.demo.transport.demo_transport"
     tab = await site.open(conversation)
-    await broadcast.ring()
+    await broadcast.notify_workers()
     await tab.until_idle()
     await until(_idle)
     assert not await calls(conversation)

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from channels.layers import get_channel_layer
 
-from chat.live.broadcast import AGENT_CHANNEL, workers_answer
+from chat.live.broadcast import AGENT_CHANNEL, worker_responds
 from tests.live.site import Site, until
 
 
 async def test_an_idle_worker_sets_few_timers(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     tab = await site.open(await site.conversation())
     await tab.close()
-    await until(workers_answer)
+    await until(worker_responds)
     loop, timers = asyncio.get_running_loop(), []
     call_at = loop.call_at
 
@@ -30,9 +30,9 @@ async def test_an_idle_worker_sets_few_timers(site: Site, monkeypatch: pytest.Mo
 
 async def test_a_consumer_that_fails_is_replaced(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     await site.open(await site.conversation())
-    await until(workers_answer)
+    await until(worker_responds)
     await get_channel_layer().send(AGENT_CHANNEL, {"type": "turn.stop"})  # names no turn
     async with asyncio.timeout(5):
         while "the worker's consumer failed" not in caplog.text:  # noqa: ASYNC110 (a log rings no bell)
             await asyncio.sleep(0)
-    assert await workers_answer()
+    assert await worker_responds()

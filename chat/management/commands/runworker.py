@@ -12,7 +12,7 @@ from prometheus_client import start_http_server
 
 from chat.connections.mcp_servers import close_mcp_servers
 from chat.connections.model_clients import close_models
-from chat.live.broadcast import AGENT_CHANNEL, answers
+from chat.live.broadcast import AGENT_CHANNEL, channel_layer_responds
 from chat.management.open_files import allow_open_files
 from chat.turns.worker import close_pool, work
 
@@ -73,7 +73,7 @@ class Command(BaseCommand):
 async def _answers_soon() -> bool:
     """Wait for the channel layer, which may have been started together with the worker."""
     for _ in range(MAX_TRIES - 1):
-        if await answers():
+        if await channel_layer_responds():
             return True
         await asyncio.sleep(1)
-    return await answers()
+    return await channel_layer_responds()
