@@ -21,7 +21,7 @@ from chat.live.attention import Attention, active_of, attention_of
 from chat.live.broadcast import board_group
 from chat.live.frames import partial
 from chat.live.page_consumer import PageConsumer, batched, beating
-from chat.live.regions import BoardLink, Once, OwnerState, Region, Sidebar, digest, owner_state_of
+from chat.live.regions import BoardLink, OwnerState, Region, RenderCache, Sidebar, digest, owner_state_of
 from chat.live.resync import Have, Lacking, drawn_regions, lacking_regions
 from chat.live.socket_auth import signed_in
 from chat.live.todo_panel import TodoPanel, panel
@@ -221,7 +221,7 @@ class BoardState:
     def __init__(self, outline: BoardOutline, owner: OwnerState) -> None:
         self.outline = outline
         self.owner = owner
-        self.once = Once()
+        self.render_cache = RenderCache()
 
     @cached_property
     def board(self) -> Board:
@@ -301,5 +301,5 @@ class BoardConsumer(PageConsumer):
     async def send_lacking(self, state: BoardState, have: Have, lacks: Lacking) -> None:
         """Send them."""
         draw = functools.partial(drawn_regions, state, lacks.regions, BOARD_REGIONS)
-        if html := await in_database(state.once, lacks.regions, draw):
+        if html := await in_database(state.render_cache, lacks.regions, draw):
             await self.send(text_data=html)

@@ -68,11 +68,11 @@ class ChatConsumer(PageConsumer):
         """Send that, a turn at a time, so that no whole conversation is in memory."""
         if lacks.turns:
             for key in await in_database(turns_after, state, have):
-                drawing = in_database(state.once, ("turn", key), partial(drawn_turn, state, key))
+                drawing = in_database(state.render_cache, ("turn", key), partial(drawn_turn, state, key))
                 if frame := await drawing:
                     await self.send(text_data=frame)
         draw = partial(drawn_regions, state, lacks.regions)
-        if html := await in_database(state.once, lacks.regions, draw):
+        if html := await in_database(state.render_cache, lacks.regions, draw):
             await self.send(text_data=html)
 
     async def _see(self, turn_id: int) -> None:

@@ -1,16 +1,15 @@
-"""Frames: HTML for open tabs, numbered by the worker so that a page sees a gap.
+"""Frames: HTML for open tabs, numbered by the worker so that a page notices a gap.
 
 A frame begins with a comment that holds its position, `<!--turn.fence.n-->`. The page applies the frame that
-follows the one it has, drops older ones, and asks for what it lacks on anything else
-(static/js/connection.js). Four more forms exist:
+follows its own position, drops older ones, and requests a resync on anything else (static/js/connection.js).
+There are four more forms:
 
-- `<!--turn.fence.n after previous-->` draws the turn whole, so the page needs none of its earlier frames,
-only
-  the end of the `previous` turn;
-- `<!--=turn.fence.n-->` answers a page that asked;
-- `<!--turn.fence.n text SELECTOR-->` appends plain text to the element that the selector names;
-- `<!--turn.fence.n panel REVISION-->` draws the todo panel, unless the page shows a later revision, which the
-  user made.
+- `<!--turn.fence.n after previous-->` draws the whole turn; the page needs no earlier frame of it, only the
+  end of the `previous` turn;
+- `<!--=turn.fence.n-->` answers a resync;
+- `<!--turn.fence.n text SELECTOR-->` appends plain text to the selected element;
+- `<!--turn.fence.n panel REVISION-->` draws the todo panel, unless the page shows a later revision, made by
+  the user.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ from chat.live.context_meter import ContextMeter
 from chat.live.todo_panel import TodoPanel
 from chat.models import Message, Summary, ToolCall, Turn
 
-END = 2**31  # the number of a turn's last frame: nothing of it comes later
+END = 2**31  # the number of a turn's last frame
 
 
 class Position(NamedTuple):
-    """How far a page is: the turn, the claim under which it runs, and the worker's count of frames."""
+    """How far a page is: the turn, its fencing token, and the worker's frame count."""
 
     turn: int = 0
     fence: int = 0
@@ -41,45 +40,40 @@ class Position(NamedTuple):
 
 
 def position_of(turn: Turn | None) -> Position:
-    """The position of a page that was drawn from the rows of a conversation's latest turn."""
     if turn is None:
         return Position()
     return Position(turn.pk, turn.fence, turn.frame if turn.is_active else END)
 
 
 def frame(position: Position, html: str) -> str:
-    """A frame that follows the one before it."""
     return f"<!--{position}-->{html}"
 
 
 def key_frame(position: Position, previous: int, html: str) -> str:
-    """A frame that draws its turn whole, for pages on which turn `previous` (0 for none) has ended."""
+    """A frame that draws the whole turn, for pages on which turn `previous` (0 for none) has ended."""
     return f"<!--{position} after {previous}-->{html}"
 
 
 def resync_frame(position: Position, html: str) -> str:
-    """The turn as its rows have it, for a page that asked."""
     return f"<!--={position}-->{html}"
 
 
 def text_frame(position: Position, selector: str, text: str) -> str:
-    """Plain text to append to an element. The selector holds no `-->`."""
+    """Plain text to append to an element. The selector must not contain `-->`."""
     return f"<!--{position} text {selector}-->{text}"
 
 
 def panel_frame(position: Position, revision: int, html: str) -> str:
-    """The todo panel, drawn over that revision of the list."""
     return f"<!--{position} panel {revision}-->{html}"
 
 
 def message(text: str) -> dict[str, Any]:
-    """The channel layer's message that carries a frame."""
     return {"type": "chat.frame", "text": text}
 
 
 @dataclass(frozen=True)
 class RowChanged:
-    """A row is new, or has other content."""
+    """A row is new or has changed."""
 
     row: Message | ToolCall | Summary
     new: bool = False
@@ -87,21 +81,21 @@ class RowChanged:
 
 @dataclass(frozen=True)
 class TextGrew:
-    """A message that is being written has more text, or more of its reasoning."""
+    """A message that is being written has more text or reasoning."""
 
     message: Message
 
 
 @dataclass(frozen=True)
 class OutputShortened:
-    """The model reads less of a call's output from now on, perhaps one of an earlier turn."""
+    """The model now reads a shortened output of a call, possibly of an earlier turn."""
 
     call: ToolCall
 
 
 @dataclass(frozen=True)
 class PanelChanged:
-    """The list on show is another. It has what the person changed up to revision `edited`."""
+    """The todo panel has changed; it includes the user's edits up to revision `edited`."""
 
     panel: TodoPanel | None
     edited: int = 0
@@ -109,23 +103,21 @@ class PanelChanged:
 
 @dataclass(frozen=True)
 class ContextGrew:
-    """The model's window is as full as the meter says."""
-
     meter: ContextMeter | None
 
 
 @dataclass(frozen=True)
 class TurnChanged:
-    """The turn as a whole is to be drawn again: it began, ended, or has something to say."""
+    """The whole turn must be redrawn: it began, ended, or has a new status message."""
 
 
 Change = RowChanged | TextGrew | OutputShortened | PanelChanged | ContextGrew | TurnChanged
 
 
-# Rows drawn for the socket: the partials that the pages include too, addressed to their place on the page.
+# Rows rendered for the socket, with the partials that pages include too.
 #
-# One socket message may hold several partials, whose targets the browser looks up before it changes any; what
-# must find the result of an earlier change therefore goes into a message of its own.
+# The browser looks up the targets of all partials in a message before it changes any. A partial whose target
+# an earlier one creates therefore goes into a message of its own.
 
 Row = Message | Summary | ToolCall
 
@@ -142,25 +134,18 @@ def draw(row: Row, read_only: object = None) -> SafeString:
 
 
 def draw_turn(turn: Turn) -> SafeString:
-    """A whole turn's HTML."""
     return render_to_string("partials/_turn.html", {"turn": turn})
 
 
 def turn_message(turn: Turn) -> str:
-    """The message that draws a turn as it stands, on a page that has its element. Reads the database.
-
-    With it come the notes on outputs of earlier turns that were shortened in this one.
-    """
+    """Redraw a turn, with notes on earlier outputs that it has shortened. Reads the database."""
     earlier = turn.shortened_calls.exclude(turn=turn).only("pk", "shortened")
     whole = partial(f"#turn-{turn.pk}", "outerMorph", draw_turn(turn))
     return whole + "".join(map(shortened_message, earlier))
 
 
 def row_messages(row: Row, *, new: bool) -> list[str]:
-    """Add a new row to its turn, or redraw one that is there.
-
-    A tab that was sent the turn whole meanwhile has a new row already, perhaps in an older state.
-    """
+    """Redraw a row, or add a new one unless the tab got it with a redraw of the whole turn."""
     if not new:
         return [partial(f"#{row.dom_id}", "outerMorph", draw(row))]
     tag, style = ("div", "message")
@@ -172,39 +157,34 @@ def row_messages(row: Row, *, new: bool) -> list[str]:
 
 
 def _placed(container: str, tag: str, style: str, dom_id: str, html: str) -> list[str]:
-    """Make sure that the container ends with an element of that id and class, then draw the element."""
     shell = format_html('<{0} class="{1}" id="{2}"></{0}>', tag, style, dom_id)
     missing = f"{container}:not(:has(> #{dom_id}))"
     return [partial(missing, "beforeend", shell), partial(f"#{dom_id}", "outerMorph", html)]
 
 
 def shortened_message(call: ToolCall) -> str:
-    """Note at a call's output that the model reads less of it."""
     html = render_to_string("partials/_shortened.html", {"call": call})
     return partial(f"#{call.note_id}", "outerMorph", html)
 
 
 def tail_of(message: Message, settled: int, html: str, *, live: bool) -> SafeString:
-    """The open end of a message that is being written, with the length of the text before it.
+    """The open end of a message being written, after `settled` characters.
 
-    Only one that the worker has drawn is `live`: what grows is added there. Another was drawn from the
-    rows, which may be up to a second behind.
+    Only a `live` one, rendered by the worker, can grow; one from the rows may be up to a second behind.
     """
     mark = mark_safe(" data-live") if live else ""
     inside = mark_safe(html)  # noqa: S308 (from markdown)
     return format_html('<div id="{}-tail" data-from="{}"{}>{}</div>', message.dom_id, settled, mark, inside)
 
 
-def thought_of(message: Message, start: int, piece: str, *, live: bool) -> SafeString:
-    """The reasoning of a message that is being written, from character `start` on, in an element that
-    grows.
-    """
+def thought_of(message: Message, start: int, text: str, *, live: bool) -> SafeString:
+    """The reasoning from character `start` on, in an element that can grow."""
     mark = mark_safe(" data-live") if live else ""
-    return format_html('<span id="{}-thought" data-from="{}"{}>{}</span>', message.dom_id, start, mark, piece)
+    return format_html('<span id="{}-thought" data-from="{}"{}>{}</span>', message.dom_id, start, mark, text)
 
 
 def panel_message(panel: TodoPanel | None) -> str:
-    """Show the panel: morphed if the tab has the same turn and phase, so that a fold stays; else replaced."""
+    """Show the panel: morphed for the same turn and phase, so that it stays folded; else replaced."""
     html = draw_panel(panel)
     if panel is None:
         return partial("#todo-slot", "innerHTML", html)
@@ -213,16 +193,13 @@ def panel_message(panel: TodoPanel | None) -> str:
 
 
 def draw_panel(panel: TodoPanel | None) -> SafeString:
-    """The panel's HTML; empty for none."""
     return render_to_string("partials/_todo_panel.html", {"panel": panel}) if panel else SafeString()
 
 
 def context_message(meter: ContextMeter | None, turn: Turn) -> str:
-    """Show how full the model's window is, and what the conversation took so far, up to that turn."""
     html = render_to_string("partials/_context_meter.html", {"meter": meter, "v": turn.pk})
     return partial("#context-meter", "outerMorph", html)
 
 
 def partial(target: str, swap: str, html: str) -> str:
-    """An htmx partial: put `html` where the selector says, in the way that `swap` names."""
     return format_html('<hx-partial hx-target="{}" hx-swap="{}">{}</hx-partial>', target, swap, html)

@@ -1,8 +1,8 @@
-"""Regions: everything on a live page that is no row of a turn, each declared once.
+"""Regions: the parts of a live page outside the turns.
 
 A region is a partial with a version. The page carries the version in the DOM (`data-region`, `data-v`); pages
-and live frames draw the same declaration. To add one, write a subclass of `Region` and its partial, name
-it in `REGIONS`, and place `{% region state "name" %}` in the page's template.
+and live frames render the same declaration. To add one, write a subclass of `Region` and its partial, name it
+in `REGIONS`, and place `{% region state "name" %}` in the page's template.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from chat.models import Conversation, FollowUp, Profile, Tag, TodoRevision, Turn
 T = TypeVar("T")
 
 
-class Once:
-    """Draws what several tabs ask for of one state only once."""
+class RenderCache:
+    """Renders once what several tabs need of one state."""
 
     def __init__(self) -> None:
         self._drawn: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
 
     def __call__(self, key: Hashable, draw: Callable[[], T]) -> T:
-        """What `draw` returned at the first call with that key."""
+        """The result of `draw` from the first call with that key."""
         with self._lock:
             if key not in self._drawn:
                 self._drawn[key] = draw()
@@ -47,7 +47,7 @@ class Once:
 
 
 class OwnerState:
-    """What the sidebar tells a user, shared by all their open tabs."""
+    """What the sidebar shows a user; shared by all their open tabs."""
 
     def __init__(self, owner_id: int, newest: object = None) -> None:
         self.owner_id = owner_id
@@ -55,28 +55,25 @@ class OwnerState:
 
     @cached_property
     def attention(self) -> Attention:
-        """How many conversations work, wait, or have ended unseen. Reads the database, unless it was
-        read ahead.
-        """
+        """Counts of running, waiting and unseen conversations. Reads the database unless prefetched."""
         return attention_of([self.owner_id])[self.owner_id]
 
     @property
     def version(self) -> str:
-        """Differs where the sidebar's list very likely does; what it misses is published by whoever
-        changes it.
+        """Differs if the sidebar's list very likely does. Other changes are published by the code that makes
+        them.
         """
         return digest(self.attention, str(self.newest))
 
     @cached_property
     def rows(self) -> SidebarList:
-        """The conversations that the sidebar lists. Reads the database."""
         rows = sidebar_list_of(self.owner_id)
         rows.version = self.version
         return rows
 
 
 class ConversationState:
-    """A conversation as one statement reads it: enough to tell the version of every region."""
+    """A conversation as one statement reads it, sufficient to compute the version of every region."""
 
     row: Any
 
@@ -84,41 +81,38 @@ class ConversationState:
         self.row = row
         self.conversation = row
         self.owner = owner
-        self.once = Once()
-        self.draws_turn = False  # whether the latest turn is drawn along with the regions
+        self.render_cache = RenderCache()
+        self.draws_turn = False  # whether the latest turn is drawn with the regions
 
     @cached_property
     def meter(self) -> ContextMeter | None:
-        """How full the model's window is. Reads the database, unless a worker knew it."""
+        """The context meter. Reads the database, unless set by a worker."""
         return context_meter_of(self.conversation)
 
     @property
     def position(self) -> Position:
-        """How far a page is that was drawn from this state."""
         if self.row.turn_pk is None:
             return Position()
         return Position(self.row.turn_pk, self.row.turn_fence, self.row.turn_frame if self.is_active else END)
 
     @property
     def is_active(self) -> bool:
-        """Whether the latest turn has not ended."""
         return self.row.turn_status in Turn.ACTIVE
 
     @property
     def status(self) -> str:
-        """What the conversation does: its active turn's status, or idle."""
         return self.row.turn_status if self.is_active else "idle"
 
 
 def states_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, ConversationState]:
-    """The states of these conversations, in one statement. The deleted are left out."""
-    rows = list(_states().filter(pk__in=list(keys)))
+    """The states of these conversations, in one statement; deleted ones are left out."""
+    rows = list(_states_query().filter(pk__in=list(keys)))
     owners = {row.owner_id: OwnerState(row.owner_id, row.newest) for row in rows}
     return {row.pk: ConversationState(row, owners[row.owner_id]) for row in rows}
 
 
 def comparable_states_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, ConversationState]:
-    """The same with all that versions are told from, in two statements."""
+    """The same with everything that versions depend on, in two statements."""
     states = states_of(keys)
     owners = {state.owner.owner_id: state.owner for state in states.values()}
     for owner_id, attention in attention_of(owners).items():
@@ -135,14 +129,13 @@ def state_of(conversation: Conversation) -> ConversationState:
 
 
 def owner_state_of(owner_id: int) -> OwnerState:
-    """What the sidebar tells a user."""
     newest = Conversation.objects.filter(owner=owner_id).order_by("-updated_at").values_list("updated_at")
     return OwnerState(owner_id, next(iter(newest[:1]), [None])[0])
 
 
 @cache
-def _states() -> QuerySet[Any]:
-    """Kept: putting this statement together takes longer than all the rest of reading a state."""
+def _states_query() -> QuerySet[Any]:
+    """Cached: building this query takes longer than executing it and reading the state."""
     here = OuterRef("pk")
     turns = Turn.objects.filter(conversation=here).order_by("-pk")
     queued = (
@@ -167,50 +160,46 @@ def _states() -> QuerySet[Any]:
 
 
 def _key(column: str) -> Any:
-    """A number that differs for two sets of primary keys, as good as certainly."""
+    """A number that almost certainly differs for two different sets of primary keys."""
     return Sum(column) * 1000 + Count(column)
 
 
 def _set_key(keys: Iterable[int]) -> int | None:
-    """The same as `_key` in Python; None for no keys."""
+    """`_key` in Python; None for no keys."""
     keys = list(keys)
     return sum(keys) * 1000 + len(keys) if keys else None
 
 
 def digest(*parts: object) -> str:
-    """A short text that differs where any of the parts does."""
+    """A short text that differs if any part does."""
     return blake2s(repr(parts).encode(), digest_size=6).hexdigest()
 
 
 class Region:
-    """A part of the page outside the turns. `context` may read the database; `version` may not."""
+    """A part of the page outside the turns. `context` may read the database, `version` must not."""
 
     name: str
     target: str
     template: str
 
     def version(self, state: Any) -> str | None:
-        """A short text that differs where the region does; None where a worker keeps it up to date."""
+        """A short text that changes with the region; None if a worker keeps it up to date."""
         raise NotImplementedError
 
     def context(self, state: Any) -> Mapping[str, Any]:
-        """The partial's variables. A `v` among them is the version of what was read just now."""
+        """The partial's variables. A `v` among them is the version of what was just read."""
         return {}
 
     def html(self, state: Any) -> SafeString:
-        """The region as the page has it."""
-        told = {"conversation": state.conversation, "v": self.version(state) or "", **self.context(state)}
-        return render_to_string(self.template, told)
+        context = {"conversation": state.conversation, "v": self.version(state) or "", **self.context(state)}
+        return render_to_string(self.template, context)
 
     def message(self, state: Any) -> str:
-        """The message that brings an open page's region up to date."""
         return partial(self.target, "outerMorph", self.html(state))
 
 
 class Status(Region):
-    """Whether the conversation works: attributes of the page's main element, and the line of a turn
-    that waits.
-    """
+    """The conversation's status: attributes of the main element, and the queue line of a waiting turn."""
 
     name, target, template = "status", "#conversation", "partials/_main_tag.html"
 
@@ -224,17 +213,17 @@ class Status(Region):
     def message(self, state: ConversationState) -> str:
         main = partial(self.target, "outerMorph", SafeString(f"{self.html(state)}</main>"))
         queued = state.status == Turn.Status.QUEUED and not state.draws_turn
-        return main + self._queued(state.row.turn_pk) if queued else main
+        return main + self._queue_line(state.row.turn_pk) if queued else main
 
     @staticmethod
-    def _queued(turn_id: int) -> str:
+    def _queue_line(turn_id: int) -> str:
         turn = Turn.objects.select_related("conversation").filter(pk=turn_id).first()
         html = render_to_string("partials/_turn_busy.html", {"turn": turn}) if turn else ""
         return partial(f"#turn-{turn_id} .turn__busy", "outerMorph", SafeString(html))
 
 
 class Approval(Region):
-    """Which call waits for the user."""
+    """The call that waits for the user."""
 
     name, target, template = "approval", "#approval-note", "partials/_approval_note.html"
 
@@ -248,7 +237,7 @@ class Approval(Region):
 
 
 class Meter(Region):
-    """How full the model's window is. While a turn runs, its worker draws the meter."""
+    """How full the model's context window is. While a turn runs, its worker renders the meter."""
 
     name, target, template = "meter", "#context-meter", "partials/_context_meter.html"
 
@@ -260,7 +249,7 @@ class Meter(Region):
 
 
 class Panel(Region):
-    """The todo panel, in a slot that carries the version. While a turn runs, its worker draws the panel."""
+    """The todo panel, in a slot that carries the version. While a turn runs, its worker renders the panel."""
 
     name, target, template = "panel", "#todo-slot", "partials/_todo_slot.html"
 
@@ -276,28 +265,26 @@ class Panel(Region):
 
 
 class UnfinishedNote(Region):
-    """How much of the list is left to do, where nothing works on it."""
+    """How many items of the list are open, if no turn works on it."""
 
     name, target, template = "unfinished", "#unfinished", "partials/_unfinished.html"
 
     def version(self, state: ConversationState) -> str:
-        return digest(self._left(state), state.row.revision_pk)
+        return digest(self._open_items(state), state.row.revision_pk)
 
     def context(self, state: ConversationState) -> Mapping[str, Any]:
-        left = self._left(state)
+        left = self._open_items(state)
         revision = TodoRevision.objects.filter(pk=state.row.revision_pk).first() if left else None
         key = state.conversation.pk
         return {"unfinished": Unfinished(key, left, revision.total) if revision else None}
 
     @staticmethod
-    def _left(state: ConversationState) -> int:
-        quiet = state.row.turn_status in QUIET
-        return state.conversation.todos_left if quiet else 0
+    def _open_items(state: ConversationState) -> int:
+        ended_well = state.row.turn_status in ENDED_WELL
+        return state.conversation.todos_left if ended_well else 0
 
 
 class FollowUps(Region):
-    """The messages that are held."""
-
     name, target, template = "follow_ups", "#follow-ups", "partials/_follow_ups.html"
 
     def version(self, state: ConversationState) -> str:
@@ -309,7 +296,7 @@ class FollowUps(Region):
 
 
 class Organised(Region):
-    """Whether it is pinned or archived, and its tags: in the menu and above the composer."""
+    """Pinned, archived and tags: in the menu and above the composer."""
 
     name, target, template = "organised", "#organised", "partials/_organised.html"
 
@@ -331,23 +318,21 @@ class Organised(Region):
 
 
 class Title(Region):
-    """What the conversation is called: above the transcript, in the menu, in the browser's tab."""
-
     name, target, template = "title", "#title", "partials/_title.html"
 
     def version(self, state: ConversationState) -> str:
         return digest(state.conversation.title)
 
     def message(self, state: ConversationState) -> str:
-        told = {"conversation": state.conversation}
-        field = partial("#rename-title", "outerMorph", render_to_string("partials/_rename_title.html", told))
+        context = {"conversation": state.conversation}
+        field = partial(
+            "#rename-title", "outerMorph", render_to_string("partials/_rename_title.html", context)
+        )
         heading = partial("head > title", "innerHTML", escape(state.conversation.title))
         return super().message(state) + field + heading
 
 
 class ProfileChoice(Region):
-    """Which profile answers next."""
-
     name, target, template = "profile", "#profile-choice", "partials/_profile_choice.html"
 
     def version(self, state: ConversationState) -> str:
@@ -358,7 +343,7 @@ class ProfileChoice(Region):
 
 
 class BoardLink(Region):
-    """How many conversations work, wait, or have ended unseen: the link to the board."""
+    """The link to the board, with the counts of conversations that run, wait or are unseen."""
 
     name, target, template = "board_link", "#board-link", "partials/_board_link.html"
 
@@ -370,8 +355,6 @@ class BoardLink(Region):
 
 
 class Sidebar(Region):
-    """The list of conversations beside the page."""
-
     name, target, template = "sidebar", "#sidebar-list", "partials/_sidebar_list.html"
 
     def version(self, state: Any) -> str:
@@ -400,7 +383,7 @@ REGIONS: dict[str, Region] = {
 
 
 def profile_choice(conversation: Conversation) -> dict[str, Any]:
-    """What the choice beside the composer is drawn from. Reads the database."""
+    """Template context of the profile menu beside the composer. Reads the database."""
     return {
         "conversation": conversation,
         "in_use": conversation.profile_in_use(),
@@ -413,23 +396,26 @@ RECENT = 30
 
 
 class SidebarList(list[Conversation]):
-    """Conversations as the sidebar lists them, and the version of the list."""
+    """Conversations in the sidebar, and the version of the list."""
 
     version = ""
 
 
 def sidebar_list_of(owner_id: int) -> SidebarList:
-    """The user's pinned conversations, then the newest: thirty in all, none of them archived."""
+    """The user's pinned conversations, then the newest: RECENT in all, without archived ones."""
     current = Conversation.objects.filter(owner=owner_id).current()
     return SidebarList(current.pinned_first().listed(0, RECENT))
 
 
-QUIET = (Turn.Status.COMPLETED, Turn.Status.STOPPED)  # after a bad end the turn itself offers how to go on
+ENDED_WELL = (
+    Turn.Status.COMPLETED,
+    Turn.Status.STOPPED,
+)  # after other ends the turn offers ways on
 
 
 @dataclass(frozen=True)
 class Unfinished:
-    """So many items of the last list are open, and the person may say how to go on."""
+    """How many items of the last list are open; the user may choose how to continue."""
 
     conversation_id: uuid.UUID
     left: int
@@ -437,8 +423,8 @@ class Unfinished:
 
 
 def unfinished_of(conversation: Conversation) -> Unfinished | None:
-    """What is left; None while the agent works, after a bad end, and where nothing is. Reads the database."""
+    """Open items; None while the agent works, after a bad end, and if there are none. Reads the database."""
     left = conversation.todos_left
     last = conversation.turns.order_by("pk").last()
-    revision = conversation.revision() if left and last and last.status in QUIET else None
+    revision = conversation.revision() if left and last and last.status in ENDED_WELL else None
     return Unfinished(conversation.pk, left, revision.total) if revision else None

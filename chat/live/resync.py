@@ -1,7 +1,7 @@
-"""What a page lacks: the page says what it has, one pure function answers.
+"""Resync: a page reports what it has, and gets what it lacks.
 
 A page asks when it connects, when a frame is missing, when a swap failed, and when its tab is shown again.
-Heartbeats put the same question slowly; they are collected and only told whether anything is missing.
+Heartbeats carry the same report; they are batched and answered only with whether anything is missing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from chat.live.frames import END, Position, position_of, resync_frame, turn_mess
 from chat.live.regions import REGIONS, ConversationState, Region
 from chat.models import Turn
 
-MOST_REGIONS = 40
+MAX_REGIONS = 40
 MAX_KEY = 2**63 - 1
 MAX_VERSION = 100  # characters
 
@@ -31,17 +31,15 @@ NOTHING = Position(0, 0, 0)
 
 @dataclass(frozen=True)
 class Have:
-    """What a page says that it has: how far it is in the turns, and the version of each region."""
-
     position: Position = NOTHING
     regions: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> Have:
-        """The one of a message; raises ValueError with a sentence."""
+        """Parse the message; raises ValueError with a message for the user."""
         at, regions = content.get("at", [0, 0, 0]), content.get("regions", {})
         numbers = isinstance(at, list) and len(at) == 3 and all(type(each) is int for each in at)
-        named = isinstance(regions, dict) and len(regions) <= MOST_REGIONS
+        named = isinstance(regions, dict) and len(regions) <= MAX_REGIONS
         if not numbers or not named or not all(isinstance(each, str) for each in regions.values()):
             raise ValueError(
                 _('This is no question: {"type": "have", "at": [turn, fence, n], "regions": {}}.')
@@ -62,16 +60,16 @@ class Lacking:
 
 
 def lacking(state: ConversationState, have: Have) -> Lacking:
-    """What a page lacks that has so much. Touches no database."""
+    """What the page lacks. Does not use the database."""
     turns = state.position > have.position
-    # A worker keeps these up to date with its frames: who missed one gets them with the turn.
+    # A worker updates these with its frames; a page that missed one gets them with the turn.
     by_worker = ("meter", "panel") if turns else ()
     regions = lacking_regions(state, have, REGIONS)
     return Lacking(turns, tuple(dict.fromkeys((*by_worker, *regions))))
 
 
 def lacking_regions(state: Any, have: Have, regions: Mapping[str, Region]) -> list[str]:
-    """The names of the regions that a page shows in another version."""
+    """The names of the regions whose version on the page is outdated."""
     return [
         name
         for name, region in regions.items()
@@ -80,7 +78,7 @@ def lacking_regions(state: Any, have: Have, regions: Mapping[str, Region]) -> li
 
 
 def turns_after(state: ConversationState, have: Have) -> list[int]:
-    """The primary keys of the turns that a page lacks, oldest first. Reads the database."""
+    """The primary keys of the turns that the page lacks, oldest first. Reads the database."""
     ended = have.position.number >= END
     turns = Turn.objects.filter(conversation=state.conversation.pk).order_by("pk")
     known = {"pk__gt": have.position.turn} if ended else {"pk__gte": have.position.turn}
@@ -88,10 +86,10 @@ def turns_after(state: ConversationState, have: Have) -> list[int]:
 
 
 def drawn_turn(state: ConversationState, turn_id: int) -> str:
-    """The frame that puts a turn on the page as its rows have it; empty if it was deleted.
+    """The frame that draws a turn from its rows; "" if it was deleted.
 
-    The rows may be newer than the state, but the page is told that it is as far as the state: so that it
-    takes in the frame that brings the rest, such as the regions that a turn's end changes.
+    The rows may be newer than the state, but the frame has the state's position, so that the page still
+    accepts the frame that brings the rest, such as the regions of the turn's end.
     """
     turn = Turn.whole(turn_id)
     if turn is None:
@@ -101,16 +99,14 @@ def drawn_turn(state: ConversationState, turn_id: int) -> str:
 
 
 def drawn_regions(state: Any, names: Iterable[str], regions: Mapping[str, Region] = REGIONS) -> str:
-    """One message that brings these regions up to date. Reads the database."""
+    """One message that updates these regions. Reads the database."""
     return "".join(regions[name].message(state) for name in names)
 
 
 class Coalescer(Generic[K, T]):
-    """Answers questions in batches: those that arrive during a run, or within `delay` seconds, share the
-    next.
+    """Answers requests in batches: those that arrive during a run, or within `delay` seconds, share the next.
 
-    So an answer was always begun after its question. `run` gets the keys and returns an answer for each
-    that it knows.
+    So a run always begins after the requests it answers. It returns an answer for each key that it knows.
     """
 
     def __init__(self, run: Callable[[list[K]], Awaitable[Mapping[K, T]]], delay: float = 0.0) -> None:
@@ -120,12 +116,12 @@ class Coalescer(Generic[K, T]):
         self._task: asyncio.Task[None] | None = None
 
     async def __call__(self, key: K) -> T | None:
-        """The answer to one question; None if there is none. Raises what `run` raised."""
+        """The answer for the key; None if there is none. Raises what `run` raised."""
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T | None] = loop.create_future()
         self._waiting.setdefault(key, []).append(answer)
         if self._task is None or self._task.done() or self._task.get_loop() is not loop:
-            # A fresh context: nothing of the socket that came first belongs to the others.
+            # A fresh context: the batch must not inherit anything from the first socket.
             self._task = asyncio.create_task(self._work(), context=contextvars.Context())
         return await answer
 
@@ -136,13 +132,13 @@ class Coalescer(Generic[K, T]):
             try:
                 answers = await self._run(list(waiting))
             except Exception as error:
-                for future in _unanswered(waiting):
+                for future in _open_futures(waiting):
                     future.set_exception(error)
                 continue
             for key, futures in waiting.items():
-                for future in _unanswered({key: futures}):
+                for future in _open_futures({key: futures}):
                     future.set_result(answers.get(key))
 
 
-def _unanswered(waiting: Mapping[Any, list[asyncio.Future[Any]]]) -> Iterable[asyncio.Future[Any]]:
+def _open_futures(waiting: Mapping[Any, list[asyncio.Future[Any]]]) -> Iterable[asyncio.Future[Any]]:
     return (future for futures in waiting.values() for future in futures if not future.done())

@@ -1,5 +1,5 @@
-"""What open tabs see of one running turn: changes, joined for a moment, drawn from memory, numbered and
-published.
+"""The live stream of one running turn: coalesces changes, renders them from memory, publishes numbered
+frames.
 """
 
 from __future__ import annotations
@@ -42,30 +42,30 @@ from chat.live.markdown import MAX_BLOCK, Block, Settling, render
 from chat.live.regions import states_of
 from chat.models import Message, Turn
 
-JOIN = 0.05  # seconds for which changes are joined into one frame, while few turns stream
-CROWDED_JOIN = 0.15  # the same while A_CROWD turns stream, and longer in proportion while more do
-A_CROWD = 50
-SHARE = 10  # drawing may take one part in so many of the processor's time
-BEGIN = 0.1  # seconds that the first frame of a turn waits at most for the request to the model
-LONGEST = 1.0  # seconds that a change waits at most
+FRAME_INTERVAL = 0.05  # seconds of changes in one frame, while few turns stream
+CROWDED_INTERVAL = 0.15  # the same while CROWD turns stream; grows in proportion beyond
+CROWD = 50
+RENDER_SHARE = 10  # rendering may take at most 1/RENDER_SHARE of the processor time
+FIRST_FRAME_DELAY = 0.1  # seconds at most that the first frame waits for the request to the model
+MAX_DELAY = 1.0  # seconds at most that a change waits
 
 # The tags that close the elements open at the end of some HTML.
 CLOSING = re.compile(r"(?:</[a-z0-9]+>\s*)*\Z")
-LONGEST_CLOSING = 100  # characters of it that are looked at
+MAX_CLOSING = 100  # characters searched
 TAG = re.compile(r"<(/?)([a-z0-9]+)[^>]*>")
 VOID = ("br", "hr", "img")
 
 
-class Growing:
-    """A message that is being written, as the tabs have it."""
+class GrowingMessage:
+    """A message that is still being written, as open tabs show it."""
 
     def __init__(self, row: Message, text: str, thought: int) -> None:
         self.row = row
         self.text = Settling(text)
-        self.starts = [0]  # of the blocks, the open one last, from the latest saved text on
-        self.blocks: list[Block] = []  # those of them that have settled
+        self.starts = [0]  # of the blocks since the latest saved text, the open one last
+        self.blocks: list[Block] = []  # the settled ones of them
         self.tail = ""
-        self.thought = thought  # characters of the reasoning that are shown
+        self.thought = thought  # characters of reasoning shown
         self.saved = (row.saved_text, row.saved_reasoning)
         self._advance()
 
@@ -78,46 +78,40 @@ class Growing:
         return settled
 
     def grow(self) -> Iterator[tuple[str, str]]:
-        """What to publish, now that the row has more: pairs of a selector to append text to, or "", and
-        the content.
-        """
-        yield from self._think()
+        """What to publish after growth: pairs of a selector to append text to, or "", and the content."""
+        yield from self._append_thought()
         if self.text.text != self.row.text:
-            yield from self._write()
+            yield from self._append_text()
         if self.saved != (self.row.saved_text, self.row.saved_reasoning):
-            if html := self._join():
+            if html := self._attach_saved():
                 yield "", html
             self.saved = (self.row.saved_text, self.row.saved_reasoning)
 
-    def _think(self) -> Iterator[tuple[str, str]]:
-        if piece := self.row.reasoning[self.thought :]:
+    def _append_thought(self) -> Iterator[tuple[str, str]]:
+        if text := self.row.reasoning[self.thought :]:
             self.thought = len(self.row.reasoning)
-            yield f"#{self.row.dom_id}-thought[data-live]", piece
+            yield f"#{self.row.dom_id}-thought[data-live]", text
 
-    def _write(self) -> Iterator[tuple[str, str]]:
-        """Add settled blocks, and bring the open end up to date: where it merely grew, by the added
-        text alone.
-        """
+    def _append_text(self) -> Iterator[tuple[str, str]]:
+        """Add settled blocks and update the open end, with only the added text where that is possible."""
         before = self.tail
         self.text.text = self.row.text
         settled = self._advance()
-        place = f"#{self.row.dom_id}-tail[data-live]"
+        selector = f"#{self.row.dom_id}-tail[data-live]"
         depth, added = (0, "") if settled else appended(before, self.tail)
         if added:
-            end = place + " > :last-child" * depth
+            end = selector + " > :last-child" * depth
             yield ("", partial(end, "beforeend", _safe(added))) if "<" in added else (end, unescape(added))
             return
-        html = partial(place, "innerMorph", _safe(self.tail))
+        html = partial(selector, "innerMorph", _safe(self.tail))
         if settled:
-            html = partial(place, "beforebegin", _safe(*(block.html for block in settled))) + html
+            html = partial(selector, "beforebegin", _safe(*(block.html for block in settled))) + html
         yield "", html
 
-    def _join(self) -> str:
-        """What makes live a message that a tab has drawn from the rows, as they were saved before or
-        just now.
-        """
+    def _attach_saved(self) -> str:
+        """Make messages live that tabs have rendered from the rows, at the current or previous save."""
         bases = dict.fromkeys(map(self._base, (self.saved[0], self.row.saved_text)))
-        html = "".join(map(self._since, bases))
+        html = "".join(map(self._attach_from, bases))
         thoughts = dict.fromkeys((self.saved[1], self.row.saved_reasoning)) if self.row.reasoning else {}
         html += "".join(
             partial(
@@ -133,15 +127,15 @@ class Growing:
         return html
 
     def _base(self, saved: int) -> int:
-        """Where the open end begins in a drawing of so much of the text."""
-        begun = [start for start in self.starts if -1 < self.text.text.find("\n", start) < saved]
-        return begun[-1] if begun else self.starts[0]
+        """Where the open end begins when the first `saved` characters are rendered."""
+        candidates = [start for start in self.starts if -1 < self.text.text.find("\n", start) < saved]
+        return candidates[-1] if candidates else self.starts[0]
 
-    def _since(self, base: int) -> str:
-        place = f'#{self.row.dom_id}-tail[data-from="{base}"]:not([data-live])'
+    def _attach_from(self, base: int) -> str:
+        selector = f'#{self.row.dom_id}-tail[data-from="{base}"]:not([data-live])'
         settled = (block.html for block in self.blocks if block.start >= base)
         tail = tail_of(self.row, self.text.settled, self.tail, live=True)
-        return partial(place, "outerHTML", _safe(*settled, tail))
+        return partial(selector, "outerHTML", _safe(*settled, tail))
 
 
 def _safe(*pieces: str) -> SafeString:
@@ -149,8 +143,8 @@ def _safe(*pieces: str) -> SafeString:
 
 
 def appended(before: str, after: str) -> tuple[int, str]:
-    """What some HTML has more at its end than it had, and how many elements deep; empty if it differs."""
-    match = CLOSING.search(before[-LONGEST_CLOSING:])
+    """The HTML appended to `before`, and the nesting depth of the insertion; empty if it differs otherwise."""
+    match = CLOSING.search(before[-MAX_CLOSING:])
     tags = re.findall(r"<[^<]+", match[0]) if match else []
     for depth in range(len(tags), 0, -1):
         closing = "".join(tags[-depth:])
@@ -163,7 +157,6 @@ def appended(before: str, after: str) -> tuple[int, str]:
 
 
 def is_whole(html: str) -> bool:
-    """Whether the elements that begin in some HTML end there, and no others."""
     opened: list[str] = []
     for closes, name in TAG.findall(html):
         if not closes:
@@ -174,36 +167,36 @@ def is_whole(html: str) -> bool:
 
 
 class TurnStream:
-    """Publishes a turn's frames in order, one at a time. What changes twice before that is drawn once."""
+    """Publishes a turn's frames in order. Several changes of one row before a frame are rendered once."""
 
-    running = 0  # turns that stream in this process
+    running = 0  # number of turns streaming in this process
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
-        self.growing: dict[int, Growing] = {}
+        self.growing: dict[int, GrowingMessage] = {}
         self._rows: dict[str, RowChanged | TextGrew | OutputShortened] = {}
         self._panel: PanelChanged | None = None
         self._context: ContextGrew | None = None
-        self._meter: ContextGrew | None = None  # the latest that was known, shown or not
+        self._meter: ContextGrew | None = None  # the latest, shown or not
         self._whole = False
-        self._asked = asyncio.Event()  # a model, or there is something else to see
+        self._first_frame_due = asyncio.Event()  # the model was requested, or there is something else to show
         self._wait_until = 0.0
         self._timer: asyncio.Task[None] | None = None
         self._open = True
         TurnStream.running += 1
 
     async def show(self, changes: Iterable[Change]) -> None:
-        """Take changes in; they are on their way within a moment."""
+        """Queue changes; they are published within MAX_DELAY."""
         for change in changes:
-            self._join(change)
+            self._merge(change)
             if not isinstance(change, TurnChanged):
-                self._asked.set()
-        if self._has_news and (self._timer is None or self._timer.done()):
+                self._first_frame_due.set()
+        if self._has_pending and (self._timer is None or self._timer.done()):
             self._timer = asyncio.create_task(self._send_soon())
 
     async def finish(self) -> None:
-        """Send what is waiting, then nothing more, also where that raises."""
-        self._asked.set()
+        """Publish what is pending, then nothing more, even if that raises."""
+        self._first_frame_due.set()
         try:
             if self._timer:
                 await self._timer
@@ -211,7 +204,7 @@ class TurnStream:
             await self.close()
 
     async def close(self) -> None:
-        """Send nothing more."""
+        """Publish nothing more."""
         if self._open:
             self._open = False
             TurnStream.running -= 1
@@ -220,10 +213,10 @@ class TurnStream:
             await asyncio.wait([self._timer])
 
     @property
-    def _has_news(self) -> bool:
+    def _has_pending(self) -> bool:
         return bool(self._rows or self._panel or self._context or self._whole)
 
-    def _join(self, change: Change) -> None:
+    def _merge(self, change: Change) -> None:
         match change:
             case RowChanged(row, new):
                 before = self._rows.get(row.dom_id)
@@ -241,58 +234,62 @@ class TurnStream:
                 self._whole = True
 
     async def _send_soon(self) -> None:
-        if not self._asked.is_set():  # drawing would delay the request to the model
+        if not self._first_frame_due.is_set():  # rendering would delay the request to the model
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._asked.wait(), BEGIN)
-            self._asked.set()
-        while self._has_news:
+                await asyncio.wait_for(self._first_frame_due.wait(), FIRST_FRAME_DELAY)
+            self._first_frame_due.set()
+        while self._has_pending:
             await asyncio.sleep(max(0.0, self._wait_until - time.monotonic()))
-            drawn_in = await (self._send_whole() if self._whole else self._send())
-            crowded = TurnStream.running / A_CROWD
-            pause = max(JOIN + (CROWDED_JOIN - JOIN) * crowded, SHARE * drawn_in)
-            self._wait_until = time.monotonic() + min(pause, LONGEST)
+            render_seconds = await (self._send_whole() if self._whole else self._send())
+            crowded = TurnStream.running / CROWD
+            pause = max(
+                FRAME_INTERVAL + (CROWDED_INTERVAL - FRAME_INTERVAL) * crowded, RENDER_SHARE * render_seconds
+            )
+            self._wait_until = time.monotonic() + min(pause, MAX_DELAY)
 
     async def _send(self) -> float:
-        """Send what changed; returns the seconds of the processor's time that drawing it took."""
+        """Publish the changes; returns the seconds of processor time that rendering took."""
         panel, self._panel = self._panel, None
         await self._render_large()
         began = time.thread_time()
-        pieces = list(self._draw())
-        drawn_in = time.thread_time() - began
-        for selector, content in pieces:
-            here = self._next()
-            await self._publish(text_frame(here, selector, content) if selector else frame(here, content))
+        contents = list(self._draw())
+        render_seconds = time.thread_time() - began
+        for selector, content in contents:
+            position = self._next_position()
+            await self._publish(
+                text_frame(position, selector, content) if selector else frame(position, content)
+            )
         if panel:
             revision = panel.panel.revision if panel.panel else 0
-            await self._publish(panel_frame(self._next(), revision, panel_message(panel.panel)))
+            await self._publish(panel_frame(self._next_position(), revision, panel_message(panel.panel)))
             await publish_board(self.turn.conversation.owner_id)
-        return drawn_in
+        return render_seconds
 
     async def _render_large(self) -> None:
-        """Render large texts that are complete off the event loop; drawing them then finds their HTML."""
+        """Render large complete texts off the event loop; `render` caches their HTML."""
         for change in list(self._rows.values()):
             row = change.row if isinstance(change, RowChanged) else None
             if isinstance(row, Message) and row.complete and len(row.text) > MAX_BLOCK:
                 await asyncio.to_thread(render, row.text)
 
     async def _send_whole(self) -> float:
-        """Draw the turn whole from its rows: it began, ended, waits, or has something to say."""
+        """Render the whole turn from its rows: it began, ended, waits, or has a new status message."""
         shortened = [each.call for each in self._rows.values() if isinstance(each, OutputShortened)]
         context = self._context
         await self._render_large()
-        list(self._draw())  # what was waiting is in the rows, and texts are told up to now
+        list(self._draw())  # pending changes are in the rows, and growing texts are brought up to date
         panel, self._panel, self._whole = self._panel, None, False
-        self._next()
+        self._next_position()
         was_active = self.turn.is_active
         html = await in_database(self._whole_frame)
         if html:
             more = [context_message(context.meter, self.turn)] if context and self.turn.is_active else []
             await self._publish("".join([html, *map(shortened_message, shortened), *more]))
         if self.turn.is_active:
-            self._panel = self._panel or panel  # which is drawn with the turn only when that has ended
+            self._panel = self._panel or panel  # drawn with the turn only after its end
         if not was_active or self.turn.status == Turn.Status.WAITING:
             await publish_sidebar(self.turn.conversation.owner_id)
-        return 0.0  # of the event loop's thread
+        return 0.0  # rendered in a database thread
 
     def _whole_frame(self) -> str:
         state = states_of([self.turn.conversation_id]).get(self.turn.conversation_id)
@@ -305,7 +302,7 @@ class TurnStream:
             if not row.complete and (shown := self.growing.get(row.pk)):
                 row.text, row.reasoning = shown.text.text, shown.row.reasoning[: shown.thought]
                 row.live = True
-                self.growing[row.pk] = Growing(shown.row, row.text, shown.thought)
+                self.growing[row.pk] = GrowingMessage(shown.row, row.text, shown.thought)
         number = self.turn.frame if turn.is_active else END
         return whole_frame(turn, Position(turn.pk, turn.fence, number), state)
 
@@ -313,7 +310,7 @@ class TurnStream:
         await publish(conversation_group(self.turn.conversation_id), message(text))
 
     def _draw(self) -> Iterator[tuple[str, str]]:
-        """What shows all that is waiting: pairs of a selector to append text to, or "", and the content."""
+        """Render pending changes: pairs of a selector to append text to, or "", and the content."""
         rows, self._rows = self._rows, {}
         context, self._context = self._context, None
         for change in rows.values():
@@ -331,7 +328,7 @@ class TurnStream:
             row.live = not row.complete
             self.growing.pop(row.pk, None)
             if row.live:
-                self.growing[row.pk] = Growing(row, row.text, len(row.reasoning))
+                self.growing[row.pk] = GrowingMessage(row, row.text, len(row.reasoning))
         for html in row_messages(row, new=new):
             yield "", html
 
@@ -341,6 +338,6 @@ class TurnStream:
         else:
             yield from self.growing[row.pk].grow()
 
-    def _next(self) -> Position:
-        self.turn.frame += 1  # written with the next renewal of the lease
+    def _next_position(self) -> Position:
+        self.turn.frame += 1  # saved with the next renewal of the lease
         return Position(self.turn.pk, self.turn.fence, self.turn.frame)

@@ -10,7 +10,7 @@ from html import escape, unescape
 import pytest
 
 from chat.live import markdown
-from chat.live.stream import Growing
+from chat.live.stream import GrowingMessage
 from chat.models import Message
 from tests.live.site import PARTIAL
 
@@ -31,7 +31,7 @@ class Shown:
     """What a page shows of a message, as HTML."""
 
     def __init__(self, row: Message) -> None:
-        self.growing = Growing(row, row.text, 0)
+        self.growing = GrowingMessage(row, row.text, 0)
         self.settled, self.tail = "", self.growing.tail
         self.bytes = 0
 
