@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chat.export.record import Record, Reminder, Row, rows_of
-from chat.live.usage_text import lasting, told, usage_of
+from chat.live.usage_text import lasting, usage_line, usage_of
 from chat.models import Conversation, Message, Summary, ToolCall, Turn
 from chat.plan.difference import Kind, Line
 from chat.plan.history import Plan
@@ -75,7 +75,7 @@ def _turn(number: int, turn: Turn) -> Iterator[str]:
         yield from _row(row)
     parts = [str(turn.get_status_display()), inline(turn.status_message)]
     usage = usage_of(turn)
-    figures = told(usage) if usage.totals.calls else ""
+    figures = usage_line(usage) if usage.totals.calls else ""
     yield "_" + " · ".join(filter(None, [*parts, _time(turn.ended_at), inline(figures)])) + "_"
 
 

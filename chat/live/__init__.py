@@ -1,1 +1,1 @@
-"""What runs: sockets, workers, and the turn on its way from the loop to the screen."""
+"""Live pages: sockets, frames, regions, and what they show."""

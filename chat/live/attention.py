@@ -1,4 +1,4 @@
-"""How many of a person's conversations work, wait for an answer, or have ended unseen."""
+"""Counts of a user's conversations that run, wait for an answer, or have ended unseen."""
 
 from __future__ import annotations
 
@@ -12,61 +12,58 @@ from django.db.models.functions import Coalesce
 
 from chat.models import Conversation, Turn
 
-UNSEEN = "unseen"  # what ended unseen is counted under, beside the states of turns
+UNSEEN = "unseen"  # the key for unseen conversations, beside the turns' statuses
 
 
 @dataclass(frozen=True)
 class Attention:
-    """The counts, and a number that tells one set of unseen conversations from another of the same size.
+    """The counts; `running` includes the waiting ones.
 
-    Those that wait for an answer are among those at work.
+    `unseen_key` distinguishes sets of unseen conversations of the same size.
     """
 
     running: int = 0
     waiting: int = 0
     unseen: int = 0
-    which: int = 0
+    unseen_key: int = 0
 
     @property
     def version(self) -> str:
-        """Differs where any of the counts does."""
-        return f"{self.running}.{self.waiting}.{self.unseen}.{self.which}"
+        return f"{self.running}.{self.waiting}.{self.unseen}.{self.unseen_key}"
 
     @property
-    def wanted(self) -> int:
-        """How many conversations want the person to come."""
+    def badge_count(self) -> int:
         return self.waiting + self.unseen
 
 
 def attention_of(owners: Iterable[int]) -> dict[int, Attention]:
-    """What wants the attention of each of these people, in one query."""
+    """The counts for each of these users, in one query."""
     owners = set(owners)
     number = BigIntegerField()
-    works = active_of(owners).order_by().values_list("owner", "status")
+    active = active_of(owners).order_by().values_list("owner", "status")
     unseen = Conversation.objects.unseen().filter(owner__in=owners).order_by().values_list("owner")
-    counted = works.annotate(count=Count("pk"), which=Value(0, number)).union(
+    rows = active.annotate(count=Count("pk"), unseen_key=Value(0, number)).union(
         unseen.annotate(
             status=Value(UNSEEN, CharField()),
             count=Count("pk"),
-            which=Sum("unseen_turn_id", output_field=number),
+            unseen_key=Sum("unseen_turn_id", output_field=number),
         ),
         all=True,
     )
     counts: dict[int, Counter[str]] = defaultdict(Counter)
-    which = dict.fromkeys(owners, 0)
-    for owner, status, count, key in counted:
+    unseen_key = dict.fromkeys(owners, 0)
+    for owner, status, count, key in rows:
         counts[owner][status] = count
-        which[owner] += key
-    return {owner: _of(counts[owner], which[owner]) for owner in owners}
+        unseen_key[owner] += key
+    return {owner: _of(counts[owner], unseen_key[owner]) for owner in owners}
 
 
 def active_of(owners: Iterable[int]) -> QuerySet[Any]:
-    """The turns of these people that have not ended, with their `owner`."""
-    # Found by their state, of which there are few; by the owner, SQLite would look at all that they ever had.
+    # Few turns are active; SQLite would read all of an owner's turns if it filtered by owner.
     active = Turn.objects.filter(status__in=Turn.ACTIVE, conversation__deleted_at__isnull=True)
     return active.annotate(owner=Coalesce("conversation__owner_id", 0)).filter(owner__in=owners)
 
 
-def _of(counts: Counter[str], which: int) -> Attention:
+def _of(counts: Counter[str], unseen_key: int) -> Attention:
     unseen = counts.pop(UNSEEN, 0)
-    return Attention(counts.total(), counts[Turn.Status.WAITING], unseen, which)
+    return Attention(counts.total(), counts[Turn.Status.WAITING], unseen, unseen_key)

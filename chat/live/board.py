@@ -1,4 +1,4 @@
-"""A person's board: what works or waits, what has ended unseen, what was left unfinished."""
+"""A user's board: conversations that run or wait, have ended unseen, or were left unfinished."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from chat.database import in_database
 from chat.live.attention import Attention, active_of, attention_of
 from chat.live.broadcast import board_group
 from chat.live.frames import partial
-from chat.live.page_consumer import PageConsumer, batched, beating
+from chat.live.page_consumer import PageConsumer, batched_heartbeats, batched_states
 from chat.live.regions import BoardLink, OwnerState, Region, RenderCache, Sidebar, digest, owner_state_of
 from chat.live.resync import Have, Lacking, drawn_regions, lacking_regions
 from chat.live.socket_auth import signed_in
@@ -31,16 +31,14 @@ from chat.models.turn import share_is_used
 
 @dataclass(frozen=True)
 class BoardRow:
-    """A conversation on the board, with what its row tells: its latest turn, its list, what it waits for."""
-
-    place: BoardEntry
+    entry: BoardEntry
     turn: Turn
     plan: TodoPanel | None = None
     call: ToolCall | None = None
 
     @property
     def since(self) -> datetime.datetime:
-        """Since when it has been as it is."""
+        """Since when the conversation has been in this state."""
         if self.call and self.call.asked_at:
             return self.call.asked_at
         return self.turn.ended_at or self.turn.started_at or self.turn.created_at
@@ -48,8 +46,6 @@ class BoardRow:
 
 @dataclass(frozen=True)
 class Board:
-    """The three sections, and the outline that they were drawn from."""
-
     outline: BoardOutline
     running: list[BoardRow]
     unseen: list[BoardRow]
@@ -57,22 +53,22 @@ class Board:
 
     @property
     def title(self) -> str:
-        """What its tab is called: with the number of conversations that want the person to come."""
-        wanted = self.outline.attention.wanted
-        return f"({wanted}) {_('Board')}" if wanted else _("Board")
+        """The tab's title, with the number of conversations that need the user."""
+        badge_count = self.outline.attention.badge_count
+        return f"({badge_count}) {_('Board')}" if badge_count else _("Board")
 
 
 def board_of(owner_id: int) -> Board:
-    """The board as the rows tell it, in ten queries at most however much is on it."""
+    """The user's board, in at most ten queries regardless of its size."""
     return filled(outline_of(owner_id))
 
 
 def filled(outline: BoardOutline) -> Board:
-    """The board of that outline, in three queries."""
-    places = [*outline.running, *outline.unseen, *outline.unfinished]
-    turns = Turn.objects.defer("profile_snapshot").in_bulk([each.turn_id for each in places])
+    """The board of an outline, in three queries."""
+    entries = [*outline.running, *outline.unseen, *outline.unfinished]
+    turns = Turn.objects.defer("profile_snapshot").in_bulk([each.turn_id for each in entries])
     lists = TodoRevision.objects.select_related("turn").in_bulk(
-        [each.revision_id for each in places if each.revision_id]
+        [each.revision_id for each in entries if each.revision_id]
     )
     calls = _waiting_calls(outline.running)
 
@@ -80,37 +76,36 @@ def filled(outline: BoardOutline) -> Board:
         return [
             BoardRow(each, turns[each.turn_id], _plan(each, lists), calls.get(each.turn_id))
             for each in section
-            if each.turn_id in turns  # one may be deleted meanwhile
+            if each.turn_id in turns  # others were deleted meanwhile
         ]
 
     return Board(outline, rows(outline.running), rows(outline.unseen), rows(outline.unfinished))
 
 
 def _waiting_calls(running: Iterable[BoardEntry]) -> dict[int, ToolCall]:
-    """What is asked in the turns that wait, by turn."""
     waiting = [each.turn_id for each in running if each.status == Turn.Status.WAITING]
     if not waiting:
         return {}
-    asked = ToolCall.objects.filter(turn__in=waiting, status=ToolCall.Status.WAITING)
-    return {call.turn_id: call for call in asked.select_related("turn", "step")}
+    calls = ToolCall.objects.filter(turn__in=waiting, status=ToolCall.Status.WAITING)
+    return {call.turn_id: call for call in calls.select_related("turn", "step")}
 
 
-def _plan(place: BoardEntry, lists: dict[int, TodoRevision]) -> TodoPanel | None:
-    """The list of the turn, or one of an earlier turn that is not over and done with."""
-    revision = lists.get(place.revision_id or 0)
-    if revision is None or not (revision.turn_id == place.turn_id or place.left):
+def _plan(entry: BoardEntry, lists: dict[int, TodoRevision]) -> TodoPanel | None:
+    """The list of the turn, or of an earlier turn if it has open items."""
+    revision = lists.get(entry.revision_id or 0)
+    if revision is None or not (revision.turn_id == entry.turn_id or entry.left):
         return None
     return panel(revision.turn, revision.items)
 
 
-LISTED = 50  # conversations in each section; there is a page for the others
+LISTED = 50  # conversations in each section; the other pages list the rest
 
 Waiting, Running = Turn.Status.WAITING, Turn.Status.RUNNING
-FIRST_WHO_WAITS = Case(When(status=Waiting, then=Value(0)), When(status=Running, then=Value(1)), default=2)
+WAITING_FIRST = Case(When(status=Waiting, then=Value(0)), When(status=Running, then=Value(1)), default=2)
 
 
 class BoardEntry(NamedTuple):
-    """A conversation on the board: its latest turn as it stands, its latest list, and how much is left."""
+    """A conversation on the board: its latest turn's state, its latest list, and the number of open items."""
 
     conversation_id: uuid.UUID
     title: str
@@ -125,7 +120,7 @@ class BoardEntry(NamedTuple):
 
 
 class BoardOutline(NamedTuple):
-    """The sections, each of up to LISTED places; `more` is True where unfinished ones find no room."""
+    """The sections, each with up to LISTED entries; `more` if there are further unfinished ones."""
 
     attention: Attention
     running: tuple[BoardEntry, ...] = ()
@@ -135,29 +130,29 @@ class BoardOutline(NamedTuple):
 
 
 def outline_of(owner_id: int) -> BoardOutline:
-    """What stands on the board of a person, in seven queries at most."""
+    """The outline of a user's board, in at most seven queries."""
     conversations = Conversation.objects.filter(owner=owner_id)
-    unfinished = _places(_left_alone(conversations.current().unfinished()), LISTED + 1)
+    unfinished = _entries(_in_no_other_section(conversations.current().unfinished()), LISTED + 1)
     return BoardOutline(
         attention_of([owner_id])[owner_id],
         _running(owner_id),
-        _places(conversations.unseen().order_by("-unseen_turn_id"), LISTED),
+        _entries(conversations.unseen().order_by("-unseen_turn_id"), LISTED),
         unfinished[:LISTED],
         len(unfinished) > LISTED,
     )
 
 
-def _left_alone(conversations: QuerySet[Conversation]) -> QuerySet[Conversation]:
-    """Those of them that stand in no other section, newest first."""
-    # Asked for as NULL, the unseen turn would have SQLite read through everybody's conversations.
+def _in_no_other_section(conversations: QuerySet[Conversation]) -> QuerySet[Conversation]:
+    """Those that are in no other section, newest first."""
+    # With a condition on NULL, SQLite would scan the conversations of all users.
     seen = conversations.alias(unseen=Coalesce("unseen_turn_id", 0)).filter(unseen=0)
     return seen.exclude(Exists(_active(OuterRef("pk")))).order_by("-updated_at")
 
 
 def _running(owner_id: int) -> tuple[BoardEntry, ...]:
-    found = (
+    rows = (
         active_of([owner_id])
-        .order_by(FIRST_WHO_WAITS, "pk")
+        .order_by(WAITING_FIRST, "pk")
         .values_list(
             "conversation",
             "conversation__title",
@@ -169,22 +164,22 @@ def _running(owner_id: int) -> tuple[BoardEntry, ...]:
             "status_message",
         )
     )
-    places = [BoardEntry(*each) for each in found[:LISTED]]
-    if not any(place.status == Turn.Status.QUEUED for place in places):
-        return tuple(places)
+    entries = [BoardEntry(*each) for each in rows[:LISTED]]
+    if not any(entry.status == Turn.Status.QUEUED for entry in entries):
+        return tuple(entries)
     queue, share_used = _queue(), share_is_used(owner_id)
     return tuple(
-        place._replace(ahead=bisect_left(queue, place.turn_id), waits_for_share=share_used)
-        if place.status == Turn.Status.QUEUED
-        else place
-        for place in places
+        entry._replace(ahead=bisect_left(queue, entry.turn_id), waits_for_share=share_used)
+        if entry.status == Turn.Status.QUEUED
+        else entry
+        for entry in entries
     )
 
 
-def _places(conversations: QuerySet[Conversation], most: int) -> tuple[BoardEntry, ...]:
-    """Conversations in which nothing works, with how their last turns ended."""
+def _entries(conversations: QuerySet[Conversation], limit: int) -> tuple[BoardEntry, ...]:
+    """Conversations without an active turn, with how their last turns ended."""
     here = OuterRef("pk")
-    found = conversations.values_list(
+    rows = conversations.values_list(
         "pk",
         "title",
         "todos_left",
@@ -192,11 +187,10 @@ def _places(conversations: QuerySet[Conversation], most: int) -> tuple[BoardEntr
         _latest(TodoRevision, here),
         *(_latest(Turn, here, name) for name in ("status", "fence", "status_message")),
     )
-    return tuple(BoardEntry(*each) for each in found[:most])
+    return tuple(BoardEntry(*each) for each in rows[:limit])
 
 
 def _latest(model: type[Turn] | type[TodoRevision], conversation: OuterRef, name: str = "pk") -> Subquery:
-    """That column of the conversation's latest row."""
     rows: QuerySet[Any] = model.objects.filter(conversation=conversation)
     return Subquery(rows.order_by("-pk").values(name)[:1])
 
@@ -211,9 +205,7 @@ def _queue() -> list[int]:
 
 
 class BoardState:
-    """The board of a user, as cheaply as it can be known; the whole of it is read where a section is
-    drawn.
-    """
+    """The state of a user's board; the whole board is read only if a section is rendered."""
 
     conversation = None
     is_active = False
@@ -225,12 +217,10 @@ class BoardState:
 
     @cached_property
     def board(self) -> Board:
-        """All that the sections show. Reads the database."""
         return filled(self.outline)
 
 
 def board_states_of(owners: Iterable[int]) -> dict[int, BoardState]:
-    """The boards of these users."""
     return {owner: _board_state_of(owner) for owner in owners}
 
 
@@ -241,7 +231,7 @@ def _board_state_of(owner_id: int) -> BoardState:
 
 
 class Section(Region):
-    """A section of the board, drawn again where what it shows of the outline differs."""
+    """A section of the board, redrawn when the part of the outline that it shows changes."""
 
     def __init__(self, name: str, shown: Callable[[BoardOutline], object]) -> None:
         self.name = name
@@ -257,7 +247,7 @@ class Section(Region):
 
 
 class BoardTitle(BoardLink):
-    """The link to the board, and the number in the title of the board's own tab."""
+    """The link to the board, and the count in the title of the board's own tab."""
 
     def message(self, state: BoardState) -> str:
         return super().message(state) + partial("head > title", "innerHTML", escape(state.board.title))
@@ -276,30 +266,23 @@ BOARD_REGIONS: dict[str, Region] = {
 
 
 class BoardConsumer(PageConsumer):
-    """Speaks with one tab that shows a board."""
-
-    states = drawings = batched(board_states_of)
-    heartbeats = beating(board_states_of)
+    states = drawings = batched_states(board_states_of)
+    heartbeats = batched_heartbeats(board_states_of)
 
     async def admit(self) -> bool:
-        """Let a user in who is signed in."""
         user = await in_database(signed_in, self.scope)
         if user is not None:
             self.key = self.user_id = user.pk
         return user is not None
 
     def groups_to_join(self) -> list[str]:
-        """The board's own."""
         return [board_group(self.key)]
 
     def lacking(self, state: BoardState, have: Have) -> Lacking:
-        """The sections that differ, all of them in one message: a conversation goes from one to another
-        at once.
-        """
+        """The outdated sections, all in one message: a conversation moves between sections atomically."""
         return Lacking(turns=False, regions=tuple(lacking_regions(state, have, BOARD_REGIONS)))
 
     async def send_lacking(self, state: BoardState, have: Have, lacks: Lacking) -> None:
-        """Send them."""
         draw = functools.partial(drawn_regions, state, lacks.regions, BOARD_REGIONS)
         if html := await in_database(state.render_cache, lacks.regions, draw):
             await self.send(text_data=html)

@@ -1,4 +1,4 @@
-"""The channel layer of a single process."""
+"""Channel layers: in memory for a single process, and on Redis."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ from channels_redis.pubsub import RedisPubSubChannelLayer
 
 
 class MemoryLayer(InMemoryChannelLayer):
-    """Channels' own, on a clock that nobody sets, with less looking for what has expired.
+    """Channels' own on a monotonic clock, with fewer scans for expired messages.
 
-    By the wall clock, one that is set forward has every message that is on its way expire, and its channel
-    thrown out of all its groups; and a socket would fall silent after a day.
+    A wall clock set forward would expire pending messages and remove channels from their groups.
     """
 
-    _next_look = 0.0
+    _next_scan = 0.0
 
     async def send(self, channel: str, message: dict[str, Any]) -> None:
-        """Queue a message; raises ChannelFull when the channel has as many as it may."""
         self.require_valid_channel_name(channel)
         queue = self.channels.setdefault(channel, asyncio.Queue(maxsize=self.get_capacity(channel)))
         try:
@@ -31,22 +29,22 @@ class MemoryLayer(InMemoryChannelLayer):
             raise ChannelFull(channel) from None
 
     def _clean_expired(self) -> None:
-        """Forget channels whose messages nobody takes; once a second is often enough to look."""
+        """Drop channels that nobody reads; scans at most once a second."""
         now = time.monotonic()
-        if now < self._next_look:
+        if now < self._next_scan:
             return
-        self._next_look = now + 1
+        self._next_scan = now + 1
         for channel, queue in list(self.channels.items()):
             if not queue.empty() and queue._queue[0][0] < now:
                 del self.channels[channel]
                 self._remove_from_groups(channel)
 
 
-CAPACITY = 100  # messages that wait for one socket; frames are hints, and one that is missing is asked for
+CAPACITY = 100  # messages queued for one socket; frames are hints, and a page that misses one resyncs
 
 
 class RedisLayer(RedisPubSubChannelLayer):
-    """Redis's publish and subscribe, with a bound on what waits for a socket that takes nothing."""
+    """Redis publish/subscribe with a bound on the queue of a socket that reads nothing."""
 
     def _get_layer(self) -> Any:
         layer = super()._get_layer()
@@ -56,14 +54,12 @@ class RedisLayer(RedisPubSubChannelLayer):
 
 
 class _Channels(dict[str, asyncio.Queue[Any]]):
-    """Queues by channel, each of them bounded, whatever it was to be."""
-
     def __setitem__(self, name: str, _queue: asyncio.Queue[Any]) -> None:
         super().__setitem__(name, _Bounded())
 
 
 class _Bounded(asyncio.Queue[Any]):
     def put_nowait(self, item: Any) -> None:
-        """Take the message in, or let it go where as many wait as may."""
+        """Queue the message, or drop it if the queue is full."""
         if self.qsize() < CAPACITY:
             super().put_nowait(item)

@@ -1,4 +1,4 @@
-"""The socket of a conversation's page: takes messages in, passes frames on, answers what the page lacks."""
+"""The socket of a conversation's page: takes messages, forwards frames, answers resyncs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from chat.live.broadcast import (
     publish_regions,
     publish_sidebar,
 )
-from chat.live.page_consumer import CLOSE_NOT_FOUND, PageConsumer, batched, beating, message_of, seen_of
+from chat.live.page_consumer import (
+    CLOSE_NOT_FOUND,
+    PageConsumer,
+    batched_heartbeats,
+    batched_states,
+    parse_message,
+    parse_seen,
+)
 from chat.live.regions import ConversationState, comparable_states_of, states_of
 from chat.live.resync import Have, Lacking, drawn_regions, drawn_turn, lacking, turns_after
 from chat.live.socket_auth import authorized_conversation
@@ -28,44 +35,38 @@ publishing: set[asyncio.Task[None]] = set()
 
 
 class ChatConsumer(PageConsumer):
-    """Speaks with one open tab on a conversation."""
-
     conversation: Conversation
-    states = batched(comparable_states_of)
-    drawings = batched(states_of)
-    heartbeats = beating(comparable_states_of)
+    states = batched_states(comparable_states_of)
+    drawings = batched_states(states_of)
+    heartbeats = batched_heartbeats(comparable_states_of)
 
     async def admit(self) -> bool:
-        """Let the conversation's owner in."""
-        found = await in_database(authorized_conversation, self.scope)
-        if found is not None:
-            self.conversation, self.key, self.user_id = found, found.pk, found.owner_id
-        return found is not None
+        conversation = await in_database(authorized_conversation, self.scope)
+        if conversation is not None:
+            self.conversation, self.key, self.user_id = conversation, conversation.pk, conversation.owner_id
+        return conversation is not None
 
     def groups_to_join(self) -> list[str]:
-        """Those of the conversation and of its owner."""
         return [conversation_group(self.conversation.pk), owner_group(self.conversation.owner_id)]
 
     async def handle(self, content: dict[str, Any]) -> None:
-        """A message of the user, or the page's word on what it has or shows; raises ValueError."""
+        """Handle a user's message, or the page's report; raises ValueError with a message for the user."""
         match content.get("type", "message"):
             case "message":
-                await self._take(*message_of(content))
+                await self._receive_message(*parse_message(content))
             case "seen":
-                await self._see(seen_of(content))
+                await self._mark_seen(parse_seen(content))
             case _:
                 await super().handle(content)
 
     async def chat_frame(self, frame: dict[str, Any]) -> None:
-        """Pass a worker's frame on as it is."""
         await self.send(text_data=frame["text"])
 
     def lacking(self, state: ConversationState, have: Have) -> Lacking:
-        """What the page lacks that has so much."""
         return lacking(state, have)
 
     async def send_lacking(self, state: ConversationState, have: Have, lacks: Lacking) -> None:
-        """Send that, a turn at a time, so that no whole conversation is in memory."""
+        """Send one turn at a time, so that the whole conversation is never in memory."""
         if lacks.turns:
             for key in await in_database(turns_after, state, have):
                 drawing = in_database(state.render_cache, ("turn", key), partial(drawn_turn, state, key))
@@ -75,41 +76,38 @@ class ChatConsumer(PageConsumer):
         if html := await in_database(state.render_cache, lacks.regions, draw):
             await self.send(text_data=html)
 
-    async def _see(self, turn_id: int) -> None:
-        """The user looks at the conversation, with the turns up to that one."""
+    async def _mark_seen(self, turn_id: int) -> None:
         if await in_database(self.conversation.see, turn_id):
             await publish_sidebar(self.conversation.owner_id)
 
-    async def _take(self, text: str, client_id: uuid.UUID) -> None:
+    async def _receive_message(self, text: str, client_id: uuid.UUID) -> None:
         try:
             if await self.admit():
                 await self._send_message(text, client_id)
             else:
                 await self.close(code=CLOSE_NOT_FOUND)
-        except DatabaseError:  # perhaps it was taken: the page sends it again, over its next socket
-            sentence = _("Can't save right now. Retrying.")
-            await self.send_json(type="later", client_id=str(client_id), message=sentence)
+        except DatabaseError:  # it may have been saved; the page repeats it on its next socket
+            text = _("Can't save right now. Retrying.")
+            await self.send_json(type="later", client_id=str(client_id), message=text)
             raise
 
     async def _send_message(self, text: str, client_id: uuid.UUID) -> None:
         archived = self.conversation.archived
         try:
-            taken = await in_database(self.conversation.send, text, client_id)
+            sent = await in_database(self.conversation.send, text, client_id)
         except MessageRefused as refusal:
             await self.send_json(type="refused", client_id=str(client_id), message=str(refusal))
             return
         except Conversation.DoesNotExist:
             await self.close(code=CLOSE_NOT_FOUND)
             return
-        kind = "follow_up" if isinstance(taken, FollowUp) else "turn"
-        await self.send_json(type="accepted", client_id=str(client_id), **{kind: taken.pk})
+        kind = "follow_up" if isinstance(sent, FollowUp) else "turn"
+        await self.send_json(type="accepted", client_id=str(client_id), **{kind: sent.pk})
         if archived:
             await publish_regions(self.conversation.pk, "organised")
-        if isinstance(taken, FollowUp):
+        if isinstance(sent, FollowUp):
             await publish_regions(self.conversation.pk, "follow_ups")
         else:
-            task = asyncio.create_task(
-                publish_new_turn(taken, self.user_id)
-            )  # goes on when the socket closes
+            task = asyncio.create_task(publish_new_turn(sent, self.user_id))  # goes on when the socket closes
             publishing.add(task)
             task.add_done_callback(publishing.discard)

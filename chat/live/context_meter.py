@@ -1,4 +1,4 @@
-"""How full a model's window is with a conversation, and what the conversation took so far."""
+"""How full a model's context window is, and the conversation's usage so far."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HIGH, FULL = 70, 90  # per cent of the window
 
 @dataclass(frozen=True)
 class ContextMeter:
-    """The tokens of the latest request and its reply; a `window` of 0 is not known."""
+    """The tokens of the latest request and its reply; `window` is 0 if unknown."""
 
     used: int
     window: int
@@ -24,19 +24,18 @@ class ContextMeter:
 
     @property
     def percent(self) -> int:
-        """How much of the window is taken, from 0 to 100."""
+        """How much of the window is used, from 0 to 100."""
         return min(100, round(100 * self.used / self.window)) if self.window else 0
 
     @property
     def level(self) -> str:
-        """What to make of that."""
         if not self.window:
             return "unknown"
         return "full" if self.percent >= FULL else "high" if self.percent >= HIGH else "low"
 
 
 def context_meter_of(conversation: Conversation) -> ContextMeter | None:
-    """The meter of a conversation; None where no request was counted yet. Reads the database."""
+    """The conversation's meter; None before the first counted request. Reads the database."""
     steps = Step.objects.filter(turn__conversation=conversation.pk).exclude(input_tokens=0)
     step = steps.select_related("turn").order_by("-pk").first()
     if step is None:
@@ -46,7 +45,6 @@ def context_meter_of(conversation: Conversation) -> ContextMeter | None:
 
 
 def meter_after(step: Step, settings: ModelSettings | None, totals: Totals) -> ContextMeter:
-    """The meter after the reply of a step, with the settings of its model and what the conversation took."""
     traits = known_traits(step.endpoint, step.model)
     if settings:
         traits = changed(traits, settings.learned, settings.traits)

@@ -1,8 +1,4 @@
-"""What changed between two texts, line by line, ready to be drawn by partials/_diff.html.
-
-`diff_of(before, after, cut=False) -> Diff` compares; in a template, `{% load rendering %}{% diff change %}`
-draws a Diff's lines and `{% diff_count change %}` its counts. Time and size are bounded whatever the texts.
-"""
+"""Line-by-line differences between two texts, bounded in time and size, for partials/_diff.html."""
 
 from __future__ import annotations
 
@@ -13,16 +9,16 @@ from typing import Literal
 Kind = Literal["same", "removed", "added"]
 
 CONTEXT = 3  # unchanged lines shown around a change
-MOST_LINES = 400
-MOST_CHARACTERS = 32 * 1024  # shown altogether
-LONGEST_LINE = 1000  # characters shown of one line
-BEGINNING = (8, 2 * LONGEST_LINE)  # lines and characters of a diff that is drawn folded
-TAGS = 170  # characters of HTML around a line
+MAX_LINES = 400
+MAX_CHARACTERS = 32 * 1024  # shown in total
+MAX_LINE_LENGTH = 1000  # characters shown of one line
+FOLDED_SIZE = (8, 2 * MAX_LINE_LENGTH)  # lines and characters of a folded diff
+LINE_OVERHEAD = 170  # characters of HTML around a line
 
 _SIGNS: dict[Kind, str] = {"same": " ", "removed": "-", "added": "+"}
-# What would move, hide or turn round the text beside it is shown as what it is; a reviewer must see it.
+# Characters that would move, hide or reverse adjacent text are made visible to reviewers.
 _PICTURES = {code: chr(0x2400 + code) for code in range(32) if chr(code) not in "\t\n"} | {0x7F: "\u2421"}
-_TURNING = (
+_INVISIBLE = (
     *range(0x80, 0xA0),
     0x061C,
     0x200B,
@@ -33,12 +29,12 @@ _TURNING = (
     *range(0x2066, 0x206A),
     0xFEFF,
 )
-_PICTURES |= {code: f"<U+{code:04X}>" for code in _TURNING}
+_PICTURES |= {code: f"<U+{code:04X}>" for code in _INVISIBLE}
 
 
 @dataclass(frozen=True)
 class DiffLine:
-    """One line on show; `changed` stands between `head` and `tail`, which its counterpart has too."""
+    """A shown line; `changed` is the part that differs from its counterpart."""
 
     kind: Kind
     number: int
@@ -60,15 +56,13 @@ class DiffLine:
 
 @dataclass(frozen=True)
 class Hunk:
-    """Lines that stand together; `skipped` unchanged ones are left out ahead of them."""
-
     skipped: int
     lines: tuple[DiffLine, ...]
 
 
 @dataclass(frozen=True)
 class Diff:
-    """A change: how many lines were added and removed, and what is to be shown of it."""
+    """A change: the numbers of added and removed lines, and the lines to show."""
 
     added: int
     removed: int
@@ -86,33 +80,27 @@ class Diff:
 
     @property
     def size(self) -> int:
-        """About how many characters of HTML draw it."""
-        return sum(TAGS + len(line.text) for hunk in self.hunks for line in hunk.lines)
+        return sum(LINE_OVERHEAD + len(line.text) for hunk in self.hunks for line in hunk.lines)
 
     @property
     def beginning(self) -> Diff:
-        """The same change with only its first lines on show."""
-        hunks = tuple(_shown(self.hunks, *BEGINNING))
+        hunks = tuple(_shown(self.hunks, *FOLDED_SIZE))
         return replace(self, hunks=hunks, unshown=self.added + self.removed - _changes(hunks))
 
 
 def diff_of(before: str | bytes | None, after: str | bytes | None, *, cut: bool = False) -> Diff:
-    """What changed from `before` to `after`; None stands for a file that is not there.
-
-    Bytes are taken as UTF-8, and as binary where they are not. `cut` says that the texts are beginnings.
-    """
+    """The change from `before` to `after`; None is a missing file. Bytes that are not UTF-8 are binary."""
     old, new = _text(before), _text(after)
     if old is None or new is None:
         return Diff(0, 0, (), binary=before != after, cut=cut)
     edits = edit_script(_lines(old), _lines(new))
     added = sum(len(edit.new) for edit in edits if edit.changes)
     removed = sum(len(edit.old) for edit in edits if edit.changes)
-    hunks = tuple(_shown(_hunks(edits), MOST_LINES, MOST_CHARACTERS))
+    hunks = tuple(_shown(_hunks(edits), MAX_LINES, MAX_CHARACTERS))
     return Diff(added, removed, hunks, added + removed - _changes(hunks), cut=cut)
 
 
 def _text(side: str | bytes | None) -> str | None:
-    """The side as text; None for one that is none."""
     if isinstance(side, bytes):
         try:
             side = side.decode()
@@ -122,18 +110,18 @@ def _text(side: str | bytes | None) -> str | None:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines with their line feeds; nothing else ends one."""
+    """Lines with their line feeds, the only line ends."""
     return [line for line in text.replace("\n", "\n\0").split("\0") if line]
 
 
 def _hunks(edits: Sequence[Edit]) -> Iterator[Hunk]:
-    """The changes, each with the lines around it; what lies far from all of them is only counted."""
+    """The changes with their context; other unchanged lines are only counted."""
     skipped, lines = 0, list[DiffLine]()
-    for place, edit in enumerate(edits):
+    for index, edit in enumerate(edits):
         if edit.changes:
             lines += _changed(edit)
             continue
-        first, last = place == 0, place == len(edits) - 1
+        first, last = index == 0, index == len(edits) - 1
         before = 0 if first else CONTEXT
         after = 0 if last else CONTEXT
         if len(edit.new) <= before + after:
@@ -148,33 +136,33 @@ def _hunks(edits: Sequence[Edit]) -> Iterator[Hunk]:
 
 
 def _same(edit: Edit, start: int, stop: int) -> list[DiffLine]:
-    return [_line("same", edit.at_new + place, edit.new[place]) for place in range(start, stop)]
+    return [_line("same", edit.at_new + index, edit.new[index]) for index in range(start, stop)]
 
 
 def _changed(edit: Edit) -> Iterator[DiffLine]:
-    """Removed lines, then added ones; where they pair up, what differs within them is told apart."""
+    """Removed lines, then added ones; if they pair up, with the differing parts marked."""
     pairs = list(zip(edit.old, edit.new, strict=True)) if len(edit.old) == len(edit.new) else []
-    for place, text in enumerate(edit.old[:MOST_LINES]):
-        yield _line("removed", edit.at_old + place, text, pairs[place][1] if pairs else "")
-    for place, text in enumerate(edit.new[:MOST_LINES]):
-        yield _line("added", edit.at_new + place, text, pairs[place][0] if pairs else "")
+    for index, text in enumerate(edit.old[:MAX_LINES]):
+        yield _line("removed", edit.at_old + index, text, pairs[index][1] if pairs else "")
+    for index, text in enumerate(edit.new[:MAX_LINES]):
+        yield _line("added", edit.at_new + index, text, pairs[index][0] if pairs else "")
 
 
 def _line(kind: Kind, at: int, line: str, other: str = "") -> DiffLine:
     text = line.removesuffix("\n")
-    start, end = _differing(text[:LONGEST_LINE], other.removesuffix("\n")[:LONGEST_LINE])
-    if len(text) > LONGEST_LINE:
-        text = text[:LONGEST_LINE] + "…"
+    start, end = _differing(text[:MAX_LINE_LENGTH], other.removesuffix("\n")[:MAX_LINE_LENGTH])
+    if len(text) > MAX_LINE_LENGTH:
+        text = text[:MAX_LINE_LENGTH] + "…"
     head, changed, tail = (_visible(piece) for piece in (text[:start], text[start:end], text[end:]))
     return DiffLine(kind, at + 1, head, changed, tail, open_end=not line.endswith("\n"))
 
 
 def _differing(text: str, other: str) -> tuple[int, int]:
-    """Where a line differs from its counterpart; (0, 0) where there is too little in common to be of use."""
+    """The differing part of a line; (0, 0) if it has too little in common with its counterpart."""
     shorter = min(len(text), len(other))
     start = next((i for i in range(shorter) if text[i] != other[i]), shorter)
-    most = shorter - start
-    tail = next((i for i in range(most) if text[-1 - i] != other[-1 - i]), most)
+    rest = shorter - start
+    tail = next((i for i in range(rest) if text[-1 - i] != other[-1 - i]), rest)
     return (start, len(text) - tail) if 2 * (start + tail) > shorter else (0, 0)
 
 
@@ -187,7 +175,6 @@ def _changes(hunks: Iterable[Hunk]) -> int:
 
 
 def _shown(hunks: Iterable[Hunk], lines_left: int, room: int) -> Iterator[Hunk]:
-    """As many of the hunks' lines as there is room for."""
     for hunk in hunks:
         kept = []
         for line in hunk.lines:
@@ -201,18 +188,17 @@ def _shown(hunks: Iterable[Hunk], lines_left: int, room: int) -> Iterator[Hunk]:
             return
 
 
-# The shortest way from one list of lines to another, within a bound of work.
-#
-# The greedy algorithm of Eugene W. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986): its cost
-# grows with the number of changes, so that many changes, and not a long text, are where it gives up.
+# The shortest edit script between two lists of lines, with bounded work: the greedy algorithm of
+# Eugene W. Myers, "An O(ND) Difference Algorithm and Its Variations" (1986). Its cost grows with the number
+# of changes, so it gives up at many changes, not at long texts.
 
-MOST_CHANGES = 200  # lines; beyond, the differing part is one change as a whole
-MOST_WORK = 200_000  # lines compared
+MAX_CHANGES = 200  # lines; beyond, the differing part is a single change
+MAX_COMPARISONS = 200_000  # lines compared
 
 
 @dataclass(frozen=True)
 class Edit:
-    """A stretch of lines that stays (`changes` is false), or is replaced: `old` by `new`."""
+    """A range of lines that is unchanged (`changes` is false), or where `old` is replaced by `new`."""
 
     at_old: int
     at_new: int
@@ -222,12 +208,12 @@ class Edit:
 
 
 def edit_script(old: Sequence[str], new: Sequence[str]) -> list[Edit]:
-    """Edits that lead from `old` to `new`, in order; kept and changed stretches take turns."""
+    """Edits from `old` to `new`, in order; unchanged and changed ranges alternate."""
     shorter = min(len(old), len(new))
     head = next((i for i in range(shorter) if old[i] != new[i]), shorter)
-    most = shorter - head
-    tail = next((i for i in range(most) if old[-1 - i] != new[-1 - i]), most)
-    kept = _kept(old[head : len(old) - tail], new[head : len(new) - tail])
+    rest = shorter - head
+    tail = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
+    kept = _matches(old[head : len(old) - tail], new[head : len(new) - tail])
     matches = [(0, 0, head), *((x + head, y + head, size) for x, y, size in kept)]
     return _edits(old, new, [*matches, (len(old) - tail, len(new) - tail, tail)])
 
@@ -244,21 +230,21 @@ def _edits(old: Sequence[str], new: Sequence[str], matches: list[tuple[int, int,
     return edits
 
 
-def _kept(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
-    """The stretches that both have, as places and length; none where finding them is too much work."""
+def _matches(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int]]:
+    """Matching ranges as positions and length; none if finding them takes too much work."""
     if not old or not new:
         return []
-    numbers: dict[str, int] = {}  # comparing numbers takes the same time however long the lines are
+    numbers: dict[str, int] = {}  # comparing numbers is fast for long lines too
     a = [numbers.setdefault(line, len(numbers)) for line in old]
     b = [numbers.setdefault(line, len(numbers)) for line in new]
     trail = [] if set(a).isdisjoint(b) else _trail(a, b)
-    return _stretches(trail, len(a), len(b)) if trail else []
+    return _backtrack(trail, len(a), len(b)) if trail else []
 
 
 def _trail(a: list[int], b: list[int]) -> list[dict[int, int]]:
     """For each number of changes, how far into `a` each diagonal (x - y) was reached with one change less."""
     far, trail, work = {1: 0}, list[dict[int, int]](), 0
-    for changes in range(min(len(a) + len(b), MOST_CHANGES) + 1):
+    for changes in range(min(len(a) + len(b), MAX_CHANGES) + 1):
         trail.append(far.copy())
         for diagonal in range(-changes, changes + 1, 2):
             came = _came_from(far, diagonal, changes)
@@ -269,25 +255,24 @@ def _trail(a: list[int], b: list[int]) -> list[dict[int, int]]:
             if x >= len(a) and x - diagonal >= len(b):
                 return trail
             work += x - start + 1
-            if work > MOST_WORK:
+            if work > MAX_COMPARISONS:
                 return []
     return []
 
 
 def _came_from(far: dict[int, int], diagonal: int, changes: int) -> int:
-    """The diagonal from which one more change leads here: by a line added (above), or one removed (below)."""
+    """The diagonal of the previous change: a line was added (above) or removed (below)."""
     added = diagonal == -changes or (diagonal != changes and far[diagonal - 1] < far[diagonal + 1])
     return diagonal + 1 if added else diagonal - 1
 
 
-def _stretches(trail: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int, int]]:
-    """Walk back from the end, and give the kept stretches on the way, first to last."""
-    found: list[tuple[int, int, int]] = []
+def _backtrack(trail: list[dict[int, int]], x: int, y: int) -> list[tuple[int, int, int]]:
+    matches: list[tuple[int, int, int]] = []
     for changes in range(len(trail) - 1, -1, -1):
         far, diagonal = trail[changes], x - y
         came = _came_from(far, diagonal, changes)
         start = far[came] + (came < diagonal)
         if x > start:
-            found.append((start, start - diagonal, x - start))
+            matches.append((start, start - diagonal, x - start))
         x, y = far[came], far[came] - came
-    return found[::-1]
+    return matches[::-1]

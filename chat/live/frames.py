@@ -73,8 +73,6 @@ def message(text: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class RowChanged:
-    """A row is new or has changed."""
-
     row: Message | ToolCall | Summary
     new: bool = False
 

@@ -1,4 +1,4 @@
-"""Markdown to HTML, the same for a page and for text that still streams."""
+"""Markdown to HTML, the same for pages and for streaming text."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from mdit_py_plugins.footnote import footnote_plugin
 from chat.files.colour import coloured_fence
 from chat.live.mathematics import MAX_FORMULA, math_html
 
-MAX_BLOCK = 32 * 1024  # characters; a parser's bad cases grow with the square
-MOST_KEPT = 3 * 1024 * 1024  # characters of large texts whose HTML is kept, for the next page or frame
-_NEWLINE = re.compile(r"\r\n|\r|\n")  # what the parser takes for the end of a line
+MAX_BLOCK = 32 * 1024  # characters; the parser's worst cases are quadratic
+MAX_CACHED = 3 * 1024 * 1024  # characters of large texts whose HTML is cached
+_NEWLINE = re.compile(r"\r\n|\r|\n")  # the parser's line ends
 _FENCE = re.compile(r"(?:[ \t]*\r?\n)* {0,3}(`{3,}|~{3,})")
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _SAFE_LINKS = ("http://", "https://", "mailto:")
@@ -37,33 +37,31 @@ _TASK = re.compile(r"\[([ xX])\][ \t]")
 
 
 def render(text: str) -> str:
-    """A whole text as HTML that holds no markup of the text's own."""
+    """The text as HTML, without any markup of the text's own."""
     if len(text) <= MAX_BLOCK:
         return str(_MARKDOWN.render(text))
-    html = _large.get(text)
+    html = _large_cache.get(text)
     return _render_large(text) if html is None else html
 
 
 def _render_large(text: str) -> str:
-    """Render one large text at a time: two would only take the interpreter from each other."""
-    with _rendering:
-        if text not in _large:
+    """Render one large text at a time: threads would only compete for the interpreter."""
+    with _render_lock:
+        if text not in _large_cache:
             blocks, tail = Settling(text).advance()
-            _large[text] = "".join(block.html for block in blocks) + tail
-            while len(_large) > 1 and sum(map(len, _large)) > MOST_KEPT:
-                del _large[next(iter(_large))]
-        return _large[text]
+            _large_cache[text] = "".join(block.html for block in blocks) + tail
+            while len(_large_cache) > 1 and sum(map(len, _large_cache)) > MAX_CACHED:
+                del _large_cache[next(iter(_large_cache))]
+        return _large_cache[text]
 
 
 class Block(NamedTuple):
-    """A block of a text at the top level: its place in the text, and its HTML."""
-
     start: int
     html: str
 
 
 class Settling:
-    """A text that grows. Blocks that can change no more are returned once; the open end each time.
+    """A growing text. Blocks that can no longer change are returned once, the open end each time.
 
     `settled` is the length of the settled blocks' text.
     """
@@ -74,28 +72,27 @@ class Settling:
         self._searched = 0  # how far a block above MAX_BLOCK has been searched for its end
 
     def advance(self) -> tuple[list[Block], str]:
-        """The blocks settled since the last call, and the HTML of the open end. One parse of the open text.
+        """The newly settled blocks, and the HTML of the open end, from one parse of the open text.
 
-        A block above MAX_BLOCK is shown as it is written: code up to its closing fence, others up to a
-        blank line.
+        A block above MAX_BLOCK is shown unformatted: code up to its closing fence, others up to a blank line.
         """
-        found: list[Block] = []
+        settled: list[Block] = []
         while True:
             if self._searched:
                 end = self._end_of_large_block()
                 large = f"<pre>{escape(self.text[self.settled : end])}</pre>"
                 if end is None:
-                    return found, large
-                found.append(Block(self.settled, large))
+                    return settled, large
+                settled.append(Block(self.settled, large))
                 self.settled, self._searched = end, 0
             open_text = self.text[self.settled : self.settled + MAX_BLOCK]
             blocks = _blocks(open_text)
             last = blocks.pop() if blocks else Block(0, "")
-            found += [Block(self.settled + start, html) for start, html in blocks]
+            settled += [Block(self.settled + start, html) for start, html in blocks]
             rest = len(self.text) - self.settled - len(open_text)
             self.settled += last.start
             if not rest:
-                return found, last.html
+                return settled, last.html
             if not last.start:
                 self._searched = self.settled + MAX_BLOCK
 
@@ -109,7 +106,7 @@ class Settling:
 
 
 def _blocks(text: str) -> list[Block]:
-    """The blocks of a text; what follows the last block whose first line is complete belongs to that one."""
+    """The blocks of a text. An incomplete first line belongs to the block before it."""
     env: dict[str, Any] = {}
     tokens = _MARKDOWN.parse(text, env)
     lines = [0, *(match.end() for match in _NEWLINE.finditer(text))]
@@ -144,15 +141,15 @@ def _fence(self: RendererHTML, tokens: Sequence[Token], place: int, options: Any
     return f'<div class="code-block">{bar}{html.rstrip()}</div>\n'
 
 
-def _image(_self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
-    # An image address would tell its server what was said here, so only its description is shown.
-    return f'<span class="image-left-out">[{escape(tokens[place].content or "image")}]</span>'
+def _image(_self: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
+    # Loading an image could leak the conversation to its server, so only its description is shown.
+    return f'<span class="image-left-out">[{escape(tokens[index].content or "image")}]</span>'
 
 
-def _link_open(self: RendererHTML, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
-    tokens[place].attrSet("target", "_blank")
-    tokens[place].attrSet("rel", "noopener noreferrer nofollow")
-    return self.renderToken(tokens, place, options, env)
+def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    tokens[index].attrSet("target", "_blank")
+    tokens[index].attrSet("rel", "noopener noreferrer nofollow")
+    return self.renderToken(tokens, index, options, env)
 
 
 def _link_close(_self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
@@ -275,7 +272,7 @@ def _footnote_anchor(*_: Any) -> str:
 
 
 def _label_end(state: StateInline, start: int, disable_nested: bool = False) -> int:
-    """Where a link's label ends, or -1. The package reads on to the end of the text for each open bracket."""
+    """The end of a link's label, or -1. The package scans to the end of the text for each open bracket."""
     closed = state.src.find("]", start, state.posMax) >= 0
     return parseLinkLabel(state, start, disable_nested) if closed else -1
 
@@ -317,5 +314,5 @@ def _parser() -> MarkdownIt:
 
 
 _MARKDOWN = _parser()
-_large: dict[str, str] = {}
-_rendering = threading.Lock()
+_large_cache: dict[str, str] = {}
+_render_lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""What the sockets of all live pages have in common: who may be there, and answers to what the page lacks."""
+"""The base of live pages' sockets: authorization, resync and heartbeats."""
 
 from __future__ import annotations
 
@@ -22,43 +22,40 @@ from chat.live.socket_auth import signed_in_users
 
 log = logging.getLogger(__name__)
 
-CHECK = 8.0  # seconds between looks whether the users of all open sockets are still signed in
-WATCH = 1.0  # seconds between looks whether Redis passes messages on
-HEARTBEATS = 1.5  # seconds for which heartbeats are collected
+SESSION_CHECK_INTERVAL = 8.0  # seconds between checks that all users are still signed in
+LAYER_CHECK_INTERVAL = 1.0  # seconds between checks that Redis delivers messages
+HEARTBEAT_DELAY = 1.5  # seconds for which heartbeats are batched
 
-MOST = 60  # sockets of one user in a process: each costs memory, the more if nobody reads it
+MAX_SOCKETS_PER_USER = 60  # in one process: each costs memory, more if nobody reads from it
 
 CLOSE_NOT_FOUND = 4404
 CLOSE_TOO_MANY = 4429
 
 
 class PageConsumer(AsyncWebsocketConsumer):
-    """Speaks with one open tab. It remembers nothing of what it has sent: the page says what it has."""
+    """The socket of one open tab. It does not remember what it has sent: the page reports what it has."""
 
     key: Any
     user_id: int
-    states: ClassVar[Coalescer[Any, Any]]  # to compare with what a page has
-    drawings: ClassVar[Coalescer[Any, Any]]  # only to draw from
+    states: ClassVar[Coalescer[Any, Any]]  # to compare with a page's report
+    drawings: ClassVar[Coalescer[Any, Any]]  # only for rendering
     heartbeats: ClassVar[Coalescer[Any, Any]]
 
     async def admit(self) -> bool:
-        """Whether the user may be here; sets `key` and `user_id`."""
+        """Whether the user has access; sets `key` and `user_id`."""
         raise NotImplementedError
 
     def groups_to_join(self) -> list[str]:
-        """The channel layer's groups whose messages concern the tab."""
         raise NotImplementedError
 
     def lacking(self, state: Any, have: Have) -> Lacking:
-        """What the page lacks that has so much."""
         raise NotImplementedError
 
     async def send_lacking(self, state: Any, have: Have, lacks: Lacking) -> None:
-        """Send that."""
         raise NotImplementedError
 
     async def connect(self) -> None:
-        """Accept, then look who is there; the page asks for what it lacks once it is connected."""
+        """Accept, then authorize; the page requests what it lacks once it is connected."""
         self.running: set[asyncio.Task[None]] = set()
         self.joined: list[str] = []
         await self.accept()
@@ -78,7 +75,6 @@ class PageConsumer(AsyncWebsocketConsumer):
         measures.open_sockets.inc()
 
     async def disconnect(self, code: int) -> None:
-        """Leave the groups. Whatever runs goes on running."""
         for task in self.running:
             task.cancel()
         for group in self.joined:
@@ -88,33 +84,32 @@ class PageConsumer(AsyncWebsocketConsumer):
             measures.open_sockets.dec()
 
     async def dispatch(self, message: dict[str, Any]) -> None:
-        """Handle a message. Unlike Channels' own, without a visit to the database for each of them."""
+        """Handle a message. Unlike Channels' own, it does not use the database for each one."""
         handler = getattr(self, message["type"].replace(".", "_"), None)
         if handler is None:
             raise ValueError(f"No handler for message type {message['type']}")
         await handler(message)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
-        """A message from the page: handle it, or say why not."""
         if not self.joined:
             return  # the socket is being closed
         try:
-            await self.handle(content_of(text_data))
+            await self.handle(parse_frame(text_data))
         except ValueError as error:
             await self.send_json(type="error", message=str(error))
 
     async def handle(self, content: dict[str, Any]) -> None:
-        """Handle what the page says; raises ValueError with a sentence."""
+        """Handle the page's message; raises ValueError with a message for the user."""
         match content.get("type"):
             case "have":
-                await self._answer(Have.of(content))
+                await self._send_missing(Have.of(content))
             case "heartbeat":
-                self.run(self._compare(Have.of(content)))
+                self.run(self._answer_heartbeat(Have.of(content)))
             case _:
                 raise ValueError(_("Messages cannot be sent from this page. Open a conversation first."))
 
-    async def _answer(self, have: Have) -> None:
-        """Send what the page lacks. Frames that arrive during this wait for it, so that they come behind."""
+    async def _send_missing(self, have: Have) -> None:
+        """Answer a resync. Frames that arrive in the meantime are sent after the answer."""
         measures.resyncs.inc()
         state = await self.states(self.key)
         if state is None:
@@ -124,8 +119,7 @@ class PageConsumer(AsyncWebsocketConsumer):
             await self.send_lacking(state, have, lacks)
         await self.send_json(type="resynced")
 
-    async def _compare(self, have: Have) -> None:
-        """Have the page ask if anything is missing; say whether a worker is there for what runs."""
+    async def _answer_heartbeat(self, have: Have) -> None:
         state, has_worker = await self.heartbeats(self.key) or (None, True)
         if state is None:
             await self.close(code=CLOSE_NOT_FOUND)
@@ -135,34 +129,29 @@ class PageConsumer(AsyncWebsocketConsumer):
         await self.send_json(type="alive", worker=has_worker)
 
     async def regions_changed(self, hint: dict[str, Any]) -> None:
-        """Somebody has changed what these regions show: draw them."""
         state = await self.drawings(self.key)
         if state is not None:
             names = tuple(hint["regions"])
             await self.send_lacking(state, Have(), Lacking(turns=False, regions=names))
 
     async def resync(self, _hint: dict[str, Any]) -> None:
-        """The channel layer may have lost messages: have the page ask."""
+        """Make the page request a resync: the channel layer may have lost messages."""
         await self.send_json(type="changed")
 
     async def session_ended(self, message: dict[str, Any]) -> None:
-        """A session of this user may have ended: check whether it is the one of this socket."""
         if message["except"] != self.scope["session"].session_key:
-            await self.check()
+            await self.check_session()
 
-    async def check(self) -> bool:
-        """Whether the user is still signed in; closes the socket if not."""
+    async def check_session(self) -> bool:
         [user] = await in_database(signed_in_users, [self.scope])
         if user is None:
             await self.close(code=CLOSE_NOT_FOUND)
         return user is not None
 
     async def send_json(self, **content: Any) -> None:
-        """Say something to the page's script."""
         await self.send(text_data=json.dumps(content))
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something without holding up the frames."""
         task = asyncio.create_task(self._logged(work))
         self.running.add(task)
         task.add_done_callback(self.running.discard)
@@ -170,31 +159,28 @@ class PageConsumer(AsyncWebsocketConsumer):
     async def _logged(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
-        except Exception as error:  # the next heartbeat tells the page what it lacks
+        except Exception as error:  # the next heartbeat makes the page resync
             log.warning("work for an open page failed: %r", error)
 
 
 class OpenSockets:
-    """The sockets of this process, whose users are checked every CHECK seconds, in two queries for all."""
+    """This process's open sockets. Sessions are checked periodically, with two queries for all."""
 
     def __init__(self) -> None:
         self.open: set[PageConsumer] = set()
         self._tasks: list[asyncio.Task[None]] = []
 
     def has_room_for(self, user_id: int) -> bool:
-        """Whether the user may open another."""
-        return sum(socket.user_id == user_id for socket in self.open) < MOST
+        return sum(socket.user_id == user_id for socket in self.open) < MAX_SOCKETS_PER_USER
 
     def join(self, socket: PageConsumer) -> None:
-        """From now on its user is checked."""
         self.open.add(socket)
         loop = asyncio.get_running_loop()
         if not self._tasks or self._tasks[0].done() or self._tasks[0].get_loop() is not loop:
-            works = [self._check_on(), *([self._watch_layer()] if settings.REDIS_URL else [])]
+            works = [self._check_periodically(), *([self._watch_layer()] if settings.REDIS_URL else [])]
             self._tasks = [asyncio.create_task(work, context=contextvars.Context()) for work in works]
 
     def leave(self, socket: PageConsumer) -> None:
-        """It has closed."""
         self.open.discard(socket)
         if not self.open:
             for task in self._tasks:
@@ -202,23 +188,23 @@ class OpenSockets:
             self._tasks = []
 
     async def _watch_layer(self) -> None:
-        """Have every page ask for what it lacks once a channel layer that was away is back."""
+        """Make every page resync when the channel layer is back after an outage."""
         was_up = True
         while True:
-            await asyncio.sleep(WATCH)
+            await asyncio.sleep(LAYER_CHECK_INTERVAL)
             is_up = await channel_layer_responds()
             if is_up and not was_up:
                 for socket in list(self.open):
                     await socket.resync({})
             was_up = is_up
 
-    async def _check_on(self) -> None:
+    async def _check_periodically(self) -> None:
         while True:
-            await asyncio.sleep(CHECK)
+            await asyncio.sleep(SESSION_CHECK_INTERVAL)
             try:
                 await self._check()
-            except Exception as error:  # a database that is away comes back
-                log.warning("the users of open sockets could not be checked: %s", error)
+            except Exception as error:  # the database may come back
+                log.warning("the sessions of open sockets were not checked: %s", error)
 
     async def _check(self) -> None:
         checked = list(self.open)
@@ -231,8 +217,8 @@ class OpenSockets:
 sockets = OpenSockets()
 
 
-def batched(read: Callable[[list[Any]], Any]) -> Coalescer[Any, Any]:
-    """Reads the states for the questions of many tabs at once, on a database thread."""
+def batched_states(read: Callable[[list[Any]], Any]) -> Coalescer[Any, Any]:
+    """Reads states for many tabs at once, on a database thread."""
 
     async def run(keys: list[Any]) -> Any:
         return await in_database(read, keys)
@@ -240,7 +226,7 @@ def batched(read: Callable[[list[Any]], Any]) -> Coalescer[Any, Any]:
     return Coalescer(run)
 
 
-def beating(read: Callable[[list[Any]], Any]) -> Coalescer[Any, Any]:
+def batched_heartbeats(read: Callable[[list[Any]], Any]) -> Coalescer[Any, Any]:
     """The same for heartbeats: each key's state, and whether a worker is there for what is active."""
 
     async def run(keys: list[Hashable]) -> dict[Hashable, tuple[Any, bool]]:
@@ -249,15 +235,15 @@ def beating(read: Callable[[list[Any]], Any]) -> Coalescer[Any, Any]:
         has_worker = await worker_responds() if active else True
         return {key: (state, has_worker or not state.is_active) for key, state in states.items()}
 
-    return Coalescer(run, HEARTBEATS)
+    return Coalescer(run, HEARTBEAT_DELAY)
 
 
 MAX_FRAME = 256 * 1024  # characters of one incoming frame
 MAX_KEY = 10**18
 
 
-def content_of(data: str | None) -> dict[str, Any]:
-    """What an incoming frame holds; raises ValueError with a sentence."""
+def parse_frame(data: str | None) -> dict[str, Any]:
+    """The JSON object in an incoming frame; raises ValueError with a message for the user."""
     if data is None or len(data) > MAX_FRAME:
         raise ValueError(_("This frame is not a message: it must be a JSON object of at most 256 KiB."))
     try:
@@ -265,29 +251,28 @@ def content_of(data: str | None) -> dict[str, Any]:
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
-        raise _no_message()
+        raise _invalid_frame()
     return content
 
 
-def message_of(content: dict[str, Any]) -> tuple[str, uuid.UUID]:
-    """Text and client id of a message; raises ValueError with a sentence."""
+def parse_message(content: dict[str, Any]) -> tuple[str, uuid.UUID]:
+    """Text and client id of a message; raises ValueError with a message for the user."""
     try:
         text = content["text"]
         client_id = uuid.UUID(content["client_id"]) if "client_id" in content else uuid.uuid4()
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise _no_message() from None
+        raise _invalid_frame() from None
     if not isinstance(text, str):
         raise ValueError(_("The text of a message must be a string."))
     return text, client_id
 
 
-def seen_of(content: dict[str, Any]) -> int:
-    """The turn up to which the person looks at a conversation; raises ValueError with a sentence."""
+def parse_seen(content: dict[str, Any]) -> int:
     seen = content.get("turn")
     if not isinstance(seen, int):
-        raise _no_message()
+        raise _invalid_frame()
     return max(0, min(seen, MAX_KEY))
 
 
-def _no_message() -> ValueError:
+def _invalid_frame() -> ValueError:
     return ValueError(_("This frame is not a message: it must be a JSON object with a text and a client_id."))

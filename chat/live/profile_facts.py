@@ -1,4 +1,4 @@
-"""What there is to tell of the profile that a turn had."""
+"""Descriptions of a turn's profile snapshot."""
 
 from __future__ import annotations
 
@@ -13,35 +13,35 @@ from chat.models.profile import OTHERS, rule_in
 Fact = tuple[str, str]
 
 
-def facts_of(then: Mapping[str, Any]) -> list[Fact]:
-    """Names and values of a record, for a person; what was left as it usually is goes without saying."""
-    endpoint = then["connection"]
-    where = " · ".join(each for each in (endpoint["name"], endpoint["address"]) if each)
-    policy = Profile.Policy(then["todo_policy"]).label
+def facts_of(snapshot: Mapping[str, Any]) -> list[Fact]:
+    """Names and values of a snapshot for the user; most defaults are left out."""
+    endpoint = snapshot["connection"]
+    endpoint_text = " · ".join(each for each in (endpoint["name"], endpoint["address"]) if each)
+    policy = Profile.Policy(snapshot["todo_policy"]).label
     return [
-        (_("Profile"), then["title"]),
-        (_("Model"), then["asked"]),
-        *([(_("Endpoint"), where)] if where else []),
-        *_numbers(then),
+        (_("Profile"), snapshot["title"]),
+        (_("Model"), snapshot["asked"]),
+        *([(_("Endpoint"), endpoint_text)] if endpoint_text else []),
+        *_numbers(snapshot),
         (_("To-do list"), str(policy)),
-        (_("Language"), Profile.Language(then["language"]).label),
-        *([(_("Rules for tools"), rules)] if (rules := _rules(then["rules"])) else []),
-        *([(_("Instructions"), then["instructions"])] if then["instructions"] else []),
+        (_("Language"), Profile.Language(snapshot["language"]).label),
+        *([(_("Rules for tools"), rules)] if (rules := _rules(snapshot["rules"])) else []),
+        *([(_("Instructions"), snapshot["instructions"])] if snapshot["instructions"] else []),
     ]
 
 
-def changes_of(then: Mapping[str, Any]) -> str:
-    """What a profile that was changed between two turns has other than before."""
+def changes_of(snapshot: Mapping[str, Any]) -> str:
+    """What changed in the profile between two turns."""
     names = {**_names(), "title": _("title"), "name": _("agent's name"), "colour": _("colour")}
     names |= {"instructions": _("instructions"), "language": _("language"), "asked": _("model")}
     names |= {"todo_policy": _("to-do policy"), "rules": _("rules for tools"), "connection": _("connection")}
-    told = [names[name] for name in then["changed"] if name in names]
-    return ", ".join(name.lower() for name in told)
+    changed = [names[name] for name in snapshot["changed"] if name in names]
+    return ", ".join(name.lower() for name in changed)
 
 
-def _numbers(then: Mapping[str, Any]) -> Iterator[Fact]:
+def _numbers(snapshot: Mapping[str, Any]) -> Iterator[Fact]:
     for name, label in _names().items():
-        value = then[name]
+        value = snapshot[name]
         if value not in (None, "", Profile._meta.get_field(name).get_default()):  # type: ignore[union-attr]
             yield label, str(value)
 
@@ -61,6 +61,6 @@ def _names() -> dict[str, str]:
 
 
 def _rules(rules: Mapping[str, str]) -> str:
-    """The rules that are not as without any, one a line."""
-    told = {name: rule for name, rule in rules.items() if rule != rule_in({}, name)}
-    return "\n".join(f"{name if name != OTHERS else _('others')}: {rule}" for name, rule in told.items())
+    """The rules that differ from the defaults, one per line."""
+    changed = {name: rule for name, rule in rules.items() if rule != rule_in({}, name)}
+    return "\n".join(f"{name if name != OTHERS else _('others')}: {rule}" for name, rule in changed.items())

@@ -1,8 +1,8 @@
 """Regions: the parts of a live page outside the turns.
 
-A region is a partial with a version. The page carries the version in the DOM (`data-region`, `data-v`); pages
-and live frames render the same declaration. To add one, write a subclass of `Region` and its partial, name it
-in `REGIONS`, and place `{% region state "name" %}` in the page's template.
+A region is a partial with a version, which the page carries in the DOM (`data-region`, `data-v`); pages and
+live frames render the same declaration. To add one, write a subclass of `Region` and its partial, name it in
+`REGIONS`, and place `{% region state "name" %}` in the page's template.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ class RenderCache:
         self._lock = threading.Lock()
 
     def __call__(self, key: Hashable, draw: Callable[[], T]) -> T:
-        """The result of `draw` from the first call with that key."""
         with self._lock:
             if key not in self._drawn:
                 self._drawn[key] = draw()
@@ -55,7 +54,6 @@ class OwnerState:
 
     @cached_property
     def attention(self) -> Attention:
-        """Counts of running, waiting and unseen conversations. Reads the database unless prefetched."""
         return attention_of([self.owner_id])[self.owner_id]
 
     @property
@@ -86,7 +84,6 @@ class ConversationState:
 
     @cached_property
     def meter(self) -> ContextMeter | None:
-        """The context meter. Reads the database, unless set by a worker."""
         return context_meter_of(self.conversation)
 
     @property
@@ -165,7 +162,6 @@ def _key(column: str) -> Any:
 
 
 def _set_key(keys: Iterable[int]) -> int | None:
-    """`_key` in Python; None for no keys."""
     keys = list(keys)
     return sum(keys) * 1000 + len(keys) if keys else None
 
@@ -223,8 +219,6 @@ class Status(Region):
 
 
 class Approval(Region):
-    """The call that waits for the user."""
-
     name, target, template = "approval", "#approval-note", "partials/_approval_note.html"
 
     def version(self, state: ConversationState) -> str:
@@ -265,8 +259,6 @@ class Panel(Region):
 
 
 class UnfinishedNote(Region):
-    """How many items of the list are open, if no turn works on it."""
-
     name, target, template = "unfinished", "#unfinished", "partials/_unfinished.html"
 
     def version(self, state: ConversationState) -> str:
@@ -343,8 +335,6 @@ class ProfileChoice(Region):
 
 
 class BoardLink(Region):
-    """The link to the board, with the counts of conversations that run, wait or are unseen."""
-
     name, target, template = "board_link", "#board-link", "partials/_board_link.html"
 
     def version(self, state: Any) -> str:
@@ -383,7 +373,6 @@ REGIONS: dict[str, Region] = {
 
 
 def profile_choice(conversation: Conversation) -> dict[str, Any]:
-    """Template context of the profile menu beside the composer. Reads the database."""
     return {
         "conversation": conversation,
         "in_use": conversation.profile_in_use(),
@@ -396,8 +385,6 @@ RECENT = 30
 
 
 class SidebarList(list[Conversation]):
-    """Conversations in the sidebar, and the version of the list."""
-
     version = ""
 
 
@@ -415,8 +402,6 @@ ENDED_WELL = (
 
 @dataclass(frozen=True)
 class Unfinished:
-    """How many items of the last list are open; the user may choose how to continue."""
-
     conversation_id: uuid.UUID
     left: int
     total: int

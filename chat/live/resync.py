@@ -69,7 +69,6 @@ def lacking(state: ConversationState, have: Have) -> Lacking:
 
 
 def lacking_regions(state: Any, have: Have, regions: Mapping[str, Region]) -> list[str]:
-    """The names of the regions whose version on the page is outdated."""
     return [
         name
         for name, region in regions.items()
@@ -99,7 +98,6 @@ def drawn_turn(state: ConversationState, turn_id: int) -> str:
 
 
 def drawn_regions(state: Any, names: Iterable[str], regions: Mapping[str, Region] = REGIONS) -> str:
-    """One message that updates these regions. Reads the database."""
     return "".join(regions[name].message(state) for name in names)
 
 

@@ -1,4 +1,4 @@
-"""Who may use a socket: its session is checked against the database again and again."""
+"""Authorization of sockets: the session is checked in the database, repeatedly."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 
 def signed_in(scope: dict[str, Any]) -> User | None:
-    """The user of the socket with this scope; None if its session is no longer valid."""
     user = signed_in_users([scope])[0]
     if user is not None:
         scope["user"] = user
@@ -29,7 +28,7 @@ def signed_in(scope: dict[str, Any]) -> User | None:
 
 
 def signed_in_users(scopes: Sequence[dict[str, Any]]) -> list[User | None]:
-    """For each scope its user; None where the session is no longer valid. Two queries for any number.
+    """The user of each scope; None if the session is no longer valid. Two queries for any number.
 
     A session ends when its user signs out, changes the password, is deactivated or deleted.
     """
@@ -44,7 +43,7 @@ def signed_in_users(scopes: Sequence[dict[str, Any]]) -> list[User | None]:
     def user_of(scope: dict[str, Any]) -> User | None:
         session = sessions.get(scope["session"].session_key, {})
         user_id = str(session.get(SESSION_KEY))
-        known = scope.get("user")  # once it was let in; a session may be somebody else's by now
+        known = scope.get("user")  # once admitted; the session may now be another user's
         claims_user = user_id in users and (known is None or str(known.pk) == user_id)
         is_current = claims_user and constant_time_compare(session.get(HASH_SESSION_KEY, ""), hashes[user_id])
         return users[user_id] if is_current else None
@@ -53,7 +52,7 @@ def signed_in_users(scopes: Sequence[dict[str, Any]]) -> list[User | None]:
 
 
 def authorized_conversation(scope: dict[str, Any]) -> Conversation | None:
-    """The conversation that the socket is for, if its user is still signed in and may see it."""
+    """The socket's conversation, if its user is signed in and owns it."""
     user = signed_in(scope)
     if user is None:
         return None
@@ -65,10 +64,10 @@ def authorized_conversation(scope: dict[str, Any]) -> Conversation | None:
 
 
 async def close_sockets_of(user_id: int, except_session: str | None = None) -> None:
-    """Have every socket of the user check its session at once, and close if that has ended.
+    """Make the user's sockets check their sessions now, after the commit.
 
-    Call it after the change is in the database. A message that is lost costs seconds: sockets also check
-    their sessions periodically. Sockets of the session `except_session` are left to that.
+    If the message is lost, the periodic check closes them within seconds, as it does those of
+    `except_session`.
     """
     await send_to_sockets_of(user_id, {"type": "session.ended", "except": except_session})
 
@@ -77,7 +76,7 @@ Application = Callable[..., Awaitable[Any]]
 
 
 class SameOrigin:
-    """Refuses a socket whose Origin is not the site's own scheme, host and port, nor a trusted one.
+    """Refuses a socket whose Origin is neither the site's own scheme, host and port nor a trusted one.
 
     Channels' own validator compares host names alone, so that another port on the same machine would pass.
     """
@@ -99,11 +98,11 @@ def allowed(scope: dict[str, Any]) -> bool:
         return True
     forwarded = headers.get(b"x-forwarded-proto", "") if settings.TRUST_PROXY else ""
     secure = (forwarded or scope.get("scheme", "ws")) in ("https", "wss")
-    return bool(host) and _place(origin) == _place(f"{'https' if secure else 'http'}://{host}")
+    return bool(host) and _origin(origin) == _origin(f"{'https' if secure else 'http'}://{host}")
 
 
-def _place(address: str) -> tuple[str, str, int] | None:
-    """Scheme, host and port of an address; None for what is none."""
+def _origin(address: str) -> tuple[str, str, int] | None:
+    """Scheme, host and port of an address; None if it is invalid."""
     try:
         parts = urlsplit(address)
         port = parts.port or {"http": 80, "https": 443}[parts.scheme]
@@ -113,7 +112,5 @@ def _place(address: str) -> tuple[str, str, int] | None:
 
 
 class RefusedSocket(AsyncWebsocketConsumer):
-    """Closes at once, so that the handshake is answered with 403."""
-
     async def connect(self) -> None:
         await self.close(code=4403)

@@ -1,6 +1,4 @@
-"""The live stream of one running turn: coalesces changes, renders them from memory, publishes numbered
-frames.
-"""
+"""Frames of a running turn for open tabs: coalesced, rendered from memory, numbered, published."""
 
 from __future__ import annotations
 
@@ -143,7 +141,7 @@ def _safe(*pieces: str) -> SafeString:
 
 
 def appended(before: str, after: str) -> tuple[int, str]:
-    """The HTML appended to `before`, and the nesting depth of the insertion; empty if it differs otherwise."""
+    """The depth at which HTML was appended to `before`, and that HTML; (0, "") if it differs otherwise."""
     match = CLOSING.search(before[-MAX_CLOSING:])
     tags = re.findall(r"<[^<]+", match[0]) if match else []
     for depth in range(len(tags), 0, -1):

@@ -1,4 +1,4 @@
-"""The todo panel as the page shows it: which list, of which turn, open or not."""
+"""The todo panel as the page shows it."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ Item = dict[str, Any]
 
 @dataclass(frozen=True)
 class TodoPanel:
-    """A list and the turn that it belongs to; open while that turn works, whatever is unfinished after.
+    """A list and its turn; open while that turn works.
 
-    It is that of `revision`, which a change of the person's names; 0 for one that is still being written for
-    the first time. Once it has ended there is `evidence` of its items, by their ids.
+    `revision` is 0 for a first list still being written. After the end, `evidence` is by item id.
     """
 
     conversation_id: uuid.UUID
@@ -32,22 +31,19 @@ class TodoPanel:
 
     @property
     def is_open(self) -> bool:
-        """Whether the list is shown unfolded."""
         return self.phase == "working"
 
     @property
     def total(self) -> int:
-        """How many items there are."""
         return len(self.items)
 
     @property
     def done(self) -> int:
-        """How many of them are completed."""
         return sum(item["status"] == "completed" for item in self.items)
 
     @property
     def current(self) -> Item | None:
-        """The item that is worked on, else the next one."""
+        """The item in progress, else the next one."""
         for status in ("in_progress", "pending"):
             for item in self.items:
                 if item["status"] == status:
@@ -56,11 +52,11 @@ class TodoPanel:
 
 
 def panel_of(conversation: Conversation) -> TodoPanel | None:
-    """The panel of a conversation's latest list; None when it never had one, or an empty one that ended."""
+    """The panel of the latest list; None if there is none, or an empty one of an ended turn."""
     revision = conversation.revision()
     if revision is None:
         return None
-    turn = _before_it_ended(conversation, revision).turn if revision.afterwards else revision.turn
+    turn = _latest_while_working(conversation, revision).turn if revision.afterwards else revision.turn
     shown = panel(turn, revision.items, revision.pk)
     if shown is None or shown.is_open:
         return shown
@@ -68,17 +64,16 @@ def panel_of(conversation: Conversation) -> TodoPanel | None:
     return replace(shown, evidence=evidence_of(plan)) if plan else shown
 
 
-def _before_it_ended(conversation: Conversation, revision: TodoRevision) -> TodoRevision:
-    """The latest one of a turn at work: what the person changes afterwards leaves the panel in its place."""
-    at_work = conversation.revisions.filter(afterwards=False).select_related("turn")
-    return at_work.order_by("pk").last() or revision
+def _latest_while_working(conversation: Conversation, revision: TodoRevision) -> TodoRevision:
+    """The latest revision made while its turn worked: edits after the end do not move the panel."""
+    revisions = conversation.revisions.filter(afterwards=False).select_related("turn")
+    return revisions.order_by("pk").last() or revision
 
 
 def drafted(items: Sequence[Item], listed: Sequence[Item]) -> list[Item]:
-    """What to show while a list is being written in place of the `listed` one.
+    """What to show while a list is being written over the `listed` one.
 
-    What it has not reached yet stays in view as it was, the item that is being written included, or the list
-    would shrink, and ticks vanish, at every rewrite.
+    Items not reached yet stay as they were, or each rewrite would shrink the list and clear check marks.
     """
     known = {item["id"]: item for item in listed}
     reached = {item["id"] for item in items}
@@ -87,7 +82,6 @@ def drafted(items: Sequence[Item], listed: Sequence[Item]) -> list[Item]:
 
 
 def panel(turn: Turn, items: Sequence[Item], revision: int = 0) -> TodoPanel | None:
-    """The panel of a list that `turn` wrote; that of a revision where it is written down."""
     if not items and not turn.is_active:
         return None
     ended_badly = turn.status in (Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED)

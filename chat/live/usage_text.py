@@ -1,4 +1,4 @@
-"""Numbers of usage, as short as they can be read."""
+"""Usage numbers in short form."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chat.models.usage import Totals
 
 
 def tokens(count: int | Decimal) -> str:
-    """A count in three digits or so: 950, 1.2k, 34k, 1.2M."""
+    """A count with about three digits: 950, 1.2k, 34k, 1.2M."""
     for size, unit in ((1_000_000, "M"), (1000, "k")):
         if count >= size - size // 2000:
             digits = 1 if count < 9.95 * size else 0
@@ -23,12 +23,12 @@ def tokens(count: int | Decimal) -> str:
 
 
 def grouped(count: int | Decimal) -> str:
-    """A count with all its digits, in groups."""
+    """A count with all digits, grouped."""
     return number_format(count, force_grouping=True)
 
 
 def money(cost: Decimal) -> str:
-    """An amount with cents, or with as many digits as a small one needs to be told from nothing."""
+    """An amount with two decimals, or as many as a small one needs to differ from zero."""
     places = 2
     while places < 8 and 0 < abs(cost) < Decimal(1).scaleb(1 - places):
         places += 1
@@ -37,7 +37,7 @@ def money(cost: Decimal) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """A time in words: 0.4 s, 12 s, 2 min 5 s."""
+    """A duration: 0.4 s, 12 s, 2 min 5 s."""
     if seconds < 10:
         return _("%(seconds)s s") % {"seconds": number_format(round(seconds, 1), 1)}
     minutes, rest = divmod(round(seconds), 60)
@@ -48,7 +48,7 @@ def lasting(seconds: float) -> str:
 
 @dataclass(frozen=True)
 class TurnUsage:
-    """The calls that took something, in order, with their totals, and the seconds that the agent worked."""
+    """The calls that used tokens, in order, their totals, and the seconds that the agent worked."""
 
     calls: Sequence[Step | SideCall]
     totals: Totals
@@ -56,19 +56,15 @@ class TurnUsage:
 
 
 def usage_of(turn: Turn) -> TurnUsage:
-    """The usage of a turn whose rows were read with it.
-
-    A title is no part of it: it is asked for when the turn has ended, and has been drawn for good.
-    """
-    within = [call for call in turn.side_calls.all() if call.purpose != SideCall.Purpose.TITLE]
-    made: list[Step | SideCall] = [*turn.steps.all(), *within]
-    calls = [call for call in made if call.input_tokens or call.output_tokens]
+    """The usage of a turn read with its rows, without the title's call, which is made after the end."""
+    side_calls = [call for call in turn.side_calls.all() if call.purpose != SideCall.Purpose.TITLE]
+    candidates: list[Step | SideCall] = [*turn.steps.all(), *side_calls]
+    calls = [call for call in candidates if call.input_tokens or call.output_tokens]
     calls.sort(key=lambda call: call.started_at)
-    return TurnUsage(calls, Totals.of(calls), _worked(turn))
+    return TurnUsage(calls, Totals.of(calls), _seconds_worked(turn))
 
 
-def told(usage: TurnUsage) -> str:
-    """The usage in a line, with ~ where it is estimated."""
+def usage_line(usage: TurnUsage) -> str:
     counts = {"asked": tokens(usage.totals.input_tokens), "said": tokens(usage.totals.output_tokens)}
     mark = "~" if usage.totals.estimated else ""
     costs = [f"{money(cost)} {currency}" for currency, cost in usage.totals.costs]
@@ -76,9 +72,9 @@ def told(usage: TurnUsage) -> str:
     return " · ".join([f"{mark}{words}", *costs, lasting(usage.seconds)])
 
 
-def _worked(turn: Turn) -> float:
-    """Seconds from its first worker to its end, without those for which the person was asked; at least 0."""
+def _seconds_worked(turn: Turn) -> float:
+    """Seconds from the turn's start to its end without waits for the user; at least 0."""
     if turn.started_at is None or turn.ended_at is None:
         return 0.0
-    asked = sum(call.waited for call in turn.tool_calls.all())
-    return max(0.0, (turn.ended_at - turn.started_at).total_seconds() - asked)
+    waited = sum(call.waited for call in turn.tool_calls.all())
+    return max(0.0, (turn.ended_at - turn.started_at).total_seconds() - waited)

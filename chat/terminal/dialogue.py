@@ -11,7 +11,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from chat.live.diff import diff_of
-from chat.live.usage_text import told, usage_of
+from chat.live.usage_text import usage_line, usage_of
 from chat.models import Conversation, DecisionRefused, MessageRefused, Profile, ToolCall, Turn, turn_recovery
 from chat.terminal.console import Console, TerminalScreen
 from chat.turns.run_turn import RunningTurn
@@ -72,7 +72,7 @@ class Dialogue:
         usage = usage_of(Turn.with_rows().get(pk=turn.pk))
         if usage.calls:
             self.console.gap()
-            self.console.line(told(usage), "quiet")
+            self.console.line(usage_line(usage), "quiet")
 
     def _ask_approval(self, turn: Turn) -> Turn | None:
         """Ask for the pending approval; returns the turn claimed again, or None if it goes on elsewhere."""

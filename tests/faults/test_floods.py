@@ -14,7 +14,7 @@ import pytest
 
 from agentsite.guard import MAX_MESSAGE
 from chat.demo.reply import Reply
-from chat.live.page_consumer import CLOSE_TOO_MANY, MOST
+from chat.live.page_consumer import CLOSE_TOO_MANY, MAX_SOCKETS_PER_USER
 from tests.agentsite.test_guard import LONG_CONVERSATION, connections, is_ready
 from tests.agentsite.wire import Wire, memory, signed_in, text_frame, wire
 from tests.faults.conftest import SOAK
@@ -106,7 +106,7 @@ def test_a_person_may_have_so_many_tabs_and_no_more(served: Served, person: Pers
     path = f"/ws/conversations/{person.begin(served.address, 'Hello', uuid.uuid4())}/"
     cookie = "; ".join(f"{each.key}={each.value}" for each in person.session.cookie_jar)
     with ExitStack() as stack:
-        for _ in range(MOST):
+        for _ in range(MAX_SOCKETS_PER_USER):
             client = stack.enter_context(wire(served))
             assert client.upgrade(path, cookie) == 101
             assert b"Too many tabs" not in answer(client)

@@ -217,7 +217,7 @@ async def test_another_origin_is_refused(site: Site) -> None:
 async def test_whoever_was_signed_out_is_closed_out(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     from django.contrib.sessions.models import Session
 
-    monkeypatch.setattr(page_consumer, "CHECK", 0.1)
+    monkeypatch.setattr(page_consumer, "SESSION_CHECK_INTERVAL", 0.1)
     tab = await site.board()
     await Session.objects.all().adelete()
     while (await tab.socket.receive_output(5))["type"] != "websocket.close":
@@ -237,7 +237,7 @@ async def test_nothing_can_be_sent_from_there(site: Site, frame: str) -> None:
 
 
 async def test_boards_count_among_a_persons_sockets(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_consumer, "MOST", 2)
+    monkeypatch.setattr(page_consumer, "MAX_SOCKETS_PER_USER", 2)
     await site.board()
     await site.open(await site.conversation())
     late = await sync_to_async(site.socket_at)("/ws/board/")

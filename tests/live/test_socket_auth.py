@@ -67,8 +67,8 @@ async def test_the_periodic_check_closes_sockets_whose_session_has_ended(
     site: Site, stranger: User, end: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after `manage.py changepassword`, which reaches no channel layer of the site's."""
-    assert page_consumer.CHECK < 9
-    monkeypatch.setattr(page_consumer, "CHECK", 0.1)
+    assert page_consumer.SESSION_CHECK_INTERVAL < 9
+    monkeypatch.setattr(page_consumer, "SESSION_CHECK_INTERVAL", 0.1)
     tabs = [await site.open(await site.conversation()), await site.board()]
     others = await site.board(stranger)
     await sync_to_async(ENDS[end])(site.user)
