@@ -9,7 +9,7 @@ import time
 import pytest
 from django.template import Context, Template
 
-from chat.live.diff import MOST_CHARACTERS, MOST_LINES, Diff, diff_of, edit_script
+from chat.live.diff import MAX_CHARACTERS, MAX_LINES, Diff, diff_of, edit_script
 
 
 def shown(diff: Diff) -> list[str]:
@@ -86,8 +86,8 @@ def test_neither_time_nor_size_is_without_bound(before: str, after: str) -> None
     diff = diff_of(before, after)
     lines = [line for hunk in diff.hunks for line in hunk.lines]
     assert time.process_time() - began < 2  # a machine under load takes a tenth of it
-    assert len(lines) <= MOST_LINES
-    assert sum(len(line.text) for line in lines) <= MOST_CHARACTERS
+    assert len(lines) <= MAX_LINES
+    assert sum(len(line.text) for line in lines) <= MAX_CHARACTERS
     assert diff.added + diff.removed == diff.unshown + sum(line.kind != "same" for line in lines)
 
 
