@@ -18,10 +18,10 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from chat.connections.mcp_servers import look
 from chat.models import McpServer, McpTool
-from chat.models.secrets import KEPT, OURS, SecretUnreadableError, check_header
+from chat.models.secrets import KEPT, RESERVED_HEADERS, SecretUnreadableError, check_header
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}")
-_OURS = OURS | {"mcp-session-id", "mcp-protocol-version", "last-event-id"}
+_RESERVED_HEADERS = RESERVED_HEADERS | {"mcp-session-id", "mcp-protocol-version", "last-event-id"}
 
 
 class Lines(forms.CharField):
@@ -100,7 +100,7 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
     def clean_headers(self) -> dict[str, str]:
         headers = self._parse_lines("headers", ":")
         for name, value in headers.items():
-            check_header(name, value, ours=_OURS)
+            check_header(name, value, reserved=_OURS)
         return headers
 
     def _parse_lines(self, field: str, mark: str) -> dict[str, str]:
@@ -121,7 +121,7 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
 
     def save(self, commit: bool = True) -> McpServer:
         is_program = self.instance.transport == McpServer.Transport.STDIO
-        self.instance.keep_secrets(
+        self.instance.seal_secrets(
             {} if is_program else self.cleaned_data["headers"],
             self.cleaned_data["environment"] if is_program else {},
         )

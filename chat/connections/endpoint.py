@@ -56,7 +56,7 @@ def endpoint_of(connection: Connection | None) -> Endpoint:
     inside = connection.may_reach_inside
     if connection.base_url.startswith("http:") and not inside:
         raise InsecureError
-    secrets = connection.opened
+    secrets = connection.unsealed_secrets
     return Endpoint(
         connection.pk,
         connection.version,
@@ -64,7 +64,7 @@ def endpoint_of(connection: Connection | None) -> Endpoint:
         secrets.key or None,
         secrets.headers,
         # Where a proxy connects to, nobody can tell here; it is for what staff set up.
-        None if settings.MODEL_PROXY and connection.is_staffs and not inside else inside,
+        None if settings.MODEL_PROXY and connection.is_run_by_staff and not inside else inside,
     )
 
 

@@ -28,7 +28,7 @@ from chat.agent.mcp import (
 from chat.agent.sandbox import UNBOUNDED, CommandSlot
 from chat.database import in_database
 from chat.models import McpServer, McpTool, Profile
-from chat.models.mcp import Listed, check_folder
+from chat.models.mcp import ListedTool, check_folder
 from chat.models.secrets import SecretUnreadableError
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def write_down(row: McpServer, connection: Connection) -> None:
     fault = connection.fault
     row.note(fault.sentence if fault else "", fault.detail if fault else "")
     if connection.tools is not None:
-        McpTool.take_listing(row, _listed(row, connection.tools.values()))
+        McpTool.save_listing(row, _listed(row, connection.tools.values()))
 
 
 def definition_of(tool: McpTool) -> Definition:
@@ -239,12 +239,12 @@ def definition_of(tool: McpTool) -> Definition:
     return Definition(tool.name, accepted["description"], accepted["schema"], tool.accepted_fingerprint)
 
 
-def _listed(row: McpServer, definitions: Iterable[Definition]) -> list[Listed]:
-    found: dict[str, Listed] = {}
+def _listed(row: McpServer, definitions: Iterable[Definition]) -> list[ListedTool]:
+    found: dict[str, ListedTool] = {}
     for definition in definitions:
         offered_as = offered_name(row.name, definition.name)
         if definition.storable and offered_as not in found:
             unfit = definition.problem  # it may be for its size: then it is not kept either
             told = {"description": definition.summary, "schema": {} if unfit else dict(definition.schema)}
-            found[offered_as] = Listed(definition.name, offered_as, told, definition.fingerprint, unfit)
+            found[offered_as] = ListedTool(definition.name, offered_as, told, definition.fingerprint, unfit)
     return list(found.values())

@@ -179,7 +179,7 @@ def _insert(rows: list[tuple[Model, dict[str, Model | None]]]) -> None:
 
 
 def _add_tags(conversation: Conversation, words: list[str]) -> None:
-    Tag.keep_still(conversation.owner_id)
+    Tag.lock_owner(conversation.owner_id)
     for index, word in enumerate(words):
         try:
             conversation.tags.add(Tag.of(conversation.owner_id, word))

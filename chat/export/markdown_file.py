@@ -52,7 +52,7 @@ def _plan(plan: Plan) -> Iterator[str]:
 
 def _revision(revision: Revision) -> Iterator[str]:
     row = revision.row
-    who = " · " + _("by the user") if row.is_the_persons else ""
+    who = " · " + _("by the user") if row.is_by_user else ""
     yield f"{revision.number}. {_time(row.created_at)} · {row.done}/{row.total}{who}"
     for line in revision.changed:
         yield f"    - {inline(line.item['content'])}: {', '.join(_kind(kind, line) for kind in line.kinds)}"
@@ -94,7 +94,7 @@ def _row(row: Row) -> Iterator[str]:
 
 
 def _message(message: Message) -> Iterator[str]:
-    if not message.has_to_show:
+    if not message.is_visible:
         return
     is_user = message.role == Message.Role.USER
     yield "### " + (_("User") if is_user else inline(message.turn.agent_name))

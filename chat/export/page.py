@@ -62,9 +62,7 @@ def _follows(revision: TodoRevision, row: object) -> bool:
     if isinstance(row, ToolCall):
         return row.pk in (revision.tool_call_id, None if revision.afterwards else revision.after_id)
     is_first_message = isinstance(row, Message) and row.step is None
-    return (
-        is_first_message and revision.is_the_persons and revision.after_id is None and not revision.afterwards
-    )
+    return is_first_message and revision.is_by_user and revision.after_id is None and not revision.afterwards
 
 
 def _end(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> str:

@@ -137,7 +137,7 @@ def _secrets(conversation: Conversation) -> Iterator[str]:
     available = Q(owner=None) | Q(owner=conversation.owner_id)
     for connection in Connection.objects.filter(available).order_by(F("owner").asc(nulls_first=True), "pk"):
         try:
-            opened = connection.opened
+            opened = connection.unsealed_secrets
         except SecretUnreadableError:
             continue
         yield opened.key

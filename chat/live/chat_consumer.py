@@ -77,7 +77,7 @@ class ChatConsumer(PageConsumer):
             await self.send(text_data=html)
 
     async def _mark_seen(self, turn_id: int) -> None:
-        if await in_database(self.conversation.see, turn_id):
+        if await in_database(self.conversation.mark_seen, turn_id):
             await publish_sidebar(self.conversation.owner_id)
 
     async def _receive_message(self, text: str, client_id: uuid.UUID) -> None:

@@ -16,7 +16,7 @@ from chat.models.tag import Tag, TagRefused
 from chat.models.todo_revision import TodoRevision
 from chat.models.tool_call import DecisionRefused, ToolCall
 from chat.models.turn import LeaseLost, Turn
-from chat.models.turn_recovery import end_unanswered, take_back, take_back_orphans
+from chat.models.turn_recovery import end_unanswered, recover_abandoned_turns, recover_turn
 from chat.models.usage import DailyUsage
 
 __all__ = [
@@ -53,7 +53,7 @@ __all__ = [
     "ToolCall",
     "Turn",
     "end_unanswered",
+    "recover_abandoned_turns",
+    "recover_turn",
     "site_owner",
-    "take_back",
-    "take_back_orphans",
 ]

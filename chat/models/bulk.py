@@ -96,7 +96,7 @@ class Tagging:
     """Conversations are given a tag. Those that have as many as they may are left out."""
 
     def do(self, keys: Sequence[Key], occasion: Occasion) -> Before:
-        Tag.keep_still(occasion.owner_id)
+        Tag.lock_owner(occasion.owner_id)
         tag = Tag.of(occasion.owner_id, occasion.word)
         added: Before = {}
         for some in _batches(keys):
@@ -105,7 +105,7 @@ class Tagging:
             free = list(roomy.order_by().values_list("pk", flat=True))
             _links.bulk_create([_Link(conversation_id=key, tag=tag) for key in free])
             added |= {key.hex: None for key in free}
-        Tag.sweep(occasion.owner_id)  # where all had as many as they may
+        Tag.delete_unused(occasion.owner_id)  # where all had as many as they may
         return added
 
     def undo(self, before: Mapping[str, Any], occasion: Occasion) -> int:
@@ -117,7 +117,7 @@ class Untagging:
 
     def do(self, keys: Sequence[Key], occasion: Occasion) -> Before:
         had: Before = {}
-        Tag.keep_still(occasion.owner_id)
+        Tag.lock_owner(occasion.owner_id)
         tag = Tag.named(occasion.owner_id, occasion.word)
         for some in _batches(keys):
             tagged = _links.filter(tag=tag, conversation__owner=occasion.owner_id, conversation__in=some)
@@ -130,13 +130,13 @@ class Untagging:
 
 
 def _untag(keys: Sequence[Key], occasion: Occasion) -> int:
-    Tag.keep_still(occasion.owner_id)
+    Tag.lock_owner(occasion.owner_id)
     tag = Tag.named(occasion.owner_id, occasion.word)
     kept = Conversation.objects.filter(owner=occasion.owner_id)
     gone = 0
     for some in _batches(keys):
         gone += _links.filter(tag=tag, conversation__in=kept.filter(pk__in=some).values("pk")).delete()[0]
-    Tag.sweep(occasion.owner_id)
+    Tag.delete_unused(occasion.owner_id)
     return gone
 
 

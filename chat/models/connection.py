@@ -69,14 +69,14 @@ class Connection(models.Model):
         return self.updated_at.isoformat()
 
     @property
-    def opened(self) -> Secrets:
+    def unsealed_secrets(self) -> Secrets:
         """Key and headers; raises SecretUnreadableError, also where they were given for another origin."""
         found = unseal(self.secrets)
         if found and found.get("origin", {}).get("is") != origin_of(self.base_url):
             raise SecretUnreadableError
         return Secrets(found.get("key", {}).get("is", ""), found.get("headers", {}))
 
-    def keep_secrets(self, secrets: Secrets) -> None:
+    def seal_secrets(self, secrets: Secrets) -> None:
         """Seal these in place of what was there, for this origin alone; the row is not saved."""
         parts = {"key": {"is": secrets.key} if secrets.key else {}, "headers": dict(secrets.headers)}
         bound = {"origin": {"is": origin_of(self.base_url)}} if any(parts.values()) else {}
@@ -85,10 +85,10 @@ class Connection(models.Model):
     @property
     def may_reach_inside(self) -> bool:
         """Whether it leads into this network, as only staff may have it."""
-        return self.inside and self.is_staffs
+        return self.inside and self.is_run_by_staff
 
     @property
-    def is_staffs(self) -> bool:
+    def is_run_by_staff(self) -> bool:
         """Whether somebody of the staff answers for it."""
         return self.owner is None or (self.owner.is_staff and self.owner.is_active)
 

@@ -442,14 +442,14 @@ class Conversation(Organised):
         Conversation.objects.filter(pk=self.pk).update(todos_left=0)
         self.todos_left = 0
 
-    def leave_unseen(self, turn: Turn) -> bool:
+    def mark_unseen(self, turn: Turn) -> bool:
         """Note that the turn has ended, for an owner who may not be looking; False if this was deleted.
 
         Until the transaction ends it is locked, too.
         """
         return bool(Conversation.objects.filter(pk=self.pk).update(unseen_turn=turn))
 
-    def see(self, turn_id: int) -> bool:
+    def mark_seen(self, turn_id: int) -> bool:
         """The owner looks at it, with the turns up to that one; True if they had not seen the end of one."""
         unseen = Conversation.objects.filter(pk=self.pk, unseen_turn__lte=turn_id)
         return unseen.exists() and bool(unseen.update(unseen_turn=None))  # mostly there is nothing to write

@@ -92,7 +92,7 @@ class McpServer(models.Model):
         return cls.objects.filter(chosen, enabled=True).distinct()
 
     @classmethod
-    def unwell(cls) -> QuerySet[McpServer]:
+    def failing(cls) -> QuerySet[McpServer]:
         """The enabled servers that were found wanting when last looked at."""
         return cls.objects.filter(enabled=True).exclude(problem="")
 
@@ -111,7 +111,7 @@ class McpServer(models.Model):
         """All that the program gets of an environment; raises SecretUnreadableError."""
         return unseal(self.secrets).get("environment", {})
 
-    def keep_secrets(self, headers: Mapping[str, str], environment: Mapping[str, str]) -> None:
+    def seal_secrets(self, headers: Mapping[str, str], environment: Mapping[str, str]) -> None:
         """Seal these in place of what was there; the row is not saved."""
         self.secrets = seal({"headers": dict(headers), "environment": dict(environment)})
 
@@ -134,7 +134,7 @@ class McpServer(models.Model):
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedTool:
     """A tool as its server lists it now; `unfit` says why no provider would take it, if so."""
 
     name: str
@@ -210,7 +210,7 @@ class McpTool(models.Model):
         return cls.objects.filter(new, unfit="").select_related("server")
 
     @classmethod
-    def take_listing(cls, server: McpServer, listing: Collection[Listed]) -> None:
+    def save_listing(cls, server: McpServer, listing: Collection[ListedTool]) -> None:
         """Write down what the server lists now."""
         names = [tool.name for tool in listing]
         with transaction.atomic():

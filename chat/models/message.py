@@ -71,7 +71,7 @@ class Message(models.Model):
         return (self.step.number, AFTER_CALLS if self.role == self.Role.USER else -1)
 
     @property
-    def has_to_show(self) -> bool:
+    def is_visible(self) -> bool:
         """Whether there is something of it for the person; some hold only what the model reads again."""
         return bool(self.text or self.reasoning or self.cut_off or not self.complete)
 

@@ -125,7 +125,7 @@ class PlanCount(models.Model):
         return f"up to turn {self.turn} and revision {self.revision}"
 
     @classmethod
-    def behind(cls, conversations: QuerySet[Conversation]) -> QuerySet[Any]:
+    def outdated(cls, conversations: QuerySet[Conversation]) -> QuerySet[Any]:
         """Those of the conversations of which something is not counted yet.
 
         Each with what there is to count up to: `latest_turn` and `latest_revision`.

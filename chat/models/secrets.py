@@ -51,16 +51,16 @@ def _key(secret: str | bytes) -> bytes:
 
 KEPT = "••••••"
 """What stands for a secret that is kept as it is."""
-OURS = frozenset(
+RESERVED_HEADERS = frozenset(
     ("host", "connection", "content-length", "content-type", "accept", "accept-encoding", "te", "upgrade")
 ) | {"transfer-encoding"}
 """The client's own, or what would change whom the request is for."""
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
-def check_header(name: str, value: str, *, ours: Set[str] = OURS) -> None:
+def check_header(name: str, value: str, *, reserved: Set[str] = RESERVED_HEADERS) -> None:
     """Raise ValidationError for what cannot be a header, or not one that somebody sets; it tells no value."""
-    if not _NAME.fullmatch(name) or name.lower() in ours:
+    if not _NAME.fullmatch(name) or name.lower() in reserved:
         raise ValidationError(_("%(name)s cannot be set as a header."), params={"name": name[:100]})
     if not value.isascii() or not value.isprintable():
         raise ValidationError(_("The value of %(name)s must be plain text."), params={"name": name})

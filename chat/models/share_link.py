@@ -88,7 +88,7 @@ class ShareLink(models.Model):
         )
 
     @classmethod
-    def led_to(cls, token: str) -> ShareLink | None:
+    def by_token(cls, token: str) -> ShareLink | None:
         """The link of the token; None for one that is unknown, expired or revoked.
 
         Found by its hash: how long that takes tells nothing of a token.

@@ -61,12 +61,12 @@ class Tag(models.Model):
         return cls.objects.create(owner_id=owner_id, word=word, folded=folded(word))
 
     @classmethod
-    def sweep(cls, owner_id: int) -> None:
+    def delete_unused(cls, owner_id: int) -> None:
         """Forget the words that no conversation has any more."""
         cls.objects.filter(owner=owner_id, conversations=None).delete()
 
     @staticmethod
-    def keep_still(owner_id: int) -> None:
+    def lock_owner(owner_id: int) -> None:
         """Let nobody else change the person's tags until the transaction ends."""
         get_user_model()._default_manager.select_for_update(no_key=True).get(pk=owner_id)
 
@@ -77,7 +77,7 @@ class Tag(models.Model):
         """
         word = checked(word)
         with transaction.atomic():
-            self.keep_still(self.owner_id)
+            self.lock_owner(self.owner_id)
             other = Tag.named(self.owner_id, word)
             if other and other != self:
                 self._become(other)

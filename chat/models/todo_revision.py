@@ -99,7 +99,7 @@ class TodoRevision(models.Model):
         return self
 
     @property
-    def is_the_persons(self) -> bool:
+    def is_by_user(self) -> bool:
         """Whether the person wrote it."""
         return self.author == self.Author.PERSON
 

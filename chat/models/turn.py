@@ -203,7 +203,7 @@ class Turn(models.Model):
         """Its end is unseen until the owner looks. Let held messages start the next turn; after one that came
         to nothing the person decides.
         """
-        if status in self.ACTIVE or not self.conversation.leave_unseen(self):
+        if status in self.ACTIVE or not self.conversation.mark_unseen(self):
             return None
         if status in (self.Status.COMPLETED, self.Status.STOPPED) or self.is_to_stop():
             return self.conversation.start_held()

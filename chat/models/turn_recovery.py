@@ -25,26 +25,26 @@ if TYPE_CHECKING:
 MAX_DEATHS = 3  # of workers; a turn that outlived so many is not given to another
 
 
-def take_back_orphans(monitor: LeaseMonitor) -> list[Turn]:
+def recover_abandoned_turns(monitor: LeaseMonitor) -> list[Turn]:
     """Queue turns again whose workers died, or end those that saw too many die; says which they were.
 
     `monitor` is the caller's own, kept from one call to the next.
     """
-    return take_back_all(orphans(monitor, list(Turn.objects.filter(status__in=Turn.HELD))))
+    return recover_turns(abandoned_turns(monitor, list(Turn.objects.filter(status__in=Turn.HELD))))
 
 
-def orphans(monitor: LeaseMonitor, held: list[Turn]) -> list[Turn]:
+def abandoned_turns(monitor: LeaseMonitor, held: list[Turn]) -> list[Turn]:
     """Those whose workers died, of all turns that are held just now."""
     overdue = monitor.overdue(held)
     return [turn for turn in held if turn in overdue or _was_left(turn)]
 
 
-def take_back_all(left: list[Turn]) -> list[Turn]:
+def recover_turns(left: list[Turn]) -> list[Turn]:
     """Queue or end these; says which nobody else took first."""
-    return [turn for turn in left if take_back(turn)]
+    return [turn for turn in left if recover_turn(turn)]
 
 
-def take_back(turn: Turn) -> bool:
+def recover_turn(turn: Turn) -> bool:
     """Take the turn from the worker that held it as we saw it; False when anything has moved since."""
     seen = Turn.objects.filter(
         pk=turn.pk, fence=turn.fence, status__in=Turn.HELD, lease_until=turn.lease_until
@@ -61,7 +61,7 @@ def take_back(turn: Turn) -> bool:
 
 def _was_left(turn: Turn) -> bool:
     """Whether nobody has a lease on it, or only a process of this machine that has ended."""
-    return turn.lease_until is None or is_gone(turn.worker)
+    return turn.lease_until is None or has_exited(turn.worker)
 
 
 def _fate(turn: Turn) -> dict[str, Any]:
@@ -139,13 +139,13 @@ class LeaseMonitor:
         return Sighting(mark, before.looks + 1, now)
 
 
-def new_name() -> str:
+def new_worker_name() -> str:
     """A name for a worker in this process: host, process id, the process's start, and a part of chance."""
     pid = os.getpid()
     return f"{socket.gethostname()[:60]}:{pid}:{_started(pid)}:{secrets.token_hex(4)}"
 
 
-def is_gone(name: str) -> bool:
+def has_exited(name: str) -> bool:
     """Whether the worker was a process of this machine that has ended; False where that cannot be known."""
     parts = name.rsplit(":", 3)
     if len(parts) != 4 or parts[0] != socket.gethostname()[:60] or not parts[1].isdecimal() or not parts[2]:

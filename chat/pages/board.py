@@ -30,7 +30,7 @@ def see(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
     turn = request.POST.get("turn", "")
     up_to = min(int(turn), MAX_KEY) if turn.isdecimal() and len(turn) < 20 else 0
-    if conversation.see(up_to):
+    if conversation.mark_seen(up_to):
         async_to_sync(publish_sidebar)(request.user.pk)
     return action_response(request, conversation)
 

@@ -47,7 +47,7 @@ def readyz(_request: HttpRequest) -> HttpResponse:
 
 def _unwell_servers() -> list[str]:
     try:
-        return [f"MCP server {server.name}: {server.problem}" for server in McpServer.unwell()]
+        return [f"MCP server {server.name}: {server.problem}" for server in McpServer.failing()]
     except DatabaseError:
         return []
 

@@ -43,7 +43,7 @@ def public(view: Callable[..., HttpResponseBase]) -> View:
     @require_safe
     @wraps(view)
     def answer(request: HttpRequest, token: str, **kwargs: Any) -> HttpResponseBase:
-        link = ShareLink.led_to(token)
+        link = ShareLink.by_token(token)
         try:
             response = view(link, **kwargs) if link else _not_found(request)
         except (Http404, WorkspaceError):

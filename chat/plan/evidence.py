@@ -253,7 +253,7 @@ class EvidenceBuilder:
         self.states = states
 
     def _complete(self, revision: Revision, items: list[str]) -> None:
-        by_user = revision.row.is_the_persons
+        by_user = revision.row.is_by_user
         for item in items:
             work = self.works[item]
             work.completed, work.by_person = True, by_user

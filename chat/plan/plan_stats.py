@@ -30,7 +30,7 @@ Key = tuple[datetime.date, str, str]  # day, profile, policy
 
 def count_behind(conversations: QuerySet[Conversation], limit: int) -> int:
     """Count up to `most` outdated conversations, the most recently active first; returns how many remain."""
-    outdated = list(PlanCount.behind(conversations).order_by("-updated_at").values_list("pk", flat=True))
+    outdated = list(PlanCount.outdated(conversations).order_by("-updated_at").values_list("pk", flat=True))
     for pk in outdated[:limit]:
         count(pk)
     return len(outdated[limit:])
@@ -43,7 +43,7 @@ def count(conversation_id: uuid.UUID) -> None:
     outdated.
     """
     own = Conversation.objects.filter(pk=conversation_id)
-    versions = PlanCount.behind(own).values_list("latest_turn", "latest_revision").first()
+    versions = PlanCount.outdated(own).values_list("latest_turn", "latest_revision").first()
     conversation = own.first() if versions else None
     if versions is None or conversation is None:
         return

@@ -181,7 +181,7 @@ class _TimelineBuilder:
     def _revision(
         self, turn: Turn, number: int, row: TodoRevision, call: ToolCall | None, *, last: bool
     ) -> Revision:
-        row.turn, row.tool_call = turn, None if row.is_the_persons else call
+        row.turn, row.tool_call = turn, None if row.is_by_user else call
         listed = {line.item["id"] for line in self.lines if not line.is_removed}
         if begins_a_plan(row.items, listed, had_any=bool(self.lines)):
             self.plan += 1
@@ -195,7 +195,7 @@ def _is_due(call: ToolCall | None, row: TodoRevision, written: TodoRevision | No
 
     An edit by the user that was made while the call's list was being written comes before that list.
     """
-    if not row.is_the_persons:
+    if not row.is_by_user:
         return row == written
     was_earlier = written is not None and row.pk < written.pk
     return was_earlier or (row.after_id or 0) <= (call.pk if call else 0)

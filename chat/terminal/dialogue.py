@@ -36,7 +36,7 @@ class Dialogue:
         self.workspace = workspace
         self.console = console
         self.runner = runner
-        self.worker = turn_recovery.new_name()
+        self.worker = turn_recovery.new_worker_name()
         self.conversation: Conversation | None = None
         self.leaving = False
 
@@ -65,7 +65,7 @@ class Dialogue:
         if not turn.is_active:
             self._print_usage(turn)
         if not (turn.is_active or self.leaving):
-            turn.conversation.see(turn.pk)  # it was read here
+            turn.conversation.mark_seen(turn.pk)  # it was read here
         return turn
 
     def _print_usage(self, turn: Turn) -> None:

@@ -52,9 +52,9 @@ def remove(key: uuid.UUID) -> None:
     if conversation:
         _remove_turns(conversation)
         with transaction.atomic():
-            Tag.keep_still(conversation.owner_id)
+            Tag.lock_owner(conversation.owner_id)
             conversation.delete()
-            Tag.sweep(conversation.owner_id)
+            Tag.delete_unused(conversation.owner_id)
     remove_workspace(key)  # files written until the turn lost its row
 
 

@@ -46,7 +46,7 @@ class Planning:
         unanswered = Q(delivered_in_step__turn=self.turn, delivered_in_step__ended_at=None)
         revisions = self.turn.conversation.revisions.filter(Q(author=TodoRevision.Author.AGENT) | delivered)
         known = revisions.exclude(unanswered).order_by("pk")
-        revision = known.last() if latest.is_the_persons else latest
+        revision = known.last() if latest.is_by_user else latest
         if revision:
             self.known_pk = self.delivered_pk = self.shown_pk = revision.pk
             self.known = items_of(revision.items)
@@ -116,7 +116,7 @@ class Planning:
 
     def _set_shown(self, revision: TodoRevision) -> None:
         self.shown_pk = revision.pk
-        if revision.is_the_persons:
+        if revision.is_by_user:
             self.edited = revision.pk
             if revision.turn_id == self.turn.pk:
                 self.listed = revision.items

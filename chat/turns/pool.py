@@ -19,7 +19,7 @@ from chat.database import in_database
 from chat.live.broadcast import publish_turn
 from chat.live.stream import TurnStream
 from chat.models import Conversation, PlanCount, Turn, end_unanswered, turn_recovery
-from chat.models.turn_recovery import LeaseMonitor, orphans, take_back_all
+from chat.models.turn_recovery import LeaseMonitor, abandoned_turns, recover_turns
 from chat.plan.plan_stats import count
 from chat.turns.deleted import overdue, remove_deleted, stop_deleted
 from chat.turns.indexing import index_marked
@@ -46,7 +46,7 @@ async def count_missed() -> None:
 
 
 def _uncounted_conversations() -> list[uuid.UUID]:
-    behind = PlanCount.behind(Conversation.objects.all()).order_by("-updated_at")
+    behind = PlanCount.outdated(Conversation.objects.all()).order_by("-updated_at")
     return list(behind.values_list("pk", flat=True))
 
 
@@ -61,7 +61,7 @@ class Pool:
     """Claims turns while there is room. Outlives the channel consumer, which Channels may replace."""
 
     def __init__(self) -> None:
-        self.worker = turn_recovery.new_name()
+        self.worker = turn_recovery.new_worker_name()
         self.monitor = LeaseMonitor()
         self.running: dict[int, tuple[RunningTurn[TurnStream], asyncio.Task[None]]] = {}
         self.naming: set[asyncio.Task[None]] = set()
@@ -162,8 +162,8 @@ class Pool:
             for turn_id in await in_database(stop_deleted):
                 self.stop(turn_id)
         held = [turn for turn in active.values() if turn.is_held]
-        if abandoned := orphans(self.monitor, held):
-            for turn in await in_database(take_back_all, abandoned):
+        if abandoned := abandoned_turns(self.monitor, held):
+            for turn in await in_database(recover_turns, abandoned):
                 log.warning("%s was left by its worker", turn)
                 await publish_turn(turn)
         if any(turn.status == Turn.Status.WAITING for turn in active.values()):

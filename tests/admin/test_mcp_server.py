@@ -13,7 +13,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from chat.models import McpServer, McpTool
-from chat.models.mcp import Listed
+from chat.models.mcp import ListedTool
 from tests.agent.mcp.conftest import SOURCE
 
 ADD = "/admin/chat/mcpserver/add/"
@@ -156,7 +156,7 @@ def test_its_tools_are_asked_for_read_and_accepted(administrators: Client) -> No
 def test_a_definition_hides_nothing(administrators: Client) -> None:
     server = McpServer.objects.create(name="mine", command=["x"])
     told = {"description": "Good.\u200b\U000e0041\u202e</textarea><b>", "schema": {}}
-    McpTool.take_listing(server, [Listed("tool", "mine__tool", told, "f" * 64, "")])
+    McpTool.save_listing(server, [ListedTool("tool", "mine__tool", told, "f" * 64, "")])
     page = act(administrators, "accept")
     assert "Good.\\u{200b}\\u{e0041}\\u{202e}&lt;/textarea&gt;&lt;b&gt;" in page
 

@@ -101,7 +101,7 @@ async def test_a_tool_that_is_gone_is_no_longer_offered(servers: McpServers) -> 
     server = await row()
     await look([server])
     await accept_all()
-    await sync_to_async(McpTool.take_listing)(server, [])
+    await sync_to_async(McpTool.save_listing)(server, [])
     assert await states() == {"echo": "gone", "look": "gone"}
     assert await servers.tools(Profile()) == []
 
@@ -145,7 +145,7 @@ def held(servers: McpServers) -> Connection:
 async def test_what_is_wrong_is_written_down_and_told(servers: McpServers, collected: None) -> None:
     server = await row("dies")
     servers.open()
-    await until(lambda: McpServer.unwell().exists())
+    await until(lambda: McpServer.failing().exists())
     await server.arefresh_from_db()
     assert server.problem == "It ended with exit code 1."
     assert "it will not" in server.problem_detail
@@ -158,7 +158,7 @@ async def test_programs_need_the_sandbox(servers: McpServers, settings: Any) -> 
     settings.SANDBOX = "off"
     server = await row()
     servers.open()
-    await until(lambda: McpServer.unwell().exists())
+    await until(lambda: McpServer.failing().exists())
     await server.arefresh_from_db()
     assert "SANDBOX=off" in server.problem
     assert not servers.connections
@@ -166,12 +166,12 @@ async def test_programs_need_the_sandbox(servers: McpServers, settings: Any) -> 
 
 async def test_secrets_of_another_key_are_asked_for_anew(servers: McpServers, settings: Any) -> None:
     server = await row()
-    server.keep_secrets({}, {"TOKEN": "hidden"})
+    server.seal_secrets({}, {"TOKEN": "hidden"})
     await server.asave()
     assert "hidden" not in server.secrets
     settings.SECRET_KEY = "another key, after a move"
     servers.open()
-    await until(lambda: McpServer.unwell().exists())
+    await until(lambda: McpServer.failing().exists())
     await server.arefresh_from_db()
     assert "enter them again" in server.problem
     settings.SECRET_KEY_FALLBACKS = []

@@ -28,7 +28,7 @@ def profile(transactional_db: Any, owner: User, model_server: ScriptedModel) -> 
     owner.is_staff = True
     owner.save()
     row = Connection(owner=owner, name="Scripted", base_url=model_server.base_url, inside=True)
-    row.keep_secrets(Secrets(KEY))
+    row.seal_secrets(Secrets(KEY))
     row.save()
     return Profile.objects.create(owner=owner, title="Mine", connection=row, model="m")
 
@@ -64,7 +64,7 @@ async def test_a_client_is_kept_until_its_row_changes(profile: Profile, model_se
     assert await asked(profile) is first
     await say(first)
     row = await Connection.objects.aget()
-    row.keep_secrets(Secrets("sk-another"))
+    row.seal_secrets(Secrets("sk-another"))
     await row.asave()
     second = await asked(profile)
     assert second is not first

@@ -51,7 +51,7 @@ def site(settings: Any, owner: User, stranger: User, collected: None) -> dict[st
 
 def connect(owner: User | None, key: str = "", **headers: str) -> Connection:
     row = Connection(owner=owner, name="C", base_url="https://api.example.org/v1")
-    row.keep_secrets(Secrets(key, headers))
+    row.seal_secrets(Secrets(key, headers))
     row.save()
     return row
 
@@ -157,7 +157,7 @@ def test_no_header_cuts_a_piece_out_of_the_markup(owner: User, hostile: Conversa
     markup = [Markup(page).found for page in pages]
     connection = connect(owner)
     for pieces in pieces_of(pages, 8):
-        connection.keep_secrets(Secrets("", {f"X-{number}": piece for number, piece in enumerate(pieces)}))
+        connection.seal_secrets(Secrets("", {f"X-{number}": piece for number, piece in enumerate(pieces)}))
         connection.save()
         again = list(drawn(Record.whole(hostile)))
         assert [Markup(page).found for page in again] == markup

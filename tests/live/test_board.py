@@ -156,7 +156,7 @@ async def test_lost_hints_heal(
     await shows(tab, "running", "Another title")
     gate.set()
     await shows(tab, "unseen", 'data-status="completed"')
-    await sync_to_async(conversation.see)((await site.turn(conversation)).pk)
+    await sync_to_async(conversation.mark_seen)((await site.turn(conversation)).pk)
     await shows(tab, "unfinished", "Another title")
     await conversation.adelete()
     await shows(tab, "unfinished", "No unfinished plans.")

@@ -14,7 +14,7 @@ from chat.agent import ToolCall as CallRequest
 from chat.agent.events import Reply as ModelReply
 from chat.demo.reply import Reply
 from chat.live.frames import draw
-from chat.models import Conversation, ToolCall, Turn, take_back
+from chat.models import Conversation, ToolCall, Turn, recover_turn
 from chat.turns.recorder import Recorder
 from chat.turns.transcript import transcript
 from tests.live.site import Site, article, until
@@ -75,7 +75,7 @@ def test_what_was_saved_survives_the_worker(transactional_db: None, owner: User)
     recorder.write()
     assert "compiled 3 of 5" in draw(turn.tool_calls.get())
 
-    assert take_back(Turn.objects.get(pk=turn.pk))
+    assert recover_turn(Turn.objects.get(pk=turn.pk))
     call = turn.tool_calls.get()
     assert (call.status, call.output) == ("unknown", "compiled 3 of 5\n")
     again = Turn.claim("second")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chat.demo.reply import Call, Reply
-from chat.models import Allowance, Profile, ToolCall, Turn, take_back_orphans
+from chat.models import Allowance, Profile, ToolCall, Turn, recover_abandoned_turns
 from chat.models.turn_recovery import LeaseMonitor
 from tests.management.site import Process, Site, wait_until
 from tests.model_server import ScriptedModel
@@ -93,7 +93,7 @@ def test_a_killed_terminal_leaves_the_question_to_the_browser(asked: Process) ->
     asked.ended()
     turn = Turn.objects.get()
     assert turn.status == "waiting"
-    assert take_back_orphans(LeaseMonitor()) == []
+    assert recover_abandoned_turns(LeaseMonitor()) == []
     ToolCall.objects.get(status="waiting").decide("once")
     wait_until(lambda: Turn.objects.get().status == "queued")
 

@@ -22,7 +22,7 @@ from chat.models import (
     ToolCall,
     Turn,
     end_unanswered,
-    take_back_orphans,
+    recover_abandoned_turns,
 )
 from chat.models.tool_call import MAX_REASON
 from chat.models.turn_recovery import LeaseMonitor
@@ -49,7 +49,7 @@ def test_a_waiting_turn_is_nobodys(running: Turn) -> None:
     held = again(running)
     assert (held.status, held.worker, held.is_active, held.is_held) == ("waiting", "", True, False)
     Turn.objects.update(lease_until=None)
-    assert take_back_orphans(LeaseMonitor()) == []
+    assert recover_abandoned_turns(LeaseMonitor()) == []
     assert Turn.claim("another") is None
 
 
@@ -216,7 +216,7 @@ def test_an_answer_outlives_the_worker_that_took_it(running: Turn) -> None:
     assert second is not None
     second.tool_calls.filter(index=0).update(status="running")
     Turn.objects.update(lease_until=None)
-    assert len(take_back_orphans(LeaseMonitor())) == 1
+    assert len(recover_abandoned_turns(LeaseMonitor())) == 1
     assert [each.status for each in running.tool_calls.all()] == ["unknown", "pending"]
 
 

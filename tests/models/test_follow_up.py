@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from chat.models import Conversation, FollowUp, LeaseLost, Message, MessageRefused, Turn, take_back
+from chat.models import Conversation, FollowUp, LeaseLost, Message, MessageRefused, Turn, recover_turn
 from chat.models.conversation import MAX_HELD
 from tests.models.racing import race
 
@@ -123,7 +123,7 @@ def test_a_turn_that_dies_for_good_leaves_them_held(running: Turn) -> None:
     hold(running.conversation, "One")
     Turn.objects.update(deaths=2)
     running.refresh_from_db()
-    assert take_back(running)
+    assert recover_turn(running)
     assert FollowUp.objects.get().status == "held"
     assert Turn.objects.get().status == "interrupted"
 

@@ -9,7 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 
 from chat.models import McpServer, McpTool, Profile
-from chat.models.mcp import Listed
+from chat.models.mcp import ListedTool
 from chat.models.secrets import SecretUnreadableError, seal, unseal
 
 pytestmark = pytest.mark.django_db
@@ -20,9 +20,9 @@ def server() -> McpServer:
     return McpServer.objects.create(name="mine", command=["x"])
 
 
-def listed(name: str, said: str = "Does it.", unfit: str = "") -> Listed:
+def listed(name: str, said: str = "Does it.", unfit: str = "") -> ListedTool:
     told = {"description": said, "schema": {"type": "object"}}
-    return Listed(name, f"mine__{name}", told, f"{name} {len(said)}", unfit)
+    return ListedTool(name, f"mine__{name}", told, f"{name} {len(said)}", unfit)
 
 
 def states(server: McpServer) -> dict[str, str]:
@@ -34,33 +34,33 @@ def accept_all() -> int:
 
 
 def test_a_tool_is_offered_while_it_is_as_it_was_accepted(server: McpServer) -> None:
-    McpTool.take_listing(server, [listed("a"), listed("b"), listed("c", unfit="it is odd")])
+    McpTool.save_listing(server, [listed("a"), listed("b"), listed("c", unfit="it is odd")])
     assert states(server) == {"a": "new", "b": "new", "c": "unfit"}
     assert not McpTool.offered([server])
     assert accept_all() == 2
     assert [tool.name for tool in McpTool.offered([server])] == ["a", "b"]
-    McpTool.take_listing(server, [listed("a", "Does something else.")])
+    McpTool.save_listing(server, [listed("a", "Does something else.")])
     assert states(server) == {"a": "changed", "b": "gone", "c": "gone"}
     assert not McpTool.offered([server])
-    McpTool.take_listing(server, [listed("a"), listed("b")])
+    McpTool.save_listing(server, [listed("a"), listed("b")])
     assert [tool.name for tool in McpTool.offered([server])] == ["a", "b"], "as they were accepted once"
 
 
 def test_a_tool_that_comes_back_changed_waits(server: McpServer) -> None:
-    McpTool.take_listing(server, [listed("a")])
+    McpTool.save_listing(server, [listed("a")])
     accept_all()
-    McpTool.take_listing(server, [])
-    McpTool.take_listing(server, [listed("a", "Does something else.")])
+    McpTool.save_listing(server, [])
+    McpTool.save_listing(server, [listed("a", "Does something else.")])
     assert states(server) == {"a": "changed"}
     assert accept_all() == 1
     assert server.tools.get().accepted["description"] == "Does something else."
 
 
 def test_text_that_no_database_takes_is_kept_all_the_same(server: McpServer) -> None:
-    McpTool.take_listing(server, [listed("a", "nul \0 and half \ud800")])
+    McpTool.save_listing(server, [listed("a", "nul \0 and half \ud800")])
     assert server.tools.get().listed["description"] == "nul \ufffd and half \ufffd"
     server.note("nul \0", "half \ud800")
-    assert McpServer.unwell().get().problem == "nul \ufffd"
+    assert McpServer.failing().get().problem == "nul \ufffd"
 
 
 @pytest.mark.parametrize("wrong", [{"transport": "http"}, {"url": "https://a.test"}, {"transport": "other"}])

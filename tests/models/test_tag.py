@@ -90,6 +90,6 @@ def test_words_nobody_uses_are_forgotten(owner: User, stranger: User, conversati
     conversation.tags.add(Tag.of(owner.pk, "kept"))
     Tag.of(owner.pk, "gone")
     Tag.of(stranger.pk, "theirs")
-    Tag.sweep(owner.pk)
+    Tag.delete_unused(owner.pk)
     assert words(owner) == ["kept"]
     assert words(stranger) == ["theirs"]

@@ -15,7 +15,7 @@ ITEMS = [
 
 def test_a_list_of_the_agents(call: ToolCall) -> None:
     revision = TodoRevision.write(call.turn, call, "focused", ITEMS)
-    assert not revision.is_the_persons
+    assert not revision.is_by_user
     assert (revision.done, revision.total) == (1, 2)
     call.turn.conversation.refresh_from_db()
     assert call.turn.conversation.todos_left == 1
@@ -27,7 +27,7 @@ def test_a_list_of_the_persons_stands_behind_the_latest_call_that_has_begun(call
     call.turn.tool_calls.create(step=later, index=0, name="bash")
     revision = TodoRevision.edit(call.turn, "focused", ITEMS[:1], ["b"])
     revision.refresh_from_db()
-    assert revision.is_the_persons
+    assert revision.is_by_user
     assert (revision.after, revision.afterwards, revision.skipped) == (call, False, ["b"])
     call.turn.conversation.refresh_from_db()
     assert call.turn.conversation.todos_left == 1

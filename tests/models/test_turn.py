@@ -24,8 +24,8 @@ from chat.models import (
     Step,
     ToolCall,
     Turn,
-    take_back,
-    take_back_orphans,
+    recover_abandoned_turns,
+    recover_turn,
     turn_recovery,
 )
 from chat.models.turn import LEASE
@@ -33,7 +33,8 @@ from chat.models.turn_recovery import LeaseMonitor
 from tests.models.racing import race
 
 NAME_A_WORKER = (
-    "import django; django.setup(); from chat.models import turn_recovery; print(turn_recovery.new_name())"
+    "import django; django.setup(); from chat.models import turn_recovery; "
+    "print(turn_recovery.new_worker_name())"
 )
 LONG_AGO = timezone.now() - datetime.timedelta(hours=1)
 
@@ -139,15 +140,15 @@ def test_orphans_are_queued_again_and_their_rows_closed(running: Turn) -> None:
     for index, status in enumerate(["succeeded", "running", "pending", "waiting", "failed"]):
         running.tool_calls.create(step=step, index=index, call_id=str(index), name="bash", status=status)
     running.messages.create(step=step, role="assistant", text="Half a", complete=False)
-    assert take_back_orphans(LeaseMonitor()) == [], "its lease is fresh"
+    assert recover_abandoned_turns(LeaseMonitor()) == [], "its lease is fresh"
     Turn.objects.update(lease_until=None)
-    assert take_back_orphans(LeaseMonitor()) == [running]
+    assert recover_abandoned_turns(LeaseMonitor()) == [running]
     row = Turn.objects.get()
     assert (row.status, row.fence, row.deaths) == ("queued", 2, 1)
     statuses = [call.status for call in row.tool_calls.all()]
     assert statuses == ["succeeded", "unknown", "stopped", "stopped", "failed"]
     assert row.messages.get(role="assistant").cut_off
-    assert take_back_orphans(LeaseMonitor()) == []
+    assert recover_abandoned_turns(LeaseMonitor()) == []
     with pytest.raises(LeaseLost):
         running.end(Turn.Status.COMPLETED)
 
@@ -155,7 +156,7 @@ def test_orphans_are_queued_again_and_their_rows_closed(running: Turn) -> None:
 def test_after_three_deaths_a_turn_is_interrupted(running: Turn) -> None:
     for death in (1, 2, 3):
         Turn.objects.update(lease_until=None)
-        assert take_back_orphans(LeaseMonitor()) == [running]
+        assert recover_abandoned_turns(LeaseMonitor()) == [running]
         assert (Turn.claim("another") is None) == (death == 3)
     row = Turn.objects.get()
     assert (row.status, row.can_be_retried) == ("interrupted", True)
@@ -165,16 +166,16 @@ def test_after_three_deaths_a_turn_is_interrupted(running: Turn) -> None:
 def test_an_orphan_that_was_to_stop_is_stopped(running: Turn) -> None:
     running.request_stop()
     Turn.objects.update(lease_until=None)
-    assert take_back_orphans(LeaseMonitor()) == [running]
+    assert recover_abandoned_turns(LeaseMonitor()) == [running]
     assert Turn.objects.get().status == "stopped"
 
 
 def test_a_dead_process_of_this_machine_is_known_at_once(running: Turn) -> None:
     name = subprocess.check_output([sys.executable, "-c", NAME_A_WORKER], text=True).strip()
-    Turn.objects.update(worker=turn_recovery.new_name())
-    assert take_back_orphans(LeaseMonitor()) == [], "this process lives"
+    Turn.objects.update(worker=turn_recovery.new_worker_name())
+    assert recover_abandoned_turns(LeaseMonitor()) == [], "this process lives"
     Turn.objects.update(worker=name)
-    assert take_back_orphans(LeaseMonitor()) == [running], "its lease is fresh, but it is gone"
+    assert recover_abandoned_turns(LeaseMonitor()) == [running], "its lease is fresh, but it is gone"
 
 
 def test_a_turn_that_is_handed_over_waits_for_another_worker(running: Turn) -> None:
@@ -263,23 +264,23 @@ def test_a_look_for_work_takes_one_query(owner: User, stranger: User, settings: 
 
 def test_queued_and_ended_turns_are_no_orphans(turn: Turn, ended: Callable[..., Turn]) -> None:
     Turn.objects.update(lease_until=None)
-    assert take_back_orphans(LeaseMonitor()) == []
+    assert recover_abandoned_turns(LeaseMonitor()) == []
     Turn.objects.update(status="completed")
-    assert take_back_orphans(LeaseMonitor()) == []
+    assert recover_abandoned_turns(LeaseMonitor()) == []
 
 
 def test_a_worker_that_comes_back_in_time_is_no_orphan(running: Turn) -> None:
     Turn.objects.update(lease_until=None)
     seen_by_the_reaper = Turn.objects.get()
     running.update_held()
-    assert not take_back(seen_by_the_reaper)
+    assert not recover_turn(seen_by_the_reaper)
     assert Turn.objects.get().status == "running"
 
 
 @pytest.mark.django_db(transaction=True)
 def test_of_several_reapers_one_takes_it_back(running: Turn) -> None:
     Turn.objects.update(lease_until=None)
-    assert sum(race(8, lambda _n: len(take_back_orphans(LeaseMonitor())))) == 1
+    assert sum(race(8, lambda _n: len(recover_abandoned_turns(LeaseMonitor())))) == 1
     assert Turn.objects.get().fence == 2
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from django.contrib.auth.models import User
 
-from chat.models import Conversation, Turn, end_unanswered, take_back
+from chat.models import Conversation, Turn, end_unanswered, recover_turn
 
 pytestmark = pytest.mark.django_db
 
@@ -45,9 +45,9 @@ def test_whatever_ends_is_unseen_until_its_owner_looks(
     turn = ended(conversation, status)
     assert unseen(conversation) == turn.pk
     assert list(Conversation.objects.unseen()) == [conversation]
-    assert conversation.see(turn.pk)
+    assert conversation.mark_seen(turn.pk)
     assert unseen(conversation) is None
-    assert not conversation.see(turn.pk), "it is seen once"
+    assert not conversation.mark_seen(turn.pk), "it is seen once"
 
 
 def stopped_while_queued(turn: Turn) -> None:
@@ -67,7 +67,7 @@ def left_too_often(turn: Turn) -> None:
     Turn.objects.update(deaths=5)
     taken = Turn.claim("worker", turn.pk)
     assert taken is not None
-    assert take_back(Turn.objects.get(pk=turn.pk))
+    assert recover_turn(Turn.objects.get(pk=turn.pk))
 
 
 @pytest.mark.parametrize("end", [stopped_while_queued, unanswered, left_too_often])
@@ -79,7 +79,7 @@ def test_ends_without_a_worker(conversation: Conversation, end: Callable[[Turn],
 
 def test_a_turn_that_is_given_to_another_worker_has_not_ended(conversation: Conversation) -> None:
     turn = claimed(conversation)
-    assert take_back(Turn.objects.get(pk=turn.pk))
+    assert recover_turn(Turn.objects.get(pk=turn.pk))
     assert unseen(conversation) is None
 
 
@@ -87,7 +87,7 @@ def test_who_saw_an_earlier_turn_has_not_seen_the_later_one(conversation: Conver
     first = ended(conversation)
     conversation.start_turn("And now?", uuid.uuid4())
     second = ended(conversation)
-    assert not conversation.see(first.pk)
+    assert not conversation.mark_seen(first.pk)
     assert unseen(conversation) == second.pk
 
 

@@ -183,7 +183,7 @@ def test_what_was_left_unfinished(owners: Client, owner: User) -> None:
     row = only_row(owners, "unseen")
     assert "1 of 2 to do" in row
     assert f"/conversations/{work.conversation.pk}/continue/" in row
-    work.conversation.see(work.turn.pk)
+    work.conversation.mark_seen(work.turn.pk)
     row = only_row(owners, "unfinished")
     assert "1 of 2 to do: Write" in re.sub(r"<[^>]+>", "", row)
     assert "Mark as read" not in row
@@ -241,7 +241,7 @@ def fill(owner: User, count: int) -> None:
         Work(owner)
         Work(owner).write("a x", "b >").end()
         seen = Work(owner).write("a x", "b >").end()
-        seen.conversation.see(seen.turn.pk)
+        seen.conversation.mark_seen(seen.turn.pk)
 
 
 def test_a_turn_that_waits_for_its_users_share_says_so(

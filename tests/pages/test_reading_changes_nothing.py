@@ -28,7 +28,7 @@ def test_no_get_and_no_head_writes(
     owner: User, conversation: Conversation, failed: Turn, collected: None
 ) -> None:
     User.objects.update(is_staff=True)
-    conversation.leave_unseen(failed)
+    conversation.mark_unseen(failed)
     connected = Connection.objects.create(owner=owner, name="Mine", base_url="http://127.0.0.1:9/v1")
     profile = Profile.objects.create(owner=owner, title="Mine", name="Mine")
     given: dict[str, Any] = {

@@ -24,7 +24,7 @@ def _told(entry: Entry) -> str:
         case Calls(calls=calls):
             return " ".join(call.name for call in calls)
         case Revision(number=number, row=row):
-            return f"yours {number}" if row.is_the_persons else f"list {number}"
+            return f"yours {number}" if row.is_by_user else f"list {number}"
         case _:
             return str(entry.turn.status)
 

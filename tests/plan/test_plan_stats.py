@@ -26,7 +26,7 @@ def counted(work: Work) -> PlanFigures:
 
 
 def behind() -> int:
-    return PlanCount.behind(Conversation.objects.all()).count()
+    return PlanCount.outdated(Conversation.objects.all()).count()
 
 
 def told(row: PlanFigures, *names: str) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.models import Conversation, Message, SearchEntry, SearchIndexState, Turn
-from chat.models.turn_recovery import take_back
+from chat.models.turn_recovery import recover_turn
 from chat.search.index import (
     catch_up,
     forget,
@@ -180,7 +180,7 @@ def test_whatever_changes_a_turn_for_good_marks_it(owner: User, talk: Begin) -> 
     assert is_marked(claimed), "handed over"
     claimed = Turn.claim("worker", one.turn.pk)
     assert claimed
-    assert take_back(claimed)
+    assert recover_turn(claimed)
     assert is_marked(claimed), "left by its worker"
     claimed.request_stop()
     assert is_marked(claimed), "stopped while nobody worked on it"

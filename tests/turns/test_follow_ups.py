@@ -13,7 +13,7 @@ from django.test import Client
 
 from chat.demo.reply import Reply
 from chat.live import broadcast
-from chat.models import Conversation, FollowUp, Message, Turn, take_back
+from chat.models import Conversation, FollowUp, Message, Turn, recover_turn
 from chat.models.conversation import MAX_HELD
 from chat.turns.worker import close_pool, pool
 from tests.live.site import Site, Tab, article, until
@@ -341,7 +341,7 @@ async def test_a_stop_that_a_death_overtook_still_sends(site: Site) -> None:
         conversation.stop(then_send=True)
         assert turn is not None
         turn.refresh_from_db()
-        assert take_back(turn)
+        assert recover_turn(turn)
         return turn
 
     turn = await left_behind()

@@ -101,7 +101,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
 
     def _stored_secrets(self) -> Secrets:
         try:
-            return self.instance.opened if self.instance.pk else Secrets()
+            return self.instance.unsealed_secrets if self.instance.pk else Secrets()
         except SecretUnreadableError:
             self.secrets_unreadable = True
             return Secrets()
@@ -198,7 +198,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
             row.owner = None if self.cleaned_data["everyones"] else self._owner()
         elif not row.pk:
             row.owner = self.user
-        row.keep_secrets(self._secrets(origin_of(row.base_url)))
+        row.seal_secrets(self._secrets(origin_of(row.base_url)))
         if commit:
             row.save()
         return row

@@ -36,7 +36,7 @@ def staffs(staff: User, browser_of: Callable[[User], Client]) -> Client:
 def mine(owner: User) -> Connection:
     """The owner's, with a key and a header."""
     row = Connection(owner=owner, name="Mine", base_url=PUBLIC)
-    row.keep_secrets(Secrets(KEY, {"X-Org": "acme-c4n4ry"}))
+    row.seal_secrets(Secrets(KEY, {"X-Org": "acme-c4n4ry"}))
     row.save()
     return row
 
@@ -65,13 +65,13 @@ def test_a_connection_is_its_makers_and_leads_to_its_test(owners: Client, owner:
     row = Connection.objects.get()
     assert answer.url == f"{LIST}{row.pk}/test/"
     assert (row.owner, row.name, row.base_url, row.inside) == (owner, "Mine", PUBLIC, False)
-    assert row.opened == Secrets(KEY, {"X-Org": "acme-c4n4ry"})
+    assert row.unsealed_secrets == Secrets(KEY, {"X-Org": "acme-c4n4ry"})
 
 
 def test_the_row_says_nothing_to_who_has_not_the_sites_key(mine: Connection) -> None:
     assert KEY not in mine.secrets
     assert "acme" not in mine.secrets
-    assert KEY not in repr(mine.opened)
+    assert KEY not in repr(mine.unsealed_secrets)
 
 
 def test_secrets_are_on_no_page(owners: Client, mine: Connection) -> None:
@@ -95,13 +95,13 @@ def test_an_empty_key_keeps_the_one_that_is_set(owners: Client, mine: Connection
     change(owners, mine, name="Renamed")
     mine.refresh_from_db()
     assert mine.name == "Renamed"
-    assert mine.opened == Secrets(KEY, {"X-Org": "acme-c4n4ry"})
+    assert mine.unsealed_secrets == Secrets(KEY, {"X-Org": "acme-c4n4ry"})
 
 
 def test_a_key_is_forgotten_when_that_is_ticked(owners: Client, mine: Connection) -> None:
     change(owners, mine, forget_key="on", headers="")
     mine.refresh_from_db()
-    assert mine.opened == Secrets()
+    assert mine.unsealed_secrets == Secrets()
     assert mine.secrets == ""
 
 
@@ -110,26 +110,26 @@ def test_another_origin_lets_the_secrets_go_and_says_so(owners: Client, mine: Co
     answer = change(owners, mine, base_url=url)
     assert "were removed" in answer.content.decode()
     mine.refresh_from_db()
-    assert (mine.base_url, mine.opened) == (url, Secrets())
+    assert (mine.base_url, mine.unsealed_secrets) == (url, Secrets())
 
 
 def test_another_path_or_another_spelling_is_the_same_origin(owners: Client, mine: Connection) -> None:
     change(owners, mine, base_url="https://93.184.216.34:443/v2/")
     mine.refresh_from_db()
-    assert mine.opened.key == KEY
+    assert mine.unsealed_secrets.key == KEY
 
 
 def test_a_new_key_goes_with_another_origin_but_no_old_header(owners: Client, mine: Connection) -> None:
     change(owners, mine, base_url="https://93.184.216.35/v1", key="sk-new", headers="X-Org: ••••••\nX-New: 1")
     mine.refresh_from_db()
-    assert mine.opened == Secrets("sk-new", {"X-New": "1"})
+    assert mine.unsealed_secrets == Secrets("sk-new", {"X-New": "1"})
 
 
 def test_an_address_that_was_changed_behind_our_back_gets_no_key(owners: Client, mine: Connection) -> None:
     Connection.objects.update(base_url="https://93.184.216.99/v1")
     mine.refresh_from_db()
     with pytest.raises(SecretUnreadableError):
-        _ = mine.opened
+        _ = mine.unsealed_secrets
     assert "can no longer be read" in page(owners, f"{LIST}{mine.pk}/")
     assert "Enter the key again" in page(owners, f"{LIST}{mine.pk}/test/")
 
@@ -210,7 +210,7 @@ def test_a_strangers_connection_is_on_no_page(strangers: Client, staffs: Client,
         for what in ("", "test/", "delete/", "use/"):
             assert client.post(f"{LIST}{mine.pk}/{what}", GIVEN).status_code == 404
     mine.refresh_from_db()
-    assert mine.opened.key == KEY
+    assert mine.unsealed_secrets.key == KEY
 
 
 def test_deleting(owners: Client, mine: Connection) -> None:

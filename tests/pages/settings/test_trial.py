@@ -35,7 +35,7 @@ def connection(owner: User, model_server: ScriptedModel) -> Connection:
     owner.is_staff = True
     owner.save()
     row = Connection(owner=owner, name="Scripted", base_url=model_server.base_url, inside=True)
-    row.keep_secrets(Secrets(KEY))
+    row.seal_secrets(Secrets(KEY))
     row.save()
     return row
 
@@ -91,7 +91,7 @@ def test_a_key_that_is_refused(connection: Connection, model_server: ScriptedMod
 
 def test_nobody_there(connection: Connection) -> None:
     connection.base_url = "http://127.0.0.1:9/v1"
-    connection.keep_secrets(Secrets(KEY))
+    connection.seal_secrets(Secrets(KEY))
     connection.save()
     page = tried(connection)
     assert [state for state, _s in steps(page)] == ["failed"] + 4 * ["skipped"]
@@ -109,7 +109,7 @@ def test_a_model_without_tools_can_be_chosen(connection: Connection, model_serve
 def test_who_may_not_lead_inside_learns_nothing(connection: Connection, model_server: ScriptedModel) -> None:
     connection.base_url = connection.base_url.replace("http:", "https:")
     connection.inside = False
-    connection.keep_secrets(Secrets(KEY))
+    connection.seal_secrets(Secrets(KEY))
     connection.save()
     page = tried(connection)
     assert steps(page)[0][0] == "failed"
