@@ -100,7 +100,7 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
     def clean_headers(self) -> dict[str, str]:
         headers = self._parse_lines("headers", ":")
         for name, value in headers.items():
-            check_header(name, value, reserved=_OURS)
+            check_header(name, value, reserved=_RESERVED_HEADERS)
         return headers
 
     def _parse_lines(self, field: str, mark: str) -> dict[str, str]:

@@ -104,7 +104,7 @@ class McpServers:
         except ServerError as error:
             if self._noted.get(row.pk) != (row.version, str(error)):
                 self._noted[row.pk] = (row.version, str(error))
-                await in_database(row.note, str(error))
+                await in_database(row.save_problem, str(error))
             return
         make = await _connection_class()
         self._connections[row.pk] = (row, make(server, self._news.set))
@@ -151,7 +151,7 @@ async def _look(row: McpServer) -> None:
     try:
         server = server_of(row)
     except ServerError as error:
-        await in_database(row.note, str(error))
+        await in_database(row.save_problem, str(error))
         return
     connection = (await _connection_class())(server)
     try:
@@ -228,7 +228,7 @@ def _reached(row: McpServer) -> Program | Address:
 def write_down(row: McpServer, connection: Connection) -> None:
     """Keep what the connection found: the tools of its last listing, and what is wrong with it."""
     fault = connection.fault
-    row.note(fault.sentence if fault else "", fault.detail if fault else "")
+    row.save_problem(fault.sentence if fault else "", fault.detail if fault else "")
     if connection.tools is not None:
         McpTool.save_listing(row, _listed(row, connection.tools.values()))
 

@@ -16,7 +16,7 @@ from chat.export.file_format import (
     Table,
 )
 from chat.export.json_file import FORMAT, VERSION
-from chat.models.tag import LONGEST, MOST_OF_ONE
+from chat.models.tag import MAX_LENGTH, MAX_TAGS_OF_CONVERSATION
 
 POSITIVE = {"type": "integer", "minimum": 1, "maximum": 2**31 - 1}
 INDEX = {"type": "integer", "minimum": 0, "maximum": 2**31 - 1}
@@ -34,7 +34,11 @@ STEP = {
 }
 REFS: dict[str, dict[str, Any]] = {"turn": POSITIVE, "step": INDEX, "side_call": POSITIVE, "tool_call": CALL}
 REFS |= {"step_of_turn": STEP}
-WORDS = {"type": "array", "items": {"type": "string", "maxLength": LONGEST}, "maxItems": MOST_OF_ONE}
+WORDS = {
+    "type": "array",
+    "items": {"type": "string", "maxLength": MAX_LENGTH},
+    "maxItems": MAX_TAGS_OF_CONVERSATION,
+}
 PICTURE = {
     "digest": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
     "data": {"type": ["string", "null"]},

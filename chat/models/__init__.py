@@ -1,4 +1,4 @@
-"""The rows, and the promises that the database keeps."""
+"""The database models and their constraints."""
 
 from chat.models.account import Preferences, SignInLink, site_owner
 from chat.models.bulk import BulkAct

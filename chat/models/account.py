@@ -1,4 +1,4 @@
-"""The owner: the account of whoever runs the site."""
+"""Accounts: the site's owner, sign-in links, preferences."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ OWNER = "owner"
 
 
 def site_owner() -> User:
-    """The first active superuser; made if there is none, and then without a password until one is set."""
+    """The first active superuser; created without a password if there is none."""
     users = get_user_model()
     owner = users.objects.filter(is_superuser=True, is_active=True).order_by("pk").first()
     return owner or users.objects.create_superuser(_free_name(), password=None)
 
 
 def _free_name() -> str:
-    """`owner`, with a number behind it where somebody is called so already."""
     names = chain([OWNER], (f"{OWNER}-{number}" for number in count(2)))
     return next(name for name in names if not get_user_model().objects.filter(username=name).exists())
 
@@ -41,7 +40,7 @@ LIFETIME = datetime.timedelta(hours=1)
 
 
 class SignInLink(models.Model):
-    """Signs its user in once, within an hour. Only the hash of the token is kept."""
+    """Signs its user in once, within an hour. Only the token's hash is stored."""
 
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="sign_in_links")
     token_hash = models.CharField(max_length=64, unique=True)
@@ -57,7 +56,7 @@ class SignInLink(models.Model):
 
     @classmethod
     def issue(cls, user: User) -> str:
-        """A new token for the user; those that can no longer be used are cleared away."""
+        """A new token for the user; deletes expired ones."""
         cls.objects.filter(expires_at__lt=timezone.now()).delete()
         token = secrets.token_urlsafe(24)
         cls.objects.create(user=user, token_hash=_hash(token), expires_at=timezone.now() + LIFETIME)
@@ -65,7 +64,7 @@ class SignInLink(models.Model):
 
     @classmethod
     def redeem(cls, token: str) -> User | None:
-        """The user whom the token signs in, once; None for a token that is used, expired or unknown."""
+        """The user whom the token signs in, once; None if it is used, expired or unknown."""
         now = timezone.now()
         valid = cls.objects.filter(token_hash=_hash(token), used_at=None, expires_at__gt=now)
         if not valid.update(used_at=now):
@@ -79,7 +78,7 @@ def _hash(token: str) -> str:
 
 
 class Preferences(models.Model):
-    """A person's choices; whoever has made none has no row."""
+    """A user's preferences; without a row the defaults apply."""
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="chat_preferences"
@@ -104,11 +103,10 @@ class Preferences(models.Model):
 
     @classmethod
     def profile_of(cls, user: User) -> Profile | None:
-        """The profile that the user's conversations begin with; None where none is offered."""
+        """The default profile of the user's new conversations; None if none is offered."""
         preferred = Exists(cls.objects.filter(user=user, default_profile=OuterRef("pk")))
         return Profile.offered_to(user).order_by(preferred.desc(), "position", "pk").first()
 
     @classmethod
     def choose(cls, user: User, profile: Profile) -> None:
-        """Let the user's conversations begin with the profile."""
         cls.objects.update_or_create(user=user, defaults={"default_profile": profile})

@@ -1,4 +1,4 @@
-"""Acts on several conversations at once, each of which can be undone for a while."""
+"""Actions on several conversations at once, each of which can be undone for a while."""
 
 from __future__ import annotations
 
@@ -15,43 +15,39 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.conversation import Conversation, ConversationQuerySet
-from chat.models.tag import LONGEST, MOST_OF_ONE, Tag, normalised
+from chat.models.tag import MAX_LENGTH, MAX_TAGS_OF_CONVERSATION, Tag, normalised
 from chat.models.todo_revision import TodoRevision
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
 
-AT_ONCE = 500  # rows named in one query
+BATCH = 500  # rows in one query
 _Link = Conversation.tags.through
 _links = _Link._default_manager
 
 Key = uuid.UUID
-Before = dict[str, Any]  # of each conversation that was changed, by its key in hexadecimal, what was before
+Before = dict[str, Any]  # the former value of each changed conversation, by its key in hexadecimal
 
 
 @dataclass(frozen=True)
 class Occasion:
-    """Who acts, when, and with which word where it is about tags."""
-
     owner_id: int
     at: datetime.datetime
     word: str = ""
 
 
 class BulkKind(Protocol):
-    """What is done, and undone, in the caller's transaction."""
-
     def do(self, keys: Sequence[Key], occasion: Occasion) -> Before:
-        """Do it to those that it changes, and say what was before."""
+        """Change what the action applies to, and return the former values."""
 
     def undo(self, before: Mapping[str, Any], occasion: Occasion) -> int:
-        """Restore what is still as it was left; says how many."""
+        """Restore conversations that have not changed since; returns how many."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """A column is given a value, which may be the time of the act, in those rows that `changes` says."""
+    """Sets a column, possibly to the time of the action, in the rows that match `changes`."""
 
     column: str
     changes: Q
@@ -59,53 +55,56 @@ class Assignment:
 
     def do(self, keys: Sequence[Key], occasion: Occasion) -> Before:
         before: Before = {}
-        for some in _batches(keys):
-            rows = Conversation.objects.filter(self.changes, owner=occasion.owner_id, pk__in=some)
-            held = rows.order_by("pk").select_for_update(no_key=True).values_list("pk", self.column)
-            found = {key.hex: _plain(value) for key, value in held}
-            changed = Conversation.objects.filter(pk__in=list(found))
+        for batch in _batches(keys):
+            rows = Conversation.objects.filter(self.changes, owner=occasion.owner_id, pk__in=batch)
+            rows_to_change = rows.order_by("pk").select_for_update(no_key=True).values_list("pk", self.column)
+            former = {key.hex: _as_json(value) for key, value in rows_to_change}
+            changed = Conversation.objects.filter(pk__in=list(former))
             changed.update(**{self.column: self.value(occasion.at)})
-            before |= found
+            before |= former
         return before
 
     def undo(self, before: Mapping[str, Any], occasion: Occasion) -> int:
-        alike: dict[Any, list[Key]] = {}
+        keys_by_value: dict[Any, list[Key]] = {}
         for key, former in before.items():
-            alike.setdefault(former, []).append(uuid.UUID(key))
+            keys_by_value.setdefault(former, []).append(uuid.UUID(key))
         return sum(
-            self._left(occasion).filter(pk__in=some).update(**{self.column: former})
-            for former, keys in alike.items()
-            for some in _batches(keys)
+            self._unchanged(occasion).filter(pk__in=batch).update(**{self.column: former})
+            for former, keys in keys_by_value.items()
+            for batch in _batches(keys)
         )
 
-    def _left(self, occasion: Occasion) -> ConversationQuerySet:
-        """Those that are as the act left them."""
+    def _unchanged(self, occasion: Occasion) -> ConversationQuerySet:
         every = Conversation.with_deleted if self.column == "deleted_at" else Conversation.objects
         return every.filter(owner=occasion.owner_id, **{self.column: self.value(occasion.at)})
 
 
 class Dismissal(Assignment):
-    """What is left of lists counts no more. A list that was written since is another."""
+    """Stops counting lists as unfinished; not undone if a list was written since."""
 
-    def _left(self, occasion: Occasion) -> ConversationQuerySet:
+    def _unchanged(self, occasion: Occasion) -> ConversationQuerySet:
         later = TodoRevision.objects.filter(conversation=OuterRef("pk"), created_at__gt=occasion.at)
-        return super()._left(occasion).exclude(Exists(later))
+        return super()._unchanged(occasion).exclude(Exists(later))
 
 
 class Tagging:
-    """Conversations are given a tag. Those that have as many as they may are left out."""
+    """Adds a tag, except to conversations with the maximum number."""
 
     def do(self, keys: Sequence[Key], occasion: Occasion) -> Before:
         Tag.lock_owner(occasion.owner_id)
         tag = Tag.of(occasion.owner_id, occasion.word)
         added: Before = {}
-        for some in _batches(keys):
-            rows = Conversation.objects.filter(owner=occasion.owner_id, pk__in=some)
-            roomy = rows.exclude(tags=tag).annotate(number=Count("tags")).filter(number__lt=MOST_OF_ONE)
-            free = list(roomy.order_by().values_list("pk", flat=True))
-            _links.bulk_create([_Link(conversation_id=key, tag=tag) for key in free])
-            added |= {key.hex: None for key in free}
-        Tag.delete_unused(occasion.owner_id)  # where all had as many as they may
+        for batch in _batches(keys):
+            rows = Conversation.objects.filter(owner=occasion.owner_id, pk__in=batch)
+            with_room = (
+                rows.exclude(tags=tag)
+                .annotate(number=Count("tags"))
+                .filter(number__lt=MAX_TAGS_OF_CONVERSATION)
+            )
+            keys_to_tag = list(with_room.order_by().values_list("pk", flat=True))
+            _links.bulk_create([_Link(conversation_id=key, tag=tag) for key in keys_to_tag])
+            added |= {key.hex: None for key in keys_to_tag}
+        Tag.delete_unused(occasion.owner_id)  # if all of them had the maximum
         return added
 
     def undo(self, before: Mapping[str, Any], occasion: Occasion) -> int:
@@ -113,14 +112,12 @@ class Tagging:
 
 
 class Untagging:
-    """A tag is taken from conversations."""
-
     def do(self, keys: Sequence[Key], occasion: Occasion) -> Before:
         had: Before = {}
         Tag.lock_owner(occasion.owner_id)
         tag = Tag.named(occasion.owner_id, occasion.word)
-        for some in _batches(keys):
-            tagged = _links.filter(tag=tag, conversation__owner=occasion.owner_id, conversation__in=some)
+        for batch in _batches(keys):
+            tagged = _links.filter(tag=tag, conversation__owner=occasion.owner_id, conversation__in=batch)
             had |= {key.hex: None for key in tagged.values_list("conversation", flat=True)}
         _untag(keys, occasion)
         return had
@@ -134,17 +131,17 @@ def _untag(keys: Sequence[Key], occasion: Occasion) -> int:
     tag = Tag.named(occasion.owner_id, occasion.word)
     kept = Conversation.objects.filter(owner=occasion.owner_id)
     gone = 0
-    for some in _batches(keys):
-        gone += _links.filter(tag=tag, conversation__in=kept.filter(pk__in=some).values("pk")).delete()[0]
+    for batch in _batches(keys):
+        gone += _links.filter(tag=tag, conversation__in=kept.filter(pk__in=batch).values("pk")).delete()[0]
     Tag.delete_unused(occasion.owner_id)
     return gone
 
 
 def _batches(keys: Sequence[Key]) -> Iterator[Sequence[Key]]:
-    return (keys[start : start + AT_ONCE] for start in range(0, len(keys), AT_ONCE))
+    return (keys[start : start + BATCH] for start in range(0, len(keys), BATCH))
 
 
-def _plain(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
     return value.isoformat() if isinstance(value, datetime.datetime) else value
 
 
@@ -153,17 +150,14 @@ UNDO_TIME = datetime.timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class Undone:
-    """So many conversations are as they were; so many were changed meanwhile, and stay as they are."""
+    """Counts of restored conversations, and of those that have changed since and stay as they are."""
 
     restored: int
     left: int
 
 
 class BulkAct(models.Model):
-    """What was done, to which conversations, and how they were before: `before` is by their keys.
-
-    It is undone once, by its owner, within UNDO_TIME.
-    """
+    """What was done to which conversations, with their former values by key. Can be undone once."""
 
     class Kind(models.TextChoices):
         ARCHIVE = "archive", _("Archive")
@@ -178,7 +172,7 @@ class BulkAct(models.Model):
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="bulk_acts")
     kind = models.CharField(max_length=20, choices=Kind)
-    word = models.CharField(max_length=LONGEST, blank=True)
+    word = models.CharField(max_length=MAX_LENGTH, blank=True)
     before: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict)
     count = models.PositiveIntegerField()
     at = models.DateTimeField(db_index=True)
@@ -202,10 +196,7 @@ class BulkAct(models.Model):
 
     @classmethod
     def carry_out(cls, owner: User, kind: str, keys: Iterable[uuid.UUID], word: str = "") -> BulkAct:
-        """Do it to those of the owner's conversations that it changes; `count` says how many.
-
-        Raises TagRefused for a word that is no tag, and ValueError for a kind that there is none of.
-        """
+        """Apply and record the action. Raises TagRefused for an invalid word, ValueError for the kind."""
         kind = cls.Kind(kind)
         occasion = Occasion(owner.pk, timezone.now(), normalised(word))
         with transaction.atomic():
@@ -213,7 +204,7 @@ class BulkAct(models.Model):
             return cls.objects.create(
                 owner=owner,
                 kind=kind,
-                word=occasion.word[:LONGEST],
+                word=occasion.word[:MAX_LENGTH],
                 before=before,
                 count=len(before),
                 at=occasion.at,
@@ -221,7 +212,7 @@ class BulkAct(models.Model):
 
     @classmethod
     def offered_to(cls, user: User) -> BulkAct | None:
-        """The latest that the user may still undo, and that changed anything."""
+        """The latest action that the user can still undo and that changed anything."""
         return cls._open(user).filter(count__gt=0).defer("before").order_by("-at").first()
 
     @classmethod
@@ -230,16 +221,14 @@ class BulkAct(models.Model):
 
     @classmethod
     def forget_old(cls) -> None:
-        """Remove what can no longer be undone."""
         cls.objects.filter(at__lte=timezone.now() - UNDO_TIME).delete()
 
     @property
     def until(self) -> datetime.datetime:
-        """Until when it can be undone."""
         return self.at + UNDO_TIME
 
     def undo(self, user: User) -> Undone | None:
-        """Restore what is still as this left it; None where it was undone before, or the time is over."""
+        """Restore what has not changed since; None if it was undone before or the time is over."""
         with transaction.atomic():
             if not self._open(user).filter(pk=self.pk).update(undone_at=timezone.now()):
                 return None

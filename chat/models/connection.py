@@ -1,4 +1,4 @@
-"""Connections: endpoints of models, with the keys that they ask for."""
+"""Connections: model endpoints and their keys."""
 
 from __future__ import annotations
 
@@ -23,17 +23,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Secrets:
-    """The key, empty for none, and the headers by their names. Neither is in its representation."""
+    """The key, empty for none, and the headers by name; neither appears in `repr`."""
 
     key: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 class Connection(models.Model):
-    """An endpoint that somebody set up in the page. Key and headers are secrets, and kept sealed.
-
-    The environment's endpoint is no row: where a profile has no connection, that is meant.
-    """
+    """A user's or the site's model endpoint, with encrypted secrets. The environment's has no row."""
 
     owner = models.ForeignKey(
         settings.AUTH_USER_MODEL,
@@ -65,41 +62,38 @@ class Connection(models.Model):
 
     @property
     def version(self) -> str:
-        """Another one after each change."""
         return self.updated_at.isoformat()
 
     @property
     def unsealed_secrets(self) -> Secrets:
-        """Key and headers; raises SecretUnreadableError, also where they were given for another origin."""
-        found = unseal(self.secrets)
-        if found and found.get("origin", {}).get("is") != origin_of(self.base_url):
+        """Key and headers; raises SecretUnreadableError, also if they were entered for another origin."""
+        secrets = unseal(self.secrets)
+        if secrets and secrets.get("origin", {}).get("is") != origin_of(self.base_url):
             raise SecretUnreadableError
-        return Secrets(found.get("key", {}).get("is", ""), found.get("headers", {}))
+        return Secrets(secrets.get("key", {}).get("is", ""), secrets.get("headers", {}))
 
     def seal_secrets(self, secrets: Secrets) -> None:
-        """Seal these in place of what was there, for this origin alone; the row is not saved."""
+        """Encrypt and replace the secrets, bound to the current origin, without saving the row."""
         parts = {"key": {"is": secrets.key} if secrets.key else {}, "headers": dict(secrets.headers)}
         bound = {"origin": {"is": origin_of(self.base_url)}} if any(parts.values()) else {}
         self.secrets = seal({**bound, **parts})
 
     @property
     def may_reach_inside(self) -> bool:
-        """Whether it leads into this network, as only staff may have it."""
+        """Whether it may use local addresses, which only staff can allow."""
         return self.inside and self.is_run_by_staff
 
     @property
     def is_run_by_staff(self) -> bool:
-        """Whether somebody of the staff answers for it."""
+        """Whether it is the site's, or belongs to active staff."""
         return self.owner is None or (self.owner.is_staff and self.owner.is_active)
 
     @classmethod
     def offered_to(cls, user: AbstractBaseUser | AnonymousUser) -> QuerySet[Connection]:
-        """The connections that the user may choose: everybody's, and their own."""
         return cls.objects.filter(Q(owner=None) | Q(owner_id=user.pk))
 
     @classmethod
     def changeable_by(cls, user: User | AnonymousUser) -> QuerySet[Connection]:
-        """The connections that the user may change: their own, and the site's where they are staff."""
         own = Q(owner_id=user.pk)
         return cls.objects.filter(own | Q(owner=None) if user.is_staff else own)
 
@@ -112,10 +106,10 @@ def _price(name: StrPromise) -> models.DecimalField[Decimal | None, Decimal | No
 
 
 class ModelSettings(models.Model):
-    """What is known of one model at one connection, or at the environment's where there is none.
+    """What is known of a model at a connection, or at the environment's endpoint.
 
-    `traits` a person has set, `learned` came of errors that the endpoint named; both hold what
-    `chat.agent.model.Traits` does. Prices are for a million tokens.
+    Users set `traits`; `learned` comes from the endpoint's errors. Both have the fields of
+    `chat.agent.model.Traits`. Prices are per million tokens.
     """
 
     connection = models.ForeignKey(

@@ -1,4 +1,4 @@
-"""Conversations: everything under one address."""
+"""Conversations: turns, a workspace and a plan under one address."""
 
 from __future__ import annotations
 
@@ -30,46 +30,39 @@ if TYPE_CHECKING:
 
 
 class ConversationQuerySet(QuerySet["Conversation"]):
-    """Conversations as they may be asked for."""
-
     def visible_to(self, user: User | AnonymousUser) -> ConversationQuerySet:
-        """Those that the user may see: their own, archived ones too, deleted ones never."""
+        """The user's own conversations, archived ones included, deleted ones not."""
         return self.kept().filter(owner_id=user.pk) if user.pk else self.none()
 
     def kept(self) -> ConversationQuerySet:
-        """Those that are not deleted."""
         return self.filter(deleted_at__isnull=True)
 
     def current(self) -> ConversationQuerySet:
-        """Those that are not in the archive."""
         return self.filter(archived_at__isnull=True)
 
     def archived(self) -> ConversationQuerySet:
-        """Those that are in the archive."""
         return self.filter(archived_at__isnull=False)
 
     def pinned_first(self) -> ConversationQuerySet:
-        """The pinned ones ahead of the others, each kind with the newest first."""
         return self.order_by("-pinned", "-updated_at", "-pk")
 
     def unfinished(self) -> ConversationQuerySet:
-        """Those whose last list has open items that nobody dismissed."""
         return self.filter(todos_left__gt=0)
 
     def unseen(self) -> ConversationQuerySet:
-        """Those in which a turn ended while their owner did not look."""
+        """Those with a turn that ended while the owner was not looking."""
         return self.filter(unseen_turn__isnull=False)
 
     def tagged(self, word: str) -> ConversationQuerySet:
-        """Those that have their owner's tag of that word, however it is written."""
+        """Those with this tag of their owner's, in any spelling of the word."""
         return self.filter(tags__folded=folded(normalised(word)))
 
     def listed(self, start: int, stop: int) -> list[Conversation]:
-        """Those from place `start` up to `stop`, with their latest lists as `plan`, in two queries."""
+        """The rows from `start` to `stop`, with `plan` (the latest list) and `waits` set, in two queries."""
         latest = TodoRevision.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
         waiting = Turn.objects.filter(conversation=OuterRef("pk"), status=Turn.Status.WAITING)
-        found = self.annotate(latest=Subquery(latest.values("pk")[:1]), waiting=Exists(waiting))
-        rows: list[Any] = list(found[start:stop])
+        conversations = self.annotate(latest=Subquery(latest.values("pk")[:1]), waiting=Exists(waiting))
+        rows: list[Any] = list(conversations[start:stop])
         plans = TodoRevision.objects.in_bulk([row.latest for row in rows if row.latest])
         for row in rows:
             row.plan, row.waits = plans.get(row.latest), row.waiting
@@ -80,29 +73,28 @@ _Manager = models.Manager.from_queryset(ConversationQuerySet)
 
 
 class ConversationManager(_Manager["Conversation"]):
-    """All conversations but the deleted ones, of which nobody is to see anything."""
+    """Conversations that are not deleted."""
 
     def get_queryset(self) -> ConversationQuerySet:
-        """Those that are kept."""
         return ConversationQuerySet(self.model, using=self._db).kept()
 
 
 class Organised(models.Model):
-    """Pinned ones come first; archived ones are out of the way; deleted ones are hidden, soon gone."""
+    """Pinned, archived and deleted conversations, and tags."""
 
     pinned = models.BooleanField(_("pinned"), default=False)
     archived_at = models.DateTimeField(_("archived"), null=True, blank=True)
     deleted_at = models.DateTimeField(_("deleted"), null=True, blank=True)
     tags = models.ManyToManyField(Tag, verbose_name=_("tags"), related_name="conversations", blank=True)
 
-    known_words: list[str] | None = None  # of its tags, where somebody looked them up
+    known_words: list[str] | None = None  # the words of its tags, if prefetched
     if TYPE_CHECKING:
         owner_id: int
 
     class Meta:
         abstract = True
 
-    # Each serves a list in its order, without what the list leaves out.
+    # Each serves one list, in its order and with its condition.
     INDEXES = [
         Index(
             F("owner"),
@@ -124,27 +116,24 @@ class Organised(models.Model):
 
     @property
     def archived(self) -> bool:
-        """Whether it is in the archive."""
         return self.archived_at is not None
 
     @property
     def words(self) -> list[str]:
-        """The words of its tags."""
         if self.known_words is None:
             self.known_words = list(self.tags.values_list("word", flat=True))
         return self.known_words
 
     @property
     def suggested_tags(self) -> QuerySet[Tag]:
-        """Its owner's tags that it does not have."""
         return Tag.objects.filter(owner=self.owner_id).exclude(conversations=self.pk)
 
     def has_tag(self, word: str) -> bool:
-        """Whether it has its owner's tag of that word, however it is written."""
+        """Whether it has this tag of its owner's, in any spelling of the word."""
         return self.tags.filter(folded=folded(normalised(word))).exists()
 
     def bring_back(self) -> None:
-        """Take it out of the archive, whatever this object knows of that."""
+        """Unarchive it, even if this object is outdated."""
         type(self)._default_manager.filter(pk=self.pk).update(archived_at=None)
         self.archived_at = None
 
@@ -154,7 +143,7 @@ MAX_HELD = 20  # messages that wait for one turn
 
 
 class Conversation(Organised):
-    """A person's exchange with an agent: turns in order, a workspace, a plan."""
+    """A user's exchange with an agent: turns in order, a workspace, a plan."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     owner = models.ForeignKey(
@@ -186,8 +175,8 @@ class Conversation(Organised):
 
     objects = ConversationManager()
     with_deleted = ConversationQuerySet.as_manager()
-    plan: TodoRevision | None = None  # its latest list, where somebody looked it up
-    waits = False  # for a decision of the person's, where somebody looked
+    plan: TodoRevision | None = None  # its latest list, if prefetched
+    waits = False  # for the user's decision, if prefetched
 
     class Meta:
         verbose_name = _("conversation")
@@ -220,14 +209,13 @@ class Conversation(Organised):
         conversation_id: uuid.UUID | None = None,
         attachments: Iterable[Attachment] = (),
     ) -> Conversation:
-        """A new conversation whose first message is `text`; the same `client_id` gives the same conversation.
+        """Create a conversation; a repeated `client_id` returns the same one. Raises MessageRefused.
 
-        It works on the directory `workspace`, or on one of its own; its id is the given one. `attachments`
-        (not saved yet) came with the message. Raises MessageRefused for a text that starts no turn.
+        `workspace` is a directory; "" creates one. `attachments` (unsaved) came with the message.
         """
         text = checked_message(text)
         with transaction.atomic():
-            # One at a time of each person: a form that is sent twice at once is two of these.
+            # Serialized per user: a form submitted twice arrives as two concurrent requests.
             get_user_model()._default_manager.select_for_update(no_key=True).get(pk=owner.pk)
             known = Turn.objects.filter(client_id=client_id, conversation__owner=owner).first()
             if known:
@@ -239,26 +227,26 @@ class Conversation(Organised):
                 title=title_of(text),
                 workspace=workspace,
             )
-            conversation._start(text, client_id, conversation._found(client_id), attachments=attachments)
+            conversation._start(text, client_id, conversation._facts_for(client_id), attachments=attachments)
         return conversation
 
     def send(
         self, text: str, client_id: uuid.UUID, attachments: Iterable[Attachment] = ()
     ) -> Turn | FollowUp:
-        """Take a message: it starts a turn, or is held while one works. A repeated `client_id` is harmless.
+        """Start a turn, or hold the message while one works. A repeated `client_id` has no effect.
 
-        `attachments` (not saved yet) came with it; what was taken back and is named in it comes too. Raises
-        MessageRefused for a blank or overlong text, and when too many are held.
+        `attachments` are unsaved; those of unsent messages that the text names are added. Raises
+        MessageRefused if the text is blank or overlong, or too many are held.
         """
         text = checked_message(text)
         with transaction.atomic():
             self.lock()
-            found = self._found(client_id)
-            if found["follow_up"]:
-                return self._own(FollowUp.objects.get(pk=found["follow_up"]))
-            if found["works"] and not found["turn"]:
-                return self._queue_follow_up(text, client_id, found, attachments)
-            return self._start(text, client_id, found, attachments=attachments)
+            facts = self._facts_for(client_id)
+            if facts["follow_up"]:
+                return self._own(FollowUp.objects.get(pk=facts["follow_up"]))
+            if facts["works"] and not facts["turn"]:
+                return self._queue_follow_up(text, client_id, facts, attachments)
+            return self._start(text, client_id, facts, attachments=attachments)
 
     def start_turn(
         self,
@@ -267,23 +255,19 @@ class Conversation(Organised):
         retries: Turn | None = None,
         attachments: Iterable[Attachment] = (),
     ) -> Turn:
-        """Queue a turn that answers `text`. A repeated `client_id` gives the turn that it started before.
+        """Queue a turn that answers `text`. A repeated `client_id` returns the turn that it started.
 
-        Messages that are held go ahead of the text. `retries` is a turn that came to nothing, in whose place
-        the new one stands. Raises MessageRefused for a blank or overlong text, while another turn works, and
-        when too many turns of the owner are queued.
+        Held messages go before the text. The turn replaces the failed turn `retries`. Raises MessageRefused
+        if the text is blank or overlong, a turn works, or too many turns of the owner are queued.
         """
-        # A retry repeats what was taken before, which several messages together may have made longer.
+        # A retry repeats accepted text, which several messages together may have made longer.
         text = text if retries else checked_message(text)
         with transaction.atomic():
             self.lock()
-            return self._start(text, client_id, self._found(client_id), retries, attachments)
+            return self._start(text, client_id, self._facts_for(client_id), retries, attachments)
 
     def send_held(self) -> Turn | None:
-        """Queue a turn with the messages that are held; None if there are none, or if a turn works.
-
-        In a conversation that was deleted they stay held.
-        """
+        """Queue a turn with the held messages; None if there are none, a turn works, or this was deleted."""
         with transaction.atomic():
             return self.start_held() if self._locked() and not self._works() else None
 
@@ -293,30 +277,27 @@ class Conversation(Organised):
         if not held:
             return None
         client_id = held[0].turn_client_id
-        found = self._found(client_id)
-        turn = self._queue(joined(each.text for each in held), client_id, found["latest"], held)
-        self._touch(turn.created_at, found["newest"])
+        facts = self._facts_for(client_id)
+        turn = self._queue(joined(each.text for each in held), client_id, facts["latest"], held)
+        self._touch(turn.created_at, facts["newest"])
         return turn
 
     def stop(self, *, then_send: bool, by: uuid.UUID | None = None) -> tuple[Turn | None, str]:
-        """Ask the active turn to stop: which that was, and the text of the held messages that this took back.
+        """Request a stop; returns the active turn and the text of held messages that were unsent.
 
-        With `then_send` none are taken back: they start the next turn as soon as this one has ended. What a
-        turn that ended just before has left held is for the caller to send. `by` is the request that asks.
+        With `then_send` none are: they start the next turn after this one, or the caller sends them if it has
+        just ended. `by` is the id of the request.
         """
         with transaction.atomic():
-            # The turn before its follow-ups, in the order in which a worker that delivers them locks both.
+            # The turn before its follow-ups: the order in which a delivering worker locks them.
             turn = self.turns.select_for_update(no_key=True).filter(status__in=Turn.ACTIVE).first()
-            back = [] if then_send else FollowUp.take_back_all(self.pk, by)
+            unsent = [] if then_send else FollowUp.take_back_all(self.pk, by)
             if turn:
                 turn.request_stop()
-        return turn, joined(each.text for each in back)
+        return turn, joined(each.text for each in unsent)
 
     def lock(self) -> None:
-        """Keep everybody else from starting a turn or sending a message here, until the transaction ends.
-
-        Raises Conversation.DoesNotExist where it was deleted.
-        """
+        """Lock against new turns and messages until the transaction ends; raises DoesNotExist if deleted."""
         if not self._locked():
             raise Conversation.DoesNotExist
 
@@ -326,9 +307,10 @@ class Conversation(Organised):
     def _works(self) -> bool:
         return self.turns.filter(status__in=Turn.ACTIVE).exists()
 
-    def _found(self, client_id: uuid.UUID) -> dict[str, Any]:
-        """What a message finds here, in one statement, behind the lock: who waited for it sees what was
-        written before. `turn` and `follow_up` are what the `client_id` started before.
+    def _facts_for(self, client_id: uuid.UUID) -> dict[str, Any]:
+        """What a message needs to know, in one statement after the lock, so that it sees the latest writes.
+
+        `turn` and `follow_up` are what the `client_id` started before.
         """
         here = Turn.objects.filter(conversation=self.pk)
         queued = Turn.objects.filter(status=Turn.Status.QUEUED, conversation__owner=self.owner_id)
@@ -350,37 +332,37 @@ class Conversation(Organised):
         self,
         text: str,
         client_id: uuid.UUID,
-        found: dict[str, Any],
+        facts: dict[str, Any],
         retries: Turn | None = None,
         attachments: Iterable[Attachment] = (),
     ) -> Turn:
-        if found["turn"]:
-            return self._own(Turn.objects.get(pk=found["turn"]))
-        if found["works"]:
+        if facts["turn"]:
+            return self._own(Turn.objects.get(pk=facts["turn"]))
+        if facts["works"]:
             raise MessageRefused(_("The agent is still working. Send this when it has finished, or stop it."))
-        if found["queued"] >= settings.MAX_QUEUED_PER_USER:
+        if facts["queued"] >= settings.MAX_QUEUED_PER_USER:
             raise MessageRefused(
                 _("You already have %s messages waiting for the agent. Wait for one to start, or stop some.")
                 % settings.MAX_QUEUED_PER_USER
             )
-        held = FollowUp.claim(self.pk) if found["holds"] and not retries else []
-        brought = [*attachments, *Attachment.taken_back(self.pk, text)]
+        held = FollowUp.claim(self.pk) if facts["holds"] and not retries else []
+        attached = [*attachments, *Attachment.taken_back(self.pk, text)]
         text = joined([*(each.text for each in held), text])
-        follows = found["latest"]
-        if retries and retries.pk == follows:  # in the place of an older one it would forget what came after
+        follows = facts["latest"]
+        if retries and retries.pk == follows:  # replacing an older one would drop what followed
             follows = Turn.objects.get(pk=follows).replaced_by_retry()
-        turn = self._queue(text, client_id, follows, held, brought, retries)
-        self._touch(turn.created_at, found["newest"], archived_at=None)
+        turn = self._queue(text, client_id, follows, held, attached, retries)
+        self._touch(turn.created_at, facts["newest"], archived_at=None)
         return turn
 
     def _queue_follow_up(
-        self, text: str, client_id: uuid.UUID, found: dict[str, Any], attachments: Iterable[Attachment]
+        self, text: str, client_id: uuid.UUID, facts: dict[str, Any], attachments: Iterable[Attachment]
     ) -> FollowUp:
         if len(FollowUp.held_in(self.pk)) >= MAX_HELD:
             raise MessageRefused(_("Too many messages are waiting. Unsend one, or wait for the agent."))
         follow_up = self.follow_ups.create(client_id=client_id, text=text)
-        Attachment.bring([*attachments, *Attachment.taken_back(self.pk, text)], follow_up)
-        self._touch(follow_up.created_at, found["newest"], archived_at=None)
+        Attachment.add_copies([*attachments, *Attachment.taken_back(self.pk, text)], follow_up)
+        self._touch(follow_up.created_at, facts["newest"], archived_at=None)
         return follow_up
 
     def _queue(
@@ -399,13 +381,13 @@ class Conversation(Organised):
             Attachment.deliver(held, message)
         if retries and text == retries.user_text:
             attachments = Attachment.objects.filter(message__turn=retries, message__step=None)
-        Attachment.bring(attachments, message)
+        Attachment.add_copies(attachments, message)
         return turn
 
     def _touch(self, now: datetime.datetime, newest: datetime.datetime, **changes: Any) -> None:
-        # The newest of its owner's, also where the clock was set back since the one before.
+        # Later than all of the owner's conversations, even if the clock was set back.
         updated_at = max(now, newest + datetime.timedelta(microseconds=1))
-        # What was written is under way: nothing has ended here.
+        # The conversation is active again, so no ended turn is unseen.
         changes |= {"updated_at": updated_at, "unseen_turn": None}
         for name, value in changes.items():
             setattr(self, name, value)
@@ -417,45 +399,37 @@ class Conversation(Organised):
         return row
 
     def profile_in_use(self) -> Profile:
-        """The profile of its next turn: the chosen one while its owner may use it, else their default one."""
+        """The profile of its next turn: the chosen one if its owner may use it, else their default."""
         if self.profile and self.profile.is_offered_to(self.owner_id):
             return self.profile
         return Preferences.profile_of(self.owner) or Profile()
 
     def choose(self, profile: Profile) -> None:
-        """Let the profile answer from the next turn that begins."""
         self.profile = profile
         self.save(update_fields=["profile"])
 
     def revision(self, before: int | None = None) -> TodoRevision | None:
-        """The todo list as it stands, or as it stood before the revision of that key."""
         earlier = {"pk__lt": before} if before else {}
         return self.revisions.filter(**earlier).select_related("turn").order_by("pk").last()
 
     def waiting_call(self) -> ToolCall | None:
-        """The call that the person is asked about; None if there is none."""
         waiting = ToolCall.objects.filter(turn__conversation=self.pk, status=ToolCall.Status.WAITING)
         return waiting.select_related("turn").first()
 
     def dismiss(self) -> None:
-        """Leave its last list as it is: it counts as unfinished no more."""
         Conversation.objects.filter(pk=self.pk).update(todos_left=0)
         self.todos_left = 0
 
     def mark_unseen(self, turn: Turn) -> bool:
-        """Note that the turn has ended, for an owner who may not be looking; False if this was deleted.
-
-        Until the transaction ends it is locked, too.
-        """
+        """Record the unseen end, and lock until the transaction ends; False if this was deleted."""
         return bool(Conversation.objects.filter(pk=self.pk).update(unseen_turn=turn))
 
     def mark_seen(self, turn_id: int) -> bool:
-        """The owner looks at it, with the turns up to that one; True if they had not seen the end of one."""
+        """The owner has seen the turns up to this one; returns whether an end was unseen before."""
         unseen = Conversation.objects.filter(pk=self.pk, unseen_turn__lte=turn_id)
-        return unseen.exists() and bool(unseen.update(unseen_turn=None))  # mostly there is nothing to write
+        return unseen.exists() and bool(unseen.update(unseen_turn=None))  # usually there is nothing to write
 
     def rename(self, title: str) -> None:
-        """Give the conversation another title; a blank one changes nothing."""
         title = " ".join(clean(title).split())[:200]
         if title:
             self.title = title

@@ -16,10 +16,9 @@ from chat.models.turn import Turn
 
 
 class FollowUp(models.Model):
-    """A message that is held until it joins the turn that works, or starts the next one.
+    """A message that is held until it joins the working turn, or starts the next one.
 
-    `turn` is the one that it joined or started. It leaves the held state once: delivered or taken back.
-    `taken_by` is the request that took it back, which may ask again for what it was given.
+    It leaves the held state once: delivered to `turn`, or unsent by the request `taken_by`.
     """
 
     class Status(models.TextChoices):
@@ -55,35 +54,32 @@ class FollowUp(models.Model):
 
     @property
     def dom_id(self) -> str:
-        """Its id on the page."""
         return f"follow-up-{self.pk}"
 
     @property
     def turn_client_id(self) -> uuid.UUID:
-        """The client id of a turn that begins with it: the same however often that is tried."""
+        """The client id of a turn that begins with it, the same at every attempt."""
         return uuid.uuid5(self.client_id, "turn")
 
     @classmethod
     def held_in(cls, conversation_id: uuid.UUID) -> list[FollowUp]:
-        """The held ones of a conversation with what came with them, oldest first."""
         held = cls.objects.filter(conversation=conversation_id, status=cls.Status.HELD)
         return list(held.prefetch_related("attachments"))
 
     @classmethod
     def claim(cls, conversation_id: uuid.UUID) -> list[FollowUp]:
-        """The held ones, which nobody else delivers or takes back before the caller's transaction ends."""
+        """The held messages, locked until the caller's transaction ends."""
         held = cls.objects.filter(conversation=conversation_id, status=cls.Status.HELD)
         return list(held.select_for_update(no_key=True))
 
     @classmethod
     def deliver(cls, claimed: Iterable[FollowUp], turn: Turn) -> None:
-        """Mark claimed ones as joined to the turn."""
         rows = cls.objects.filter(pk__in=[each.pk for each in claimed])
         rows.update(status=cls.Status.DELIVERED, turn=turn)
 
     @classmethod
     def take_back_all(cls, conversation_id: uuid.UUID, by: uuid.UUID | None = None) -> list[FollowUp]:
-        """Take back what is held, for the request `by`, within the caller's transaction; says what it was."""
+        """Unsend held messages for the request `by`, in the caller's transaction; returns them."""
         held = cls.claim(conversation_id)
         rows = cls.objects.filter(pk__in=[each.pk for each in held])
         rows.update(status=cls.Status.TAKEN_BACK, taken_by=by)
@@ -91,12 +87,12 @@ class FollowUp(models.Model):
 
     @classmethod
     def text_taken_by(cls, conversation_id: uuid.UUID, by: uuid.UUID) -> str:
-        """What the request was given, however often it is asked for: the first answer may have been lost."""
+        """The text that the request has unsent. Idempotent, as the first response may have been lost."""
         taken = cls.objects.filter(conversation=conversation_id, taken_by=by)
         return joined(taken.values_list("text", flat=True))
 
     def take_back(self, by: uuid.UUID | None = None) -> bool:
-        """Take it back, unless it was delivered; True also when it was taken back before."""
+        """Unsend it unless it was delivered; True also if it was unsent before."""
         held = FollowUp.objects.filter(pk=self.pk, status=self.Status.HELD)
         held.update(status=self.Status.TAKEN_BACK, taken_by=by)
         self.refresh_from_db(fields=["status"])
@@ -104,20 +100,18 @@ class FollowUp(models.Model):
 
 
 def joined(texts: Iterable[str]) -> str:
-    """Several messages as one: with a blank line between them."""
     return "\n\n".join(texts)
 
 
-# The line of a message that names a file: a word, a colon, the path.
-_NAMING = re.compile(r"[^\s:：]{1,20}[:：]\s*(.+)")
-_BLANKS = re.compile(r"\n{3,}")
+# A line of a message that names a file: a word, a colon, the path.
+_FILE_LINE = re.compile(r"[^\s:：]{1,20}[:：]\s*(.+)")
+_BLANK_LINES = re.compile(r"\n{3,}")
 
 
 class Attachment(models.Model):
-    """A file at `path` in the workspace that came with a message, be it delivered or held.
+    """A file at `path` in the workspace that came with a message or a held one.
 
-    A picture has a media type by its bytes, and is kept under its digest. One with a fault is not kept, and
-    the model does not see it.
+    A picture has a media type by its content and is stored under its digest, unless it has a fault.
     """
 
     class Fault(models.TextChoices):
@@ -151,35 +145,32 @@ class Attachment(models.Model):
 
     @property
     def name(self) -> str:
-        """The file's own name."""
         return self.path.rpartition("/")[2]
 
     def about(self) -> dict[str, Any]:
-        """What it says of its picture."""
         names = ("media_type", "size", "digest", "fault")
         return {"name": self.path, **{name: getattr(self, name) for name in names}}
 
     @classmethod
-    def bring(cls, attachments: Iterable[Attachment], to: Message | FollowUp) -> None:
-        """Write down that copies of these came with the message."""
-        place = {"message": to} if isinstance(to, Message) else {"follow_up": to}
+    def add_copies(cls, attachments: Iterable[Attachment], to: Message | FollowUp) -> None:
+        target = {"message": to} if isinstance(to, Message) else {"follow_up": to}
         names = ("path", "media_type", "size", "digest", "fault")
         copies = [
-            Attachment(**place, **{name: getattr(each, name) for name in names}) for each in attachments
+            Attachment(**target, **{name: getattr(each, name) for name in names}) for each in attachments
         ]
         Attachment.objects.bulk_create(copies)
 
     @classmethod
     def deliver(cls, claimed: Iterable[FollowUp], to: Message) -> Message:
-        """Hand on what came with held messages to the one that they have become, which knows it then."""
+        """Move the held messages' attachments to the message that they became; prefetches them on it."""
         held = cls.objects.filter(follow_up__in=[each.pk for each in claimed])
         held.update(follow_up=None, message=to)
-        models.prefetch_related_objects([to], "attachments")  # it is drawn where no database can be asked
+        models.prefetch_related_objects([to], "attachments")  # it is rendered without database access
         return to
 
     @classmethod
     def taken_back(cls, conversation_id: object, text: str) -> list[Attachment]:
-        """What came with messages that were taken back, and which the text names again: it is sent anew."""
+        """Attachments of unsent messages that the text names again."""
         if not (named := set(named_in(text))):
             return []
         held = {"follow_up__conversation": conversation_id, "follow_up__status": FollowUp.Status.TAKEN_BACK}
@@ -188,14 +179,12 @@ class Attachment(models.Model):
 
 
 def named_in(text: str) -> list[str]:
-    """The paths that lines of the text name."""
-    return [found[1].strip() for line in text.splitlines() if (found := _NAMING.fullmatch(line.strip()))]
+    return [found[1].strip() for line in text.splitlines() if (found := _FILE_LINE.fullmatch(line.strip()))]
 
 
 def without_names(text: str, attachments: Iterable[Attachment]) -> str:
-    """The text without the lines that name these, for a page that shows them beside it."""
     paths = {each.path for each in attachments}
     if not paths:
         return text
     lines = [line for line in text.split("\n") if not paths.intersection(named_in(line))]
-    return _BLANKS.sub("\n\n", "\n".join(lines)).strip()
+    return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()

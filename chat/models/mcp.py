@@ -1,4 +1,4 @@
-"""MCP servers: programs and addresses that give the agent further tools. Only administrators set them up."""
+"""MCP servers: programs and addresses that provide tools. Only administrators set them up."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ from chat.models.url_validation import check_url
 
 
 class McpServer(models.Model):
-    """How a server is reached, who may use it, and how it was when a worker last looked.
-
-    Headers and environment are secrets, and kept sealed.
-    """
+    """How a server is reached, who may use it, and its state. Headers and environment are encrypted."""
 
     class Transport(models.TextChoices):
         STDIO = "stdio", _("A program, started here in the sandbox")
@@ -87,36 +84,31 @@ class McpServer(models.Model):
 
     @classmethod
     def offered_to(cls, profile: Profile) -> QuerySet[McpServer]:
-        """The enabled servers that the profile may use."""
         chosen = Q(profiles=None) | Q(profiles=profile.pk) if profile.pk else Q(profiles=None)
         return cls.objects.filter(chosen, enabled=True).distinct()
 
     @classmethod
     def failing(cls) -> QuerySet[McpServer]:
-        """The enabled servers that were found wanting when last looked at."""
+        """The enabled servers that had a problem at the latest check."""
         return cls.objects.filter(enabled=True).exclude(problem="")
 
     @property
     def version(self) -> str:
-        """Another one after each change of how it is reached."""
         return self.updated_at.isoformat()
 
     @property
     def headers(self) -> dict[str, str]:
-        """What is sent with every request; raises SecretUnreadableError."""
         return unseal(self.secrets).get("headers", {})
 
     @property
     def environment(self) -> dict[str, str]:
-        """All that the program gets of an environment; raises SecretUnreadableError."""
         return unseal(self.secrets).get("environment", {})
 
     def seal_secrets(self, headers: Mapping[str, str], environment: Mapping[str, str]) -> None:
-        """Seal these in place of what was there; the row is not saved."""
+        """Encrypt and replace the secrets, without saving the row."""
         self.secrets = seal({"headers": dict(headers), "environment": dict(environment)})
 
     def clean(self) -> None:
-        """One way to reach it, and only one."""
         if self.transport == self.Transport.STDIO:
             self.url = ""
             if not self.command:
@@ -127,15 +119,15 @@ class McpServer(models.Model):
             self.command, self.readable = [], []
             check_url(self.url, inside=self.network)
 
-    def note(self, problem: str, detail: str = "") -> None:
-        """Write down how it is now: a sentence for everybody and a detail for administrators, or nothing."""
-        found = {"problem": clean(problem), "problem_detail": clean(detail), "looked_at": timezone.now()}
-        type(self).objects.filter(pk=self.pk).update(**found)
+    def save_problem(self, problem: str, detail: str = "") -> None:
+        """Record the state: a sentence for everyone and a detail for administrators, or ""."""
+        columns = {"problem": clean(problem), "problem_detail": clean(detail), "looked_at": timezone.now()}
+        type(self).objects.filter(pk=self.pk).update(**columns)
 
 
 @dataclass(frozen=True)
 class ListedTool:
-    """A tool as its server lists it now; `unfit` says why no provider would take it, if so."""
+    """A tool as its server lists it; `unfit` says why providers would reject it."""
 
     name: str
     offered_as: str
@@ -145,9 +137,9 @@ class ListedTool:
 
 
 class McpTool(models.Model):
-    """One tool of a server. It is offered while what is listed is what was accepted.
+    """A tool of a server, offered while its listed definition is the accepted one.
 
-    A fingerprint stands for name, description and schema; an empty one for nothing listed, or accepted.
+    A fingerprint stands for name, description and schema; "" for none.
     """
 
     class State(models.TextChoices):
@@ -182,7 +174,6 @@ class McpTool(models.Model):
 
     @property
     def state(self) -> State:
-        """Whether it is offered, and why not."""
         if not self.listed_fingerprint:
             return self.State.GONE
         if self.unfit:
@@ -195,7 +186,6 @@ class McpTool(models.Model):
 
     @classmethod
     def offered(cls, servers: Iterable[McpServer]) -> QuerySet[McpTool]:
-        """The tools of these servers that are as they were accepted."""
         return cls.objects.filter(
             ~Q(listed_fingerprint=""),
             server__in=list(servers),
@@ -205,13 +195,11 @@ class McpTool(models.Model):
 
     @classmethod
     def waiting(cls) -> QuerySet[McpTool]:
-        """The tools whose definitions an administrator has yet to accept."""
         new = ~Q(listed_fingerprint="") & ~Q(listed_fingerprint=F("accepted_fingerprint"))
         return cls.objects.filter(new, unfit="").select_related("server")
 
     @classmethod
     def save_listing(cls, server: McpServer, listing: Collection[ListedTool]) -> None:
-        """Write down what the server lists now."""
         names = [tool.name for tool in listing]
         with transaction.atomic():
             cls.objects.filter(server=server).exclude(name__in=names).update(listed_fingerprint="")
@@ -228,32 +216,29 @@ class McpTool(models.Model):
                 )
 
     @classmethod
-    def accept(cls, seen: Iterable[tuple[int, str]]) -> int:
-        """Accept definitions, each a row's id and the fingerprint that was looked at; how many there were.
-
-        One that has changed again since it was looked at is left as it is.
-        """
+    def accept(cls, reviewed: Iterable[tuple[int, str]]) -> int:
+        """Accept definitions by key and reviewed fingerprint, if unchanged; returns how many."""
         return sum(
             cls.objects.filter(pk=pk, listed_fingerprint=fingerprint)
             .exclude(listed_fingerprint="")
             .update(accepted=F("listed"), accepted_fingerprint=fingerprint)
-            for pk, fingerprint in seen
+            for pk, fingerprint in reviewed
         )
 
 
-# Too much of a machine to show to anybody, or in the sandbox's own way.
+# These expose too much of the machine, or conflict with the sandbox.
 _SYSTEM = ("boot", "data", "dev", "etc", "home", "proc", "root", "run", "sys", "tmp", "var")
 _NOT_READABLE = {"/", *(f"/{name}" for name in _SYSTEM)}
 
 
 def check_folder(folder: str) -> None:
-    """Raise ValidationError for a folder that no server may read: the site's data, or half the machine."""
+    """Raise ValidationError for a folder that no server may read: the site's data, or a system folder."""
     if not folder.startswith("/") or folder != os.path.normpath(folder):
         raise ValidationError(_("%(folder)s is not an absolute path."), params={"folder": folder})
     data = os.path.realpath(settings.DATA_DIR)
-    meant = {folder, os.path.realpath(folder)}
-    shared = {os.path.commonpath([data, each]) for each in meant}
-    if meant & _NOT_READABLE or data in shared or shared & meant:
+    paths = {folder, os.path.realpath(folder)}
+    common = {os.path.commonpath([data, each]) for each in paths}
+    if paths & _NOT_READABLE or data in common or common & paths:
         raise ValidationError(
             _("%(folder)s contains files that no server may read."), params={"folder": folder}
         )

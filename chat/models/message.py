@@ -1,4 +1,4 @@
-"""Messages: text by the person or by the agent."""
+"""Messages: text by the user or by the agent."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from chat.models.step import Step
 from chat.models.text import clean
 from chat.models.turn import Turn
 
-AFTER_CALLS = 2**31  # the place of what the agent read after the results of a step
+AFTER_CALLS = 2**31  # sort key of user messages read after a step's results
 
 
 class Message(models.Model):
-    """A text in markdown. The agent's belong to a step, and are not `complete` while they are written.
+    """A text in markdown; the agent's belong to a step, and are not `complete` while they are written.
 
-    The person's has no step, but for a follow-up: that has the step after whose results the agent read it.
-    `extra` holds the provider's own fields, which go back to it unchanged.
-    One that is `cut_off` ended with its worker; the model never reads it.
+    A user message has a step only if it is a follow-up: the step after whose results the agent read it.
+    `extra` holds the provider's own fields, which are sent back. A `cut_off` message is never read by the
+    model.
     """
 
     class Role(models.TextChoices):
@@ -35,7 +35,7 @@ class Message(models.Model):
     cut_off = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
-    # In the memory of the worker that writes it: whether it draws it, and how much of the text the row has.
+    # In the writing worker's memory: whether it renders the message, and how much of the text is saved.
     live = False
     saved_text = saved_reasoning = 0
 
@@ -60,23 +60,20 @@ class Message(models.Model):
 
     @property
     def dom_id(self) -> str:
-        """Its id on the page."""
         return f"message-{self.pk}"
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where it stands in its turn: step, then place in the step."""
         if self.step is None:
             return (0, 0)
         return (self.step.number, AFTER_CALLS if self.role == self.Role.USER else -1)
 
     @property
     def is_visible(self) -> bool:
-        """Whether there is something of it for the person; some hold only what the model reads again."""
+        """Whether the user sees anything of it; some hold only provider fields."""
         return bool(self.text or self.reasoning or self.cut_off or not self.complete)
 
     def as_note(self) -> dict[str, str]:
-        """The person's message in the chat-completions form."""
         return {"role": "user", "content": self.text}
 
 
@@ -84,12 +81,12 @@ MAX_MESSAGE_BYTES = 64 * 1024
 TITLE_LENGTH = 80
 
 
-class MessageRefused(ValueError):  # noqa: N818 (a refusal, told to the person who wrote the message)
-    """The message starts no turn; the text says why, to the person who wrote it."""
+class MessageRefused(ValueError):  # noqa: N818 (a refusal, shown to the user)
+    """The message is not accepted; the text tells the user why."""
 
 
 def checked_message(text: str) -> str:
-    """The text of a message as it is stored; raises MessageRefused for one that is blank or above 64 KiB."""
+    """The text as it is stored; raises MessageRefused if it is blank or above 64 KiB."""
     text = clean(text).replace("\r\n", "\n").strip()
     if not text:
         raise MessageRefused(_("The message is empty."))
@@ -101,6 +98,5 @@ def checked_message(text: str) -> str:
 
 
 def title_of(text: str) -> str:
-    """A title made of a message's first line."""
     line = " ".join(text.splitlines()[0].split())
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"

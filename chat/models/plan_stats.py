@@ -1,4 +1,4 @@
-"""Plan figures: what a conversation's plans came to, counted from its rows."""
+"""Plan statistics of conversations, counted from their rows."""
 
 from __future__ import annotations
 
@@ -44,10 +44,9 @@ COUNTS = (
 
 
 class PlanFigures(models.Model):
-    """A conversation's figures of a day, under one profile and policy; docs/plans.md defines each.
+    """Figures of a conversation by day, profile and policy (docs/plans.md); derived from its rows.
 
-    The day is one of the site's TIME_ZONE: that on which the turn began, for a list the turn that began it.
-    Derived: whatever is here can be counted again from the conversation's rows, and goes with them.
+    The day, in the site's TIME_ZONE, is when the turn began, or the turn that began a list.
     """
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="figures")
@@ -104,11 +103,11 @@ class PlanFigures(models.Model):
         return f"{self.lists} lists on {self.day}"
 
 
-VERSION = 1  # of how figures are defined: those of another are counted anew
+VERSION = 1  # of the figures' definitions; figures of another version are counted again
 
 
 class PlanCount(models.Model):
-    """The latest ended turn and the latest revision that a conversation's figures know, 0 for none."""
+    """The latest ended turn and revision that a conversation's figures include, 0 for none."""
 
     conversation = models.OneToOneField(
         Conversation, on_delete=models.CASCADE, primary_key=True, related_name="plan_count"
@@ -126,28 +125,24 @@ class PlanCount(models.Model):
 
     @classmethod
     def outdated(cls, conversations: QuerySet[Conversation]) -> QuerySet[Any]:
-        """Those of the conversations of which something is not counted yet.
-
-        Each with what there is to count up to: `latest_turn` and `latest_revision`.
-        """
+        """The conversations with something uncounted, annotated with `latest_turn` and `latest_revision`."""
         ended = Turn.objects.filter(conversation=OuterRef("pk")).exclude(status__in=Turn.ACTIVE)
         revisions = TodoRevision.objects.filter(conversation=OuterRef("pk"))
-        reached = conversations.annotate(latest_turn=_latest(ended), latest_revision=_latest(revisions))
-        known = Q(
+        annotated = conversations.annotate(latest_turn=_latest(ended), latest_revision=_latest(revisions))
+        up_to_date = Q(
             plan_count__turn=F("latest_turn"),
             plan_count__revision=F("latest_revision"),
             plan_count__version=VERSION,
         )
-        return reached.filter(latest_turn__gt=0).exclude(known)
+        return annotated.filter(latest_turn__gt=0).exclude(up_to_date)
 
     @classmethod
     def is_past(cls, conversation_id: uuid.UUID, turn: int, revision: int) -> bool:
-        """Whether somebody has counted the conversation further than that, in today's way."""
+        """Whether the conversation was already counted further than that, in the current version."""
         further = Q(turn__gt=turn) | Q(revision__gt=revision)
         return cls.objects.filter(further, conversation=conversation_id, version=VERSION).exists()
 
 
 def _latest(rows: QuerySet[Turn] | QuerySet[TodoRevision]) -> Coalesce:
-    """The highest key among the rows of one conversation; 0 for none."""
     grouped = rows.order_by().values("conversation").annotate(latest=Max("pk"))
     return Coalesce(Subquery(grouped.values("latest")), 0)

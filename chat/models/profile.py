@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from chat.models.conversation import Conversation
 
 
-# Confined by the sandbox and the workspace, so they need no question. What is not named here asks.
+# Confined by the sandbox and the workspace, so they run without asking. Others ask.
 BUILT_IN_TOOLS = ("bash", "read_file", "write_file", "edit_file")
-OTHERS = "*"  # in a profile's rules: every tool that they name nowhere else, which is to say of MCP servers
+OTHERS = "*"  # in a profile's rules: every other tool, that is, of MCP servers
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}|[A-Za-z0-9_-]{1,60}__\*|\*")
 
 
 class Rule(models.TextChoices):
-    """What becomes of a call before it runs: it just runs, the person is asked, or it is not even offered."""
+    """What happens to a call before it runs: it runs, the user is asked, or the tool is not offered."""
 
     RUN = "run", _("Run: without asking")
     ASK = "ask", _("Ask: wait for an answer first")
@@ -38,7 +38,7 @@ class Rule(models.TextChoices):
 
 
 def check_rules(rules: object) -> None:
-    """Raise ValidationError for what is no object of tools' names and their rules."""
+    """Raise ValidationError unless this is an object of tool names and rules."""
     if not isinstance(rules, dict):
         raise ValidationError(_("The rules must be an object of tool names and rules."))
     for name, rule in rules.items():
@@ -52,7 +52,7 @@ def check_rules(rules: object) -> None:
 
 
 def rule_in(rules: Mapping[str, str], tool: str) -> Rule:
-    """What the rules say of the tool: its own rule, its server's (`server__*`), or the default."""
+    """The tool's rule: its own, its server's (`server__*`), or the default."""
     server = f"{tool.partition('__')[0]}__*" if "__" in tool else tool
     for name in (tool, server):
         if name in rules:
@@ -61,12 +61,11 @@ def rule_in(rules: Mapping[str, str], tool: str) -> Rule:
 
 
 def strictest(*rules: Rule) -> Rule:
-    """Of several rules the one that lets least happen."""
     return max(rules, key=list(Rule).index)
 
 
 class Profile(models.Model):
-    """Name, instructions, model, todo policy and rules for tools of an agent."""
+    """An agent's name, instructions, model, todo policy and rules for tools."""
 
     class Policy(models.TextChoices):
         FOCUSED = "focused", _("Focused: three states, shows what it is doing")
@@ -152,8 +151,8 @@ class Profile(models.Model):
     )
     position = models.PositiveSmallIntegerField(_("position"), default=100)
 
-    # Of one as it was: the rules that hold today. They count as well.
-    rules_since: Mapping[str, str] | None = None
+    # Of a restored snapshot: today's rules. The stricter of both applies.
+    current_rules: Mapping[str, str] | None = None
 
     class Meta:
         verbose_name = _("profile")
@@ -170,7 +169,6 @@ class Profile(models.Model):
         return self.title
 
     def clean(self) -> None:
-        """A connection that its owner may use, and one of its models."""
         if self.connection is None:
             return
         if self.connection.owner_id not in (None, self.owner_id):
@@ -181,23 +179,17 @@ class Profile(models.Model):
 
     @property
     def called(self) -> str:
-        """What a person calls it: the agent's name, or the profile's title."""
         return self.name or self.title
 
     def rule_for(self, tool: str) -> Rule:
-        """What becomes of the tool's calls: its own rule, its server's (`server__*`), or the default."""
         rule = rule_in(self.rules, tool)
-        return rule if self.rules_since is None else strictest(rule, rule_in(self.rules_since, tool))
+        return rule if self.current_rules is None else strictest(rule, rule_in(self.current_rules, tool))
 
     def is_offered_to(self, user_id: int) -> bool:
-        """Whether the user may choose it."""
         return self.owner_id in (None, user_id)
 
     def copy_for(self, owner: User, title: str) -> Profile:
-        """A copy that is the owner's, not saved yet.
-
-        A server of tools that administrators opened to this profile alone is not open to the copy.
-        """
+        """An unsaved copy for `owner`; MCP servers open to this profile alone are not open to the copy."""
         copy = Profile(owner=owner, title=title)
         for field in self._meta.concrete_fields:
             if field.name not in ("id", "owner", "title", "position"):
@@ -208,22 +200,20 @@ class Profile(models.Model):
 
     @classmethod
     def changeable_by(cls, user: User) -> QuerySet[Profile]:
-        """The profiles that the user may change: their own, and the site's where they are staff."""
         own = Q(owner_id=user.pk)
         return cls.objects.filter(own | Q(owner=None) if user.is_staff else own)
 
     @classmethod
     def offered_to(cls, user: AbstractBaseUser | AnonymousUser) -> QuerySet[Profile]:
-        """The profiles that the user may choose, the first one first: everybody's, and their own."""
+        """The profiles that the user may choose, in order: everyone's, and their own."""
         return cls.objects.filter(Q(owner=None) | Q(owner_id=user.pk))
 
 
 def answers_by_script(profile: Profile | None) -> bool:
-    """Whether the demo answers for the profile, which is no AI and is called so."""
     return bool(settings.DEMO and (profile is None or profile.connection_id is None))
 
 
-# What makes up a profile besides its connection; also what a file of it holds.
+# A profile's settings besides its connection; also the content of an exported profile.
 FIELDS = (
     "title",
     "name",
@@ -245,44 +235,44 @@ FIELDS = (
 )
 
 
-def recorded(profile: Profile) -> dict[str, Any]:
-    """The profile as JSON has it, with its connection's name and address, and none of its secrets."""
-    kept = {name: getattr(profile, name) for name in FIELDS}
-    return {"id": profile.pk, **kept, "asked": asked_model(profile), "connection": _connection(profile)}
+def snapshot_of(profile: Profile) -> dict[str, Any]:
+    """The profile as JSON, with its connection's name and address but no secrets."""
+    values = {name: getattr(profile, name) for name in FIELDS}
+    return {"id": profile.pk, **values, "asked": model_name_of(profile), "connection": _connection(profile)}
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """The names of what differs between two records."""
     return [name for name in after if after[name] != before.get(name)]
 
 
 def restore_profile(record: Mapping[str, Any], conversation: Conversation) -> Profile:
-    """The profile of a record, for a turn of the conversation to work with. Reads the database.
+    """The profile of a snapshot, for a turn of the conversation. Reads the database.
 
-    It is its owner's, so that nobody else's connection is asked. Rules that have become stricter since hold.
-    Where the connection is gone, the one that the profile has today is asked, and its model.
+    It belongs to the conversation's owner, so that no other user's connection is used. Rules that are
+    stricter today apply. If the connection was deleted, the profile's current connection and model are used.
     """
     chosen = conversation.profile
-    now = chosen if chosen and chosen.pk == record["id"] else Profile.objects.filter(pk=record["id"]).first()
-    kept = {name: record[name] for name in FIELDS if name in record}  # an older release knew fewer
-    profile = Profile(pk=record["id"], owner_id=conversation.owner_id, **kept)
-    profile.rules_since = now.rules if now else {}
+    current = (
+        chosen if chosen and chosen.pk == record["id"] else Profile.objects.filter(pk=record["id"]).first()
+    )
+    values = {name: record[name] for name in FIELDS if name in record}  # an older release knew fewer
+    profile = Profile(pk=record["id"], owner_id=conversation.owner_id, **values)
+    profile.current_rules = current.rules if current else {}
     connection_id = record["connection"]["id"]
     if connection_id is not None:
         profile.connection = Connection.objects.filter(pk=connection_id).first()
         if profile.connection is None:
-            other = now or conversation.profile_in_use()
-            profile.connection, profile.model = other.connection, other.model
+            source = current or conversation.profile_in_use()
+            profile.connection, profile.model = source.connection, source.model
     return profile
 
 
-def asked_model(profile: Profile) -> str:
-    """The name of the model that the profile asks."""
+def model_name_of(profile: Profile) -> str:
     return profile.model or settings.MODEL_NAME
 
 
 def _connection(profile: Profile) -> dict[str, Any]:
-    """Which endpoint the profile asks. The environment's has neither id nor name."""
+    """The profile's endpoint. The environment's has neither id nor name."""
     connection = profile.connection
     if connection is None:
         return {"id": None, "name": "", "address": bare_address(settings.MODEL_BASE_URL or "")}
@@ -290,13 +280,13 @@ def _connection(profile: Profile) -> dict[str, Any]:
 
 
 def bare_address(url: str) -> str:
-    """An address without what may be secret in it: user, password and query."""
+    """The URL without what may be secret: user, password and query."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 class Allowance(models.Model):
-    """A tool that needs no further question in one conversation; of the shell, one program."""
+    """A tool (for the shell, one program) that runs without asking in one conversation."""
 
     conversation = models.ForeignKey("chat.Conversation", on_delete=models.CASCADE, related_name="allowances")
     tool = models.CharField(max_length=200)
@@ -319,6 +309,5 @@ class Allowance(models.Model):
 
     @classmethod
     def covers(cls, conversation_id: uuid.UUID, tool: str, program: str) -> bool:
-        """Whether the tool, with this program where it is the shell, was allowed in the conversation."""
-        found = cls.objects.filter(conversation=conversation_id, tool=tool, program=program)
-        return found.exists()
+        allowances = cls.objects.filter(conversation=conversation_id, tool=tool, program=program)
+        return allowances.exists()

@@ -37,10 +37,10 @@ class SearchIndexState(models.Model):
 
 
 class SearchEntry(models.Model):
-    """Part `part` of the text of a row: of the message, tool call or todo revision whose key is `row`.
+    """Chunk `part` of the text of a row: of the message, tool call or todo revision with key `row`.
 
-    `place` is where in it: an item's id in a revision; of a file, which is no row, its path. The words
-    themselves are in the store. Its key stays under 2**32.
+    `place` is an item's id in a revision, or a file's path (files have no row). The words themselves are in
+    the store. Keys stay under 2**32.
     """
 
     class Kind(models.TextChoices):

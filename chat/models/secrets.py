@@ -1,4 +1,4 @@
-"""Secrets in rows: sealed with a key that comes of SECRET_KEY, and opened only where they are used."""
+"""Secrets in rows: encrypted with a key derived from SECRET_KEY, and decrypted only where they are used."""
 
 from __future__ import annotations
 
@@ -19,18 +19,17 @@ _PURPOSE = b"agentsite: secrets in rows"
 
 
 class SecretUnreadableError(Exception):
-    """Something was sealed with another SECRET_KEY, or was changed since."""
+    """It was encrypted with another SECRET_KEY, or modified."""
 
 
 def seal(secrets: dict[str, dict[str, str]]) -> str:
-    """The secrets as text that says nothing to whoever has not SECRET_KEY; empty for none."""
     if not any(secrets.values()):
         return ""
     return _sealer().encrypt(json.dumps(secrets).encode()).decode()
 
 
 def unseal(sealed: str) -> dict[str, dict[str, str]]:
-    """What was sealed; raises SecretUnreadableError. SECRET_KEY_FALLBACKS open what they sealed."""
+    """Decrypt, also with SECRET_KEY_FALLBACKS; raises SecretUnreadableError."""
     if not sealed:
         return {}
     try:
@@ -50,16 +49,16 @@ def _key(secret: str | bytes) -> bytes:
 
 
 KEPT = "••••••"
-"""What stands for a secret that is kept as it is."""
+"""Stands for a secret that stays unchanged."""
 RESERVED_HEADERS = frozenset(
     ("host", "connection", "content-length", "content-type", "accept", "accept-encoding", "te", "upgrade")
 ) | {"transfer-encoding"}
-"""The client's own, or what would change whom the request is for."""
+"""Set by the HTTP client, or able to redirect the request."""
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 
 
 def check_header(name: str, value: str, *, reserved: Set[str] = RESERVED_HEADERS) -> None:
-    """Raise ValidationError for what cannot be a header, or not one that somebody sets; it tells no value."""
+    """Raise ValidationError for an invalid or reserved header; the message does not contain the value."""
     if not _NAME.fullmatch(name) or name.lower() in reserved:
         raise ValidationError(_("%(name)s cannot be set as a header."), params={"name": name[:100]})
     if not value.isascii() or not value.isprintable():

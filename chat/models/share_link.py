@@ -1,4 +1,4 @@
-"""Share links: addresses at which anybody may read a conversation as it was at one moment."""
+"""Share links: public addresses of a conversation as it was at one moment."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from chat.models.turn import Turn
 if TYPE_CHECKING:
     from chat.models.conversation import Conversation
 
-MOST = 20  # links of a conversation that lead somewhere
-LONGEST = datetime.timedelta(days=366)
+MAX_LINKS = 20  # live links of one conversation
+MAX_LIFETIME = datetime.timedelta(days=366)
 
 
-class ShareRefused(ValueError):  # noqa: N818 (a refusal, told to the person who wants to share)
-    """No link was made; the text says why."""
+class ShareRefused(ValueError):  # noqa: N818 (a refusal, shown to the user)
+    """No link was created; the text tells the user why."""
 
 
 class ShareLink(models.Model):
-    """Leads to what had ended with the turn `last_turn`, with the lists up to `last_revision`.
+    """Shows what had ended by turn `last_turn`, with the lists up to `last_revision`.
 
-    The token is found by its hash, and sealed to be copied again. `files` are those that may be fetched, each
-    with `path`, `size` and the `stamp` of its state; one that has changed since is not.
+    The token is found by its hash; it is also stored encrypted, to be copied. `files` can be downloaded while
+    the `stamp` of their state matches.
     """
 
     conversation = models.ForeignKey(
@@ -61,18 +61,14 @@ class ShareLink(models.Model):
         expires_at: datetime.datetime,
         files: list[dict[str, Any]] | None = None,
     ) -> ShareLink:
-        """A link to the conversation as it is now, without the turn that works. `files` are shared if given.
-
-        Raises ShareRefused where nothing has ended yet, for a time that is past or more than a year ahead,
-        and where there are too many links.
-        """
+        """A link to the conversation without the active turn. Raises ShareRefused."""
         ended = conversation.turns.exclude(status__in=Turn.ACTIVE).order_by("pk").last()
         if ended is None:
             raise ShareRefused(_("Nothing to share yet: no turn has ended."))
-        if not timezone.now() < expires_at <= timezone.now() + LONGEST:
+        if not timezone.now() < expires_at <= timezone.now() + MAX_LIFETIME:
             raise ShareRefused(_("Choose a future date, less than a year away."))
-        if sum(link.is_live for link in conversation.share_links.all()) >= MOST:
-            raise ShareRefused(_("This conversation already has %d links. Revoke one first.") % MOST)
+        if sum(link.is_live for link in conversation.share_links.all()) >= MAX_LINKS:
+            raise ShareRefused(_("This conversation already has %d links. Revoke one first.") % MAX_LINKS)
         lists = conversation.revisions.filter(turn__lte=ended).order_by("pk")
         token = secrets.token_urlsafe(32)
         return cls.objects.create(
@@ -89,17 +85,13 @@ class ShareLink(models.Model):
 
     @classmethod
     def by_token(cls, token: str) -> ShareLink | None:
-        """The link of the token; None for one that is unknown, expired or revoked.
-
-        Found by its hash: how long that takes tells nothing of a token.
-        """
+        """The link of the token, or None; the lookup by hash reveals nothing by its timing."""
         kept = cls.objects.filter(conversation__deleted_at=None)
         live = kept.filter(revoked_at=None, expires_at__gt=timezone.now())
         return live.select_related("conversation").filter(token_hash=_hash(token)).first()
 
     @property
     def token(self) -> str:
-        """The token; empty where it was sealed under another SECRET_KEY."""
         try:
             return unseal(self.sealed)["token"]["is"]
         except (SecretUnreadableError, KeyError):
@@ -107,11 +99,9 @@ class ShareLink(models.Model):
 
     @property
     def is_live(self) -> bool:
-        """Whether it leads somewhere."""
         return self.revoked_at is None and self.expires_at > timezone.now()
 
     def revoke(self) -> None:
-        """From now on it leads nowhere."""
         ShareLink.objects.filter(pk=self.pk, revoked_at=None).update(revoked_at=timezone.now())
 
 

@@ -1,4 +1,4 @@
-"""Steps: one call of the model within a turn."""
+"""Steps: calls of the model within a turn; side calls and summaries."""
 
 from __future__ import annotations
 
@@ -13,10 +13,7 @@ from chat.models.turn import Turn
 
 
 class ModelCall(models.Model):
-    """What every call of a model leaves behind; tokens are the endpoint's own count unless `estimated`.
-
-    `cost` is in `currency`, by the prices that were set when the call was made; None where there were none.
-    """
+    """Usage of a call; tokens are the endpoint's count unless `estimated`, `cost` is None without prices."""
 
     endpoint = models.CharField(max_length=500, blank=True)
     model = models.CharField(max_length=200, blank=True)
@@ -35,10 +32,7 @@ class ModelCall(models.Model):
 
 
 class Step(ModelCall):
-    """One request to the model, which its tool calls belong to.
-
-    A `reminder` rode on it, and what the model was `told` of the person's changes to the todo list.
-    """
+    """One request to the model. `reminder` and `edit_note` (the user's list edits) were sent with it."""
 
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="steps")
     number = models.PositiveIntegerField()
@@ -57,7 +51,7 @@ class Step(ModelCall):
 
 
 class SideCall(ModelCall):
-    """A call of the model for the conversation's sake, of which no answer comes: a title, a summary."""
+    """A model call outside the steps: for a title or a summary."""
 
     class Purpose(models.TextChoices):
         TITLE = "title", _("Title")
@@ -80,14 +74,14 @@ class SideCall(ModelCall):
         return f"{self.purpose} in turn {self.turn_id}"
 
 
-AHEAD = -2  # the place ahead of all that belongs to a step
+AHEAD = -2  # sort key before everything of a step
 
 
 class Summary(models.Model):
-    """From step `number` of `turn` on, the model reads `carried` in place of all up to the turn `until`.
+    """From step `number` of `turn` on, the model reads `carried` instead of everything up to turn `until`.
 
-    That turn is gone whole, or only its steps up to `until_step`; the person's own words in it stay then.
-    `text` is the summary that `carried` holds, empty where none could be had.
+    That turn is covered completely, or up to `until_step`; then the user's own messages in it stay. `text` is
+    the summary in `carried`, empty if there is none.
     """
 
     turn = models.ForeignKey(Turn, on_delete=models.CASCADE, related_name="summaries")
@@ -108,17 +102,15 @@ class Summary(models.Model):
         return f"summary in turn {self.turn_id}"
 
     @classmethod
-    def of(cls, line: Sequence[int]) -> Summary | None:
-        """The one that stands for the beginning of those turns (keys, oldest first); None if none does."""
-        earlier = Q(until__in=line[:-1]) | Q(until=line[-1], until_step__isnull=False)
+    def of(cls, chain: Sequence[int]) -> Summary | None:
+        """The summary for the beginning of these turns (keys, oldest first)."""
+        earlier = Q(until__in=chain[:-1]) | Q(until=chain[-1], until_step__isnull=False)
         return cls.objects.filter(earlier).order_by("pk").last()
 
     @property
     def dom_id(self) -> str:
-        """Its id on the page."""
         return f"summary-{self.pk}"
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where it stands in its turn: step, then place in the step."""
         return (self.number, AHEAD)

@@ -1,4 +1,4 @@
-"""Text from outside, made fit for every database."""
+"""Text from outside, made storable in every database."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ _UNFIT = re.compile("[\x00\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
-    """The text with what cannot be stored replaced by the replacement character."""
+    """The text with unstorable characters replaced by U+FFFD."""
     return _UNFIT.sub("\ufffd", text)
 
 
 def clean_json(value: Any) -> Any:
-    """The JSON value with `clean` text in it, names included."""
+    """The JSON value with `clean` applied to all texts and names."""
     if isinstance(value, str):
         return clean(value)
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Todo revisions: the list as an accepted `TodoWrite`, or the person, left it."""
+"""Todo revisions: the list as an accepted `TodoWrite`, or the user, left it."""
 
 from __future__ import annotations
 
@@ -22,10 +22,9 @@ Items = list[dict[str, Any]]
 class TodoRevision(models.Model):
     """A whole list; `items` are objects with id, content, status, active_form and key, all text.
 
-    One of the person's has no `tool_call`. It stands in the latest turn behind the call `after` (None: ahead
-    of them all), or behind its end if that was `afterwards`; `skipped` are the ids of the items that it
-    leaves out. It is `kept` where it only holds on to what the person had changed, after a list that the
-    agent wrote in ignorance of that. The model was told of it with the request of `delivered_in_step`.
+    A user's edit has no `tool_call`: it was made after the call `after` (None: before all), or `afterwards`:
+    after the turn; `skipped` are the ids that it removes. If `kept`, it only repeats edits after a list that
+    the agent wrote without knowing them. The request of `delivered_in_step` told the model.
     """
 
     class Author(models.TextChoices):
@@ -71,44 +70,40 @@ class TodoRevision(models.Model):
 
     @classmethod
     def write(cls, turn: Turn, tool_call: ToolCall | None, policy: str, items: Items) -> TodoRevision:
-        """The list that the agent has given the conversation, in the caller's transaction."""
-        return cls(turn=turn, tool_call=tool_call, policy=policy, items=items)._written()
+        return cls(turn=turn, tool_call=tool_call, policy=policy, items=items)._save()
 
     @classmethod
     def edit(
         cls, turn: Turn, policy: str, items: Items, skipped: Sequence[str] = (), *, kept: bool = False
     ) -> TodoRevision:
-        """The list that the person has given the conversation, whose latest turn is at work or has ended."""
-        begun = turn.tool_calls.exclude(status=ToolCall.Status.PENDING).order_by("pk").last()
+        """Record a list by the user; `turn` is the latest turn, active or ended."""
+        latest_call = turn.tool_calls.exclude(status=ToolCall.Status.PENDING).order_by("pk").last()
         return cls(
             author=cls.Author.PERSON,
             turn=turn,
             policy=policy,
             items=items,
-            after=begun,
+            after=latest_call,
             afterwards=not turn.is_active,
             skipped=list(skipped),
             kept=kept,
-        )._written()
+        )._save()
 
-    def _written(self) -> TodoRevision:
+    def _save(self) -> TodoRevision:
         self.conversation = conversation = self.turn.conversation
         conversation.todos_left = self.total - self.done
-        conversation.save(update_fields=["todos_left"])  # first: from here on nobody else writes a list
+        conversation.save(update_fields=["todos_left"])  # first: it locks the conversation
         self.save()
         return self
 
     @property
     def is_by_user(self) -> bool:
-        """Whether the person wrote it."""
         return self.author == self.Author.PERSON
 
     @property
     def total(self) -> int:
-        """How many items it has."""
         return len(self.items)
 
     @property
     def done(self) -> int:
-        """How many of them are completed."""
         return sum(item["status"] == "completed" for item in self.items)

@@ -19,21 +19,21 @@ from chat.models.turn import Turn
 TODO_WRITE = "TodoWrite"
 SHELL = "bash"
 WRITERS = ("write_file", "edit_file")
-MOST_CHANGED = 20  # files of one command that are named
+MAX_CHANGED_PATHS = 20  # files shown of one command
 MAX_REASON = 2000  # characters
 
-MAX_PATH = 1000  # characters of a file's path that is kept and shown
+MAX_PATH = 1000  # characters of a path that is kept and shown
 
 
-class DecisionRefused(ValueError):  # noqa: N818 (a refusal, told to the person who decided)
-    """The decision changes nothing; the text says why, to the person who made it."""
+class DecisionRefused(ValueError):  # noqa: N818 (a refusal, shown to the user)
+    """The decision has no effect; the message tells the user why."""
 
 
 class ToolCall(models.Model):
-    """One call as the model asked for it, what the person decided about it, and what came of it.
+    """One call as the model requested it, the user's decision, and the outcome.
 
-    `call_id` is the model's id for it; `detail` is for the person only. It was asked about at `asked_at`.
-    Since turn `shortened_in` the model reads `shortened` in place of the output.
+    `call_id` is the model's id for it; `detail` is only for the user; `asked_at` is when the user was asked.
+    From turn `shortened_in` on the model reads `shortened` instead of the output.
     """
 
     class Decision(models.TextChoices):
@@ -116,22 +116,18 @@ class ToolCall(models.Model):
 
     @property
     def dom_id(self) -> str:
-        """Its id on the page."""
         return f"tool-call-{self.pk}"
 
     @property
     def note_id(self) -> str:
-        """The id, on the page, of the note that its output was shortened for the model."""
         return f"{self.dom_id}-shortened"
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where it stands in its turn: step, then place in the step."""
         return (self.step.number, self.index)
 
     @property
     def is_todo_write(self) -> bool:
-        """Whether it is the planning tool's: a marker in the transcript and no card."""
         return self.name == TODO_WRITE
 
     @property
@@ -141,24 +137,23 @@ class ToolCall(models.Model):
 
     @property
     def allows_blanket_approval(self) -> bool:
-        """Whether further calls like this one may be allowed together: of the same tool, the same program."""
+        """Whether calls like it can be allowed together: same tool, same program."""
         return self.name != SHELL or bool(self.shell_program)
 
     @property
     def is_covered(self) -> bool:
-        """Whether the person has allowed calls like this one in the conversation before."""
         covers = Allowance.covers(self.turn.conversation_id, self.name, self.shell_program)
         return self.allows_blanket_approval and covers
 
     def decide(self, decision: str, reason: str = "") -> None:
-        """Answer the call that waits, once, and queue its turn again; raises DecisionRefused."""
+        """Record the decision, once, and queue the turn again; raises DecisionRefused."""
         if decision not in (self.Decision.ONCE, self.Decision.CONVERSATION, self.Decision.DENIED):
             raise DecisionRefused(_("Choose either Allow or Deny."))
         if decision == self.Decision.CONVERSATION and not self.allows_blanket_approval:
             raise DecisionRefused(_("This command can run other programs, so you can only allow it once."))
         reason = clean(reason).strip()[:MAX_REASON] if decision == self.Decision.DENIED else ""
         with transaction.atomic():
-            # The turn before its rows, in the order in which workers and a stop lock them.
+            # The turn before its rows: the order in which workers and a stop lock them.
             turn = Turn.objects.select_for_update(no_key=True).get(pk=self.turn_id)
             waiting = ToolCall.objects.filter(pk=self.pk, status=self.Status.WAITING)
             decided = waiting.update(
@@ -179,14 +174,14 @@ class ToolCall(models.Model):
 
     @property
     def seconds(self) -> float | None:
-        """How long it ran, as far as the clock can be believed: one that was set back gives 0."""
+        """How long it ran; at least 0, as the clock may have been set back."""
         if self.started_at is None or self.ended_at is None:
             return None
         return max(0.0, (self.ended_at - self.started_at).total_seconds())
 
     @property
     def waited(self) -> float:
-        """Seconds for which it stood still because the person was asked, answered or not; at least 0."""
+        """Seconds for which it waited for the user; at least 0."""
         until = self.decided_at or self.ended_at
         if self.asked_at is None or until is None:
             return 0.0
@@ -194,61 +189,58 @@ class ToolCall(models.Model):
 
     @property
     def ran(self) -> bool:
-        """Whether its tool began to work, whatever came of that."""
         return self.started_at is not None
 
     @property
     def parsed_arguments(self) -> dict[str, Any]:
-        """The arguments as an object; empty when they are none that can be read."""
+        """The arguments as an object; empty if they cannot be parsed."""
         try:
-            given = clean_json(json.loads(self.arguments or "{}", strict=False))
+            arguments = clean_json(json.loads(self.arguments or "{}", strict=False))
         except (ValueError, RecursionError):
             return {}
-        return given if isinstance(given, dict) else {}
+        return arguments if isinstance(arguments, dict) else {}
 
     @property
     def file_written(self) -> str:
-        """The path of the file that it wrote, as the model gave it; empty for other tools."""
+        """The path of the file that it wrote; empty for other tools."""
         wrote = self.name in WRITERS and self.status == self.Status.SUCCEEDED
         return str(self.parsed_arguments.get("path") or "") if wrote else ""
 
     @property
     def command_changed(self) -> list[str]:
-        """The paths of files that a command made, changed or removed, as far as its record names them."""
-        return self._command_told("changed")
+        """Paths of files that a command created, changed or removed, as far as they are recorded."""
+        return self._recorded_paths("changed")
 
     @property
     def command_removed(self) -> list[str]:
-        """Those of them that it removed."""
-        return self._command_told("removed")
+        return self._recorded_paths("removed")
 
-    def _command_told(self, name: str) -> list[str]:
-        told = self.detail.get(name) if self.name == SHELL else None
-        paths = told[:MOST_CHANGED] if isinstance(told, list) else []
+    def _recorded_paths(self, name: str) -> list[str]:
+        recorded = self.detail.get(name) if self.name == SHELL else None
+        paths = recorded[:MAX_CHANGED_PATHS] if isinstance(recorded, list) else []
         return [path for path in paths if isinstance(path, str) and _is_beneath(path)]
 
     @property
     def command_changed_more(self) -> int:
-        """How many more there were."""
         more = self.detail.get("changed_more") if self.command_changed else 0
         return more if isinstance(more, int) and 0 < more < 10**6 else 0
 
     @property
     def summary_line(self) -> str:
-        """What it works on, in a line: a command, a path, or the first text among its arguments."""
-        given = self.parsed_arguments
-        named = [given[name] for name in ("command", "path", "query", "url") if name in given]
-        texts = [value for value in [*named, *given.values()] if isinstance(value, str) and value.strip()]
+        """What it works on, in one line: a command, a path, or the first text argument."""
+        arguments = self.parsed_arguments
+        named = [arguments[name] for name in ("command", "path", "query", "url") if name in arguments]
+        texts = [value for value in [*named, *arguments.values()] if isinstance(value, str) and value.strip()]
         return " ".join(texts[0].split())[:200] if texts else ""
 
 
 def _is_beneath(path: str) -> bool:
-    """Whether a recorded path, which an imported file may have made up, is one within a workspace."""
+    """Whether the path, possibly forged in an imported file, is inside a workspace."""
     return 0 < len(path) <= MAX_PATH and not path.startswith("/") and ".." not in path.split("/")
 
 
-# What makes more of a command than one program with its arguments: further commands, substitutions,
-# redirections, escapes, comments, braces that expand to words.
+# What makes a command more than one program with arguments: further commands, substitutions, redirections,
+# escapes, comments, braces that expand to words.
 _SYNTAX = frozenset(";&|<>()`$\\{}#!\n\r")
 
 # Programs that run no other program, whatever their arguments and the files they read. An allow-list, because
@@ -267,8 +259,8 @@ PLAIN_PROGRAMS = frozenset(
 def shell_program(command: str) -> str:
     """The plain program that bash runs for the command; empty if it may run anything else.
 
-    Takes a bare name, which is looked up on the sandbox's fixed PATH, with plain or quoted arguments. A path
-    may lead to a file that the agent has written, so that it is no plain program.
+    Only a bare name counts, looked up on the sandbox's fixed PATH: a path may lead to a file that the agent
+    has written.
     """
     line = command.strip(" \t\n")
     name = re.split(r"[ \t]", line, maxsplit=1)[0]
@@ -276,7 +268,7 @@ def shell_program(command: str) -> str:
 
 
 def _is_simple(line: str) -> bool:
-    """Whether the line is one command, with nothing in it that bash would run or expand to a command."""
+    """Whether the line is a single command without anything that bash would run or expand."""
     quote = ""
     for character in line:
         if character < " " and character not in "\t\n":

@@ -1,4 +1,4 @@
-"""Orphans: turns whose workers died, and what becomes of them."""
+"""Recovery of abandoned turns, whose workers died, and of turns whose questions nobody answered."""
 
 from __future__ import annotations
 
@@ -22,50 +22,45 @@ if TYPE_CHECKING:
     from chat.models.turn import Turn
 
 
-MAX_DEATHS = 3  # of workers; a turn that outlived so many is not given to another
+MAX_DEATHS = 3  # of workers; after that many the turn is not queued again
 
 
 def recover_abandoned_turns(monitor: LeaseMonitor) -> list[Turn]:
-    """Queue turns again whose workers died, or end those that saw too many die; says which they were.
-
-    `monitor` is the caller's own, kept from one call to the next.
-    """
+    """Queue abandoned turns again, or end those that lost too many workers. Keep `monitor` between calls."""
     return recover_turns(abandoned_turns(monitor, list(Turn.objects.filter(status__in=Turn.HELD))))
 
 
 def abandoned_turns(monitor: LeaseMonitor, held: list[Turn]) -> list[Turn]:
-    """Those whose workers died, of all turns that are held just now."""
+    """The turns whose workers died, of all turns that are held now."""
     overdue = monitor.overdue(held)
-    return [turn for turn in held if turn in overdue or _was_left(turn)]
+    return [turn for turn in held if turn in overdue or _has_no_worker(turn)]
 
 
-def recover_turns(left: list[Turn]) -> list[Turn]:
-    """Queue or end these; says which nobody else took first."""
-    return [turn for turn in left if recover_turn(turn)]
+def recover_turns(turns: list[Turn]) -> list[Turn]:
+    return [turn for turn in turns if recover_turn(turn)]
 
 
 def recover_turn(turn: Turn) -> bool:
-    """Take the turn from the worker that held it as we saw it; False when anything has moved since."""
-    seen = Turn.objects.filter(
+    """Queue or end the turn; False if it has changed since we read it."""
+    unchanged = Turn.objects.filter(
         pk=turn.pk, fence=turn.fence, status__in=Turn.HELD, lease_until=turn.lease_until
     )
     with transaction.atomic():
-        changes = {**_fate(turn), "unindexed_at": timezone.now()}
-        taken = seen.update(worker="", fence=turn.fence + 1, deaths=turn.deaths + 1, **changes)
-        if taken:
-            goes_on = changes["status"] == Turn.Status.QUEUED
-            turn.close_rows(running="unknown", for_good=not goes_on)
+        changes = {**_next_status(turn), "unindexed_at": timezone.now()}
+        recovered = unchanged.update(worker="", fence=turn.fence + 1, deaths=turn.deaths + 1, **changes)
+        if recovered:
+            requeued = changes["status"] == Turn.Status.QUEUED
+            turn.close_rows(running="unknown", is_final=not requeued)
             turn.start_next(changes["status"])
-    return bool(taken)
+    return bool(recovered)
 
 
-def _was_left(turn: Turn) -> bool:
-    """Whether nobody has a lease on it, or only a process of this machine that has ended."""
+def _has_no_worker(turn: Turn) -> bool:
+    """Whether it has no lease, or its worker was a process of this machine that has exited."""
     return turn.lease_until is None or has_exited(turn.worker)
 
 
-def _fate(turn: Turn) -> dict[str, Any]:
-    """What becomes of a turn whose worker died: queued again, or ended where that leads nowhere."""
+def _next_status(turn: Turn) -> dict[str, Any]:
     if turn.stop_requested_at:
         return {"status": Turn.Status.STOPPED, "ended_at": timezone.now()}
     if turn.deaths + 1 < MAX_DEATHS:
@@ -79,10 +74,10 @@ def _fate(turn: Turn) -> dict[str, Any]:
 
 
 def end_unanswered(seconds: float) -> list[Turn]:
-    """Stop the turns that have waited so many seconds for a decision; says which they were."""
+    """Stop the turns that have waited `seconds` for a decision; returns them."""
     since = timezone.now() - datetime.timedelta(seconds=seconds)
-    asked = {"tool_calls__status": "waiting", "tool_calls__asked_at__lte": since}
-    waiting = Turn.objects.filter(status=Turn.Status.WAITING, **asked)
+    unanswered = {"tool_calls__status": "waiting", "tool_calls__asked_at__lte": since}
+    waiting = Turn.objects.filter(status=Turn.Status.WAITING, **unanswered)
     return [turn for turn in waiting if _end(turn)]
 
 
@@ -100,53 +95,52 @@ def _end(turn: Turn) -> bool:
     return bool(ended)
 
 
-LOOKS = 4  # after the first, at which a turn whose worker lives has shown a sign of it
-BETWEEN = 1.5  # seconds that must lie between two looks for the second to count
+MAX_UNCHANGED_POLLS = 4  # after the first; a live worker renews its lease within them
+MIN_INTERVAL = 1.5  # seconds between two polls for the second to count
 
 
 @dataclass(frozen=True)
-class Sighting:
-    """A turn as it was seen: the mark that its worker's every sign of life changes, and how often since."""
+class LeaseSnapshot:
+    """A lease as it was last seen, and for how many polls it has not changed."""
 
-    mark: tuple[object, ...]
-    looks: int
+    lease: tuple[object, ...]
+    unchanged_polls: int
     at: float
 
 
 class LeaseMonitor:
-    """One worker's view of the turns that others hold. It is to look every `turn.LEASE / LOOKS` or so.
+    """Finds expired leases of other workers; poll every `turn.LEASE / MAX_UNCHANGED_POLLS` or so.
 
-    Looks are counted rather than seconds, so that a lease does not run out while nobody could renew it:
-    while the database, or the whole machine, stood still.
+    It counts polls, not seconds, so that no lease expires while the database or the machine stood still.
     """
 
     def __init__(self) -> None:
-        self._seen: dict[int, Sighting] = {}
+        self._seen: dict[int, LeaseSnapshot] = {}
 
     def overdue(self, held: Sequence[Turn]) -> list[Turn]:
-        """Those of the turns, which are all that are held just now, that went without a sign of life."""
-        now = time.monotonic()
-        self._seen = {turn.pk: self._sighting(turn, now) for turn in held}
-        return [turn for turn in held if self._seen[turn.pk].looks >= LOOKS]
+        """The turns whose leases were not renewed; `held` are all turns that are held now."""
+        seconds = time.monotonic()
+        self._seen = {turn.pk: self._snapshot(turn, seconds) for turn in held}
+        return [turn for turn in held if self._seen[turn.pk].unchanged_polls >= MAX_UNCHANGED_POLLS]
 
-    def _sighting(self, turn: Turn, now: float) -> Sighting:
-        mark = (turn.fence, turn.lease_until)
+    def _snapshot(self, turn: Turn, seconds: float) -> LeaseSnapshot:
+        lease = (turn.fence, turn.lease_until)
         before = self._seen.get(turn.pk)
-        if before is None or before.mark != mark:
-            return Sighting(mark, 0, now)
-        if now - before.at < BETWEEN:
+        if before is None or before.lease != lease:
+            return LeaseSnapshot(lease, 0, seconds)
+        if seconds - before.at < MIN_INTERVAL:
             return before
-        return Sighting(mark, before.looks + 1, now)
+        return LeaseSnapshot(lease, before.unchanged_polls + 1, seconds)
 
 
 def new_worker_name() -> str:
-    """A name for a worker in this process: host, process id, the process's start, and a part of chance."""
+    """A worker's name: host, process id, the process's start, and a random part."""
     pid = os.getpid()
     return f"{socket.gethostname()[:60]}:{pid}:{_started(pid)}:{secrets.token_hex(4)}"
 
 
 def has_exited(name: str) -> bool:
-    """Whether the worker was a process of this machine that has ended; False where that cannot be known."""
+    """Whether the worker was a process of this machine that has exited; False if unknown."""
     parts = name.rsplit(":", 3)
     if len(parts) != 4 or parts[0] != socket.gethostname()[:60] or not parts[1].isdecimal() or not parts[2]:
         return False
@@ -154,10 +148,7 @@ def has_exited(name: str) -> bool:
 
 
 def _started(pid: int) -> str:
-    """When the process began, in clock ticks since the machine did; empty where there is no such process.
-
-    A process id may be given again; its start may not.
-    """
+    """The process's start in clock ticks since boot, as process ids are reused; "" if there is none."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""Addresses of servers as people enter them: what is one, and when it needs https."""
+"""Validation of server addresses that users enter."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 def check_url(url: str, *, inside: bool) -> None:
-    """Raise ValidationError for what is no address, or not one over https where that is due."""
+    """Raise ValidationError for an invalid address, or one without https where that is required."""
     try:
         parts = urlsplit(url)
         good = bool(parts.hostname) and (parts.port or 1) > 0 and url.isprintable() and " " not in url
@@ -24,7 +24,7 @@ def check_url(url: str, *, inside: bool) -> None:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of an address, in one form; raises ValueError for what is none."""
+    """Scheme, host and port of an address, normalized; raises ValueError if it is invalid."""
     parts = urlsplit(url.strip())
     port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
     return f"{parts.scheme}://{(parts.hostname or '').rstrip('.')}:{port}"

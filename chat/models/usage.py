@@ -1,4 +1,4 @@
-"""Daily usage: what calls of models took, summed as they were made."""
+"""Daily usage: sums of model calls."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ COUNTS = ("calls", "estimated_calls", "input_tokens", "output_tokens", "cached_t
 
 
 class DailyUsage(models.Model):
-    """What a person's agents used in a day, of one model at one endpoint, under one profile, in one currency.
+    """A user's usage in a day, by endpoint, model, profile and currency.
 
-    The day is one of the site's TIME_ZONE. It stays when the conversation is deleted: it was paid for. The
-    calls that `cost` is the sum of have a currency; those without a price have none.
+    The day is in the site's TIME_ZONE. Rows outlive their conversations. `cost` sums the priced calls; those
+    without a price have no currency.
     """
 
     owner = models.ForeignKey(
@@ -57,14 +57,14 @@ class DailyUsage(models.Model):
 
     @classmethod
     def add(cls, key: dict[str, Any], amounts: dict[str, Any]) -> None:
-        """Add to the row of that key, in the database, so that nothing added at the same time is lost."""
+        """Add to the row of that key, atomically in the database."""
         more = {name: F(name) + amount for name, amount in amounts.items()}
         if cls.objects.filter(**key).update(**more):
             return
         try:
             with transaction.atomic():
                 cls.objects.create(**key, **amounts)
-        except IntegrityError:  # made by another worker just now
+        except IntegrityError:  # another worker has just created it
             cls.objects.filter(**key).update(**more)
 
 
@@ -74,7 +74,7 @@ TOKENS = "tokens"
 
 @dataclass(frozen=True)
 class Totals:
-    """Tokens, and `costs` by currency, of calls that took any; `estimated` where one of them is so."""
+    """Tokens, and `costs` by currency, of calls that used tokens; `estimated` if any count is."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -99,24 +99,21 @@ class Totals:
         )
 
     def amount(self, of: str) -> Decimal:
-        """Its tokens, in and out, or what it cost in the currency `of`."""
+        """Input and output tokens, or the cost in the currency `of`."""
         if of == TOKENS:
             return Decimal(self.input_tokens + self.output_tokens)
         return dict(self.costs).get(of, Decimal(0))
 
     @classmethod
     def of(cls, calls: Iterable[ModelCall]) -> Totals:
-        """Of rows that are in memory."""
         return sum(map(cls._of_call, calls), cls())
 
     @classmethod
     def of_turn(cls, turn_id: int) -> Totals:
-        """Of the turn's steps and side calls, in one query."""
         return cls._summed(turn_id=turn_id)
 
     @classmethod
     def of_conversation(cls, conversation_id: uuid.UUID) -> Totals:
-        """Of all the conversation's steps and side calls, in one query."""
         return cls._summed(turn__conversation_id=conversation_id)
 
     @classmethod

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_safe
 
 from chat.models import BulkAct, Conversation, Profile, Tag
 from chat.models.conversation import ConversationQuerySet
-from chat.models.tag import LONGEST, normalised
+from chat.models.tag import MAX_LENGTH, normalised
 from chat.pages.search_form import SearchForm
 from chat.pages.signed_in import SignedInRequest
 from chat.search.conversation_filter import ConversationFilter
@@ -126,7 +126,7 @@ class ListQuery:
     def from_form(cls, form: SearchForm) -> ListQuery:
         """Parse the form's data; invalid values are ignored."""
         tag = normalised(form.data.get("tag", ""))
-        return cls(form.conversation_filter(), form.data.get("archived") == "1", tag[: 2 * LONGEST])
+        return cls(form.conversation_filter(), form.data.get("archived") == "1", tag[: 2 * MAX_LENGTH])
 
     def rows(self, user: User | AnonymousUser) -> ConversationQuerySet:
         """The user's matching conversations, in the order of the list."""

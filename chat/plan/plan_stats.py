@@ -29,7 +29,7 @@ Key = tuple[datetime.date, str, str]  # day, profile, policy
 
 
 def count_behind(conversations: QuerySet[Conversation], limit: int) -> int:
-    """Count up to `most` outdated conversations, the most recently active first; returns how many remain."""
+    """Count up to `limit` outdated conversations, the most recently active first; returns how many remain."""
     outdated = list(PlanCount.outdated(conversations).order_by("-updated_at").values_list("pk", flat=True))
     for pk in outdated[:limit]:
         count(pk)

@@ -25,7 +25,7 @@ from chat.models import (
     ToolCall,
     Turn,
 )
-from chat.models.profile import recorded
+from chat.models.profile import snapshot_of
 from chat.models.tag import Tag
 from tests.pictures import png
 
@@ -73,7 +73,7 @@ class Rich:
         return PictureStore(self.conversation.pk).keep(f"uploads/{number}.png", png(number, number)).about()
 
     def _turn(self) -> None:
-        then = recorded(self.random.choice(self.profiles))
+        then = snapshot_of(self.random.choice(self.profiles))
         turn = Turn.objects.create(
             conversation=self.conversation,
             follows=self.random.choice(self.turns[-2:]) if self.turns else None,

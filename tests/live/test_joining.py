@@ -30,7 +30,7 @@ async def test_a_row_that_a_tab_has_already_is_brought_up_to_date(
     message = await Message.objects.select_related("turn").aget(role="assistant")
     running, _task = pool().running[message.turn_id]
     message.text = "One. Two. Three."
-    await running.screen.show([RowChanged(message, new=True)])
+    await running.display.show([RowChanged(message, new=True)])
     await tab.until(lambda frame: "Three." in frame)
     target, swap, _html = tab.partials()[-1]
     assert (target, swap) == (f"#{message.dom_id}", "outerMorph"), "drawn also where the row is there"

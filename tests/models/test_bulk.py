@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from chat.models import BulkAct, Conversation, Tag, TagRefused, Turn
 from chat.models.bulk import UNDO_TIME, Undone
-from chat.models.tag import MOST_OF_ONE
+from chat.models.tag import MAX_TAGS_OF_CONVERSATION
 
 CHANGED = {
     "archive": 2,
@@ -140,10 +140,10 @@ def test_a_tag_that_nobody_has_any_more_comes_back_with_an_undo(
 
 
 def test_a_conversation_takes_so_many_tags(owner: User, rows: list[Conversation]) -> None:
-    for number in range(MOST_OF_ONE):
+    for number in range(MAX_TAGS_OF_CONVERSATION):
         BulkAct.carry_out(owner, "tag", [rows[0].pk], f"tag {number}")
     assert BulkAct.carry_out(owner, "tag", keys(rows), "one more").count == 2
-    assert rows[0].tags.count() == MOST_OF_ONE
+    assert rows[0].tags.count() == MAX_TAGS_OF_CONVERSATION
     assert BulkAct.carry_out(owner, "tag", [rows[0].pk], "another").count == 0
     assert not Tag.objects.filter(word="another").exists()
 

@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from chat.models import Turn
-from chat.models.turn_recovery import BETWEEN, LOOKS, LeaseMonitor
+from chat.models.turn_recovery import MAX_UNCHANGED_POLLS, MIN_INTERVAL, LeaseMonitor
 
 HOUR = datetime.timedelta(hours=1)
 
@@ -39,8 +39,8 @@ def look(lookout: LeaseMonitor, watch: Watch, after: float = 2.0) -> list[Turn]:
 
 def test_a_silent_worker_is_overdue_after_four_looks_more(running: Turn, watch: Watch) -> None:
     lookout = LeaseMonitor()
-    seen = [look(lookout, watch) for _ in range(LOOKS + 1)]
-    assert seen == [[]] * LOOKS + [[running]]
+    seen = [look(lookout, watch) for _ in range(MAX_UNCHANGED_POLLS + 1)]
+    assert seen == [[]] * MAX_UNCHANGED_POLLS + [[running]]
 
 
 @pytest.mark.parametrize("ahead", [-HOUR, HOUR])
@@ -48,7 +48,7 @@ def test_a_worker_whose_clock_is_wrong_is_not_overdue(
     running: Turn, watch: Watch, ahead: datetime.timedelta
 ) -> None:
     lookout = LeaseMonitor()
-    for beat in range(3 * LOOKS):
+    for beat in range(3 * MAX_UNCHANGED_POLLS):
         renewed = timezone.now() + ahead + datetime.timedelta(seconds=beat)
         Turn.objects.update(lease_until=renewed)
         assert look(lookout, watch) == []
@@ -57,7 +57,7 @@ def test_a_worker_whose_clock_is_wrong_is_not_overdue(
 def test_a_dead_worker_whose_clock_was_ahead_is_overdue_as_soon(running: Turn, watch: Watch) -> None:
     Turn.objects.update(lease_until=timezone.now() + HOUR)
     lookout = LeaseMonitor()
-    assert [look(lookout, watch) for _ in range(LOOKS + 1)][-1] == [running]
+    assert [look(lookout, watch) for _ in range(MAX_UNCHANGED_POLLS + 1)][-1] == [running]
 
 
 def test_time_in_which_nobody_could_look_does_not_count(running: Turn, watch: Watch) -> None:
@@ -69,12 +69,14 @@ def test_time_in_which_nobody_could_look_does_not_count(running: Turn, watch: Wa
 
 def test_looks_in_a_hurry_do_not_count(running: Turn, watch: Watch) -> None:
     lookout = LeaseMonitor()
-    assert [look(lookout, watch, after=BETWEEN / 10) for _ in range(3 * LOOKS)] == [[]] * (3 * LOOKS)
+    assert [look(lookout, watch, after=MIN_INTERVAL / 10) for _ in range(3 * MAX_UNCHANGED_POLLS)] == [[]] * (
+        3 * MAX_UNCHANGED_POLLS
+    )
 
 
 def test_a_new_claim_begins_anew(running: Turn, watch: Watch) -> None:
     lookout = LeaseMonitor()
-    for _ in range(LOOKS):
+    for _ in range(MAX_UNCHANGED_POLLS):
         look(lookout, watch)
     Turn.objects.update(fence=running.fence + 1)
     assert look(lookout, watch) == []

@@ -59,7 +59,7 @@ def test_a_tool_that_comes_back_changed_waits(server: McpServer) -> None:
 def test_text_that_no_database_takes_is_kept_all_the_same(server: McpServer) -> None:
     McpTool.save_listing(server, [listed("a", "nul \0 and half \ud800")])
     assert server.tools.get().listed["description"] == "nul \ufffd and half \ufffd"
-    server.note("nul \0", "half \ud800")
+    server.save_problem("nul \0", "half \ud800")
     assert McpServer.failing().get().problem == "nul \ufffd"
 
 

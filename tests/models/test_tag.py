@@ -6,7 +6,7 @@ import pytest
 from django.contrib.auth.models import User
 
 from chat.models import Conversation, Tag, TagRefused
-from chat.models.tag import LONGEST, MOST
+from chat.models.tag import MAX_LENGTH, MAX_TAGS
 
 
 @pytest.fixture
@@ -48,11 +48,11 @@ def test_what_shows_nothing_is_no_tag(owner: User, nothing: str) -> None:
 
 
 def test_words_and_their_number_are_bounded(owner: User, stranger: User) -> None:
-    Tag.of(owner.pk, "报" * LONGEST)
+    Tag.of(owner.pk, "报" * MAX_LENGTH)
     with pytest.raises(TagRefused, match="at most 40 characters"):
-        Tag.of(owner.pk, "报" * (LONGEST + 1))
+        Tag.of(owner.pk, "报" * (MAX_LENGTH + 1))
     Tag.objects.bulk_create(
-        [Tag(owner=owner, word=str(number), folded=str(number)) for number in range(MOST - 1)]
+        [Tag(owner=owner, word=str(number), folded=str(number)) for number in range(MAX_TAGS - 1)]
     )
     with pytest.raises(TagRefused, match="too many tags"):
         Tag.of(owner.pk, "one more")
