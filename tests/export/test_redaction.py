@@ -105,7 +105,7 @@ def forms(conversation: Conversation) -> dict[str, str]:
 
 def _link(conversation: Conversation) -> ShareLink:
     day = datetime.timedelta(days=1)
-    return conversation.share_links.first() or ShareLink.import_file(conversation, timezone.now() + day)
+    return conversation.share_links.first() or ShareLink.make(conversation, timezone.now() + day)
 
 
 class Markup(HTMLParser):
