@@ -52,7 +52,6 @@ class EmbeddedWorker:
             reactor.addSystemEventTrigger("before", "shutdown", self._drain_deferred)
 
     async def drain(self) -> None:
-        """End the turns and stop the worker."""
         await close_pool()
         for task in (self.task, self.server_search):
             if task:

@@ -74,7 +74,6 @@ def number(name: str, default: float, minimum: float | None = None, maximum: flo
 
 
 def choice(name: str, allowed: Sequence[str], default: str) -> str:
-    """One of the allowed words, case-sensitive."""
     value = text(name)
     if value and value not in allowed:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(allowed)}, not {value!r}.")
@@ -82,7 +81,6 @@ def choice(name: str, allowed: Sequence[str], default: str) -> str:
 
 
 def words(name: str, default: Sequence[str] = (), separator: str = ",") -> list[str]:
-    """The parts between separators, stripped; empty ones are dropped."""
     parts = [part.strip() for part in text(name).split(separator)]
     return [part for part in parts if part] or list(default)
 
@@ -121,7 +119,6 @@ def host_ports(name: str, default: Sequence[str]) -> list[str]:
 
 
 def time_zone(name: str, default: str) -> str:
-    """A time zone of the IANA database."""
     value = text(name, default)
     try:
         ZoneInfo(value)

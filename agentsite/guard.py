@@ -63,7 +63,6 @@ class GuardedServer(Server):
             super().run()
 
     def guard(self) -> None:
-        """Use the guarded protocols for every new connection."""
         self.http_factory.protocol = GuardedChannel
         self.ws_factory.protocol = GuardedSocket
 
@@ -135,7 +134,6 @@ class GuardedChannel(HTTPChannel):
         return MAX_BODY
 
     def allContentReceived(self) -> None:  # noqa: N802
-        """From here the application has its own deadline."""
         if not self.refused:
             self._disarm()
             super().allContentReceived()
@@ -148,9 +146,7 @@ class GuardedChannel(HTTPChannel):
         super().connectionLost(reason)
 
     def refuse(self, status: str, sentence: str) -> None:
-        """Send an error and read no more. Half-closes first: closed at once, the client could lose the
-        response.
-        """
+        """Send an error and read no more. Half-closes first, or the client could lose the response."""
         self.refused = True
         head = f"HTTP/1.1 {status}\r\nConnection: close\r\nContent-Length: {len(sentence)}"
         body = "" if self._command == b"HEAD" else sentence
@@ -159,7 +155,6 @@ class GuardedChannel(HTTPChannel):
         self._arm(LINGER_SECONDS)
 
     async def drained(self) -> None:
-        """Return once the client has read what was sent; abort the connection if it stalls."""
         try:
             async with asyncio.timeout(DOWNLOAD_STALL_SECONDS):
                 await self.drain_event.wait()
@@ -167,12 +162,10 @@ class GuardedChannel(HTTPChannel):
             self.transport.abortConnection()
 
     def pauseProducing(self) -> None:  # noqa: N802 (Twisted's names)
-        """The transport's buffer is full."""
         self.drain_event.clear()
         super().pauseProducing()
 
     def resumeProducing(self) -> None:  # noqa: N802
-        """The transport's buffer is empty."""
         self.drain_event.set()
         super().resumeProducing()
 
@@ -220,7 +213,6 @@ class GuardedRequest(WebRequest):
         super().__init__(*args, parsePOSTFormSubmission=False)
 
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 (Twisted's name)
-        """Keep a chunk of the body, or refuse the request if the body is too large."""
         if self.channel.refused:
             return
         announced = self.channel in self.channel._uploading
@@ -254,9 +246,7 @@ class GuardedSocket(WebSocketProtocol):
         self.drain_event.set()
 
     def onConnect(self, request: Any) -> Any:  # noqa: N802 (Autobahn's name)
-        """Register for backpressure in place of the HTTP channel, which Daphne leaves registered after the
-        upgrade.
-        """
+        """Register for backpressure; after the upgrade Daphne leaves the HTTP channel registered."""
         self.transport.unregisterProducer()
         self.transport.registerProducer(self, True)
         return super().onConnect(request)
@@ -305,12 +295,10 @@ class GuardedSocket(WebSocketProtocol):
             self._sendAutoPing()
 
     def onClose(self, wasClean: bool, code: int, reason: str) -> None:  # noqa: N802, N803
-        """Wake up senders."""
         self.drain_event.set()
         super().onClose(wasClean, code, reason)
 
     async def drained(self) -> None:
-        """Return once the client has read what was sent; abort the connection if it stalls."""
         try:
             async with asyncio.timeout(STALL_SECONDS):
                 await self.drain_event.wait()
@@ -318,15 +306,12 @@ class GuardedSocket(WebSocketProtocol):
             self.transport.abortConnection()
 
     def pauseProducing(self) -> None:  # noqa: N802 (Twisted's names)
-        """The transport's buffer is full."""
         self.drain_event.clear()
 
     def resumeProducing(self) -> None:  # noqa: N802
-        """The transport's buffer is empty."""
         self.drain_event.set()
 
     def stopProducing(self) -> None:  # noqa: N802
-        """The connection is gone."""
         self.drain_event.set()
 
 
@@ -338,7 +323,6 @@ class RateLimit:
         self.updated_at = time.monotonic()
 
     def take(self) -> bool:
-        """Use one token; returns False if there is none."""
         now = time.monotonic()
         self.tokens = min(BURST, self.tokens + RATE * (now - self.updated_at))
         self.updated_at = now

@@ -28,9 +28,7 @@ Credentials = dict[str, Any] | None
 
 
 class LoginLimit(AxesDatabaseHandler):
-    """Counts an attempt before the password is checked. The package counts afterwards, so that many
-    concurrent attempts would all be checked.
-    """
+    """Counts an attempt before the password check; the package counts after, so concurrent attempts pass."""
 
     def is_allowed(self, request: Any, credentials: Credentials = None) -> bool:
         """Whether a password may be tried now. Counts as a failure until it proves right."""
@@ -68,14 +66,11 @@ class LoginLimit(AxesDatabaseHandler):
             log.warning("no password is taken for %s in the next %s", client, settings.AXES_COOLOFF_TIME)
 
     def reset_user_attempts(self, request: HttpRequest, credentials: Credentials = None) -> int:
-        """Clear the failures for this name only, or an attacker could clear the address with an own
-        account.
-        """
+        """Clear this name's failures only, or an attacker could clear the address by signing in."""
         by_name, _by_address = self.filter_user_attempts(request, credentials)
         return int(by_name.delete()[0])
 
     def seconds_left(self, request: HttpRequest, credentials: Credentials) -> int:
-        """How long until a password may be tried again."""
         latest = [
             attempts.latest("attempt_time").attempt_time
             for attempts, limit in self._limits(request, credentials)
@@ -87,7 +82,6 @@ class LoginLimit(AxesDatabaseHandler):
     def _limits(
         self, request: HttpRequest, credentials: Credentials
     ) -> list[tuple[QuerySet[AccessAttempt], int]]:
-        """The failures by each of AXES_LOCKOUT_PARAMETERS, with its limit."""
         by_name, by_address = self.get_user_attempts(request, credentials)
         return [(by_name, settings.AXES_FAILURE_LIMIT), (by_address, PER_ADDRESS)]
 
@@ -99,7 +93,6 @@ def _count(attempts: QuerySet[AccessAttempt]) -> int:
 def locked_out(
     request: HttpRequest, _response: HttpResponse | None, credentials: Credentials = None
 ) -> HttpResponse:
-    """The page that says how long to wait."""
     seconds = LoginLimit().seconds_left(request, credentials)
     response = render(request, "locked_out.html", {"minutes": math.ceil(seconds / 60)}, status=429)
     response["Retry-After"] = str(seconds)

@@ -54,9 +54,7 @@ class PlainLines(logging.Formatter):
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object per line: time (UTC, ISO 8601), level, logger, message; conversation, turn,
-    traceback.
-    """
+    """One JSON object per line: time (UTC, ISO 8601), level, logger, message, ids, traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         values: dict[str, Any] = {
@@ -76,7 +74,6 @@ def _subject(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def logging_settings(style: str) -> dict[str, Any]:
-    """Django's LOGGING for the style "plain" or "json", to standard error."""
     formatter = {"plain": PlainLines, "json": JsonLines}[style]
     return {
         "version": 1,

@@ -138,7 +138,6 @@ POSTGRES_OPTIONS = {"pool": {"min_size": 1, "max_size": 16, "timeout": 10, "reco
 
 
 def database() -> dict[str, Any]:
-    """The database in DATABASE_URL, by default SQLite in DATA_DIR."""
     address = environment.url(
         "DATABASE_URL", f"sqlite:///{DATA_DIR}/db.sqlite3", ["sqlite", "postgres", "postgresql"]
     )

@@ -61,9 +61,7 @@ STAMP = "collected"
 
 
 def collect() -> None:
-    """Collect static files unless the sources are unchanged. Raises OSError if STATIC_ROOT is not
-    writable.
-    """
+    """Collect static files if the sources have changed. Raises OSError if STATIC_ROOT is not writable."""
     stamp = settings.STATIC_ROOT / STAMP
     digest = _digest()
     if stamp.is_file() and stamp.read_text() == digest:

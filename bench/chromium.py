@@ -92,7 +92,6 @@ async def _first_load(page: Page) -> dict[str, float]:
 
 
 async def _turn(page: Page, text: str) -> dict[str, float]:
-    """A turn, after a short one to warm up."""
     await _send(page, "bench para 10 50")
     await page.evaluate(WATCH)
     session = await page.context.new_cdp_session(page)
@@ -120,7 +119,6 @@ async def _turn(page: Page, text: str) -> dict[str, float]:
 
 
 async def _send(page: Page, text: str) -> None:
-    """Send a message and wait for the end of its turn."""
     ended_turns = await page.locator("article.turn").count()
     await page.locator("#composer textarea").fill(text)
     await page.locator("#send").click()

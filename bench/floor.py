@@ -38,17 +38,13 @@ class Floor:
         self.child.__exit__()
 
     def enrol(self, count: int) -> list[Person]:
-        """Users without accounts."""
         return [Person("")] * count
 
     def counts(self) -> Counts:
-        """Always zero: it has no database."""
         return Counts()
 
 
 class Relay:
-    """The consumer of a tab's socket."""
-
     @staticmethod
     def application(kind: str, model: str) -> Any:
         from channels.generic.websocket import AsyncWebsocketConsumer

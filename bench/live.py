@@ -87,7 +87,6 @@ class Crowd:
         await self.session.close()
 
     async def begin(self, person: Person, text: str) -> Tab:
-        """Start a conversation with the form; returns a tab on it when its turn has ended."""
         form = {"text": text, "client_id": str(uuid.uuid4())}
         headers = person.headers | {"Origin": self.server.address}
         address = f"{self.server.address}/"
@@ -101,7 +100,6 @@ class Crowd:
         return tab
 
     async def enter(self, person: Person, conversation: str) -> Tab:
-        """Load a conversation's page, then open its socket."""
         headers = person.headers | {"Origin": self.server.address}
         address = f"{self.server.address}/conversations/{conversation}/"
         async with self.session.get(address, headers=headers) as answer:
@@ -125,15 +123,12 @@ class Crowd:
                     answer.raise_for_status()
 
     async def open(self) -> None:
-        """Open another tab on each conversation."""
         for person, tab in zip(self.users, list(self.tabs), strict=False):
             self.tabs.append(await self.enter(person, tab.page.conversation))
         await asyncio.sleep(self.settle)
 
 
 class Bench:
-    """The parts of a run."""
-
     def __init__(self, model: str, *, short: bool) -> None:
         self.model = model
         self.short = short
@@ -146,12 +141,10 @@ class Bench:
         return Crowd(server, count, self.patience, self.settle)
 
     async def turns(self, server: Server, name: str, text: str, count: int) -> Figures:
-        """Measure turns that this many users start together."""
         async with self._crowd(server, count) as crowd:
             return await self.measure(crowd, name, text)
 
     async def measure(self, crowd: Crowd, name: str, text: str) -> Figures:
-        """Measure a turn of every user of a warmed-up crowd."""
         server, count = crowd.server, len(crowd.tabs)
         counts, cpu = server.counts(), server.child.cpu
         sendings = await crowd.send_all(text)
@@ -192,7 +185,6 @@ class Bench:
         return await self.turns(server, "fast", f"bench fast {tokens}", 1)
 
     async def first(self, server: Server) -> Figures:
-        """Short turns, one after the other, on an otherwise idle machine."""
         accepted, shown = [], []
         async with self._crowd(server, 1) as crowd:
             for _try in range(5 if self.short else 15):
@@ -206,7 +198,6 @@ class Bench:
         }
 
     async def begin(self, server: Server) -> Figures:
-        """A new conversation as in a browser: form, page, socket, five tokens."""
         async with self._crowd(server, 1) as crowd:
             counts, started = server.counts(), time.monotonic()
             tab = await crowd.begin(crowd.users[0], "bench text 5 50")
@@ -219,7 +210,6 @@ class Bench:
         return {f"begin: {kind}": value for kind, value in figures.items()}
 
     async def idle(self, server: Server) -> Figures:
-        """The idle site: without tabs, with one, and with many."""
         seconds = 5.0 if self.short else 30.0
         async with self._crowd(server, 1):
             pass
@@ -230,7 +220,6 @@ class Bench:
         return figures
 
     async def idle_tabs(self, server: Server, count: int, seconds: float) -> Figures:
-        """The site with this many open, idle tabs."""
         async with self._crowd(server, count):
             return await self._idle_figures(server, f"idle tabs {count}", seconds)
 
@@ -393,13 +382,11 @@ class Run:
         self._write()
 
     def _write(self) -> None:
-        """Write the results so far: a run is long and may be interrupted."""
         results = {"about": _about(self.arguments), "figures": self.figures, "floors": self.floors}
         self.arguments.json.parent.mkdir(parents=True, exist_ok=True)
         self.arguments.json.write_text(json.dumps(results, indent=2) + "\n")
 
     async def _measure_floor(self, kind: str) -> None:
-        """The same parts on a floor, as far as it has them."""
         figures = self.floors[kind] = {}
         if self.is_chosen("memory"):
             with Floor(kind, self.folder, self.bench.model) as floor:

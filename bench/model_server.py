@@ -48,7 +48,6 @@ class Clock:
     latest = 0
 
     def token(self) -> str:
-        """A token with the current time."""
         self.latest = max(self.latest + 1, time.monotonic_ns() // 1000)
         return f"t{self.latest / 1000 % CYCLE:010.3f} "
 
@@ -57,7 +56,6 @@ clock = Clock()
 
 
 def _http_chunk(text: str) -> bytes:
-    """A chunk in HTTP's chunked encoding."""
     data = text.encode()
     return b"%x\r\n%b\r\n" % (len(data), data)
 
@@ -127,8 +125,6 @@ def _items(done: int, count: int) -> list[dict[str, str]]:
 
 
 class Connection(asyncio.Protocol):
-    """A keep-alive connection."""
-
     transport: asyncio.Transport
 
     def __init__(self) -> None:
@@ -191,7 +187,6 @@ class Connection(asyncio.Protocol):
             self._send_unpaced()
 
     def _tick(self, script: Script) -> None:
-        """Send the tokens that are due and schedule the next call."""
         loop = asyncio.get_running_loop()
         due = min(int((loop.time() - self.started) * script.rate + 1e-6) + 1, script.tokens)
         self.transport.write(b"".join(_token(script, number) for number in range(self.sent, due)))

@@ -93,7 +93,6 @@ def _measure(conversations: int) -> Figures:
 
 
 def _fill(conversations: int) -> User:
-    """Create the counted conversations; returns the viewer, who is staff."""
     from django.contrib.auth.models import User
     from django.db import transaction
 
@@ -107,7 +106,6 @@ def _fill(conversations: int) -> User:
 
 
 def _add_conversations(owner: User, count: int, rng: random.Random) -> list[Turn]:
-    """The turns of this many conversations, on random days."""
     from django.utils import timezone
 
     from chat.models import Conversation, Turn

@@ -69,7 +69,6 @@ class Child:
 
     @property
     def rss(self) -> int:
-        """Bytes of resident memory of the process and its descendants."""
         return sum(_rss(pid) for pid in _tree(self.process.pid))
 
 

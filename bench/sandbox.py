@@ -50,7 +50,6 @@ async def _measure(workspace: Workspace, count: int) -> Figures:
 
 
 async def _overhead(workspace: Workspace, count: int) -> Figures:
-    """Milliseconds that the sandbox adds to an empty command."""
     bare: list[float] = []
     sandboxed: list[float] = []
     for _ in range(count):
@@ -79,7 +78,6 @@ async def _bare() -> None:
 
 
 async def _stop(workspace: Workspace, count: int) -> Figures:
-    """Milliseconds from Stop until all processes are dead and reaped."""
     durations = [await _stop_once(workspace) for _ in range(count)]
     return {
         "stop until all is dead, median ms": statistics.median(durations),

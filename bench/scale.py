@@ -55,8 +55,6 @@ Seat = tuple[Person, str]  # a user and one of their conversations
 
 
 class Seated(Crowd):
-    """A crowd on existing conversations."""
-
     def __init__(self, server: Server, seats: Sequence[Seat]) -> None:
         self.server = server
         self.seats = seats
@@ -78,7 +76,6 @@ class Seated(Crowd):
 
 
 def seats_of(site: Site, users: int, each: int) -> list[Seat]:
-    """Create this many users with this many conversations of one turn each."""
     owners = site.enrol(users)
     output = site.shell(f"EACH = {each}\n{SEED}").partition("seeded ")[2].splitlines()[0]
     conversations: list[str] = json.loads(output)
@@ -87,18 +84,14 @@ def seats_of(site: Site, users: int, each: int) -> list[Seat]:
 
 @dataclass
 class Web:
-    """One web process of a cluster."""
-
     address: str
     child: Child
     site: Site
 
     def enrol(self, count: int) -> list[Person]:
-        """Users of the whole cluster."""
         return self.site.enrol(count)
 
     def counts(self) -> Counts:
-        """The counts of all processes of the cluster."""
         return self.site.counts()
 
 
@@ -186,7 +179,6 @@ class Scale:
         return Site(ROOT, self.folder / name, self.model, prepared=True, where=False, **more)
 
     def processes(self) -> Figures:
-        """Turns that start together, on one process and on four."""
         count, text = (6, "bench para 150 50") if self.short else (20, "bench para 500 50")
         with self._site("one") as site:
             seats = seats_of(site, count, 1)
@@ -229,7 +221,6 @@ class Scale:
         return figures | {f"% of the CPU in {name}": 100 * each / total for name, each in spent.items()}
 
     def tabs(self) -> Figures:
-        """Idle tabs: memory per tab, and CPU of all."""
         users, each, seconds = (10, 10, 10.0) if self.short else (50, 40, 30.0)
         with self._site("tabs") as site:
             seats = seats_of(site, users, each)
@@ -256,7 +247,6 @@ class Scale:
         }
 
     def streams(self) -> Figures:
-        """Many slowly streaming conversations on one process."""
         count, text = (40, "bench para 200 20") if self.short else (200, "bench para 1000 20")
         with self._site("streams", MAX_TURNS=str(count)) as site:
             seats = seats_of(site, count, 1)
@@ -268,7 +258,6 @@ class Scale:
 
 @contextlib.contextmanager
 def redis(path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """A Redis without persistence on a Unix socket."""
     command = ["redis-server", "--port", "0", "--unixsocket", str(path), "--save", "", "--appendonly", "no"]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:

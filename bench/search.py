@@ -173,7 +173,6 @@ def _cost_of_writing(viewer: User) -> Figures:
 
 
 def _timed(name: str, work: Callable[[], object], tries: int = TRIES) -> Figures:
-    """Milliseconds of wall-clock time and of CPU time, without the first try."""
     work()
     elapsed, cpu = [], []
     for _try in range(tries):
@@ -189,7 +188,6 @@ def _timed(name: str, work: Callable[[], object], tries: int = TRIES) -> Figures
 
 
 def _database_size() -> float:
-    """In MiB."""
     from django.db import connection
 
     query = "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()"
@@ -221,7 +219,6 @@ class _Words:
 
 
 def _fill(conversations: int) -> User:
-    """The user with all these conversations."""
     from django.contrib.auth.models import User
 
     viewer = User.objects.create_user("reader")

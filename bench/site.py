@@ -59,28 +59,21 @@ class Counts:
 
 @dataclass
 class Person:
-    """A signed-in user."""
-
     session: str
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of this user's browser, including those of forms."""
         secret = "b" * 32
         return {"Cookie": f"sessionid={self.session}; csrftoken={secret}", "X-CSRFToken": secret}
 
 
 class Server(Protocol):
-    """A server of conversations: the site or a floor."""
-
     address: str
     child: Child
 
-    def enrol(self, count: int) -> list[Person]:
-        """Sign in new users."""
+    def enrol(self, count: int) -> list[Person]: ...
 
-    def counts(self) -> Counts:
-        """The database counts so far."""
+    def counts(self) -> Counts: ...
 
 
 class Site:
@@ -155,7 +148,6 @@ class Site:
         return result.stdout
 
     def enrol(self, count: int) -> list[Person]:
-        """Sign in new users."""
         if len(self.stock) < count:
             self._enrol_more(max(count, BATCH))
         users, self.stock = self.stock[:count], self.stock[count:]
@@ -168,7 +160,6 @@ class Site:
         self.stock += map(Person, json.loads(output))
 
     def counts(self) -> Counts:
-        """The counts of all its processes since their start."""
         total = Counts()
         for path in self.counting.glob("*.sock"):
             counts = _read_counts(path)

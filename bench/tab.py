@@ -30,9 +30,7 @@ BYTES_RECEIVED = 128  # offset of tcpi_bytes_received in tcp_info (linux/tcp.h)
 
 
 class Page:
-    """The state that a page reports, as in static/js/connection.js: its position and its regions'
-    versions.
-    """
+    """What a page reports, as in static/js/connection.js: its position and its regions' versions."""
 
     def __init__(self, conversation: str, html: str) -> None:
         self.conversation = conversation
@@ -48,11 +46,9 @@ class Page:
 
     @property
     def have(self) -> dict[str, object]:
-        """The state as sent with each message; empty for older versions."""
         return {"at": self.at, "regions": self.regions} if self.reports_state else {}
 
     def receive(self, data: str) -> str:
-        """Process a message; returns the type of the page's answer, or ""."""
         if data.startswith("{"):
             return self._receive_json(json.loads(data)["type"]) if self.reports_state else ""
         if match := POSITION.match(data):
@@ -96,7 +92,6 @@ class Tab:
     async def open(
         cls, session: aiohttp.ClientSession, address: str, headers: dict[str, str], page: Page
     ) -> Tab:
-        """Open a tab on a socket and request what its page lacks."""
         tab = cls(await session.ws_connect(address, headers=headers, compress=15, max_msg_size=0), page)
         await tab._send_state(page.resync())
         return tab
@@ -138,7 +133,6 @@ class Tab:
             await self.socket.send_str(json.dumps({"at": json.loads(data)["number"]}))
 
     async def send(self, text: str) -> Sending:
-        """Send a user message."""
         sending = Sending(self, str(uuid.uuid4()))
         content = {"type": "message", "text": text, "client_id": sending.client_id}
         await self.socket.send_str(json.dumps(content))
@@ -159,7 +153,6 @@ class Tab:
 
     @property
     def received(self) -> int:
-        """Bytes received on the connection so far."""
         tcp = self.socket.get_extra_info("socket")
         info = tcp.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, BYTES_RECEIVED + 8)
         return int(struct.unpack_from("=Q", info, BYTES_RECEIVED)[0])
@@ -178,7 +171,6 @@ class Sending:
         self.bytes = 0  # received on the connection; compression is offered, as by browsers
 
     async def finish(self, seconds: float) -> bool:
-        """Wait until the page shows the end of the turn; returns False on timeout."""
         try:
             accepted = await self.tab.until(self._accepts, self.start, seconds)
             first_text = await self.tab.until(self._shows_text, accepted, seconds)
@@ -193,19 +185,16 @@ class Sending:
         return data.startswith("{") and self.client_id in data and json.loads(data)["type"] == "accepted"
 
     def _shows_text(self, data: str) -> bool:
-        """Whether the message has a token written after it was sent."""
         now = time.monotonic()
         ages = ((now * 1000 - float(stamp)) % CYCLE / 1000 for stamp in TOKEN.findall(data))
         return any(now - age >= self.at for age in ages)
 
     @property
     def messages(self) -> list[tuple[float, str]]:
-        """The messages received until the turn's end."""
         return self.tab.messages[self.start : self.end]
 
     @property
     def accepted_ms(self) -> float:
-        """Milliseconds from sending to the acceptance."""
         return 1000 * (next(at for at, data in self.messages if self._accepts(data)) - self.at)
 
     def arrivals(self) -> list[tuple[float, float]]:
@@ -225,7 +214,6 @@ class Sending:
 
     @property
     def deflated(self) -> int:
-        """The size of the messages in permessage-deflate with context takeover."""
         compressor = zlib.compressobj(wbits=-15)
         for _at, data in self.tab.messages[: self.start]:  # the context so far
             compressor.compress(data.encode())
@@ -238,5 +226,4 @@ class Sending:
 
 
 def is_idle(data: str) -> bool:
-    """Whether a message or page shows that no turn is active."""
     return 'id="conversation"' in data and 'data-status="idle"' in data

@@ -19,7 +19,6 @@ def table(
 
 
 def number(value: float | None) -> str:
-    """A figure with about three digits; "" for None."""
     if value is None:
         return ""
     if abs(value) >= 100 or value == int(value):
@@ -28,7 +27,6 @@ def number(value: float | None) -> str:
 
 
 def format_rows(rows: list[list[str]]) -> str:
-    """The rows in columns; the first is left-aligned."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return "".join(
         "  ".join(

@@ -82,7 +82,6 @@ def _measure(steps: int) -> Figures:
 
 
 def _timed(name: str, work: Callable[[], object]) -> Figures:
-    """Milliseconds of wall-clock time, and of CPU time."""
     elapsed, cpu = [], []
     for _try in range(TRIES):
         started, cpu_started = time.perf_counter(), time.thread_time()
@@ -93,7 +92,6 @@ def _timed(name: str, work: Callable[[], object]) -> Figures:
 
 
 def _fill(steps: int) -> User:
-    """Create the steps; returns the viewer, who is staff."""
     from django.contrib.auth.models import User
 
     from chat.models import DailyUsage
@@ -113,7 +111,6 @@ def _fill(steps: int) -> User:
 
 
 def _add_conversation(owner: User, steps: int, rng: random.Random, title: str, days: Days) -> None:
-    """A conversation with this many steps, which are added to `days`."""
     from django.utils import timezone
 
     from chat.models import Conversation, Step

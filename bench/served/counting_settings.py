@@ -53,7 +53,6 @@ def origin() -> str:
 
 
 def execute(run: Any, sql: str, *more: Any) -> Any:
-    """Django's execute wrapper."""
     count(sql)
     return run(sql, *more)
 

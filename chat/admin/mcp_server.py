@@ -25,8 +25,6 @@ _RESERVED_HEADERS = RESERVED_HEADERS | {"mcp-session-id", "mcp-protocol-version"
 
 
 class Lines(forms.CharField):
-    """A list of strings, one per line, without quoting."""
-
     widget = forms.Textarea(attrs={"rows": 4, "cols": 80, "spellcheck": "false"})
 
     def prepare_value(self, value: Any) -> Any:
@@ -130,8 +128,6 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
 
 
 class ToolsInline(admin.TabularInline):  # type: ignore[type-arg] # not subscriptable as it runs
-    """The tools that the server listed, read-only."""
-
     model = McpTool
     fields = readonly_fields = ("offered_as", "state", "description", "why_not")
     extra = 0
@@ -184,7 +180,6 @@ class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscrip
 
     @admin.action(description=gettext_lazy("Refresh their tools now"), permissions=["change"])
     def look_now(self, request: HttpRequest, servers: QuerySet[McpServer]) -> None:
-        """Connect to the servers now and report the result."""
         async_to_sync(look)(list(servers))
         for server in servers.all():
             if server.problem:
@@ -244,7 +239,6 @@ def _is_administrator(request: HttpRequest) -> bool:
 
 
 def _definition_text(definition: dict[str, Any]) -> str:
-    """The whole definition as text; unprintable characters are escaped."""
     if not definition:
         return ""
     schema = json.dumps(definition["schema"], indent=2, ensure_ascii=False, sort_keys=True)

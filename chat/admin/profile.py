@@ -10,8 +10,6 @@ from chat.pages.settings.profile_form import FIELDS, RulesForm
 
 
 class ProfileForm(RulesForm):
-    """Adds the owner and position."""
-
     class Meta:
         model = Profile
         fields = (

@@ -39,13 +39,11 @@ class Result:
 
     @property
     def exit_code(self) -> int:
-        """The exit code in a shell's result, else 0."""
         match = _EXIT.search(self.text) if self.name == "bash" else None
         return int(match[1]) if match else 0
 
     @property
     def failed(self) -> bool:
-        """Whether the result is an error."""
         if self.name == "bash":
             return bool(self.exit_code or _KILLED.search(self.text) or _REFUSED.match(self.text))
         return bool(_REFUSED.match(self.text))
@@ -93,7 +91,6 @@ class History:
         return [self.text, *reversed(later)]
 
     def last_list(self) -> Mapping[str, Any] | None:
-        """The arguments of the last accepted list before this turn, or the user's edit of it."""
         if self.changed:
             return self.changed
         for call in reversed(self.past):
@@ -176,18 +173,15 @@ class DemoRequest:
 
     @property
     def text(self) -> str:
-        """The user's message."""
         return self.history.text
 
     def say(self, english: str, chinese: str) -> str:
-        """The text in the user's language."""
         return chinese if self.chinese else english
 
     def has(self, *names: str) -> bool:
         return self.tools.issuperset(names)
 
     def look(self, text: str = "") -> Script[str]:
-        """The workspace's listing; "" if no offered tool can list it."""
         if self.has("read_file"):
             return (yield from ask(Call("read_file", {"path": "."}), text=text))[0].text
         if self.has("bash"):
@@ -195,7 +189,6 @@ class DemoRequest:
         return ""
 
     def read_files(self, *paths: str, text: str = "") -> Script[list[Result]]:
-        """Read the files in one reply; empty if no offered tool can read."""
         if self.has("read_file"):
             return (yield from ask(*(Call("read_file", {"path": path}) for path in paths), text=text))
         if self.has("bash"):
@@ -223,7 +216,6 @@ def ask(*calls: Call | tuple[str, dict[str, Any]], text: str = "") -> Script[lis
 
 
 def play(script: Script[str], request: DemoRequest) -> Reply:
-    """The script's next reply after the steps answered so far."""
     try:
         reply = next(script)
         for results in request.history.steps:
@@ -235,7 +227,6 @@ def play(script: Script[str], request: DemoRequest) -> Reply:
 
 
 def files_listed(listing: str) -> list[str]:
-    """The file names in a listing, without folders and hidden files."""
     return [name for name in _NAME.findall(listing) if not name.startswith(".")]
 
 
@@ -263,7 +254,6 @@ class Notes:
 
 
 def split_notes(text: str) -> tuple[Notes, str]:
-    """Split the notes off the beginning of a text."""
     reminded, changed = False, None
     while match := _NOTE.match(text):
         reminded |= match[1] == "reminder"
@@ -315,7 +305,6 @@ class Dialect:
 
     @classmethod
     def read(cls, tools: Sequence[Mapping[str, Any]]) -> Dialect | None:
-        """The dialect of `TodoWrite`; None if it is not offered."""
         functions = (tool.get("function") or {} for tool in tools)
         schema = next((each.get("parameters") for each in functions if each.get("name") == TODO_WRITE), None)
         return cls._of(schema) if isinstance(schema, Mapping) else None
@@ -347,7 +336,6 @@ class Dialect:
         return Call(TODO_WRITE, {self.argument: rows})
 
     def items(self, arguments: Mapping[str, Any]) -> list[Item]:
-        """The list in an earlier call's arguments, in any dialect."""
         rows = arguments.get("items") or arguments.get("todos") or []
         return [_item(row) for row in rows if isinstance(row, Mapping)]
 

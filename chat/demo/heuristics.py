@@ -25,8 +25,6 @@ _MAX_FILES = 3  # read at once if the user names none
 
 
 class Heuristics:
-    """Keeps what was found in earlier items, for notes and summaries."""
-
     def __init__(self, request: DemoRequest) -> None:
         self.request = request
         self.listing = ""
@@ -36,7 +34,6 @@ class Heuristics:
         self.noted_count = 0
 
     def do(self, item: Item) -> Script[Outcome]:
-        """Do one item by the first rule that matches."""
         text, names = item.text, files_in(item.text)
         command = _COMMAND.search(text)
         if command and self.request.has("bash"):
@@ -69,7 +66,6 @@ class Heuristics:
         return Outcome(summary)
 
     def read(self, names: list[str]) -> Script[Outcome]:
-        """Read the named files, or the first few of the workspace."""
         if not names and not self.listing:
             self.listing = yield from self.request.look()
         paths = names or files_listed(self.listing)[:_MAX_FILES]
@@ -86,7 +82,6 @@ class Heuristics:
         return Outcome(f"`{command}`: {status}", ok=not result.failed, quote=quoted(result.text))
 
     def fix(self, path: str) -> Script[Outcome]:
-        """Fix the known bug of the sample; reports failure for any other file."""
         (original,) = yield from self.request.read_files(path)
         if SHOP_FLAW not in original.text:
             reason = (
@@ -103,7 +98,6 @@ class Heuristics:
         return Outcome(f"`{path}`: {explanation}", ok=not edited.failed, quote=quote)
 
     def write(self, text: str, names: list[str]) -> Script[Outcome]:
-        """Add to the turn's note, or write a new file; existing files are not overwritten."""
         if not self.request.has("write_file"):
             return Outcome(self.request.say("no available tool can do this", "没有可用的工具"), ok=False)
         lines = self._lines(text)
@@ -123,7 +117,6 @@ class Heuristics:
         return self._written(self.note, result)
 
     def _free_path(self, wanted: str) -> Script[tuple[str, bool]]:
-        """A path without a file, and whether it is the wanted one."""
         folder, slash, name = wanted.rpartition("/")
         if folder:
             listing = ""
@@ -145,7 +138,6 @@ class Heuristics:
         return Outcome(text)
 
     def _lines(self, text: str) -> str:
-        """The findings since the last note, or the item itself."""
         new, self.noted_count = self.findings[self.noted_count :], len(self.findings)
         placeholder = self.request.say(
             "noted by the demo; a real model would do it here.",

@@ -22,7 +22,6 @@ class Request:
 
     @classmethod
     def read(cls, body: Mapping[str, Any], headers: Mapping[str, str], number: int) -> Request:
-        """Parse a decoded body; missing messages and tools are empty."""
         return cls(body.get("messages") or [], body.get("tools") or [], body, headers, number)
 
 
@@ -36,7 +35,6 @@ class Call:
 
     @property
     def text(self) -> str:
-        """The arguments as sent."""
         if isinstance(self.arguments, str):
             return self.arguments
         return json.dumps(self.arguments, ensure_ascii=False)
@@ -75,5 +73,4 @@ class Reply:
 
     @property
     def finish(self) -> str:
-        """The finish reason, by default depending on whether there are calls."""
         return self.finish_reason or ("tool_calls" if self.tool_calls else "stop")

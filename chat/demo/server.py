@@ -25,7 +25,6 @@ class AsgiResponse:
         self.complete = False
 
     async def whole(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
-        """Send bytes and text unchanged, anything else as JSON."""
         content, media_type = _encoded(body)
         await self.start(
             status, {"content-type": media_type, "content-length": str(len(content))}, headers or {}
@@ -33,7 +32,6 @@ class AsgiResponse:
         await self.end(content)
 
     async def error(self, status: int, text: str) -> None:
-        """Send an error in the format of chat-completions clients."""
         await self.whole(status, {"error": {"message": text, "type": "server_error", "code": None}})
 
     async def start(self, status: int, *headers: Mapping[str, str]) -> None:
@@ -195,7 +193,6 @@ Payload = Mapping[str, Any]
 
 
 def sse(*payloads: Payload | str) -> list[bytes]:
-    """Each payload as a server-sent event: objects as JSON, text unchanged (`[DONE]`)."""
     return [f"data: {_text(payload)}\n\n".encode() for payload in payloads]
 
 
@@ -206,7 +203,6 @@ def chunk(delta: Payload | None = None, finish_reason: str | None = None, **extr
 
 
 def stream(request: Request, reply: Reply) -> Iterator[bytes]:
-    """The reply as events in OpenAI's order."""
     envelope = _envelope("chat.completion.chunk", str(request.body.get("model") or "demo"))
     for delta in _deltas(reply):
         yield from sse(chunk(delta, **envelope))
@@ -217,7 +213,6 @@ def stream(request: Request, reply: Reply) -> Iterator[bytes]:
 
 
 def completion(request: Request, reply: Reply) -> dict[str, Any]:
-    """The reply to a request without `stream`."""
     message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
     if reply.reasoning:
         message["reasoning_content"] = reply.reasoning

@@ -48,9 +48,7 @@ _PLANNING = re.compile(
 
 
 def numbered(text: str) -> list[str]:
-    """The steps of a numbered or bulleted list, in lines or within a sentence; empty if there are fewer
-    than two.
-    """
+    """The steps of a numbered or bulleted list, in lines or in a sentence; empty if there is only one."""
     lines = [_clean(step) for step in _LINE.findall(text)]
     return _steps(lines) or _steps(_inline(text))
 
@@ -68,7 +66,6 @@ def listed(text: str) -> list[str]:
 
 
 def _hide_commands(text: str) -> tuple[str, list[str]]:
-    """Replace each quoted command by one character, so that it is not split."""
     commands = _COMMAND.findall(text)
     for index, command in enumerate(commands):
         text = text.replace(command, chr(_PLACEHOLDERS + index), 1)

@@ -34,8 +34,6 @@ class AppTransport(httpx2.AsyncBaseTransport):
 
 
 class _Exchange(httpx2.AsyncByteStream):
-    """A request and the app's messages for it; as a stream, the response's body."""
-
     def __init__(self, request: httpx2.Request, body: bytes) -> None:
         self.request = request
         self.incoming: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]

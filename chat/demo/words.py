@@ -44,22 +44,18 @@ def is_chinese(text: str) -> bool:
 
 
 def asks_for_work(text: str) -> bool:
-    """Whether the text names anything that tools could do."""
     return bool(_WORK.search(text) or _WORK_ZH.search(text))
 
 
 def begins_with_work(text: str) -> bool:
-    """Whether the first word is an instruction."""
     return bool(_WORK.match(text.lstrip()) or _WORK_ZH.match(text.lstrip()))
 
 
 def is_question(text: str) -> bool:
-    """Whether it is a question, and not a polite request for work."""
     return text.rstrip().endswith(("?", "？")) and not _POLITE.match(text)
 
 
 def files_in(text: str) -> list[str]:
-    """The distinct file names in a text, in order."""
     return list(dict.fromkeys(_FILE.findall(text)))
 
 
@@ -73,6 +69,5 @@ def doing(text: str) -> str:
 
 
 def one_line(text: str, max_length: int = 120) -> str:
-    """The text on one line, shortened to `max_length` characters."""
     line = " ".join(text.split())
     return line if len(line) <= max_length else line[: max_length - 1].rstrip() + "…"

@@ -37,7 +37,6 @@ class Work:
 
     @classmethod
     def planned(cls, request: DemoRequest, texts: Sequence[str]) -> Work:
-        """A new list, shortened to the policy's maximum."""
         maximum = request.dialect.maximum if request.dialect else len(texts)
         shortened = (
             list(texts)
@@ -47,13 +46,10 @@ class Work:
         return cls(request, [Item(text, doing(text)) for text in shortened])
 
     def start(self, text: str = "") -> Script[None]:
-        """Write the list with its first open item active."""
         yield from self.write(advanced(self.items, active=self._next()), text)
 
     def restart(self, text: str = "") -> Script[None]:
-        """Write an existing list, if the dialect has an active state; otherwise the call would change
-        nothing.
-        """
+        """Write an existing list, if the dialect has an active state; else nothing would change."""
         if self.request.dialect and self.request.dialect.active:
             yield from self.start(text)
 
@@ -91,7 +87,6 @@ class Work:
         yield from self.write(advanced(items, active=self._next()), text)
 
     def skip(self, item: Item) -> Script[None]:
-        """Leave an item open that could not be done, and go on with the next."""
         self.skipped.add(item.text)
         items = advanced(self.items, active=self._next())
         if items != self.items and self.request.dialect and self.request.dialect.active:
@@ -105,7 +100,6 @@ class Work:
             self._apply_user_edit()
 
     def summary(self) -> str:
-        """The closing text: how many are done, the outcome of each item, and the last outputs."""
         say = self.request.say
         done, total = sum(item.state == "done" for item in self.items), len(self.items)
         head = say(f"**Done: {done} of {total}.**", f"**完成：{done}/{total}。**")
@@ -125,12 +119,10 @@ class Work:
         return next((index for index in indexes if self.items[index].text not in self.skipped), None)
 
     def _open(self, tried: set[str]) -> Item | None:
-        """The next open item that was not tried."""
         return next((each for each in self.items if each.state != "done" and each.text not in tried), None)
 
 
 def signature(request: DemoRequest) -> str:
-    """The line that says that this is the demo."""
     return request.say(
         "*The tools and files are real; the replies are scripted by the built-in demo, not an AI.*",
         "*工具和文件都是真实的；回复由内置演示按脚本生成，不是 AI。*",
@@ -138,7 +130,6 @@ def signature(request: DemoRequest) -> str:
 
 
 def quoted(text: str, language: str = "text", max_lines: int = 12) -> str:
-    """The text as a code block that it cannot break out of, shortened to `max_lines` lines."""
     lines = text.strip().splitlines()
     shown = [*lines[:max_lines], *(["…"] if len(lines) > max_lines else [])]
     fence = "```"

@@ -41,8 +41,6 @@ REQUEST = "the id of a browser's request; the import sets a new one"
 
 @dataclass(frozen=True)
 class Table(Generic[M]):
-    """The fields of a model that a file has."""
-
     model: type[M]
     fields: tuple[str, ...]
     refs: Mapping[str, str] = field(default_factory=dict)
@@ -224,7 +222,6 @@ if TYPE_CHECKING:
 
 
 def to_json(value: Any) -> Any:
-    """A field's value as JSON."""
     if isinstance(value, datetime.datetime):
         return value.astimezone(datetime.UTC).isoformat().replace("+00:00", "Z")
     return format(value, ".8f") if isinstance(value, Decimal) else value
@@ -245,14 +242,12 @@ def from_json(field: Field, value: Any) -> Any:
 
 
 def is_required(field: Field) -> bool:
-    """Whether a file must have the field; others have a default."""
     if isinstance(field, models.DateTimeField):
         return not (field.null or field.has_default())  # auto_now fields are blank
     return not (field.has_default() or field.null or field.blank)
 
 
 def field_schema(field: Field) -> dict[str, Any]:
-    """The JSON Schema of the field's values."""
     schema = _value_schema(field)
     return {**schema, "type": [schema["type"], "null"]} if field.null else schema
 
@@ -393,7 +388,6 @@ class RowSerializer:
         )
 
     def profile(self, snapshot: Mapping[str, Any]) -> dict[str, Any]:
-        """A profile snapshot without keys of this site."""
         if not snapshot:
             return {}
         number = self._profiles.setdefault(snapshot["id"], len(self._profiles) + 1)
@@ -417,5 +411,4 @@ class RowSerializer:
 
 
 def _call_ref(call: ToolCall | None) -> dict[str, int] | None:
-    """A reference to a tool call of the same turn."""
     return {"step": call.step.number, "index": call.index} if call else None

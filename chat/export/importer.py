@@ -92,9 +92,7 @@ def import_file(file: Row, owner: User) -> Conversation:
 
 
 def _claim(owner: User) -> uuid.UUID:
-    """Create the hidden conversation and return its key. Raises FileRefused if the owner has another
-    import.
-    """
+    """The key of a new hidden conversation. Raises FileRefused if the owner has another import."""
     with transaction.atomic():
         get_user_model()._default_manager.select_for_update(no_key=True).get(pk=owner.pk)
         now = timezone.now()
@@ -234,9 +232,7 @@ class ImportedRows:
         self._follow_ups()
 
     def linked_turns(self) -> list[Turn]:
-        """The turns that refer to other turns, with these references set: `follows`, and the profile's
-        `since`.
-        """
+        """The turns that refer to turns, with `follows` and the profile's `since` set."""
         for turn, follows in zip(self.turns, self._follows, strict=True):
             turn.follows = self.turns[follows - 1] if follows else None
             if turn.profile_snapshot:
@@ -252,7 +248,6 @@ class ImportedRows:
         return self._row(TURN, values, path, related, client_id=uuid.uuid4())
 
     def _interrupted(self, row: Row) -> Row:
-        """The changes to a turn that was active when it was exported."""
         sentence = _("It was still running when it was exported.")
         return {"status": "interrupted", "sentence": sentence, "ended_at": self.file["exported_at"]}
 
@@ -308,7 +303,6 @@ class ImportedRows:
             self._row(ATTACHMENT, attachment, (*path, "attachments", index), related)
 
     def _turns_of(self, table: Table[Any], row: Row) -> Related:
-        """The turns that a row refers to."""
         names = [name for name, kind in table.refs.items() if kind == "turn" and row.get(name)]
         return {name: self.turns[row[name] - 1] for name in names}
 
@@ -325,7 +319,6 @@ class ImportedRows:
 
 
 def _closed_call(call: Row) -> Row:
-    """The call with a final status."""
     status = call.get("status", "pending")
     return call | {"status": CLOSED_STATUS.get(status, status)}
 

@@ -111,7 +111,6 @@ def _messages(turn: Turn) -> QuerySet[Message]:
 
 
 def _chunks(rows: QuerySet[M]) -> Iterator[M]:
-    """The rows by key, a few at a time, each chunk in a query of its own."""
     keys = list(rows.order_by("pk").values_list("pk", flat=True))
     for start in range(0, len(keys), CHUNK_SIZE):
         chunk = rows.in_bulk(keys[start : start + CHUNK_SIZE])

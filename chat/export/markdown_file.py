@@ -20,7 +20,6 @@ BOXES = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
 
 
 def markdown_pieces(conversation: Conversation) -> Iterator[str]:
-    """The file's text in blocks separated by blank lines."""
     for block in _blocks(Record.whole(conversation)):
         yield f"{block}\n\n"
 
@@ -152,7 +151,6 @@ def inline(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """The text on one line as inline code."""
     line = " ".join(text.split())
     longest = max((len(ticks) for ticks in _TICKS.findall(line)), default=0)
     ticks = "`" * (longest + 1)

@@ -58,7 +58,6 @@ def _rows(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> Ite
 
 
 def _follows(revision: TodoRevision, row: object) -> bool:
-    """Whether the list was written by the row, or by the user after it."""
     if isinstance(row, ToolCall):
         return row.pk in (revision.tool_call_id, None if revision.afterwards else revision.after_id)
     is_first_message = isinstance(row, Message) and row.step is None
@@ -66,7 +65,6 @@ def _follows(revision: TodoRevision, row: object) -> bool:
 
 
 def _end(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> str:
-    """The panel at the turn's end, and the user's edits after it."""
     last = [revision for revision in revisions if not revision.afterwards][-1:]
     afterwards = [revision for revision in revisions if revision.afterwards]
     return "".join(_panel(turn, revision, read_only, phase="ended") for revision in [*last, *afterwards])

@@ -48,12 +48,10 @@ class Pictures:
         return data
 
     def address(self, digest: str) -> str:
-        """The picture as a data URL; "" if it is left out."""
         data = self.data(digest)
         return f"data:{image_type(data[:HEAD])};base64,{b64encode(data).decode()}" if data else ""
 
     def rows(self, digests: list[str]) -> Iterator[dict[str, str | None]]:
-        """The pictures for a JSON file; those left out have no data."""
         for digest in digests:
             data = self.data(digest)
             yield {"digest": digest, "data": b64encode(data).decode() if data else None}

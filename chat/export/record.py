@@ -39,18 +39,15 @@ class Record:
 
     @classmethod
     def whole(cls, conversation: Conversation) -> Record:
-        """Everything, including active turns."""
         return cls._of(conversation, conversation.title, conversation.turns.all())
 
     @classmethod
     def ended(cls, conversation: Conversation) -> Record:
-        """The turns that have ended."""
         ended = conversation.turns.exclude(status__in=Turn.ACTIVE)
         return cls._of(conversation, conversation.title, ended)
 
     @classmethod
     def until(cls, conversation: Conversation, title: str, turn: int, revision: int) -> Record:
-        """The turns and revisions up to these keys."""
         return cls._of(conversation, title, conversation.turns.filter(pk__lte=turn), revision)
 
     @classmethod
@@ -72,7 +69,6 @@ class Record:
         return plans_in(entry for entry in entries if self._has(entry, turns))
 
     def each_turn(self) -> Iterator[Turn]:
-        """The turns with their rows, each read when needed."""
         for pk in self.turns:
             turn = Turn.with_rows().filter(pk=pk).first()
             if turn is None:
@@ -87,7 +83,6 @@ class Record:
             turn.refresh_from_db(fields=("messages", "tool_calls", "summaries", "steps", "side_calls"))
 
     def revisions_of(self, turn: Turn) -> list[TodoRevision]:
-        """The turn's revisions, including the user's."""
         rows = turn.revisions.filter(pk__lte=self.last_revision).order_by("pk")
         return [self.redaction.row(row) for row in rows]
 

@@ -86,7 +86,6 @@ def _redact_row(row: Model, fields: Mapping[type[Model], tuple[str, ...]], by: R
 
 
 def _redact(value: Any, by: Replacements, field_name: str = "") -> Any:
-    """Redact a text, or the texts in a JSON value; keys stay."""
     if isinstance(value, str):
         for secret, replacement in by.items():
             value = value.replace(secret, replacement)

@@ -22,7 +22,7 @@ MAX_QUOTE = 200  # characters of the file that a message quotes
 
 
 class FileRefused(ValueError):  # noqa: N818 (a refusal shown to the user)
-    """The file is not a valid conversation; the message says why and where."""
+    pass
 
 
 def read(data: bytes) -> dict[str, Any]:
@@ -108,7 +108,6 @@ def _validator() -> Draft202012Validator:
 
 
 def _message(error: ValidationError, parent: tuple[str | int, ...] = ()) -> str:
-    """What is wrong and where, for the user."""
     instance: Any = error.instance
     expected: Any = error.validator_value
     values = {"place": json_path((*parent, *error.absolute_path)), "value": str(instance)[:MAX_QUOTE]}
@@ -155,7 +154,6 @@ def check(file: Row) -> None:
 
 
 def refused(path: Path, what: str) -> FileRefused:
-    """A FileRefused for this path."""
     return FileRefused(_("In the file, %(place)s %(wrong)s.") % {"place": json_path(path), "wrong": what})
 
 
@@ -243,7 +241,6 @@ def _check_revisions(file: Row, turns: list[Row]) -> None:
 
 
 def _check_refs(row: Row, steps: set[Any], calls: set[Any], path: Path) -> None:
-    """Check that a revision names calls of its turn and an existing step."""
     for name in ("tool_call", "after"):
         call = row.get(name)
         if call and (row["turn"], call["step"], call["index"]) not in calls:

@@ -20,8 +20,6 @@ NOTE_NAME = "LEFT-OUT.txt"
 
 
 class ZipSink:
-    """A write-only file whose content is taken in pieces."""
-
     def __init__(self) -> None:
         self.written = bytearray()
 
@@ -39,8 +37,7 @@ class ZipSink:
 
 
 def archive(workspace: Workspace) -> Generator[bytes, None, None]:
-    """The zip file in pieces. Links, devices and files beyond the limits are left out and listed in
-    NOTE_NAME.
+    """The zip file in pieces. What is left out (links, devices, too large files) is listed in NOTE_NAME.
 
     Each piece may be requested from a different thread. Raises WorkspaceError before the first one.
     """
@@ -107,7 +104,6 @@ def opened_file(workspace: Workspace, path: str) -> Iterator[int]:
 
 
 def open_file(workspace: Workspace, path: str) -> int:
-    """Like `opened_file`, but the caller closes the descriptor."""
     name = relative(path)
     with readable_errors(path), workspace.as_owner() as root:
         descriptor = open_beneath(root, name, _READ)
@@ -127,6 +123,5 @@ def _check_regular(descriptor: int) -> None:
 
 
 def read_head(workspace: Workspace, path: str, size: int) -> tuple[bytes, int]:
-    """The first `size` bytes of the file, and its full size."""
     with opened_file(workspace, path) as descriptor:
         return os.pread(descriptor, size, 0), os.fstat(descriptor).st_size

@@ -58,7 +58,6 @@ class Baseline:
 
     @cached_property
     def checksums(self) -> dict[str, int]:
-        """CRC-32 by path, of the stored contents."""
         if not self._names:
             return {}
         with zipfile.ZipFile(self.path) as record:
@@ -74,7 +73,6 @@ def baseline_of(conversation_id: uuid.UUID) -> Baseline:
 
 
 def keep_baseline(conversation_id: uuid.UUID, workspace: Workspace) -> None:
-    """Store the current state of the workspace, unless there is a baseline already."""
     path = baseline_path(conversation_id)
     if path.exists():
         return
@@ -147,7 +145,6 @@ def change_of(workspace: Workspace, entry: Entry, baseline: Baseline) -> Change 
 
 
 def _is_crowded(path: str) -> bool:
-    """Whether the file is in a folder that scans skip."""
     return not CROWDED.isdisjoint(path.split("/")[:-1])
 
 

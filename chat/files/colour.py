@@ -28,18 +28,15 @@ _ELEMENT = re.compile(r"(<(script|style)(?=[\s>])[^<>]*+>)([\s\S]*?)(?=</(?:scri
 
 
 def coloured_file(text: str, name: str) -> SafeString:
-    """The text as HTML, in the language of the file name."""
     html = _html(text, language_of_file(name))
     return mark_safe(html.translate(_VISIBLE))  # noqa: S308 (the inserted text is escaped)
 
 
 def coloured_fence(code: str, language: str) -> SafeString:
-    """The code of a Markdown fence as HTML."""
     return _html(code, language_called(language))
 
 
 def _html(text: str, language: Language | None) -> SafeString:
-    """The text as HTML; without colours if the language is unknown or the text too long."""
     if language is None or len(text) > MAX_LENGTH:
         return mark_safe(escape(text))  # noqa: S308
     parts = _with_elements(text, language) if language.is_markup else _tokens(text, language)
@@ -47,7 +44,6 @@ def _html(text: str, language: Language | None) -> SafeString:
 
 
 def _with_elements(text: str, language: Language) -> Iterator[str]:
-    """Markup, with the content of script and style elements in their own languages."""
     end = 0
     for element in _ELEMENT.finditer(text):
         yield from _tokens(text[end : element.end(1)], language)

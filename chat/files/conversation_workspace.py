@@ -26,7 +26,6 @@ def folder_of(conversation: Conversation) -> Path:
 
 
 def quota_of(conversation: Conversation) -> Quota | None:
-    """The quota of its own workspace; None for a directory chosen by the user."""
     if conversation.workspace:
         return None
     return Quota(settings.MAX_WORKSPACE_BYTES, settings.MAX_WORKSPACE_FILES)

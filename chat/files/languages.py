@@ -36,7 +36,6 @@ class Language:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The keywords, in lower case if the language ignores case."""
         return frozenset(self.keywords.split())
 
 
@@ -601,12 +600,10 @@ EMBEDDED = {"script": _BY_NAME["javascript"], "style": _BY_NAME["css"]}
 
 
 def language_called(name: str) -> Language | None:
-    """The language of a fence's info string; None if unknown."""
     return _BY_NAME.get(name.strip().lower())
 
 
 def language_of_file(name: str) -> Language | None:
-    """The language of a file name; None if unknown."""
     _stem, dot, extension = name.rpartition(".")
     names = [name, f".{extension}", f".{extension.lower()}"] if dot else [name]
     return next((_BY_FILE[each] for each in names if each in _BY_FILE), None)

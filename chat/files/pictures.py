@@ -47,7 +47,6 @@ class PictureStore:
         return self.picture({**info, "digest": digest} if stored else {**info, "fault": "full"})
 
     def picture(self, info: Mapping[str, Any]) -> Picture:
-        """The picture with these stored attributes."""
         digest = str(info.get("digest", ""))
         return Picture(
             name=str(info.get("name", "")),
@@ -59,7 +58,6 @@ class PictureStore:
         )
 
     def read(self, digest: str) -> bytes | None:
-        """The picture's bytes; None if it is not stored."""
         if not _DIGEST.fullmatch(digest):
             return None
         try:
@@ -74,7 +72,6 @@ class PictureStore:
         return self.folder / digest
 
     def _write(self, digest: str, data: bytes) -> bool:
-        """Write the picture atomically; False if the conversation's limit is reached."""
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self._size is None:
             self._size = sum(each.stat().st_size for each in self.folder.iterdir())

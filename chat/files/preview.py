@@ -20,8 +20,6 @@ MAX_IMAGE_BYTES = 20 * 1024 * 1024
 
 @dataclass(frozen=True)
 class FilePreview:
-    """What is shown of a file. A deleted file has only its change."""
-
     path: str
     kind: Kind
     size: int = 0
@@ -41,7 +39,6 @@ class FilePreview:
 
     @property
     def address(self) -> str:
-        """The query string for it."""
         return address(self.path)
 
     @property
@@ -50,7 +47,6 @@ class FilePreview:
 
     @property
     def is_cut(self) -> bool:
-        """Whether `text` is only the beginning."""
         return self.size > MAX_TEXT_BYTES
 
     @property

@@ -16,7 +16,7 @@ _LIST_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class FolderRefused(ValueError):  # noqa: N818 (a refusal shown to the user)
-    """A conversation cannot be opened on the folder; the message says why."""
+    pass
 
 
 def roots() -> list[Path]:
@@ -74,7 +74,6 @@ def _resolve_beneath(root: Path, name: str) -> str:
 
 
 def _check(descriptor: int, path: str) -> None:
-    """Refuse a folder that is not accessible, or was moved out of the roots."""
     if not any(path == str(root) or path.startswith(f"{root}/") for root in roots()):
         raise FolderRefused(_("This folder was moved in the meantime."))
     if not path.isprintable():

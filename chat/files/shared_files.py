@@ -42,7 +42,6 @@ def open_shared(workspace: Workspace, files: Iterable[Shared], path: str) -> int
 
 
 def unchanged(workspace: Workspace, files: Iterable[Shared]) -> list[Shared]:
-    """The shared files that can still be downloaded."""
     return [each for each in files if _is_unchanged(workspace, each)]
 
 

@@ -17,8 +17,6 @@ MAX_DEPTH = 12  # of nested folders on one page
 
 @dataclass
 class Row:
-    """An entry of the tree; a folder contains its rows."""
-
     path: str
     kind: Kind
     size: int = 0
@@ -31,12 +29,10 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The printable name."""
         return shown(self.path.rpartition("/")[2])
 
     @property
     def address(self) -> str:
-        """The query string for it."""
         return address(self.path)
 
     @property
@@ -46,7 +42,6 @@ class Row:
 
     @property
     def can_be_opened(self) -> bool:
-        """Whether its name can be in a URL."""
         return is_utf8(self.path)
 
 
@@ -107,7 +102,6 @@ def _parent(folders: dict[str, Row], path: str, top: str) -> Row | None:
 
 
 def _close(folders: dict[str, Row], path: str) -> None:
-    """Mark the path's folder as closed if none of its rows are shown."""
     folder = path.rpartition("/")[0] or "."
     if folder in folders and folders[folder].path != ".":
         folders[folder].closed = not folders[folder].rows

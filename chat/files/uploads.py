@@ -22,8 +22,6 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Upload(Protocol):
-    """An uploaded file, as Django has it."""
-
     name: str | None
     size: int | None
 
@@ -35,7 +33,6 @@ class UploadRefused(ValueError):  # noqa: N818 (a refusal shown to the user)
 
 
 def check_uploads(uploads: list[Upload]) -> None:
-    """Raise UploadRefused if there are too many files or they are too large in total."""
     if len(uploads) > MAX_FILES:
         sentence = _("You can send up to %(most_files)s files at once.")
         raise UploadRefused(sentence % {"most_files": MAX_FILES})
@@ -80,7 +77,6 @@ def _save(folder: int, upload: Upload) -> str:
 
 
 def _create(folder: int, name: str) -> tuple[str, int]:
-    """Create a file with this name, or with the first numbered variant that is free."""
     for number in count(1):
         candidate = numbered(name, number)
         with suppress(FileExistsError):
@@ -89,6 +85,5 @@ def _create(folder: int, name: str) -> tuple[str, int]:
 
 
 def with_file_names(text: str, names: list[str]) -> str:
-    """The message with the names of its files added, for the agent and later readers."""
     lines = [_("Uploaded: %s") % name for name in names]
     return "\n\n".join(part for part in (text.strip(), "\n".join(lines)) if part)

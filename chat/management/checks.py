@@ -44,7 +44,6 @@ async def model() -> list[Finding]:
 
 
 def _matters(outcome: Outcome) -> bool:
-    """Whether the outcome gets a line: failures, and the two steps that show what the model can do."""
     return outcome.state == "failed" or (outcome.state == "well" and outcome.step in ("streams", "tools"))
 
 
@@ -93,7 +92,6 @@ async def channel_layer() -> Finding:
 
 
 def data_folder() -> Finding:
-    """DATA_DIR and the secret key in it."""
     part = _("data folder")
     folder = Path(settings.DATA_DIR)
     try:
@@ -164,7 +162,6 @@ def _connection_error(error: Exception) -> str:
 
 
 async def mcp_servers() -> list[Finding]:
-    """A finding per server after connecting to it; none without servers or before the migrations."""
     try:
         rows = await sync_to_async(_enabled)()
     except DatabaseError:
@@ -215,7 +212,6 @@ def _few(names: list[str]) -> str:
 
 
 async def sandbox() -> Finding:
-    """bubblewrap, tried in the folder of the workspaces."""
     part = _("sandbox")
     if settings.SANDBOX == "off":
         return Finding(part, True, _("turned off (SANDBOX=off), so the agent has no shell commands."))

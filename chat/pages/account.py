@@ -75,7 +75,6 @@ def password(request: SignedInRequest) -> HttpResponse:
 
 @require_POST
 def no_password_yet(request: SignedInRequest) -> HttpResponse:
-    """Do not ask for a password again in this session."""
     request.session[DECLINED_KEY] = True
     return redirect("new_conversation")
 

@@ -42,7 +42,6 @@ def message_of(
 
 
 def _attachment(pictures: PictureStore, path: str, upload: Upload) -> Attachment:
-    """Reads the whole file only if it starts like a picture and is small enough."""
     chunks = iter(upload.chunks())
     head = next(chunks, b"")
     attachment = Attachment(path=path, size=upload.size or len(head), media_type=image_type(head[:HEAD]))

@@ -37,7 +37,6 @@ def see(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 
 @require_POST
 def see_all(request: SignedInRequest) -> HttpResponse:
-    """Mark all conversations as read."""
     Conversation.objects.visible_to(request.user).unseen().update(unseen_turn=None)
     async_to_sync(publish_sidebar)(request.user.pk)
     return HttpResponse(status=204) if "HX-Request" in request.headers else redirect("board")

@@ -25,7 +25,6 @@ from chat.turns.deleted import stop_deleted
 
 @require_POST
 def bulk(request: SignedInRequest) -> HttpResponse:
-    """Apply the pressed button to the selected conversations, then show the list with an Undo."""
     keys = _selected_keys(request)
     if not keys:
         messages.info(request, _("Select conversations first."))
@@ -70,7 +69,6 @@ def act_on(request: SignedInRequest, kind: str, keys: Iterable[uuid.UUID], word:
 
 
 def back_to_list(request: SignedInRequest) -> HttpResponseRedirect:
-    """Redirect to the list as the form's page showed it."""
     data = QueryDict(request.POST.get("listing", ""))
     query = ListQuery.from_form(SearchForm(data)).query
     page = data.get("page", "")
@@ -94,7 +92,6 @@ def _selected_keys(request: SignedInRequest) -> list[uuid.UUID]:
 
 
 def _parse_keys(values: Iterable[str]) -> list[uuid.UUID]:
-    """The valid UUIDs among the values."""
     keys = []
     for value in values:
         try:
@@ -105,7 +102,6 @@ def _parse_keys(values: Iterable[str]) -> list[uuid.UUID]:
 
 
 def act_message(act: BulkAct) -> str:
-    """A message about the finished action."""
     count = act.count
     sentences = {
         "archive": ngettext("%(count)s conversation archived.", "%(count)s conversations archived.", count),

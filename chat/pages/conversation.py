@@ -131,7 +131,6 @@ def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 
 @require_POST
 def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Delete the conversation and stop its turn; can be undone for a while in the list."""
     conversation = own_conversation(request, conversation_id)
     act_on(request, BulkAct.Kind.DELETE, [conversation.pk])
     return redirect("conversations")
@@ -144,14 +143,12 @@ def own_conversation(request: SignedInRequest, conversation_id: uuid.UUID) -> Co
 
 
 def _message_refused(request: SignedInRequest, conversation: Conversation, sentence: str) -> HttpResponse:
-    """A refused message: the sentence alone for the script, else the page."""
     if "HX-Request" in request.headers:
         return HttpResponse(sentence, content_type="text/plain", status=400)
     return page(request, conversation, refusal=sentence, text=request.POST.get("text", ""))
 
 
 def _announce_stopped(turn: Turn) -> None:
-    """Publish the stopped turn and the one that starts in its place."""
     turn.refresh_from_db()
     async_to_sync(publish_regions)(turn.conversation_id, "follow_ups")
     if not turn.is_active:
@@ -197,7 +194,6 @@ def _is_from_board(request: SignedInRequest) -> bool:
 def page(
     request: SignedInRequest, conversation: Conversation, refusal: str = "", text: str = "", **more: Any
 ) -> HttpResponse:
-    """Render the conversation's page; `more` is added to the context."""
     state = state_of(conversation)  # read before the rows, so that the rows are at least as new
     context = {
         "conversation": conversation,
@@ -323,7 +319,6 @@ def taken_back_follow_up(
 
 @require_POST
 def send_follow_ups(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Start a turn with the held messages."""
     conversation = own_conversation(request, conversation_id)
     if turn := conversation.send_held():
         publish_turn_sync(turn)

@@ -87,7 +87,6 @@ class Search:
 
     @property
     def is_narrow(self) -> bool:
-        """Whether any filter is set."""
         return any(field.data for field in self.form.filters)
 
     def run(self, query: Query, conversations: ConversationQuerySet, request: SignedInRequest) -> None:
@@ -129,14 +128,11 @@ class ListQuery:
         return cls(form.conversation_filter(), form.data.get("archived") == "1", tag[: 2 * MAX_LENGTH])
 
     def rows(self, user: User | AnonymousUser) -> ConversationQuerySet:
-        """The user's matching conversations, in the order of the list."""
         matching = self.search_scope(user)
         return matching if self.archived else matching.current().pinned_first()
 
     def search_scope(self, user: User | AnonymousUser) -> ConversationQuerySet:
-        """The conversations to search in, newest first. Includes archived ones even if only current are
-        listed.
-        """
+        """The conversations to search in, newest first: archived ones too, unless only those are listed."""
         rows = self.filter.of(Conversation.objects.visible_to(user))
         if self.tag:
             rows = rows.tagged(self.tag)
@@ -144,12 +140,10 @@ class ListQuery:
 
     @property
     def unfinished(self) -> bool:
-        """Whether this is the list of unfinished plans, with no other filter."""
         return self == ListQuery(ConversationFilter(todos="unfinished"))
 
     @property
     def query(self) -> str:
-        """The URL's query string, without the page."""
         query = QueryDict(mutable=True)
         query.update(self.filter.asked)
         if self.archived:

@@ -38,7 +38,6 @@ def export_markdown(request: SignedInRequest, conversation_id: uuid.UUID) -> Htt
 
 @require_safe
 def export_html(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
-    """A self-contained HTML file."""
     conversation = own_conversation(request, conversation_id)
     return _file(conversation, html_pieces(conversation), "html", "text/html")
 

@@ -38,7 +38,6 @@ _CONFINED = {"Content-Security-Policy": SANDBOXED, "X-Content-Type-Options": "no
 
 @require_safe
 def folder(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """A folder's tree, as a page or for the panel beside the chat."""
     return _folder(request, own_conversation(request, conversation_id))
 
 
@@ -62,7 +61,6 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 
 @require_safe
 def image(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
-    """A workspace picture; its type is taken from its bytes."""
     descriptor = _open(request, own_conversation(request, conversation_id))
     kind = image_type(os.pread(descriptor, HEAD, 0))
     if not kind or os.fstat(descriptor).st_size > MAX_IMAGE_BYTES:
@@ -84,14 +82,12 @@ def picture(request: SignedInRequest, conversation_id: uuid.UUID, digest: str) -
 
 @require_safe
 def download(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
-    """One file, always as a download."""
     descriptor = _open(request, own_conversation(request, conversation_id))
     return file_response(Stream(content(descriptor)), name=safe_name(request.GET.get("path", "")))
 
 
 @require_safe
 def download_all(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
-    """The whole workspace as a zip file."""
     conversation = own_conversation(request, conversation_id)
     try:
         pieces = Stream(archive(workspace_of(conversation)))
@@ -102,7 +98,6 @@ def download_all(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRe
 
 @require_POST
 def upload(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Save files in the workspace, without a message."""
     conversation = own_conversation(request, conversation_id)
     try:
         index_files(conversation, save_uploads(open_workspace(conversation), uploads_of(request)))

@@ -51,7 +51,6 @@ def import_conversation(request: SignedInRequest) -> HttpResponseBase:
 
 
 def _progress_page(request: SignedInRequest, steps: Steps) -> Generator[str, None, None]:
-    """Stream the page with one progress bar after another; CSS shows only the last."""
     head, _mark, tail = render_to_string("importing.html", {"mark": PROGRESS_MARK}, request).partition(
         PROGRESS_MARK
     )

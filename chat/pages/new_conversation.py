@@ -42,7 +42,6 @@ def new_conversation(request: SignedInRequest) -> HttpResponse:
 
 
 def demo_prompts() -> list[str]:
-    """Example prompts for the demo."""
     return [
         _("Refactor these five files"),
         _("First make a plan, then look around, read the files and write a summary"),

@@ -61,7 +61,6 @@ def call(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int
 
 
 def _revision(revisions: list[Revision], number: str) -> Revision | None:
-    """The revision with this number or the nearest to it; the latest if it is not a number."""
     if not revisions:
         return None
     wanted = _parse_number(number)

@@ -63,17 +63,14 @@ class SearchForm(forms.Form):
         self.fields |= {"from": _day(_("From")), "to": _day(_("To"))}
 
     def offer(self, profiles: Iterable[Profile]) -> None:
-        """Set the profiles to choose from."""
         offered = [(profile.pk, profile.title) for profile in profiles]
         self.fields["profile"].widget.choices = [("", _("Any profile")), *offered]
 
     @property
     def filters(self) -> list[forms.BoundField]:
-        """Every field but the search box."""
         return [self[name] for name in ("status", "todos", "profile", "from", "to")]
 
     def conversation_filter(self) -> ConversationFilter:
-        """The valid filters."""
         self.is_valid()
         data = self.cleaned_data
         return ConversationFilter(

@@ -29,7 +29,6 @@ def shares(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 
 @require_POST
 def share(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Create a link to the conversation as it is now."""
     conversation = own_conversation(request, conversation_id)
     try:
         with_files = bool(request.POST.get("with_files"))
@@ -42,14 +41,12 @@ def share(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 
 @require_POST
 def revoke(request: SignedInRequest, conversation_id: uuid.UUID, link_id: int) -> HttpResponse:
-    """Revoke a link."""
     conversation = own_conversation(request, conversation_id)
     get_object_or_404(ShareLink, pk=link_id, conversation=conversation).revoke()
     return redirect("shares", conversation.pk)
 
 
 def _end(request: SignedInRequest) -> datetime.datetime:
-    """When the link expires: after a number of days, or at the end of a chosen day."""
     chosen = request.POST.get("days", "7")
     if chosen in DAYS:
         return timezone.now() + datetime.timedelta(days=DAYS[chosen])

@@ -13,8 +13,7 @@ from chat.files.archive import CHUNK_SIZE
 
 
 class Stream:
-    """Streams a generator. The first piece is read at once, so that an early failure can still change the
-    status.
+    """Streams a generator. Reads the first piece at once, so that an early failure still sets the status.
 
     `close` may be called at any time and from any thread, even before the first piece is taken.
     """
@@ -40,7 +39,6 @@ class Stream:
 
 
 def content(descriptor: int) -> Generator[bytes, None, None]:
-    """Read the rest of the file behind a descriptor, and close it."""
     try:
         while piece := os.read(descriptor, CHUNK_SIZE):
             yield piece

@@ -43,7 +43,6 @@ def rename(request: SignedInRequest, tag_id: int) -> HttpResponse:
 
 @require_POST
 def delete(request: SignedInRequest, tag_id: int) -> HttpResponse:
-    """Remove the tag from all conversations; can be undone for a while."""
     tag = get_object_or_404(Tag, pk=tag_id, owner=request.user)
     conversations = list(tag.conversations.values_list("pk", flat=True))
     act_on(request, BulkAct.Kind.UNTAG, conversations, tag.word)

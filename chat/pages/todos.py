@@ -43,7 +43,6 @@ def edit_todos(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResp
 
 
 def _text_edits(request: HttpRequest, conversation: Conversation) -> Iterator[Edit]:
-    """The texts that differ from the revision the user saw, and the new item."""
     base = conversation.revisions.filter(pk=_parse_number(request.POST.get("revision", ""))).first()
     old_texts = {item_id["id"]: item_id["content"] for item_id in base.items} if base else {}
     action = request.POST.get("do", "")
@@ -71,7 +70,6 @@ def _parse_number(text: str) -> int:
 
 
 def _refusal_response(request: SignedInRequest, conversation: Conversation, edited: Edited) -> HttpResponse:
-    """The refused edits with the user's own text: a partial for the script, else the page."""
     context: dict[str, Any] = {
         "todo_refusals": edited.refusals,
         "todo_revision": edited.revision.pk if edited.revision else 0,

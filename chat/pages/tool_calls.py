@@ -24,7 +24,6 @@ def output(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: i
 
 @require_safe
 def arguments(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int) -> HttpResponse:
-    """The arguments; on a card with a diff, the diff."""
     call = _own_call(request, conversation_id, tool_call_id)
     text = "\n\n".join(f"{name}:\n{value}" for name, value in call.parsed_arguments.items())
     return _respond(request, call, "partials/_call_given.html", text or call.arguments)

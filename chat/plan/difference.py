@@ -63,7 +63,6 @@ def _line(item: Item, before: Item | None, moved: bool) -> Line:
 
 
 def _insert_removed(lines: list[Line], removed: list[Line], before: Sequence[Line]) -> list[Line]:
-    """Insert each removed line after the nearest line that preceded it."""
     order = [line.item["id"] for line in before]
     for line in removed:
         preceding = set(order[: order.index(line.item["id"])])

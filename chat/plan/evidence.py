@@ -40,8 +40,6 @@ from chat.plan.timeline import Calls, Entry, Revision, TurnBegan, TurnEnded
 
 @dataclass(frozen=True)
 class Evidence:
-    """The evidence of one item up to the moment `now`."""
-
     work: ItemWork
     now: datetime.datetime
 
@@ -51,17 +49,14 @@ class Evidence:
 
     @cached_property
     def calls(self) -> list[ToolCall]:
-        """All tool calls, oldest first, including those that did not run."""
         return list({call.pk: call for span in self.spans for call in span.calls}.values())
 
     @cached_property
     def steps(self) -> list[Step]:
-        """The steps that started, oldest first."""
         return list({step.pk: step for span in self.spans for step in span.steps}.values())
 
     @cached_property
     def files_written(self) -> list[str]:
-        """The distinct workspace files written by its file tools, oldest first."""
         return list(
             dict.fromkeys(path for call in self.calls if (path := _workspace_path(call.file_written)))
         )
@@ -80,7 +75,6 @@ class Evidence:
 
     @property
     def files_are_more(self) -> bool:
-        """Whether a command changed more files than are named."""
         return any(call.command_changed_more for call in self.calls)
 
     @property
@@ -90,7 +84,6 @@ class Evidence:
 
     @cached_property
     def totals(self) -> Totals:
-        """The usage of its steps."""
         return Totals.of(self.steps)
 
     @cached_property
@@ -100,7 +93,6 @@ class Evidence:
 
     @cached_property
     def seconds(self) -> float:
-        """Seconds of work, without `waited`."""
         return max(0.0, seconds_of(self.spans, self.now) - self.waited)
 
     @property
@@ -110,7 +102,6 @@ class Evidence:
 
     @property
     def by_person(self) -> bool:
-        """Whether the user completed it."""
         return self.work.completed and self.work.by_person
 
     @property
@@ -178,8 +169,6 @@ class ItemWork:
 
 
 class EvidenceBuilder:
-    """Processes the entries of a plan in order."""
-
     def __init__(self) -> None:
         self.works: dict[str, ItemWork] = defaultdict(ItemWork)
         self.states: Mapping[str, str] | None = None  # status by item in the current list
@@ -273,7 +262,6 @@ class EvidenceBuilder:
         self.since_completion = [Span(self.turn, row.created_at, row.tool_call)] if self.turn else []
 
     def _end_turn(self, moment: datetime.datetime | None) -> None:
-        """Close all spans at the end of the turn, or of the plan's part of it."""
         for span in self._open_spans():
             span.ended = moment
         self.in_progress, self.turn = {}, None
@@ -301,9 +289,7 @@ class Span:
 
 
 def seconds_of(spans: Iterable[Span], now: datetime.datetime) -> float:
-    """The total length of the spans in seconds up to `now`, with overlaps counted once; a clock set back
-    counts 0.
-    """
+    """The seconds covered by the spans up to `now`; overlaps count once, a clock set back counts 0."""
     seconds, until = 0.0, None
     for began, ended in sorted((span.began, span.ended or now) for span in spans if span.began):
         start = began if until is None else max(began, until)

@@ -12,8 +12,6 @@ from chat.plan.timeline import Entry, Revision, timeline_of
 
 @dataclass
 class Plan:
-    """A todo list with its revisions and the entries around them."""
-
     number: int
     entries: list[Entry] = field(default_factory=list)
     followed_by: Revision | None = None
@@ -38,8 +36,7 @@ class Plan:
 
 
 def plans_of(conversation: Conversation) -> list[Plan]:
-    """The conversation's plans, oldest first. A list that shares no item with the previous one starts a new
-    plan.
+    """The plans, oldest first. A list that shares no item with the previous one starts a new plan.
 
     A plan covers the turns from its first revision to its last. If two plans meet in one turn, the entries
     between them belong to the earlier one.
@@ -54,7 +51,6 @@ def latest_plan_of(conversation: Conversation) -> Plan | None:
 
 
 def plans_in(entries: Iterable[Entry]) -> list[Plan]:
-    """The plans of a timeline, or of its beginning."""
     plans: list[Plan] = []
     pending: list[Entry] = []
     for entry in entries:

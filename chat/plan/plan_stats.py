@@ -174,8 +174,6 @@ def _bytes(*texts: str) -> int:
 
 @dataclass
 class Tally:
-    """Counts, refused lists by reason, and the seconds of each timed item."""
-
     counts: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     seconds: list[float] = field(default_factory=list)
@@ -196,12 +194,10 @@ class PlanningStep:
 
     @property
     def lists(self) -> list[ToolCall]:
-        """The TodoWrite calls."""
         return [call for call in self.calls if call.is_todo_write]
 
     @property
     def only_planned(self) -> bool:
-        """Whether it called only TodoWrite."""
         return len(self.lists) == len(self.calls)
 
 
@@ -220,7 +216,6 @@ def turn_tallies(conversation: Conversation, turns: Sequence[Turn]) -> Iterator[
 
 
 def _planning_steps(conversation: Conversation) -> dict[int, PlanningStep]:
-    """The steps that planned, by key."""
     lists = Exists(ToolCall.objects.filter(step=OuterRef("step"), name=TODO_WRITE))
     calls = defaultdict[int, list[ToolCall]](list)
     rows = ToolCall.objects.filter(lists, turn__conversation=conversation)
@@ -279,36 +274,28 @@ _Z = 1.959964  # 95 % of a normal distribution lie within this many standard dev
 
 @dataclass(frozen=True)
 class Share:
-    """A share of a whole."""
-
     part: int
     whole: int
 
     @property
     def is_enough(self) -> bool:
-        """Whether there are enough for a percentage to mean something."""
         return self.whole >= ENOUGH
 
     @property
     def percent(self) -> float:
-        """0 if the whole is 0."""
         return 100 * self.part / self.whole if self.whole else 0.0
 
     @property
     def low(self) -> float:
-        """The lower end of the interval, in percent."""
         return self._interval[0]
 
     @property
     def high(self) -> float:
-        """The upper end of the interval, in percent."""
         return self._interval[1]
 
     @cached_property
     def _interval(self) -> tuple[float, float]:
-        """The 95 % Wilson score interval (1927) in percent: accurate also for few items and extreme
-        shares.
-        """
+        """The 95 % Wilson score interval (1927) in percent, accurate for few items and extreme shares."""
         if not self.whole:
             return 0.0, 100.0
         rate, square = self.part / self.whole, _Z * _Z / self.whole

@@ -18,8 +18,6 @@ ENDED_BADLY = (Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED)
 
 @dataclass(frozen=True)
 class TurnBegan:
-    """The user sent a message."""
-
     turn: Turn
     text: str
     kind = "began"
@@ -54,11 +52,9 @@ class Revision:
 
     @property
     def changed(self) -> list[Line]:
-        """The lines that changed."""
         return [line for line in self.lines if line.kinds]
 
     def count(self, kind: Kind) -> int:
-        """How many items changed in this way."""
         return sum(kind in line.kinds for line in self.lines)
 
 
@@ -103,7 +99,6 @@ def timeline_of(
 
 
 def _latest_plan_turn(rows: Sequence[TodoRevision]) -> int:
-    """The key of the turn in which the latest plan begins."""
     since, listed, had_any = rows[0].turn_id, set[str](), False
     for row in rows:
         begins = begins_a_plan(row.items, listed, had_any=had_any)
@@ -145,8 +140,6 @@ def begins_a_plan(items: Collection[Item], listed: Collection[str], *, had_any: 
 
 
 class _TimelineBuilder:
-    """Builds the timeline turn by turn; keeps the current plan and its lines."""
-
     def __init__(self, rows: Sequence[TodoRevision]) -> None:
         self.rows = defaultdict[int, list[tuple[int, TodoRevision]]](list)
         for number, row in enumerate(rows, 1):
@@ -173,7 +166,6 @@ class _TimelineBuilder:
             yield self._revision(turn, number, row, None, last=row == pending[-1][1])
 
     def entries_after(self, turn: Turn) -> Iterator[Entry]:
-        """The user's edits after the turn had ended."""
         for number, row in self.rows[turn.pk]:
             if row.afterwards:
                 yield self._revision(turn, number, row, None, last=True)

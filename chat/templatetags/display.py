@@ -38,13 +38,11 @@ def of(evidence: Mapping[str, Evidence], item: str) -> Evidence | None:
 
 @register.filter
 def listed(calls: list[ToolCall]) -> list[ToolCall]:
-    """The first MAX_CALLS calls."""
     return calls[:MAX_CALLS]
 
 
 @register.filter
 def beyond_listed(calls: list[ToolCall]) -> int:
-    """How many calls `listed` leaves out."""
     return max(0, len(calls) - MAX_CALLS)
 
 
@@ -84,13 +82,11 @@ def _reason_texts() -> dict[str, str]:
 
 @register.filter
 def facts(snapshot: dict[str, Any]) -> list[Fact]:
-    """Names and values of a profile snapshot."""
     return facts_of(snapshot)
 
 
 @register.filter
 def changes(snapshot: dict[str, Any]) -> str:
-    """How a profile snapshot differs from the previous turn's."""
     return changes_of(snapshot)
 
 
@@ -106,9 +102,7 @@ def in_and_out(totals: Totals) -> Decimal:
 
 @register.filter
 def elapsed(since: datetime.datetime) -> str:
-    """The time since then as `m:ss` or `h:mm:ss`; 0:00 if the clock was set back. The page's script counts
-    on.
-    """
+    """The time since then as `m:ss` or `h:mm:ss`; 0:00 if the clock was set back. The script counts on."""
     seconds = max(0, int((timezone.now() - since).total_seconds()))
     hours, minutes = seconds // 3600, seconds // 60 % 60
     return f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}"

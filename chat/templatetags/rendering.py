@@ -26,7 +26,6 @@ HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode categories of control, format and s
 
 @register.simple_tag(takes_context=True)
 def draw(context: Context, row: frames.Row) -> SafeString:
-    """A message, summary or tool call."""
     return frames.draw(row, context.get("read_only"))
 
 
@@ -65,7 +64,6 @@ def message_body(message: Message) -> SafeString:
 
 @register.simple_tag
 def thought_end(message: Message) -> SafeString:
-    """The end of a message's reasoning, while it grows."""
     if message.complete:
         return SafeString()
     return frames.thought_of(message, len(message.reasoning), "", live=message.live)
@@ -79,7 +77,6 @@ def region(state: ConversationState, name: str) -> SafeString:
 
 @register.simple_tag(name="markdown")
 def as_markdown(text: str) -> SafeString:
-    """A complete Markdown text as HTML."""
     return mark_safe(markdown.render(text))  # noqa: S308 (the renderer escapes)
 
 
@@ -112,7 +109,6 @@ def folded(text: str) -> folding.Fold:
 
 @register.filter
 def folded_arguments(call: ToolCall) -> list[tuple[str, folding.Fold]]:
-    """The call's arguments by name, folded."""
     return folding.folded_arguments(call)
 
 
@@ -124,13 +120,11 @@ def board_section(state: BoardState, name: str) -> SafeString:
 
 @register.filter
 def words(message: Message | FollowUp) -> str:
-    """The user's text without the lines that name its attachments."""
     return without_names(message.text, message.attachments.all())
 
 
 @register.filter
 def unseen(fault: str) -> str:
-    """Why the model does not see a picture."""
     return str(Attachment.Fault(fault).label) if fault in Attachment.Fault.values else fault
 
 
@@ -147,7 +141,6 @@ def plainly(value: object) -> str:
 
 @register.filter
 def latest_line(call: ToolCall) -> str:
-    """The last line that a running call has printed."""
     if call.status != ToolCall.Status.RUNNING:
         return ""
     return next((line for line in reversed(call.output.splitlines()) if line.strip()), "")[-200:]

@@ -34,8 +34,6 @@ ENDED = {
 
 
 class TerminalScreen:
-    """Prints a turn's changes as they happen; printed text is never revised."""
-
     def __init__(self, turn: Turn, console: Console) -> None:
         self.turn = turn
         self.console = console
@@ -63,7 +61,6 @@ class TerminalScreen:
         self.console.end_line()
 
     async def close(self) -> None:
-        """Print that the turn was ended elsewhere."""
         self._close_call()
         self.console.gap()
         self.console.line(_("This turn was ended elsewhere; the conversation says how."), "fault")
@@ -89,7 +86,6 @@ class TerminalScreen:
                 self.console.line(text if is_translated else _("Retrying: %s") % text, "quiet")
 
     def _user_message(self, message: Message) -> None:
-        """A message that was sent from a browser during the turn and that the agent has now read."""
         self.console.gap()
         for line in message.text.splitlines():
             self.console.line(f"> {line}", "strong")
@@ -176,7 +172,6 @@ class TerminalScreen:
             self.console.line("    " + ngettext("… %d more line", "… %d more lines", more) % more, "quiet")
 
     def _close_call(self) -> None:
-        """End the line of a call without an outcome, because the turn was stopped."""
         if self._open_call is not None:
             self._open_call = None
             self.console.write(f" ({_('Stopped')})", "quiet")
@@ -184,7 +179,6 @@ class TerminalScreen:
 
 
 def _subject(call: ToolCall) -> str:
-    """The call's summary, or else the beginning of its arguments."""
     if call.summary_line:
         return call.summary_line
     arguments = (
@@ -232,18 +226,15 @@ class Console:
             self._discard_output()
 
     def line(self, text: str = "", colour: str = "") -> None:
-        """Write text on a line of its own."""
         self.end_line()
         self.write(text, colour)
         self.write("\n")
 
     def end_line(self) -> None:
-        """Start a new line, unless at the start of one."""
         if not self._ends.endswith("\n"):
             self.write("\n")
 
     def gap(self) -> None:
-        """Leave one blank line."""
         self.end_line()
         if self._ends != "\n\n":
             self.write("\n")

@@ -26,8 +26,6 @@ EXIT_COMMANDS = ("exit", "quit")
 
 
 class Dialogue:
-    """Reads messages and runs each turn in this process."""
-
     def __init__(
         self, owner: User, profile: Profile | None, workspace: str, console: Console, runner: asyncio.Runner
     ) -> None:
@@ -107,7 +105,6 @@ class Dialogue:
         return claimed
 
     def _read(self) -> str | None:
-        """The user's next line; None at end of file."""
         self.console.gap()
         try:
             text = input(PROMPT)
@@ -158,8 +155,6 @@ COLOUR_OF_LINE = {"removed": "fault", "added": "done", "same": ""}
 
 
 class ApprovalPrompt:
-    """Shows what a call would do, and asks for a decision."""
-
     def __init__(self, call: ToolCall, console: Console) -> None:
         self.call = call
         self.console = console

@@ -25,7 +25,6 @@ _TALK = re.compile(
 
 
 def fits(request: DemoRequest) -> bool:
-    """Whether the message asks for work or names a file, and is not small talk."""
     files = files_in(request.text)
     talk = is_question(request.text) or _TALK.search(request.text)
     return bool(files) or (asks_for_work(request.text) and not talk)
@@ -51,7 +50,6 @@ def _do_one(request: DemoRequest) -> Script[str]:
 
 
 def _as_command(request: DemoRequest) -> str:
-    """A question about a file becomes a command to read it."""
     files = files_in(request.text)
     return request.text if "`" in request.text or not files else f"read {' '.join(files)}"
 

@@ -19,7 +19,6 @@ _MISSING = "no-such-file.txt"
 
 
 def fits(request: DemoRequest) -> bool:
-    """Whether a failure is requested and a tool that can fail is offered."""
     return bool(_ASKED.search(request.text)) and bool(request.tools & {"bash", "read_file"})
 
 

@@ -15,7 +15,6 @@ _MAX_ROUNDS = 25  # without a reminder
 
 
 def fits(request: DemoRequest) -> bool:
-    """Whether forgetting is requested, and `TodoWrite` and `read_file` are offered."""
     asked = bool(_ASKED.search(request.text) and _ABOUT.search(request.text))
     return asked and request.dialect is not None and request.has("read_file")
 
@@ -41,9 +40,6 @@ def script(request: DemoRequest) -> Script[str]:
 
 
 def _read_on(request: DemoRequest, listing: str) -> Script[tuple[int, bool]]:
-    """Read line after line, each with a different call; returns the number of rounds and whether a
-    reminder came.
-    """
     paths = files_listed(listing)[:3] or ["."]
     for count in range(_MAX_ROUNDS):
         arguments = {

@@ -57,12 +57,10 @@ if __name__ == "__main__":
 
 
 def fits(request: DemoRequest) -> bool:
-    """Whether a program is requested and files can be written."""
     return bool(_ASKED.search(request.text)) and request.has("write_file")
 
 
 def script(request: DemoRequest) -> Script[str]:
-    """Write the module and tests; run them if a shell is offered."""
     say = request.say
     listing = yield from request.look(
         say("First I'll look for a free folder name.", "我先找一个未占用的文件夹名。")
@@ -79,12 +77,10 @@ def script(request: DemoRequest) -> Script[str]:
 
 
 def is_ours(items: Sequence[Item]) -> bool:
-    """Whether the list is from this scenario, possibly edited by the user."""
     return {_MODULE_NAME, _TESTS_NAME} <= {path.rpartition("/")[2] for path in _paths(items)}
 
 
 def resumed(request: DemoRequest, work: Work, opening: str) -> Script[str]:
-    """Write the list again and finish it in the folder that it names."""
     yield from work.restart(opening)
     path = next(path for path in _paths(work.items) if path.endswith(_MODULE_NAME))
     return (yield from _rest(request, work, path.rpartition("/")[0]))

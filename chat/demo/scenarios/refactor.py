@@ -20,12 +20,10 @@ _NEW = re.compile(r"\bnew\b|\bsecond\b|新|第二", re.IGNORECASE)
 
 
 def fits(request: DemoRequest) -> bool:
-    """Whether a refactoring is requested and the file tools are offered."""
     return bool(_ASKED.search(request.text)) and request.has("read_file", "write_file", "edit_file")
 
 
 def script(request: DemoRequest) -> Script[str]:
-    """Write practice files, so that no file of the user's is touched, and work until the question."""
     say = request.say
     listing = yield from request.look(say("Let me look around first.", "我先看看有哪些文件。"))
     folder = free_name("practice", listing)
@@ -48,13 +46,11 @@ def script(request: DemoRequest) -> Script[str]:
 
 
 def is_ours(items: Sequence[Item]) -> bool:
-    """Whether the list is from this scenario, possibly edited by the user."""
     names = {name.rpartition("/")[2] for item in items for name in files_in(item.text)}
     return len(names & {module.name for module in MODULES}) > 1
 
 
 def resumed(request: DemoRequest, work: Work, opening: str) -> Script[str]:
-    """Write the list again, write missing files, and go on; asks the question if it was not asked."""
     yield from work.restart(opening)
     yield from _write_missing(request, work)
     return (yield from _rest(request, work, _choice(request)))
@@ -70,7 +66,6 @@ def _choice(request: DemoRequest) -> str:
 
 
 def _write_missing(request: DemoRequest, work: Work) -> Script[None]:
-    """Write the practice files that an earlier turn was stopped before writing."""
     open_paths = [path for item in work.items if item.state != "done" for path in files_in(item.text)]
     accessed = {call.arguments.get("path") for call in request.history.past if not call.failed}
     candidates = {path: module for path in open_paths if path not in accessed and (module := _module(path))}
@@ -184,7 +179,6 @@ class Module:
 
     @property
     def source(self) -> str:
-        """The module before the refactoring."""
         return f"{self.head}{self.before}"
 
 

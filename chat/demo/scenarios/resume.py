@@ -28,7 +28,6 @@ _GREETING = re.compile(r"\W*(?:hello|hi|hey|thanks|thank you|你好|您好|谢�
 
 
 def fits(request: DemoRequest) -> bool:
-    """Whether a list is unfinished and the message continues it."""
     if all(item.state == "done" for item in _last_items(request)):
         return False
     if request.history.joined and not is_question(request.text) and not _GREETING.match(request.text):
@@ -37,7 +36,6 @@ def fits(request: DemoRequest) -> bool:
 
 
 def script(request: DemoRequest) -> Script[str]:
-    """Write the list again with the message's new items, and finish it."""
     items = [*_last_items(request), *_new_items(request)]
     remaining = sum(item.state != "done" for item in items)
     opening = request.say(

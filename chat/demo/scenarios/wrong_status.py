@@ -16,7 +16,6 @@ _ASKED = re.compile(
 
 
 def fits(request: DemoRequest) -> bool:
-    """Whether a wrong status is requested and `TodoWrite` is offered."""
     return bool(_ASKED.search(request.text)) and request.dialect is not None
 
 

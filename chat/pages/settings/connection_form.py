@@ -120,7 +120,6 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
         self.fields["key"].help_text = hint
 
     def clean_base_url(self) -> str:
-        """The address in normal form."""
         url = self.cleaned_data["base_url"].strip()
         if "://" not in url:
             url = f"https://{url}"
@@ -140,7 +139,6 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
         return str(key)
 
     def clean_headers(self) -> dict[str, str]:
-        """The headers by name; the placeholder stands for the stored value."""
         headers = {}
         for line in self.cleaned_data["headers"].splitlines():
             if line.strip():

@@ -48,7 +48,6 @@ def connections(request: SignedInRequest) -> HttpResponse:
 @sensitive_post_parameters("key", "headers")
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_connection(request: SignedInRequest) -> HttpResponse:
-    """Create a connection and redirect to its test."""
     _check_may_connect(request)
     form = ConnectionForm(request.POST or None, user=request.user)
     if request.method == "POST" and form.is_valid():
@@ -61,7 +60,6 @@ def add_connection(request: SignedInRequest) -> HttpResponse:
 @sensitive_post_parameters("key", "headers")
 @require_http_methods(["GET", "HEAD", "POST"])
 def connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
-    """Edit a connection."""
     _check_may_connect(request)
     row = get_object_or_404(Connection.changeable_by(request.user), pk=connection_id)
     form = ConnectionForm(request.POST or None, instance=row, user=request.user)
@@ -73,7 +71,6 @@ def connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
 
 @require_POST
 def delete_connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
-    """Delete a connection unless a profile uses it."""
     row = get_object_or_404(Connection.changeable_by(request.user), pk=connection_id)
     try:
         row.delete()
@@ -89,7 +86,6 @@ def delete_connection(request: SignedInRequest, connection_id: int) -> HttpRespo
 
 
 def may_connect(user: User) -> bool:
-    """Whether the user may set up connections at all."""
     return settings.USER_CONNECTIONS or user.is_staff
 
 
@@ -109,7 +105,6 @@ def _save(request: SignedInRequest, form: ConnectionForm) -> HttpResponse:
 
 
 def _models(row: Connection) -> list[str]:
-    """The connection's models that a profile uses or that have settings."""
     used = row.profiles.exclude(model="").values_list("model", flat=True)
     return sorted({*used, *row.models.values_list("model", flat=True)})
 
@@ -157,8 +152,6 @@ OPENAI = "https://api.openai.com/v1"
 
 @dataclass(frozen=True)
 class EnvironmentConnection:
-    """The environment's endpoint, without its key."""
-
     address: str
     model: str
     has_key: bool

@@ -12,7 +12,6 @@ FORMULA_PREFIXES = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_file(name: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> StreamingHttpResponse:
-    """A download in UTF-8 with a header line."""
     response = StreamingHttpResponse(_lines(columns, rows), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
@@ -26,8 +25,6 @@ def _lines(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[st
 
 
 class _Echo:
-    """A file object whose `write` returns the line."""
-
     def write(self, line: str) -> str:
         return line
 

@@ -23,7 +23,6 @@ from chat.pages.signed_in import SignedInRequest
 
 @require_POST
 async def look_for_servers(request: SignedInRequest) -> HttpResponse:
-    """Probe for servers now; the list of connections shows those that answered."""
     if not (await request.auser()).is_staff:
         raise Http404
     if not await look():
@@ -53,7 +52,6 @@ def first_offers(user: User | AnonymousUser) -> list[LocalServer]:
 
 
 def local_offers(user: User | AnonymousUser) -> list[LocalServer]:
-    """The servers found that the user may connect and has not."""
     servers = found() if user.is_staff else []
     if not servers:
         return []
@@ -73,7 +71,6 @@ def _connection(user: User, server: LocalServer) -> Connection:
 
 @require_POST
 def use_model(request: SignedInRequest, connection_id: int) -> HttpResponse:
-    """Create a profile for a model of the connection and make it the default."""
     row = get_object_or_404(Connection.offered_to(request.user), pk=connection_id)
     model = request.POST.get("model", "").strip()
     if not model or len(model) > 200 or not model.isprintable():

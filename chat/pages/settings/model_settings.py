@@ -109,7 +109,6 @@ class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscr
         self._add_drop_params()
 
     def _add_choice(self, name: str, label: Label, choices: dict[str, Label]) -> None:
-        """Add a choice field whose default shows the known value."""
         known_label = choices.get(_choice_value(self.known[name]), "")
         automatic = ("", format_lazy("{} {}", gettext_lazy("automatic:"), known_label))
         self.fields[name] = forms.ChoiceField(
@@ -146,11 +145,9 @@ class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscr
 
     @property
     def habits_are_set(self) -> bool:
-        """Whether the folded fields have values or errors."""
         return any(field.value() not in (None, "") or field.errors for field in self.habits)
 
     def clean_currency(self) -> str:
-        """An ISO 4217 code."""
         currency = self.cleaned_data["currency"].strip().upper()
         if len(currency) != 3 or not currency.isascii() or not currency.isalpha():
             raise forms.ValidationError(_("Three letters, such as USD, EUR or CNY."))
@@ -181,14 +178,12 @@ def _choice_value(value: Any) -> str:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def model_settings(request: SignedInRequest, connection_id: int) -> HttpResponse:
-    """The settings of the model in `?name=`."""
     row = get_object_or_404(Connection.changeable_by(request.user), pk=connection_id)
     return _model_settings(request, row, row.base_url)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def model_settings_of_environment(request: SignedInRequest) -> HttpResponse:
-    """The settings of a model of the environment's endpoint, for staff."""
     if not request.user.is_staff:
         raise Http404
     return _model_settings(request, None, environment().address)

@@ -51,7 +51,6 @@ class Choice:
         )
 
     def query_with(self, **changes: Any) -> str:
-        """The query string of this choice with changes."""
         params = {"days": self.days, "by": self.by} | changes
         who = {"who": "everybody"} if params.pop("everybody", self.everybody) else {}
         return urlencode({**params, **who})
@@ -63,7 +62,6 @@ class Choice:
 
 @require_safe
 def plans(request: SignedInRequest) -> HttpResponse:
-    """Charts of the chosen days, with the numbers in tables."""
     choice = Choice.of_request(request)
     missing = count_behind(_conversations(request, choice), MAX_COUNTED)
     report = report_of(choice.figures(request), choice.by, _today(), choice.days)
@@ -88,7 +86,6 @@ def plans(request: SignedInRequest) -> HttpResponse:
 
 @require_safe
 def plans_file(request: SignedInRequest) -> StreamingHttpResponse:
-    """The statistics of the chosen days as CSV: a row for each day, profile and policy."""
     choice = Choice.of_request(request)
     first = _today() - datetime.timedelta(days=choice.days - 1)
     rows = choice.figures(request).filter(day__gte=first)
@@ -125,8 +122,6 @@ POLICIES = ("focused", "lean", "checklist")  # in their fixed order, which sets 
 
 @dataclass
 class Line:
-    """The statistics of one policy or profile, with its lists by day."""
-
     name: str
     colour: str = REST
     counts: Counter[str] = field(default_factory=Counter)
@@ -145,12 +140,10 @@ class Line:
         )
 
     def amount(self, day: datetime.date, _of: str = "") -> Decimal:
-        """The number of lists started on a day."""
         return Decimal(self.by_day[day])
 
     @property
     def is_enough(self) -> bool:
-        """Whether there are enough lists for percentages to mean something."""
         return self.counts["lists"] >= ENOUGH
 
     @property
@@ -164,17 +157,14 @@ class Line:
 
     @property
     def refused(self) -> Share:
-        """The share of the lists sent that were refused."""
         return self._share("refused", "writes")
 
     @property
     def only_planned(self) -> Share:
-        """The share of model calls that did nothing but plan."""
         return self._share("planning_steps", "steps")
 
     @property
     def open(self) -> int:
-        """How many lists are neither finished nor given up."""
         return self.counts["lists"] - self.counts["finished"] - self.counts["given_up"]
 
     @property
@@ -184,7 +174,6 @@ class Line:
 
     @property
     def planning(self) -> Share:
-        """The share of all tokens, in and out, spent on planning."""
         return Share(self.planning_tokens, self.counts["input_tokens"] + self.counts["output_tokens"])
 
     @property
@@ -223,13 +212,11 @@ class Report:
 
     @cached_property
     def by_day(self) -> list[tuple[datetime.date, list[int]]]:
-        """The days on which a list was started, with the counts of each shown line."""
         rows = [(day, [line.by_day[day] for line in self.shown]) for day in self.days]
         return [(day, counts) for day, counts in rows if any(counts)]
 
     @cached_property
     def reasons(self) -> list[tuple[str, list[int], int]]:
-        """Reasons for refused lists, most frequent first: the counts of each shown line, and the total."""
         return [
             (reason, [line.reasons[reason] for line in self.shown], count)
             for reason, count in self.total.reasons.most_common()
@@ -297,24 +284,19 @@ class Bar:
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars, and the labels at both ends of their scale."""
-
     bars: Sequence[Bar]
     ends: tuple[str, str] = field(default=("", ""))
 
     @property
     def says(self) -> bool:
-        """Whether there is anything to see."""
         return any(bar.pieces or bar.whisker for bar in self.bars)
 
 
 def finished_bars(lines: Sequence[Line]) -> Bars:
-    """The percentage of finished lists, with its confidence interval."""
     return Bars([_finished(line) for line in _with_lists(lines)], ("0 %", "100 %"))
 
 
 def time_bars(lines: Sequence[Line]) -> Bars:
-    """Seconds per item: the median, and faintly the 90th percentile."""
     timed = [line for line in _with_lists(lines) if line.counts["timed"]]
     longest = max((line.ninetieth or 0 for line in timed), default=0)
     return Bars([_time(line, longest) for line in timed], ("0", lasting(longest)))
@@ -359,7 +341,6 @@ def _tokens(line: Line, highest: float) -> Bar:
 
 
 def percent(value: float, digits: int = 0) -> str:
-    """A percentage with this number of decimals."""
     return f"{number_format(round(value, digits), digits)} %"
 
 

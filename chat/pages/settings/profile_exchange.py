@@ -38,7 +38,6 @@ def export_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
 
 @require_POST
 def import_profile(request: SignedInRequest) -> HttpResponse:
-    """Create a profile from the file; invalid values are shown in the form."""
     try:
         data = parse_profile(request.FILES.get("file"))
         connection = _connection(request.user, data)
@@ -71,7 +70,6 @@ def _connection_warning(data: dict[str, Any], connection: Connection | None) -> 
 
 
 def _form_data(user: User, profile: dict[str, Any], connection: Connection | None) -> dict[str, Any]:
-    """The profile as its form would submit it."""
     data = {name: value for name, value in profile.items() if name not in ("rules", "connection")}
     data["connection"] = connection.pk if connection else ""
     rules = dict(profile.get("rules", {}))
@@ -93,7 +91,7 @@ _DEFAULTS = Profile()
 
 
 class FileRefused(ValueError):  # noqa: N818 (a refusal shown to the user)
-    """The file is not a valid profile; the message says why."""
+    pass
 
 
 def as_file(profile: Profile) -> dict[str, Any]:

@@ -31,8 +31,6 @@ def _choice(tool: str) -> forms.ChoiceField:
 
 
 class RulesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
-    """A profile's rules for tools, which `save` combines."""
-
     rule_bash = _choice("bash")
     rule_read_file = _choice("read_file")
     rule_write_file = _choice("write_file")
@@ -57,7 +55,6 @@ class RulesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable 
         self.initial.setdefault("single_rules", single_rules(profile.rules))
 
     def clean_single_rules(self) -> dict[str, str]:
-        """Rules by tool name."""
         rules = {}
         for line in self.cleaned_data["single_rules"].splitlines():
             name, equals, rule = (part.strip() for part in line.partition("="))
@@ -226,7 +223,6 @@ class ProfileForm(RulesForm):
         self.fields["name"].help_text = _("Shown next to its messages.")
 
     def _offer_servers(self) -> None:
-        """Add a rule for each MCP server that the profile may use."""
         self.servers = {f"server_{row.name}": row.name for row in McpServer.offered_to(self.instance)}
         for field, name in self.servers.items():
             choices = [("", _("Same as all servers")), *Rule.choices]
@@ -240,12 +236,10 @@ class ProfileForm(RulesForm):
 
     @property
     def rules(self) -> list[forms.BoundField]:
-        """The rule fields, in the order in which they are shown."""
         return [self[field] for field in (*FIELDS.values(), *self.servers)]
 
     @property
     def options_are_set(self) -> bool:
-        """Whether the folded fields have values or errors."""
         return any(self[name].value() not in (None, "") or self[name].errors for name in OPTIONS)
 
     def clean_single_rules(self) -> dict[str, str]:
