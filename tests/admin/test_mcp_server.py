@@ -1,4 +1,4 @@
-"""MCP servers in the administration: who may, what is refused, and that secrets stay secret."""
+"""MCP servers in the admin: access, validation, and secrets that are never shown."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def administrators(db: Any, browser_of: Callable[[User], Client]) -> Client:
 
 
 def refused(client: Client, **given: str) -> str:
-    """The page on which the form says what is wrong."""
+    """The page with the form's errors."""
     response = client.post(ADD, given)
     assert response.status_code == 200
     assert not McpServer.objects.exists()

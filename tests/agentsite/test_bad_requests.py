@@ -1,4 +1,4 @@
-"""What anybody can send costs the log one line at most, and no traceback."""
+"""Bad requests write at most one line to the log, without traceback."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def get(path: str, *lines: str, host: str = "HOST") -> bytes:
 
 
 def post(*lines: str, body: str = "a=b", path: str = "/accounts/login/") -> bytes:
-    """A form that comes with its token, so that it is read."""
+    """A form with a valid CSRF token."""
     length, cookie = f"Content-Length: {len(body)}", f"Cookie: csrftoken={TOKEN}"
     head = [f"POST {path} HTTP/1.1", "Host: HOST", length, cookie, f"X-CSRFToken: {TOKEN}", *lines]
     return ("\r\n".join([*head, "", ""]) + body).encode("latin-1")
@@ -126,7 +126,7 @@ def cookie(served: Served) -> str:
 
 @pytest.fixture
 def lines(served: Served) -> Iterator[Callable[[], list[str]]]:
-    """The lines that were written since the last look; each is to be one that a client may cause."""
+    """The log lines since the last call; checks that each is one that a client may cause."""
     seen = len(served.written())
 
     def written() -> list[str]:
@@ -161,7 +161,7 @@ def test_a_bad_frame_costs_one_line(served: Served, cookie: str, lines: Callable
 
 
 def ended(client: Wire) -> str:
-    """How a socket ended that was sent nonsense and then an empty message, or what it answered to that."""
+    """The socket's close code after an invalid and an empty message, or its reply."""
     try:
         for kind, content in client.frames():
             if kind == 8:

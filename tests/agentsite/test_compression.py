@@ -1,4 +1,4 @@
-"""Pages are compressed; what is streamed, and what is compressed already, is sent as it is."""
+"""Pages are compressed; streams and compressed files are sent as they are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every reader: what it takes, what it falls back to, and the sentence with which it refuses."""
+"""Readers of environment variables: values, defaults and error messages."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -68,7 +68,7 @@ def until_ping(client: Wire) -> Iterator[tuple[int, bytes]]:
 
 
 def until_alive(client: Wire, count: int) -> Iterator[tuple[int, bytes]]:
-    """Frames up to the answer to so many heartbeats."""
+    """Frames up to the reply to this many heartbeats."""
     while count:
         frame = client.frame()
         yield frame
@@ -189,7 +189,7 @@ def test_who_writes_at_a_persons_pace_is_not_cut_off(served: Served, cookie: str
 def test_only_a_silent_client_is_asked_for_a_sign_of_life(
     served: Served, cookie: str, socket_path: str
 ) -> None:
-    """A ping comes 10 to 12 seconds after a client's last word; heartbeats come every eight."""
+    """A ping is sent 10 to 12 seconds after a client's last message; heartbeats are sent every 8 s."""
     heartbeat = text_frame(json.dumps({"type": "heartbeat"}))
     with wire(served) as talking, wire(served) as silent:
         for client in (talking, silent):

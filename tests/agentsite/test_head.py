@@ -40,7 +40,7 @@ print(json.dumps(dict(
     connection_id=connection.pk,
 )))
 """
-# What must be there, so that the test does not pass with pages that say "not found".
+# Expected content, so that the test does not pass with "not found" pages.
 FOUND = {"conversation", "plan", "export_json", "export_markdown", "export_html", "replay"}
 FOUND |= {"new_conversation", "conversations", "file", "file_download", "files_zip", "picture", "metrics"}
 FOUND |= {"usage_file", "plan_figures_file", "try_connection", "admin:index", "admin:auth_user_changelist"}

@@ -1,4 +1,4 @@
-"""The bound on a socket's messages is for those that come in; what the site sends may be of any size."""
+"""The message limit of sockets applies to incoming messages only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The secret key: made once, readable by its owner alone, the same for every process."""
+"""The secret key: created once, private, shared by all processes."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class Wire:
         return int(self.head().split()[1])
 
     def rest(self) -> bytes:
-        """All that comes until the other side closes."""
+        """All data until the other side closes."""
         heard = b""
         try:
             while piece := self.socket.recv(65536):
@@ -103,7 +103,7 @@ class Wire:
 
 
 def text_frame(content: str) -> bytes:
-    """A text message as a client frames it, masked with nothing."""
+    """A text message as a client frames it, with a zero mask."""
     data = content.encode()
     length = len(data)
     size = bytes([0x80 | length]) if length < 126 else b""

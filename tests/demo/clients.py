@@ -1,4 +1,4 @@
-"""The real `openai` client, on the in-process transport or on a port, and what it made of a stream."""
+"""The real `openai` client on the in-process transport or a port, and the parsed stream."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def in_process(app: App, **options: Any) -> AsyncOpenAI:
 
 
 def over_http(base_url: str, **options: Any) -> AsyncOpenAI:
-    """A client that talks to a real port, without retries unless told."""
+    """A client for a real port, by default without retries."""
     return AsyncOpenAI(api_key="none", base_url=base_url, **{"max_retries": 0, **options})
 
 

@@ -30,7 +30,7 @@ def talk(workspace: Path) -> Talk:
     """Start a conversation: `talk(policy, without=[...])`."""
 
     def begun(policy: str = "focused", without: tuple[str, ...] = ()) -> Conversation:
-        # Large pieces keep the tests fast; what small ones look like is the server's own test.
+        # Large pieces keep the tests fast; small ones are tested with the server.
         server = ModelServer(lambda request: replace(answer(request), piece=500))
         return Conversation(in_process(server), workspace, policy, without)
 

@@ -1,4 +1,4 @@
-"""The demo goes on with the list as the person has changed it."""
+"""The demo continues with the list as the user edited it."""
 
 from __future__ import annotations
 

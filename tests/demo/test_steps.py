@@ -1,4 +1,4 @@
-"""How a person's sentence becomes steps."""
+"""Steps parsed from a user's sentence."""
 
 from __future__ import annotations
 

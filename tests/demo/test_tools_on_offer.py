@@ -1,4 +1,4 @@
-"""The demo uses what the request offers and harms nothing that is there."""
+"""The demo uses only offered tools and overwrites nothing."""
 
 from __future__ import annotations
 

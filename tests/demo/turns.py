@@ -21,7 +21,7 @@ from chat.agent.workspace import Workspace
 from tests.demo.clients import listen
 
 _MOST_STEPS = 100
-# What the engine tells of calls that the user stopped, and of those behind them in the same reply.
+# The results of calls that the user stopped, and of later calls in the same reply.
 _STOPPED = "Error: the person stopped this call before it had a result."
 _NOT_RUN = "Error: this call was not run."
 
@@ -30,7 +30,7 @@ Change = Callable[[list[TodoItem]], list[TodoItem]]
 
 @dataclass
 class Called:
-    """One call as it was made and answered."""
+    """A call and its result."""
 
     name: str
     arguments: dict[str, Any]
@@ -46,7 +46,7 @@ class Called:
 
 @dataclass
 class Conversation:
-    """A person talking with the demo. `calls` are those of the last turn."""
+    """A conversation with the demo. `calls` are those of the last turn."""
 
     client: AsyncOpenAI
     workspace: Path
@@ -76,12 +76,12 @@ class Conversation:
         return [call.name for call in self.calls]
 
     async def say(self, text: str) -> str:
-        """One turn: the person's text, the calls it takes, and the answer."""
+        """One turn: the user's text, the calls, and the answer."""
         self.messages.append({"role": "user", "content": text})
         return await self.go_on()
 
     async def go_on(self) -> str:
-        """The turn's calls and answer, for messages that end with the person's."""
+        """The turn's calls and answer, for messages that end with the user's."""
         self.calls = []
         self.rounds = 0
         for _ in range(_MOST_STEPS):
@@ -130,7 +130,7 @@ class Conversation:
         return ""
 
     def _remind(self, round_: list[Called]) -> None:
-        """After so many rounds without a list, a reminder ahead of the first result, as in the engine."""
+        """After some rounds without a list, a reminder before the first result, as in the engine."""
         wrote = any(call.name == "TodoWrite" for call in round_)
         self.rounds = 0 if wrote else self.rounds + 1
         if self.rounds == self.todos.policy.remind_after and not self.todos.complete:
@@ -139,7 +139,7 @@ class Conversation:
             round_[0].reminded = True
 
     def _change(self, calls: int, round_: list[Called]) -> None:
-        """Let the person change the list, and tell of it ahead of the first result, as in the engine."""
+        """Edit the list as the user, with a note before the first result, as in the engine."""
         if change := self.changes.pop(calls, None):
             told = self.todos.take(change(list(self.todos.items)))
             first = self.messages[-len(round_)]
@@ -148,7 +148,7 @@ class Conversation:
 
 def _bash(folder: Path) -> Tool:
     async def bash(command: str) -> str:
-        """Run a shell command, unfenced: what the demo runs is known."""
+        """Run a shell command without a sandbox: the demo's commands are known."""
         process = await asyncio.create_subprocess_shell(
             command, cwd=folder, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
         )

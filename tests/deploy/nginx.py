@@ -36,7 +36,7 @@ http {{
 
 @contextmanager
 def nginx(folder: Path, upstream: int) -> Iterator[tuple[str, ssl.SSLContext]]:
-    """nginx before a site on port `upstream`: its address, and what trusts its certificate."""
+    """nginx in front of a site on port `upstream`: its URL, and a context that trusts its certificate."""
     port, plain = free_port(), free_port()
     certify(folder)
     (folder / "site.conf").write_text(set_up(folder, upstream, port, plain))

@@ -1,4 +1,4 @@
-"""The files of a production set-up: what they pass on to the site, and what they must not say."""
+"""Production files: the variables they pass on, and what they must not contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A site behind nginx as `deploy/` has it: pages, sockets, streams, and what does not get through."""
+"""A site behind nginx as in `deploy/`: pages, sockets, streams, and refused requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.serving import serving
 
 @dataclass
 class Browser:
-    """Somebody who is signed in by way of nginx."""
+    """A user signed in through nginx."""
 
     address: str
     trust: ssl.SSLContext

@@ -1,4 +1,4 @@
-"""Conversations with a bit of everything, made row by row from a seed."""
+"""Random conversations with every kind of row, generated from a seed."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ class Rich:
             self._edit(call.turn)
 
     def _edit(self, turn: Turn) -> None:
-        """The person skips the first item."""
+        """The user skips the first item."""
         skipped = self.items.pop(0)["id"]
         items = [dict(item) for item in self.items]
         revision = TodoRevision.edit(turn, "focused", items, [skipped], kept=self.random.random() < 0.3)

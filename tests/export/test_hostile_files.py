@@ -1,4 +1,4 @@
-"""Files that are no conversation: each is refused with a sentence that names the place, nothing is made."""
+"""Invalid files: each is refused with a message that names the place, and creates nothing."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def test_what_a_crash_leaves_is_never_seen_and_goes(file: File, owner: User, own
     assert owners.get(f"/conversations/{hidden.pk}/").status_code == 404
     with pytest.raises(FileRefused, match="You already have an import running"):
         import_file(file, owner)
-    # The process dies here. In a while its place is free, and what it wrote is removed as deleted ones are.
+    # The process dies here. After the lease its rows are removed like any deleted conversation.
     Conversation.with_deleted.update(deleted_at=timezone.now() - UNDO_TIME)
     assert overdue() == [hidden.pk]
     made = import_file(file, owner)

@@ -1,4 +1,4 @@
-"""A long conversation leaves, and comes back, in pieces: memory is bounded by its largest turn."""
+"""Export and import of a long conversation: memory is bounded by its largest turn."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def long_conversation(owner: User, turns: int) -> Conversation:
 
 
 def most_memory(pieces: Iterator[str]) -> tuple[int, int]:
-    """Bytes of memory at the height of making the pieces, and characters made."""
+    """Peak memory in bytes while the pieces are created, and their total length."""
     size = 0
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""Secrets that tools printed do not leave with a record, and its markup is what it is without any."""
+"""Secrets printed by tools are not exported, and redaction leaves the markup intact."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOSTILE = '[a](https://example.org/ "zz hx-get=/admin/ hx-trigger=load ") `title
 
 @pytest.fixture
 def site(settings: Any, owner: User, stranger: User, collected: None) -> dict[str, str]:
-    """The secrets that this site compares for the owner, by what they are."""
+    """The secrets that are searched for the owner, by kind."""
     settings.METRICS_TOKEN = "metrics-0123456789abcdef"
     settings.MODEL_API_KEY = "sk-environment-0123456789"
     connect(owner, KEY, Authorization=f"Bearer {HEADER}", X="short-value")
@@ -205,7 +205,7 @@ def test_no_guess_of_a_users_is_answered(owner: User, site: dict[str, str]) -> N
     conversation.follow_ups.create(client_id=uuid.uuid4(), text=everything, status="taken_back")
     for form, text in forms(conversation).items():
         assert REDACTED not in text, form
-    # A tool printed them, yet what the user wrote stays: it is theirs.
+    # A tool printed them, but the user's own text stays.
     worked(conversation, asked=everything, printed=everything, said="Done.")
     messages = [turn["messages"][0]["text"] for turn in json.loads(forms(conversation)["json"])["turns"]]
     assert messages == [everything, everything]

@@ -1,4 +1,4 @@
-"""Share links: what is at them, for whom, and for how long."""
+"""Share links: their content, access and expiry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes docs/export.schema.json anew: python -m tests.export.write_schema"""
+"""Writes docs/export.schema.json: python -m tests.export.write_schema"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def conversation(owner: User) -> Conversation:
 
 @pytest.fixture
 def changed(workspace: Workspace) -> Callable[[], dict[str, Change]]:
-    """Record the workspace as it is now; the answer says, when called, what has changed since."""
+    """Store the baseline; the returned function gives the changes since."""
     pk = uuid.uuid4()
 
     def since() -> dict[str, Change]:

@@ -1,4 +1,4 @@
-"""What a conversation changed is told from what was there before, whoever did it."""
+"""Changes of a workspace since its baseline."""
 
 from __future__ import annotations
 

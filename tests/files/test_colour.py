@@ -1,4 +1,4 @@
-"""Code in colours: what is coloured as what, and that no text can make it slow."""
+"""Syntax highlighting, and that no text can make it slow."""
 
 from __future__ import annotations
 

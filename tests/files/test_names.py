@@ -1,4 +1,4 @@
-"""Names of uploads: whatever a computer sends, a plain name comes of it."""
+"""Safe names of uploads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that a person brings: all of them or none, under names of their own, and never beyond the bounds."""
+"""Uploads: all or none, safe names, within the limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The project's commands, run as a person runs them: each a process of its own, on the test's database."""
+"""The project's commands as processes on the test's database."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Site:
         self.processes: list[Process] = []
 
     def run(self, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
-        """A command to its end, with `given` as its input."""
+        """Run a command to its end, with `given` as its input."""
         return subprocess.run(
             self._command(words),
             input=given,
@@ -77,7 +77,7 @@ class Site:
 
 
 class Process:
-    """A running command: what it has written so far, and a way to write to it."""
+    """A running command, with its output so far and its input."""
 
     def __init__(self, command: list[str], environment: dict[str, str], terminal: bool) -> None:
         self.written = ""
@@ -110,7 +110,7 @@ class Process:
             self.written += piece.decode(errors="replace")
 
     def type(self, text: str) -> None:
-        """Write to it, as a person at the keyboard would."""
+        """Write to its input."""
         os.write(self.into, text.encode())
 
     def leave(self) -> None:

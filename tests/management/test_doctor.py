@@ -1,4 +1,4 @@
-"""`manage.py doctor`: a line for each part, and the cure for what is not well."""
+"""`manage.py doctor`: a line for each part, with a cure for each problem."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NUMBERS = "one, two, three, four, five, six, seven, eight, nine, ten"
 
 
 def obliging(request: Request) -> Reply:
-    """A model that does what doctor asks of it."""
+    """A model that passes doctor's checks."""
     return Reply(tool_calls=[Call("greet", {"name": "Ada"})]) if request.tools else Reply(text=NUMBERS)
 
 

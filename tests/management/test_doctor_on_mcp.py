@@ -1,4 +1,4 @@
-"""`manage.py doctor` on MCP servers: a line for each, with what is to be done."""
+"""`manage.py doctor`: a line for each MCP server, with a cure."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from tests.model_server import ScriptedModel
 
 
 def queued(owner: User, text: str = "hello") -> Turn:
-    """A turn that nobody has taken."""
+    """A turn that no worker has claimed."""
     return Conversation.begin(owner, text, uuid.uuid4(), None).turns.get()
 
 

@@ -1,4 +1,4 @@
-"""`manage.py serve`: what it says when it cannot, and what it lets go of as it starts."""
+"""`manage.py serve`: errors at the start, and cleanup."""
 
 from __future__ import annotations
 

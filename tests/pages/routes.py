@@ -1,4 +1,4 @@
-"""Every address of the site, found by walking its resolver."""
+"""All routes of the site, from its resolver."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-# What stands in for the parts of an address; `conversation_id` and `turn_id` are the test's to give.
+# Default values of URL arguments; tests pass `conversation_id` and `turn_id`.
 PARTS: dict[str, Any] = {
     "conversation_id": "00000000-0000-4000-8000-000000000000",
     "turn_id": 1,
@@ -39,7 +39,7 @@ def routes() -> dict[str, Route]:
 
 
 def address(name: str, **given: Any) -> str:
-    """A concrete address of the route; what is not given is `PARTS`'."""
+    """The route's URL, with defaults from PARTS."""
     _name, parts = routes()[name]
     return reverse(name, kwargs={part: given.get(part, PARTS[part]) for part in parts})
 

@@ -1,4 +1,4 @@
-"""A user without a password is asked for one; it is set and changed in Preferences."""
+"""Passwords: the suggestion to set one, and setting and changing it in Preferences."""
 
 from __future__ import annotations
 

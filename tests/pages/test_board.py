@@ -1,4 +1,4 @@
-"""The board: what works or waits, what has ended unseen, what was left unfinished; and what to do there."""
+"""The board: running, waiting, unread and unfinished conversations, and the actions on them."""
 
 from __future__ import annotations
 
@@ -274,7 +274,7 @@ def test_a_fuller_board_takes_no_more_queries(
 
 @pytest.mark.usefixtures("owners")
 def test_a_look_reads_no_conversation_that_is_over_and_seen(owner: User) -> None:
-    """However many there are: each query goes by an index that has only what is on the board."""
+    """Each query uses an index that has only the rows on the board."""
     from django.db import connection
     from django.test.utils import CaptureQueriesContext
 

@@ -1,4 +1,4 @@
-"""What every response tells the browser, and that no page needs more than it is allowed."""
+"""Security headers of every response, and pages that work under the policy."""
 
 from __future__ import annotations
 

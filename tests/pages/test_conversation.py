@@ -1,4 +1,4 @@
-"""One conversation: what its page shows, and what a person does there without any script."""
+"""The conversation's page and its actions without scripts."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_nothing_that_anybody_writes_becomes_markup(
 
 
 def write_everywhere(conversation: Conversation, turn: Turn, text: str) -> None:
-    """The text in every place that a person, a model or a tool can fill."""
+    """The text in every field that a user, model or tool can fill."""
     conversation.rename(text)
     Message.objects.update(text=text)
     step = turn.steps.create(number=1)

@@ -1,4 +1,4 @@
-"""What a person sees when something is not there, too old or broken."""
+"""Error pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of a workspace on the page, and what a browser is told about each that leaves the site."""
+"""The files of a workspace on the page, and the headers of each response with a file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the site is up, and what is broken when it cannot work."""
+"""Liveness and readiness."""
 
 from __future__ import annotations
 

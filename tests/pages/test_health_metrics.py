@@ -1,4 +1,4 @@
-"""The figures for Prometheus: who gets them."""
+"""Access to the Prometheus metrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a plan: what it shows without any script."""
+"""The plan page without scripts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def story(page: str) -> str:
 
 
 def shown(page: str) -> list[tuple[str, str]]:
-    """The items on the stage, each with what its attributes say."""
+    """The items on the stage, with their attributes."""
     found = re.findall(r'<li class="todo plan-line" id="item-(\w+)" data-status="(\w+)"([^>]*)>', stage(page))
     return [(id_, " ".join([status, *re.findall(r"data-([\w-]+)", more)])) for id_, status, more in found]
 

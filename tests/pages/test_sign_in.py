@@ -54,7 +54,7 @@ def test_whoever_is_in_may_open_the_link_again(client: Client, link: str) -> Non
 
 @pytest.mark.parametrize("method", ["head", "post", "options"])
 def test_a_look_ahead_does_not_spend_the_link(client: Client, link: str, method: str) -> None:
-    """Messengers and mail scanners ask for an address before the person does."""
+    """Messengers and mail scanners fetch a link before the user opens it."""
     assert getattr(client, method)(link).status_code == 405
     client.get(link)
     assert is_in(client)

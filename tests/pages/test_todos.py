@@ -1,4 +1,4 @@
-"""The person's changes of the list, as their forms send them."""
+"""The user's edits of the todo list, as forms send them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def planned(work: Work) -> Work:
 
 
 def send(client: Client, work: Work, do: str = "save", script: bool = True, **more: Any) -> Any:
-    """The form's post, of somebody who has the latest list in view, unless `revision` says another."""
+    """Post the form, by default for the latest revision."""
     revision = work.conversation.revision()
     data = {"do": do, "revision": revision.pk if revision else "", **more}
     headers = {"HX-Request": "true"} if script else {}

@@ -1,4 +1,4 @@
-"""Lists that were left unfinished: said, found, gone on with, dismissed."""
+"""Unfinished lists: shown, filtered, continued, dismissed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every address for nobody, the owner, a stranger and somebody who was deactivated."""
+"""Every route for anonymous users, the owner, a stranger and a deactivated user."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ACTIONS |= {
     "organise",
 }
 ONES_OWN = SHOWN | ACTIONS
-# settings/test_connections.py asks as a stranger, and as somebody of the staff
+# settings/test_connections.py covers strangers and staff
 CONNECTIONS = {"connection", "delete_connection", "try_connection", "use_model", "model_settings"}
 STAFFS = {"model_settings_of_environment", "try_environment", "look_for_servers", "use_local_server"}
 ADMINS = {name for name in routes() if name.startswith("admin:")} - EVERYBODYS

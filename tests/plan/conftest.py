@@ -16,7 +16,7 @@ NEVER_RUN = ("pending", "waiting", "denied", "stopped")
 
 
 class Work:
-    """Writes what an agent did, turn by turn; revisions are told as `a_list` takes them."""
+    """Writes an agent's turns; revisions use the notation of `a_list`."""
 
     def __init__(self, owner: User) -> None:
         self.conversation = Conversation.begin(owner, "Message 1", uuid.uuid4(), None)
@@ -35,7 +35,7 @@ class Work:
         return self
 
     def edit(self, *items: str, skipped: str = "") -> Work:
-        """The person's list; what they left out of it is named by letters."""
+        """The user's list; the letters name the items they removed."""
         self.turn.refresh_from_db()
         TodoRevision.edit(self.turn, self.policy, [dict(item) for item in a_list(*items)], list(skipped))
         return self
@@ -52,7 +52,7 @@ class Work:
         return self
 
     def call(self, name: str, status: str, **more: Any) -> ToolCall:
-        """A step with one call, which ran unless its status says otherwise."""
+        """A step with one call, by default one that ran."""
         self.step = self.turn.steps.create(number=self.turn.steps.count() + 1, input_tokens=100)
         return self.beside(name, status, **more)
 
@@ -76,7 +76,7 @@ class Work:
         return self
 
     def go_on(self) -> Work:
-        """The person's next message."""
+        """The user's next message."""
         text = f"Message {self.conversation.turns.count() + 1}"
         self.turn = self.conversation.start_turn(text, uuid.uuid4())
         return self

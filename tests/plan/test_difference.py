@@ -19,12 +19,12 @@ def a_list(*items: str) -> list[Item]:
 
 
 def told(lines: Sequence[Line]) -> list[str]:
-    """Each line as its id and what became of it."""
+    """Each line as its id and its changes."""
     return [" ".join([line.item["id"], *line.kinds, *(["gone"] * line.gone)]) for line in lines]
 
 
 def after(*lists: list[Item]) -> list[str]:
-    """What is told of the last of the lists, which follow each other."""
+    """The lines of the last of consecutive lists."""
     lines: list[Line] = []
     for items in lists:
         lines = lines_of(items, lines)
@@ -105,7 +105,7 @@ LISTS = st.lists(
 
 @given(LISTS)
 def test_any_lists(lists: list[tuple[str, ...]]) -> None:
-    """The last list can be read off the lines, each id once, and the lines tell it from the one before."""
+    """The last list can be reconstructed from the lines, each id once, and so can the one before."""
     lines: list[Line] = []
     before: list[Item] = []
     for each in lists:

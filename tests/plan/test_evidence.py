@@ -1,4 +1,4 @@
-"""What counts for an item of a plan, and what does not."""
+"""What counts as evidence of an item."""
 
 from __future__ import annotations
 

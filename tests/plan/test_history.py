@@ -1,4 +1,4 @@
-"""Plans, and which part of the story is whose."""
+"""Plans, and which part of the timeline belongs to which."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _told(entry: Entry) -> str:
 
 
 def shape(plan: Plan) -> list[Any]:
-    """Its entries without what the person wrote."""
+    """Its entries without the user's messages."""
     return ["Message" if isinstance(entry, TurnBegan) else _told(entry) for entry in plan.entries]
 
 

@@ -209,7 +209,7 @@ def test_counting_takes_as_many_queries_for_many_lists(work: Work) -> None:
 
 
 def test_an_older_count_does_not_replace_a_newer_one(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two count at once: what one had read before a turn ended comes to be written last."""
+    """Two concurrent counts: the one that read before a turn ended writes last."""
     work.write("a >").end()
     read = plan_stats.figures_of
 

@@ -22,7 +22,7 @@ NOON = datetime.datetime(2026, 1, 1, 12, tzinfo=datetime.UTC)
 
 
 class Shown:
-    """A screen on a turn that runs, and what it has written."""
+    """A screen on a running turn, and its output."""
 
     def __init__(self) -> None:
         self.stream = io.StringIO()

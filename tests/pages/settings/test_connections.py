@@ -1,4 +1,4 @@
-"""Connections in the settings: whose they are, what is refused, and that secrets stay secret."""
+"""Connections in the settings: ownership, validation, and secrets that are never shown."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def change(client: Client, row: Connection, **given: str) -> Any:
 
 
 def refused(client: Client, **given: str) -> str:
-    """The page on which the form says what is wrong; nothing was made."""
+    """The page with the form's errors; nothing was created."""
     answer = client.post(ADD, {**GIVEN, **given})
     assert answer.status_code == 400
     assert not Connection.objects.exists()

@@ -1,4 +1,4 @@
-"""Model servers on this machine: looked for when asked, offered to the staff, connected with one click."""
+"""Local model servers: probed on request, offered to staff, connected with one click."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ USE = "/settings/connections/local/use/"
 
 @pytest.fixture
 def place(settings: Any, model_server: ScriptedModel) -> Iterator[str]:
-    """Where the scripted server listens, which is where the site looks; nothing was found before."""
+    """The scripted server's address, which the site probes; nothing was found before."""
     silent = listening()
     nobody = f"127.0.0.1:{silent.getsockname()[1]}"
     silent.close()

@@ -1,4 +1,4 @@
-"""Settings of a model: what is set goes ahead of what is known, and what is left open stays so."""
+"""Settings of a model: values set override known ones, blank ones stay automatic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of what plans teach: its figures, its charts, its file, and whose they are."""
+"""The plan statistics page: figures, charts, CSV, and whose they are."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FILE = "/settings/plans/plans.csv"
 
 
 def counted(owner: User, back: int = 0, **changes: Any) -> PlanFigures:
-    """What was counted of a conversation so many days ago."""
+    """The figures of a conversation some days ago."""
     conversation = Conversation.objects.create(owner=owner, title="Private matters")
     day = timezone.localdate() - datetime.timedelta(days=back)
     usual = {"profile": "Focused", "policy": "focused", "turns": 1}

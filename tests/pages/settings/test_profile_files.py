@@ -1,4 +1,4 @@
-"""Profiles as files: nothing secret goes out, nothing that does not fit comes in."""
+"""Profiles as files: no secrets are exported, invalid files are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profiles in the settings: whose they are, what the form keeps and refuses."""
+"""Profiles in the settings: ownership and validation."""
 
 from __future__ import annotations
 

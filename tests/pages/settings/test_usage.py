@@ -24,14 +24,14 @@ RECT = re.compile(r'<rect data-colour="(\w+)" x="([\d.]+)" y="([\d.]+)" width="(
 
 
 def used(owner: User, back: int = 0, **changes: Any) -> DailyUsage:
-    """What was used so many days ago."""
+    """Usage some days ago."""
     day = timezone.localdate() - datetime.timedelta(days=back)
     usual = {"model": "gpt-5", "profile": "Focused", "calls": 2, "input_tokens": 1000, "output_tokens": 500}
     return DailyUsage.objects.create(owner=owner, day=day, **{**usual, **changes})
 
 
 def text_of(page: str) -> str:
-    """What a person reads of it, in one line."""
+    """The visible text, on one line."""
     return " ".join(re.sub(r"<[^>]+>", " ", page[page.index("<main") : page.index("</main>")]).split())
 
 
