@@ -1,0 +1,52 @@
+"""The walks in docs/architecture.md name what is there, and are short."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+MAX_HOPS = {"A message": 30, "A to-do": 30, "A tool's output": 25}
+
+_HOP = re.compile(r"^\d+\. `([^`]+)`(?: `([^`]+)`)?", re.MULTILINE)
+
+
+def walks() -> dict[str, list[tuple[str, str]]]:
+    """The hops of each walk: a file, and the name in it."""
+    sections = re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]
+    found = {title: _HOP.findall(section) for title, _, section in (s.partition("\n") for s in sections)}
+    return {title: hops for title, hops in found.items() if hops}
+
+
+def names(path: Path) -> set[str]:
+    """The functions and classes of a module, those of classes as `Class.method`."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    found: set[str] = set()
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            methods = (each for each in node.body if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+            found |= {f"{node.name}.{method.name}" for method in methods}
+    return found
+
+
+def test_the_walks_are_short() -> None:
+    assert {title: len(hops) <= MAX_HOPS[title] for title, hops in walks().items()} == dict.fromkeys(
+        MAX_HOPS, True
+    )
+
+
+@pytest.mark.parametrize("title", MAX_HOPS)
+def test_every_hop_is_there(title: str) -> None:
+    for file, name in walks()[title]:
+        path = ROOT / file
+        assert path.is_file(), file
+        if path.suffix == ".py":
+            assert name in names(path), f"{file}: {name}"
+        else:
+            assert not name or name in path.read_text(encoding="utf-8"), f"{file}: {name}"
