@@ -130,7 +130,6 @@ def time_zone(name: str, default: str) -> str:
 
 
 def path(name: str, default: Path) -> Path:
-    """An absolute path; `~` is expanded, and a relative path is resolved against the working directory."""
     value = text(name)
     if not value:
         return default
@@ -143,7 +142,6 @@ def path(name: str, default: Path) -> Path:
 
 
 def folders(name: str) -> list[Path]:
-    """Colon-separated existing directories, absolute, with symbolic links resolved."""
     resolved = []
     for value in words(name, separator=":"):
         folder = Path(value).expanduser()

@@ -124,7 +124,6 @@ class GuardedChannel(HTTPChannel):
         super().allHeadersReceived()
 
     def _max_body(self) -> int:
-        """The limit in bytes: higher for a form with files at one of UPLOAD_PATHS."""
         request = self.requests[-1]
         content_type = request.requestHeaders.getRawHeaders(b"content-type", [b""])[0]
         path = self._path.partition(b"?")[0]
@@ -193,7 +192,6 @@ class GuardedRequest(WebRequest):
     received_at = math.inf
 
     def process(self) -> None:
-        """Remove headers that Daphne would misuse."""
         self.received_at = time.monotonic()
         for name in REMOVED_HEADERS:
             self.requestHeaders.removeHeader(name)
@@ -252,7 +250,6 @@ class GuardedSocket(WebSocketProtocol):
         return super().onConnect(request)
 
     def onMessage(self, payload: bytes, isBinary: bool) -> None:  # noqa: N802, N803
-        """Queue a message for the application; close the socket if there are too many."""
         if self.refused:
             return
         self.last_heard_at = time.monotonic()
@@ -316,8 +313,6 @@ class GuardedSocket(WebSocketProtocol):
 
 
 class RateLimit:
-    """A token bucket of messages."""
-
     def __init__(self) -> None:
         self.tokens = BURST
         self.updated_at = time.monotonic()

@@ -72,7 +72,6 @@ def collect() -> None:
 
 
 def _digest() -> str:
-    """A digest of the sources and of the packages that process them."""
     versions = django.__version__, servestatic.__version__, settings.STORAGES["staticfiles"]["BACKEND"]
     digest = hashlib.blake2s(repr(versions).encode())
     for path, storage in _static_sources():

@@ -40,7 +40,6 @@ LOADED = """() => {
 
 
 async def browse(site: Server, *, short: bool) -> dict[str, float]:
-    """Turns of 500 tokens at 50/s and 3,000 at 100/s in a browser, and the load of the first page."""
     person, *users = site.enrol(4)
     executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     figures: dict[str, float] = {}

@@ -40,7 +40,6 @@ SETTLE = 1.5, 3.0  # seconds for titles and indexing after the first turns: with
 
 @contextlib.contextmanager
 def serving_model(folder: Path) -> Iterator[str]:
-    """Run the scripted model in its own process; yields its base URL."""
     command = [sys.executable, "-m", "bench.model_server"]
     with Child(command, ROOT, folder / "model.log", os.environ) as child:
         yield f"http{child.line('http')}"
@@ -108,13 +107,11 @@ class Crowd:
         return await Tab.open(self.session, f"{self.server.address}{page.socket}", headers, page)
 
     async def send_all(self, text: str) -> list[Sending]:
-        """Send the text from every tab at once; returns when all turns have ended or timed out."""
         sendings = await asyncio.gather(*(tab.send(text) for tab in self.tabs))
         await asyncio.gather(*(sending.finish(self.patience) for sending in sendings))
         return sendings
 
     async def stop(self, sendings: list[Sending]) -> None:
-        """Stop the turns that have not ended, so that they do not disturb later measurements."""
         for person, sending in zip(self.users, sendings, strict=True):
             if sending.end is None:
                 address = f"{self.server.address}/conversations/{sending.tab.page.conversation}/stop/"
@@ -397,7 +394,6 @@ class Run:
                     await self._part(f"{name}, {kind}", self.parts[name](floor), figures)
 
     def _history(self) -> Figures:
-        """The cost of listing and searching 10,000 conversations, with the site's code (bench.search)."""
         result_path = self.folder / "history.json"
         site = self._site("history")
         options = [

@@ -219,7 +219,6 @@ def _unpaced_chunks(script: Script) -> Iterator[bytes]:
 
 
 def _call_chunks(calls: list[tuple[str, dict[str, Any]]]) -> bytes:
-    """Tool calls as models stream them: the name, then the arguments in small pieces."""
     pieces = []
     for index, (name, arguments) in enumerate(calls):
         call_id = f"call_{time.monotonic_ns()}_{index}"
@@ -243,7 +242,6 @@ async def _serve(port: int) -> None:
 
 
 def main() -> None:
-    """Serve on a loopback port until interrupted; the first line of output is the base URL."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     asyncio.run(_serve(parser.parse_args().port))

@@ -132,7 +132,6 @@ def _add_conversations(owner: User, count: int, rng: random.Random) -> list[Turn
 
 
 def _add_revisions(turns: list[Turn]) -> list[TodoRevision]:
-    """In each turn five lists with increasing progress, each after reading a file."""
     from chat.models import Step, TodoRevision, ToolCall
 
     usage = {"input_tokens": 9000, "output_tokens": 300}

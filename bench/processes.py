@@ -73,7 +73,6 @@ class Child:
 
 
 def cpu_of(root: int) -> float:
-    """Seconds of CPU time, user and system, of a process and its descendants."""
     return sum(_cpu(pid) for pid in _tree(root))
 
 
@@ -89,7 +88,6 @@ def _tree(root: int) -> list[int]:
 
 
 def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat after the name; empty if the process is gone."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -96,8 +96,6 @@ class Web:
 
 
 class Cluster(Site):
-    """Two web processes and two workers that share a data folder, PostgreSQL and Redis."""
-
     def __enter__(self) -> Cluster:
         super().__enter__()
         self.webs = [Web(self.address, self.child, self), self._second_web()]
@@ -134,7 +132,6 @@ async def wait_until_idle(site: Site) -> None:
 
 
 async def send_paced(crowd: Crowd, text: str, pause: float) -> list[Sending]:
-    """Send the text from each tab, `pause` seconds apart; returns when all turns have ended."""
     sendings = []
     for tab in crowd.tabs:
         sendings.append(await tab.send(text))

@@ -41,8 +41,6 @@ print("enrolled " + json.dumps(sessions))
 
 @dataclass
 class Counts:
-    """Database statements (including transaction statements) and opened connections."""
-
     statements: int = 0
     transactions: int = 0
     connections: int = 0

@@ -139,7 +139,6 @@ class Tab:
         return sending
 
     async def until(self, matches: Callable[[str], bool], start: int, seconds: float) -> int:
-        """The index of the first message from `start` on that matches. Raises TimeoutError."""
         async with asyncio.timeout(seconds):
             while True:
                 self.news.clear()
@@ -159,8 +158,6 @@ class Tab:
 
 
 class Sending:
-    """A sent message, and what the tab received from then on."""
-
     def __init__(self, tab: Tab, client_id: str) -> None:
         self.tab = tab
         self.client_id = client_id

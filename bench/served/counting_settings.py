@@ -41,7 +41,6 @@ def count(sql: str) -> None:
 
 
 def origin() -> str:
-    """The innermost line of project code on the stack, and its two callers."""
     lines: list[str] = []
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and len(lines) < 3:
@@ -58,7 +57,6 @@ def execute(run: Any, sql: str, *more: Any) -> Any:
 
 
 def watch(connection: Any, **_: Any) -> None:
-    """Count a new connection's statements; Django reuses the wrapper for later connections."""
     with lock:
         counts["connections"] += 1
     if execute in connection.execute_wrappers:

@@ -151,16 +151,11 @@ _NAME = re.compile(r"^[^\w\n]*([^\s/|]+\.[A-Za-z]\w{0,5})\s*(?:[|(\t].*)?$", re.
 
 @dataclass(frozen=True)
 class DemoRequest:
-    """The history, the names of the offered tools, the list's dialect, and the language to answer in.
-
-    While a script is replayed, `changed` holds the user's latest edit of the list until it is applied.
-    """
-
     history: History
     tools: frozenset[str]
     dialect: Dialect | None
     chinese: bool
-    changed: list[Mapping[str, Any]] = field(default_factory=list)
+    changed: list[Mapping[str, Any]] = field(default_factory=list)  # the user's edit, until applied
 
     @classmethod
     def read(cls, request: Request) -> DemoRequest:
@@ -210,7 +205,6 @@ class DemoRequest:
 
 
 def ask(*calls: Call | tuple[str, dict[str, Any]], text: str = "") -> Script[list[Result]]:
-    """Make the calls in one reply; returns a result for each, empty if the history has none."""
     results = list((yield Reply(text=text, tool_calls=calls)))
     return results + [Result("")] * (len(calls) - len(results))
 
@@ -284,8 +278,6 @@ _DEFAULT_MAXIMUM = 20  # if the schema has none
 
 @dataclass(frozen=True)
 class Item:
-    """A todo item; `doing` is its active form."""
-
     text: str
     doing: str = ""
     state: State = "pending"
@@ -329,7 +321,6 @@ class Dialect:
         )
 
     def call(self, items: Iterable[Item], statuses: Mapping[int, str] | None = None) -> Call:
-        """The call that writes the list; `statuses` overrides the status at some indexes."""
         rows = [self._row(item, index) for index, item in enumerate(items)]
         for index, status in (statuses or {}).items():
             rows[index]["status"] = status

@@ -35,7 +35,6 @@ class AsgiResponse:
         await self.whole(status, {"error": {"message": text, "type": "server_error", "code": None}})
 
     async def start(self, status: int, *headers: Mapping[str, str]) -> None:
-        """Later mappings override headers of earlier ones."""
         merged = {name.lower(): value for mapping in headers for name, value in mapping.items()}
         pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in merged.items()]
         await self.send({"type": "http.response.start", "status": status, "headers": pairs})
@@ -197,7 +196,6 @@ def sse(*payloads: Payload | str) -> list[bytes]:
 
 
 def chunk(delta: Payload | None = None, finish_reason: str | None = None, **extra: Any) -> dict[str, Any]:
-    """A chunk with a single choice; `extra` keys override those of the chunk."""
     choice = {"index": 0, "delta": delta or {}, "finish_reason": finish_reason}
     return {**_envelope("chat.completion.chunk"), "choices": [choice], **extra}
 
@@ -224,7 +222,6 @@ def completion(request: Request, reply: Reply) -> dict[str, Any]:
 
 
 def usage(request: Request, reply: Reply) -> dict[str, Any]:
-    """The reply's usage, or an estimate of one token per four characters."""
     if reply.usage is not None:
         return dict(reply.usage)
     prompt_tokens = len(json.dumps(request.body, ensure_ascii=False)) // 4 + 1

@@ -17,8 +17,6 @@ _BUFFER = 16  # chunks in flight; then the app waits for the client, as with a s
 
 
 class AppTransport(httpx2.AsyncBaseTransport):
-    """Runs the app as a task per request. Closing the response cancels the task."""
-
     def __init__(self, app: App) -> None:
         self.app = app
 
@@ -116,6 +114,5 @@ def _scope(request: httpx2.Request) -> Message:
 
 
 def answer(request: Request) -> Reply:
-    """The demo's reply, which depends on the request alone."""
     demo_request = DemoRequest.read(request)
     return play(script(demo_request), demo_request)

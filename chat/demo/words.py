@@ -60,7 +60,6 @@ def files_in(text: str) -> list[str]:
 
 
 def doing(text: str) -> str:
-    """The active form of an item: "Reading the notes" for "Read the notes"."""
     if is_chinese(text):
         return f"正在{text}"
     first, _, rest = text.partition(" ")

@@ -54,7 +54,6 @@ class Work:
             yield from self.start(text)
 
     def run(self, do: Do) -> Script[str]:
-        """Do the open items, tick each off, and return the closing text."""
         tried: set[str] = set()
         self._apply_user_edit()
         while item := self._open(tried):
@@ -70,7 +69,6 @@ class Work:
         return self.summary()
 
     def _apply_user_edit(self) -> None:
-        """Replace the list by the user's latest edit of it, if any."""
         dialect = self.request.dialect
         if self.request.changed and dialect:
             active_forms = {item.text: item.doing for item in self.items}
@@ -81,7 +79,6 @@ class Work:
             self.request.changed.clear()
 
     def tick(self, *indexes: int, text: str = "") -> Script[None]:
-        """Write the list with these indexes done and the next open item active."""
         items = advanced(self.items, indexes)
         self.items = items
         yield from self.write(advanced(items, active=self._next()), text)

@@ -77,7 +77,6 @@ def import_steps(data: bytes, owner: User) -> Generator[int, None, Conversation]
 
 
 def import_file(file: Row, owner: User) -> Conversation:
-    """Import a file that matches the schema, without steps."""
     key = _claim(owner)
     try:
         steps = _write(file, owner, key)

@@ -138,7 +138,6 @@ def quoted(text: str) -> str:
 
 
 def fenced(text: str, language: str = "") -> str:
-    """The text as a code block, with a fence longer than any in it."""
     longest = max((len(ticks) for ticks in _TICKS.findall(text)), default=0)
     fence = "`" * max(3, longest + 1)
     lines = "\n".join(_LINE.split(text.rstrip("\r\n")))
@@ -146,7 +145,6 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def inline(text: str) -> str:
-    """The text on one line, with Markdown characters escaped."""
     return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
 
 

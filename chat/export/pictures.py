@@ -36,7 +36,6 @@ class Pictures:
         self._size = 0
 
     def data(self, digest: str) -> bytes | None:
-        """The picture's bytes; None if it is not stored or there is no room."""
         data = self._store.read(digest)
         if data is None or not image_type(data[:HEAD]):
             return None

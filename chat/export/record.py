@@ -16,8 +16,6 @@ from chat.plan.timeline import Entry, Revision, timeline_of
 
 @dataclass(frozen=True)
 class Reminder:
-    """A reminder or edit note that the model got before a step."""
-
     step: Step
 
 
@@ -87,7 +85,6 @@ class Record:
         return [self.redaction.row(row) for row in rows]
 
     def follow_ups(self) -> list[FollowUp]:
-        """The messages that are held or were taken back."""
         waiting = self.conversation.follow_ups.exclude(status=FollowUp.Status.DELIVERED)
         return list(waiting.order_by("pk").prefetch_related("attachments"))
 
@@ -97,7 +94,6 @@ class Record:
 
 
 def rows_of(turn: Turn) -> Iterator[Row]:
-    """A turn's rows in order, with a Reminder before each step that had one."""
     steps = deque(sorted(turn.steps.all(), key=lambda step: step.number))
     for row in turn.rows():
         number = row.number if isinstance(row, Summary) else row.step.number if row.step else 0

@@ -26,7 +26,6 @@ class FileRefused(ValueError):  # noqa: N818 (a refusal shown to the user)
 
 
 def read(data: bytes) -> dict[str, Any]:
-    """The file's JSON, fully checked against the schema. Raises FileRefused."""
     file = parse(data)
     for _turn in check_turns(file):
         pass

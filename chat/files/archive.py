@@ -66,7 +66,6 @@ def archive(workspace: Workspace) -> Generator[bytes, None, None]:
 def _add_file(
     zip_file: zipfile.ZipFile, sink: ZipSink, workspace: Workspace, entry: Entry
 ) -> Generator[bytes, None, int]:
-    """Add one file, up to the size that it had when it was listed."""
     descriptor = open_file(workspace, entry.path)
     remaining = entry.size
     try:

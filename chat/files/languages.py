@@ -30,7 +30,6 @@ class Language:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """One pattern for all tokens; each group's name starts with the token's kind."""
         parts = (f"(?P<{kind}_{number}>{rule})" for number, (kind, rule) in enumerate(self.rules))
         return re.compile("|".join(parts), re.MULTILINE | (re.IGNORECASE if self.ignores_case else 0))
 

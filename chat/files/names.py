@@ -26,7 +26,6 @@ def safe_name(path: str) -> str:
 
 
 def numbered(name: str, number: int) -> str:
-    """The name of the `number`th file of this name: "a.txt", "a-2.txt"."""
     if number == 1:
         return name
     stem, dot, extension = name.rpartition(".")

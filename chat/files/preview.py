@@ -55,7 +55,7 @@ class FilePreview:
 
 
 def preview_of(workspace: Workspace, path: str, baseline: Baseline) -> FilePreview:
-    """The file at `path`, which may have been deleted since the baseline. Raises WorkspaceError otherwise."""
+    """The file at `path`, or its deletion since the baseline. Raises WorkspaceError if there is neither."""
     name = relative(path)
     try:
         with opened_file(workspace, name) as descriptor:

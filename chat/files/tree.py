@@ -47,8 +47,6 @@ class Row:
 
 @dataclass(frozen=True)
 class Tree:
-    """The rows beneath a folder; `unshown` further entries are left out."""
-
     path: str
     rows: list[Row]
     unshown: int
@@ -123,7 +121,6 @@ def _depth(path: str, top: str) -> int:
 
 
 def address(path: str) -> str:
-    """The query string for a path; "" if it cannot be in a URL."""
     return f"?path={quote(path, safe='/')}" if is_utf8(path) else ""
 
 

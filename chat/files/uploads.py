@@ -29,7 +29,7 @@ class Upload(Protocol):
 
 
 class UploadRefused(ValueError):  # noqa: N818 (a refusal shown to the user)
-    """The message says why; none of the files was saved."""
+    pass
 
 
 def check_uploads(uploads: list[Upload]) -> None:

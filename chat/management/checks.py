@@ -29,7 +29,6 @@ from chat.models import McpServer, McpTool
 
 
 async def model() -> list[Finding]:
-    """The findings about the model: one in demo mode or without an endpoint, else one per relevant step."""
     if settings.DEMO:
         return [Finding(_("model"), True, _demo())]
     if not (settings.MODEL_BASE_URL or settings.MODEL_API_KEY):

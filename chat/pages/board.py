@@ -26,7 +26,6 @@ def board(request: SignedInRequest) -> HttpResponse:
 
 @require_POST
 def see(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Mark the conversation as read up to the turn in the form."""
     conversation = own_conversation(request, conversation_id)
     turn = request.POST.get("turn", "")
     up_to = min(int(turn), MAX_KEY) if turn.isdecimal() and len(turn) < 20 else 0

@@ -68,7 +68,6 @@ def earlier_turns(request: SignedInRequest, conversation_id: uuid.UUID, turn_id:
 
 @require_POST
 def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Send a message with a plain form, for clients without the socket."""
     conversation = own_conversation(request, conversation_id)
     try:
         client_id = client_id_of(request)
@@ -104,7 +103,6 @@ def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 
 @require_POST
 def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
-    """Send the message of a failed turn again, or continue after an interrupted one."""
     conversation = own_conversation(request, conversation_id)
     failed = get_object_or_404(Turn.with_rows(), pk=turn_id, conversation=conversation)
     if failed.can_be_retried:
@@ -298,7 +296,6 @@ def choose_profile(request: SignedInRequest, conversation_id: uuid.UUID) -> Http
 def take_back_follow_up(
     request: SignedInRequest, conversation_id: uuid.UUID, follow_up_id: int
 ) -> HttpResponse:
-    """Return a held message to the composer, unless the agent has read it."""
     conversation = own_conversation(request, conversation_id)
     follow_up = get_object_or_404(conversation.follow_ups, pk=follow_up_id)
     # Idempotent: a repeated request returns the text again.
@@ -343,7 +340,6 @@ def resume_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRes
 
 @require_POST
 def dismiss_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Stop counting the list as unfinished until it is written again."""
     conversation = own_conversation(request, conversation_id)
     conversation.dismiss()
     async_to_sync(publish_regions)(conversation.pk, "unfinished")

@@ -31,7 +31,6 @@ ROWS_PER_PAGE = 30
 
 @require_safe
 def conversations(request: SignedInRequest) -> HttpResponse:
-    """One page of the list or, if the query has words, of search results."""
     form = SearchForm(request.GET)
     list_query = ListQuery.from_form(form)
     search = Search.of(request, form)
@@ -64,8 +63,6 @@ MAX_HITS_INSIDE = 200  # where the search is limited to one conversation
 
 @dataclass
 class Search:
-    """A search request and its results; `problem` says why the query was refused."""
-
     form: SearchForm
     problem: str = ""
     query: Query | None = None
@@ -115,8 +112,6 @@ def _parse_key(text: str) -> uuid.UUID | None:
 
 @dataclass(frozen=True)
 class ListQuery:
-    """What the list's URL asks for: filters, the archive, a tag."""
-
     filter: ConversationFilter = field(default_factory=ConversationFilter)
     archived: bool = False
     tag: str = ""

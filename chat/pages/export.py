@@ -25,7 +25,6 @@ from chat.pages.streaming import RowsStream
 
 @require_safe
 def export_json(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
-    """The conversation in the format of docs/export.md."""
     conversation = own_conversation(request, conversation_id)
     return _file(conversation, json_pieces(conversation), "json", "application/json")
 

@@ -43,7 +43,6 @@ def folder(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 
 @require_safe
 def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """A file's text, picture, or diff against the conversation's baseline."""
     conversation = own_conversation(request, conversation_id)
     try:
         preview = preview_of(

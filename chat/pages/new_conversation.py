@@ -26,7 +26,6 @@ from chat.turns.agents import Shell
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_conversation(request: SignedInRequest) -> HttpResponse:
-    """Show the composer; a POST creates the conversation and redirects to it."""
     if request.method != "POST":
         return _page(request)
     try:

@@ -49,7 +49,6 @@ def plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 
 @require_safe
 def call(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int) -> HttpResponse:
-    """Redirect to the item that the tool call counts for, or to the call in the timeline."""
     conversation = own_conversation(request, conversation_id)
     get_object_or_404(ToolCall, pk=tool_call_id, turn__conversation=conversation)
     page = reverse("plan", args=[conversation.pk])

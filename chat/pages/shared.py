@@ -57,7 +57,6 @@ def public(view: Callable[..., HttpResponseBase]) -> View:
 
 @public
 def shared(link: ShareLink) -> HttpResponseBase:
-    """The conversation as it was when shared."""
     files = unchanged(workspace_of(link.conversation), link.files)
     return _page(link, "reading/shared.html", files=files, gone=len(link.files) - len(files))
 
@@ -69,7 +68,6 @@ def shared_replay(link: ShareLink) -> HttpResponseBase:
 
 @public
 def shared_picture(link: ShareLink, digest: str) -> HttpResponseBase:
-    """A picture of the shared turns, if the link includes files."""
     if not link.with_files or digest not in digests_of(link.conversation, link.last_turn):
         raise Http404
     data = PictureStore(link.conversation_id).read(digest)
@@ -81,7 +79,6 @@ def shared_picture(link: ShareLink, digest: str) -> HttpResponseBase:
 
 @public
 def shared_file(link: ShareLink, path: str) -> HttpResponseBase:
-    """A file as a download, if it has not changed since it was shared."""
     descriptor = open_shared(workspace_of(link.conversation), link.files, path)
     return file_response(Stream(content(descriptor)), name=safe_name(path))
 

@@ -79,7 +79,6 @@ class Evidence:
 
     @property
     def files_counted(self) -> int:
-        """A lower bound of the changed files."""
         return len(self.files) + self.more_files
 
     @cached_property
@@ -88,7 +87,6 @@ class Evidence:
 
     @cached_property
     def waited(self) -> float:
-        """Seconds that its calls waited for approval."""
         return sum(_waited(call, self.now) for call in self.calls)
 
     @cached_property
@@ -268,7 +266,6 @@ class EvidenceBuilder:
 
 
 def _starts_before(step: Step, revision: Revision) -> bool:
-    """Whether the step started before the list was written; the step that wrote it did."""
     call = revision.row.tool_call
     return step.number <= call.step.number if call else step.started_at <= revision.row.created_at
 

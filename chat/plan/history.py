@@ -19,7 +19,6 @@ class Plan:
 
     @cached_property
     def revisions(self) -> list[Revision]:
-        """Oldest first; never empty."""
         return [entry for entry in self.entries if isinstance(entry, Revision)]
 
     @property

@@ -25,8 +25,6 @@ class TurnBegan:
 
 @dataclass(frozen=True)
 class Calls:
-    """Consecutive tool calls, including refused todo writes."""
-
     turn: Turn
     calls: list[ToolCall] = field(default_factory=list)
     kind = "calls"

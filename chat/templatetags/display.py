@@ -29,10 +29,7 @@ MAX_CALLS = 50  # listed per item; the timeline has all
 
 @register.filter
 def of(evidence: Mapping[str, Evidence], item: str) -> Evidence | None:
-    """The item's evidence: `{% with evidence
-
-    of:item.id as found %}`.
-    """
+    """The item's evidence: `{% with evidence|of:item.id as found %}`."""
     return evidence.get(item)
 
 
@@ -110,7 +107,6 @@ def elapsed(since: datetime.datetime) -> str:
 
 @register.filter
 def moment(at: datetime.datetime) -> str:
-    """A time of today as `HH:MM`, an earlier one as its date."""
     local = timezone.localtime(at)
     if local.date() == timezone.localdate():
         return f"{local:%H:%M}"

@@ -71,7 +71,6 @@ def thought_end(message: Message) -> SafeString:
 
 @register.simple_tag
 def region(state: ConversationState, name: str) -> SafeString:
-    """A region of the page: `{% region state "title" %}`."""
     return REGIONS[name].html(state)
 
 
@@ -114,7 +113,6 @@ def folded_arguments(call: ToolCall) -> list[tuple[str, folding.Fold]]:
 
 @register.simple_tag
 def board_section(state: BoardState, name: str) -> SafeString:
-    """A section of the board: `{% board_section state "running" %}`."""
     return BOARD_REGIONS[name].html(state)
 
 
@@ -148,11 +146,9 @@ def latest_line(call: ToolCall) -> str:
 
 @register.inclusion_tag("partials/_diff.html")
 def diff(change: Diff) -> dict[str, Diff]:
-    """The lines of a change: `{% diff change %}`."""
     return {"diff": change}
 
 
 @register.inclusion_tag("partials/_diff_count.html")
 def diff_count(change: Diff) -> dict[str, Diff]:
-    """The numbers of added and removed lines: `{% diff_count change %}`."""
     return {"diff": change}

@@ -49,7 +49,6 @@ class TerminalScreen:
             self._show(change)
 
     async def finish(self) -> None:
-        """End the last line, and print why the turn ended unless it completed."""
         self._close_call()
         if not self.turn.is_active and self.turn.status != Turn.Status.COMPLETED:
             failed = self.turn.status == Turn.Status.FAILED
@@ -240,7 +239,6 @@ class Console:
             self.write("\n")
 
     def was_answered(self) -> None:
-        """The user pressed Enter, so the cursor is at the start of a line."""
         self._ends = " \n"
 
     def _discard_output(self) -> None:

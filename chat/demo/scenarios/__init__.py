@@ -29,7 +29,6 @@ _IN_ORDER = (
 
 
 def script(request: DemoRequest) -> Script[str]:
-    """The script for the request. Without tools it is `talk`."""
     for scenario in _IN_ORDER if request.tools else ():
         if scenario.fits(request):
             return scenario.script(request)

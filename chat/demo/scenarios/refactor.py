@@ -57,7 +57,6 @@ def resumed(request: DemoRequest, work: Work, opening: str) -> Script[str]:
 
 
 def _choice(request: DemoRequest) -> str:
-    """Which version to keep, "old" or "new"; "" if the question was not asked yet."""
     answers = request.history.answers_to(OLD_RESTOCK.rstrip())
     for text in answers or [request.text]:
         if _OLD.search(text) or _NEW.search(text):

@@ -61,7 +61,6 @@ def _is_continuation(text: str) -> bool:
 
 
 def _new_items(request: DemoRequest) -> list[Item]:
-    """The items of a message that joined the work; none for a plain "continue"."""
     if not request.history.joined or _is_continuation(request.text):
         return []
     texts = steps.numbered(request.text) or steps.listed(request.text) or [one_line(request.text)]

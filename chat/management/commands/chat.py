@@ -101,7 +101,6 @@ def _profile(owner: User, title: str | None) -> Profile | None:
 
 
 def _directory(path: str) -> str:
-    """The directory as it is stored. Raises CommandError if it is not usable."""
     directory = Path(path).expanduser().resolve()
     if not directory.is_dir():
         raise CommandError(f"--workspace takes a directory that exists; {directory} is none.")

@@ -72,5 +72,4 @@ class Command(BaseCommand):
 
 
 def _escaped(host: str) -> str:
-    """The host in Twisted's endpoint syntax, where colons separate fields."""
     return host.replace(":", r"\:")

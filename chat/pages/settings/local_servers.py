@@ -33,7 +33,6 @@ async def look_for_servers(request: SignedInRequest) -> HttpResponse:
 
 @require_POST
 def use_local_server(request: SignedInRequest) -> HttpResponse:
-    """Create a connection and a profile for the server's model, and make the profile the default."""
     if not request.user.is_staff:
         raise Http404
     server = next((server for server in found() if server.place == request.POST.get("place")), None)

@@ -36,8 +36,6 @@ KEY = ("day", "profile", "policy")
 
 @dataclass(frozen=True)
 class Choice:
-    """The page's options; invalid ones fall back to the default."""
-
     days: int
     by: str
     everybody: bool
@@ -152,7 +150,6 @@ class Line:
 
     @property
     def followed(self) -> Share:
-        """The share of reminders that were followed by a list."""
         return self._share("followed", "reminders")
 
     @property
@@ -303,7 +300,6 @@ def time_bars(lines: Sequence[Line]) -> Bars:
 
 
 def token_bars(lines: Sequence[Line]) -> Bars:
-    """Planning's share of all tokens: the written lists, and faintly the input that planning added."""
     shown = _with_lists(lines)
     highest = max((line.planning.percent for line in shown if line.is_enough), default=0.0)
     return Bars([_tokens(line, highest) for line in shown], ("0 %", percent(highest, 1)))

@@ -33,7 +33,6 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscrip
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def preferences(request: SignedInRequest) -> HttpResponse:
-    """Edit the preferences; the row is created on the first save."""
     row = Preferences.objects.filter(user=request.user).first() or Preferences(user=request.user)
     form = PreferencesForm(request.POST or None, instance=row)
     if request.method == "POST" and form.is_valid():

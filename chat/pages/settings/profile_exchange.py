@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 @require_safe
 def export_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
-    """Export as JSON, without secrets; the connection by name and address only."""
     row = get_object_or_404(Profile.offered_to(request.user).select_related("connection"), pk=profile_id)
     text = json.dumps(as_file(row), ensure_ascii=False, indent=2)
     response = HttpResponse(f"{text}\n", content_type="application/json; charset=utf-8")

@@ -96,8 +96,6 @@ def _number(label: Any, maximum: int, default: object, **more: Any) -> forms.Int
 
 
 class ProfileForm(RulesForm):
-    """Staff may also share the profile with everyone."""
-
     instructions = forms.CharField(
         label=gettext_lazy("Instructions"),
         required=False,

@@ -40,7 +40,6 @@ def profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
 
 @require_POST
 def duplicate_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
-    """Copy a profile to one of the user's own and redirect to its form."""
     row = get_object_or_404(Profile.offered_to(request.user), pk=profile_id)
     copy = row.copy_for(request.user, _("Copy of %s")[:80] % row.title[:60])
     copy.save()
@@ -49,7 +48,6 @@ def duplicate_profile(request: SignedInRequest, profile_id: int) -> HttpResponse
 
 @require_POST
 def prefer_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
-    """Make it the user's default profile."""
     row = get_object_or_404(Profile.offered_to(request.user), pk=profile_id)
     Preferences.choose(request.user, row)
     messages.success(request, _("%s is now your default profile.") % row.title)
@@ -66,7 +64,6 @@ def delete_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
 
 
 def list_page(request: SignedInRequest, refusal: str = "") -> HttpResponse:
-    """The list of profiles; `refusal` says why an import failed."""
     preferred = Preferences.profile_of(request.user)
     context = {
         "section": "profiles",

@@ -44,7 +44,6 @@ async def try_connection(request: SignedInRequest, connection_id: int) -> HttpRe
 
 @require_http_methods(["GET", "HEAD", "POST"])
 async def try_environment(request: SignedInRequest) -> HttpResponseBase:
-    """The same for the environment's endpoint, for staff."""
     if not (await request.auser()).is_staff:
         raise Http404
     return await _test(request, None)
@@ -68,7 +67,6 @@ async def _test(request: SignedInRequest, row: Connection | None) -> HttpRespons
 
 
 async def _model(request: SignedInRequest, row: Connection | None) -> str:
-    """The model in the request, or else one that a profile uses."""
     requested = request.POST.get("model", "").strip()[:200]
     used = row and await row.profiles.exclude(model="").values_list("model", flat=True).afirst()
     return requested or used or ""
@@ -106,7 +104,6 @@ def _render_event(event: StepBegun | Outcome) -> str:
 
 
 def _result(outcomes: dict[Step, Outcome]) -> dict[str, Any]:
-    """The model that was tried, whether it answers, and the other models."""
     answers = outcomes["streams"]
     return {
         "answers": answers.state == "well" or answers.key == "trial.at_once",
@@ -116,5 +113,4 @@ def _result(outcomes: dict[Step, Outcome]) -> dict[str, Any]:
 
 
 def language() -> Language:
-    """The agent's phrases in the page's language."""
     return "zh" if (get_language() or "").startswith("zh") else "en"

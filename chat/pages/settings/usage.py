@@ -51,7 +51,6 @@ class Choice:
         )
 
     def query_with(self, **changes: Any) -> str:
-        """The query string of this choice with changes."""
         params = {"days": self.days, "by": self.by, "of": self.of} | changes
         who = {"who": "everybody"} if params.pop("everybody", self.everybody) else {}
         return urlencode({**params, **who})
@@ -63,7 +62,6 @@ class Choice:
 
 @require_safe
 def usage(request: SignedInRequest) -> HttpResponse:
-    """The chart of the chosen days, with the numbers in tables."""
     choice = Choice.of_request(request)
     report = report_of(choice.usage(request), choice.by, _today(), choice.days)
     currencies = [currency for currency, _cost in report.totals.costs]
@@ -87,7 +85,6 @@ def usage(request: SignedInRequest) -> HttpResponse:
 
 @require_safe
 def usage_file(request: SignedInRequest) -> StreamingHttpResponse:
-    """The rows of the chosen days as CSV."""
     choice = Choice.of_request(request)
     first = _today() - datetime.timedelta(days=choice.days - 1)
     rows = choice.usage(request).filter(day__gte=first).select_related("owner")
@@ -109,8 +106,6 @@ REST = "grey"  # for the sum of all other lines
 
 @dataclass(frozen=True)
 class Line:
-    """The usage of one model, profile or user, in total and by day."""
-
     name: str
     colour: str
     totals: Totals
@@ -123,8 +118,6 @@ class Line:
 
 @dataclass(frozen=True)
 class Report:
-    """The lines with the most tokens come first."""
-
     days: Sequence[datetime.date]
     lines: Sequence[Line]
 
@@ -140,7 +133,6 @@ class Report:
 
     @cached_property
     def by_day(self) -> list[tuple[datetime.date, Totals, list[Totals]]]:
-        """The days with any usage: the total, and each shown line."""
         rows = [(day, [line.by_day.get(day, Totals()) for line in self.shown]) for day in self.days]
         return [(day, sum(each, Totals()), each) for day, each in rows if any(total.calls for total in each)]
 

@@ -17,8 +17,6 @@ ROUND_FACTORS = (Decimal(1), Decimal(2), Decimal(4), Decimal(6), Decimal(8), Dec
 
 
 class Line(Protocol):
-    """A series with an amount per day."""
-
     @property
     def name(self) -> str: ...
 
@@ -30,8 +28,7 @@ class Line(Protocol):
 
 class Report(Protocol):
     @property
-    def days(self) -> Sequence[datetime.date]:
-        """At least one."""
+    def days(self) -> Sequence[datetime.date]: ...
 
     @property
     def shown(self) -> Sequence[Line]:
@@ -40,8 +37,6 @@ class Report(Protocol):
 
 @dataclass(frozen=True)
 class Piece:
-    """A line's part of a bar."""
-
     colour: str
     y: str
     height: str
