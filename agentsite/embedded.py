@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from chat.connections.local_servers import look
+from chat.connections.local_servers import scan
 from chat.connections.mcp_servers import close_mcp_servers
 from chat.connections.model_clients import close_models
 from chat.turns.worker import close_pool, work
@@ -42,7 +42,7 @@ class EmbeddedWorker:
         In demo mode also look for a model server on this machine, once.
         """
         if settings.DEMO and self.server_search is None:
-            self.server_search = asyncio.get_running_loop().create_task(look())
+            self.server_search = asyncio.get_running_loop().create_task(scan())
         if settings.WORKER == "none" or (self.task is not None and not self.task.done()):
             return
         is_first_start = self.task is None

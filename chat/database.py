@@ -1,4 +1,4 @@
-"""Database work off the event loop: a few threads of the process, whose connections last."""
+"""Database access outside the event loop, on a few threads with persistent connections."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ log = logging.getLogger(__name__)
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# SQLite has one writer at a time, and Python runs one thread at a time: more threads would only wait. With
-# fewer, those that wait for another process's write would hold up every read.
+# SQLite has one writer at a time, and Python runs one thread at a time, so more threads would only wait. With
+# fewer, threads that wait for another process's write would delay every read.
 THREADS = 4
 
 
 async def in_database(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a function that uses the database, on one of the process's database threads.
+    """Call a function that uses the database, on a database thread.
 
-    Each call begins outside any transaction. The caller's context variables and language hold in it, and what
-    it changes of them ends with it. A caller that is cancelled goes on only after the function has returned,
-    so that two writes of one task never overlap.
+    Each call begins outside any transaction. It sees the caller's context variables and language; changes to
+    them end with the call. Cancellation takes effect only after the function has returned, so that two writes
+    of one task never overlap.
     """
-    work = partial(_called, translation.get_language(), partial(function, *args, **kwargs))
+    work = partial(_run, translation.get_language(), partial(function, *args, **kwargs))
     job = _threads().submit(contextvars.copy_context().run, work)
     result = asyncio.wrap_future(job)
     try:
@@ -41,29 +41,29 @@ async def in_database(function: Callable[P, T], /, *args: P.args, **kwargs: P.kw
         if not job.cancel():
             await asyncio.wait([result])
             if not result.cancelled() and result.exception():
-                log.warning("a call of the database was cancelled and failed: %r", result.exception())
+                log.warning("a cancelled database call failed: %r", result.exception())
         raise
 
 
 def close_database_threads() -> None:
-    """End the threads, after what they are doing, and close their connections; a later call starts new ones.
+    """End the threads after their current work, and close their connections.
 
-    It waits, so it is not to be called on an event loop.
+    Blocks, so it must not be called on an event loop. A later call of `in_database` starts new threads.
     """
     global _executor
     with _lock:
         ending, _executor = _executor, None
     if ending:
         ending.shutdown(wait=True)
-    while _lasting:
-        connection = _lasting.pop()
+    while _persistent:
+        connection = _persistent.pop()
         connection.inc_thread_sharing()  # its own thread has ended
         connection.close()
 
 
 _lock = threading.Lock()
 _executor: ThreadPoolExecutor | None = None
-_lasting: set[BaseDatabaseWrapper] = set()
+_persistent: set[BaseDatabaseWrapper] = set()
 
 
 def _threads() -> ThreadPoolExecutor:
@@ -74,7 +74,7 @@ def _threads() -> ThreadPoolExecutor:
         return _executor
 
 
-def _called(language: str | None, work: Callable[[], T]) -> T:
+def _run(language: str | None, work: Callable[[], T]) -> T:
     try:
         if language is None:
             return work()
@@ -82,13 +82,13 @@ def _called(language: str | None, work: Callable[[], T]) -> T:
             return work()
     finally:
         for connection in connections.all(initialized_only=True):
-            _tidy(connection)
+            _release(connection)
 
 
-def _tidy(connection: BaseDatabaseWrapper) -> None:
-    """Keep a sound SQLite connection; close any other, which gives one of PostgreSQL back to its pool."""
+def _release(connection: BaseDatabaseWrapper) -> None:
+    """Keep a healthy SQLite connection; close others, which returns one of PostgreSQL to its pool."""
     if connection.vendor == "sqlite" and not connection.errors_occurred and connection.get_autocommit():
-        _lasting.add(connection)
+        _persistent.add(connection)
     else:
-        _lasting.discard(connection)
+        _persistent.discard(connection)
         connection.close()

@@ -1,4 +1,4 @@
-"""What this process has seen, for `/metrics`: each process counts for itself."""
+"""Metrics of this process for `/metrics`."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from prometheus_client import Counter, Gauge, Histogram
 
 from chat.agent import Event, Reasoning, Reply, StepStarted, Text, ToolCallEnded, ToolCallStarted
 
-MOMENTS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
-WORK = (0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
+SHORT_BUCKETS = (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+LONG_BUCKETS = (0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 
 queue_wait = Histogram(
-    "agentsite_queue_wait_seconds", "From a turn's message to its first worker", buckets=MOMENTS
+    "agentsite_queue_wait_seconds", "From a turn's message to its first worker", buckets=SHORT_BUCKETS
 )
 first_token = Histogram(
-    "agentsite_first_token_seconds", "From a request to the model to its first text", buckets=MOMENTS
+    "agentsite_first_token_seconds", "From a request to the model to its first text", buckets=SHORT_BUCKETS
 )
 step_time = Histogram(
-    "agentsite_step_seconds", "From a request to the model to the reply's end", buckets=WORK
+    "agentsite_step_seconds", "From a request to the model to the reply's end", buckets=LONG_BUCKETS
 )
-tool_time = Histogram("agentsite_tool_seconds", "From a tool call's start to its end", buckets=WORK)
+tool_time = Histogram("agentsite_tool_seconds", "From a tool call's start to its end", buckets=LONG_BUCKETS)
 
 model_tokens = Counter(
     "agentsite_model_tokens", "Tokens that models took, cached ones among input", ["model", "kind"]
@@ -44,17 +44,16 @@ class Stopwatch:
 
     def __init__(self) -> None:
         self.step_began = 0.0
-        self.silent = False
+        self.awaits_text = False
         self.calls: dict[str, float] = {}
 
-    def see(self, event: Event) -> None:
-        """Start or stop what the event begins or ends."""
+    def observe(self, event: Event) -> None:
         now = time.monotonic()
         match event:
             case StepStarted():
-                self.step_began, self.silent = now, True
-            case Text() | Reasoning() if self.silent:
-                self.silent = False
+                self.step_began, self.awaits_text = now, True
+            case Text() | Reasoning() if self.awaits_text:
+                self.awaits_text = False
                 first_token.observe(now - self.step_began)
             case Reply():
                 step_time.observe(now - self.step_began)
@@ -65,9 +64,9 @@ class Stopwatch:
 
 
 def count_database_errors() -> None:
-    """From now on count what fails on any connection of this process."""
+    """Count failures on all connections of this process from now on."""
     connection_created.connect(_watch, dispatch_uid="measures")
-    # Django tells nobody of a connection that was not made.
+    # Django has no signal for a connection that fails.
     connect = BaseDatabaseWrapper.ensure_connection
     if connect.__module__ != __name__:
         BaseDatabaseWrapper.ensure_connection = _counted(connect)  # type: ignore[method-assign, assignment]

@@ -16,7 +16,7 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from chat.connections.mcp_servers import look
+from chat.connections.mcp_servers import check_servers
 from chat.models import McpServer, McpTool
 from chat.models.secrets import KEPT, RESERVED_HEADERS, SecretUnreadableError, check_header
 
@@ -180,7 +180,7 @@ class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscrip
 
     @admin.action(description=gettext_lazy("Refresh their tools now"), permissions=["change"])
     def look_now(self, request: HttpRequest, servers: QuerySet[McpServer]) -> None:
-        async_to_sync(look)(list(servers))
+        async_to_sync(check_servers)(list(servers))
         for server in servers.all():
             if server.problem:
                 text = f"{server.name}: {server.problem} {server.problem_detail}"

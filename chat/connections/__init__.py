@@ -1,1 +1,1 @@
-"""Where models and tools are reached: endpoints, their clients and trials, and MCP servers."""
+"""Connections with model endpoints and MCP servers."""

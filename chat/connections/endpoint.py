@@ -1,4 +1,4 @@
-"""Where models are asked, and with what: at a connection, or at the environment's endpoint."""
+"""Model endpoints: a connection's, or the environment's."""
 
 from __future__ import annotations
 
@@ -17,16 +17,12 @@ Allow = Callable[[IPv4Address | IPv6Address], bool]
 
 
 class InsecureError(Exception):
-    """A connection would be spoken to without https, and nobody who may allow that does."""
+    """A connection would use http without permission from staff."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """What a client needs. The environment's has no `connection`.
-
-    `inside` is whether it may lead into this network; None sets no bounds. `transport` names what makes the
-    one that takes the network's place.
-    """
+    """What a client needs; the environment's has no `connection`, and `inside` None sets no restriction."""
 
     connection: int | None
     version: str = ""
@@ -38,14 +34,13 @@ class Endpoint:
 
     @property
     def client(self) -> dict[str, Any]:
-        """The arguments that a client of the endpoint is made with."""
         return {
             "base_url": self.base_url,
             "api_key": self.key,
             "headers": self.headers,
             "transport": import_string(self.transport)() if self.transport else None,
             "proxy": settings.MODEL_PROXY,
-            "allow": None if self.inside is None else reach(inside=self.inside),
+            "allow": None if self.inside is None else address_filter(inside=self.inside),
         }
 
 
@@ -63,13 +58,13 @@ def endpoint_of(connection: Connection | None) -> Endpoint:
         connection.base_url,
         secrets.key or None,
         secrets.headers,
-        # Where a proxy connects to, nobody can tell here; it is for what staff set up.
+        # We cannot check where a proxy connects to, so only staff's connections use it unrestricted.
         None if settings.MODEL_PROXY and connection.is_run_by_staff and not inside else inside,
     )
 
 
-def reach(*, inside: bool) -> Allow:
-    """Says which addresses may be connected to: public ones, with `inside` those of this network too."""
+def address_filter(*, inside: bool) -> Allow:
+    """A filter of addresses that may be connected to: public ones, with `inside` also local ones."""
 
     def allowed(address: IPv4Address | IPv6Address) -> bool:
         return not refusal(str(address), inside=inside)

@@ -1,4 +1,4 @@
-"""Servers of models on this machine: looked for at the start and on a click, and offered to the staff."""
+"""Model servers on this machine: found at the start and on request, offered to staff."""
 
 from __future__ import annotations
 
@@ -19,54 +19,53 @@ LIST_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class LocalServer:
-    """A server that answered, at a host and port, with the names of its models."""
+    """A server that answered at `address` (host:port), with its model names."""
 
-    place: str
+    address: str
     models: tuple[str, ...]
 
     @property
     def name(self) -> str:
-        """What usually listens at that port; empty where nothing does."""
-        return NAMES.get(int(self.place.rpartition(":")[2]), "")
+        """The usual server at that port; empty if there is none."""
+        return NAMES.get(int(self.address.rpartition(":")[2]), "")
 
     @property
     def base_url(self) -> str:
-        """Its address as a connection has it."""
-        return f"http://{self.place}/v1"
+        return f"http://{self.address}/v1"
 
 
-_found: list[LocalServer] = []
+_servers: list[LocalServer] = []
 
 
-def found() -> list[LocalServer]:
-    """Those that answered when this process looked last."""
-    return list(_found)
+def known_servers() -> list[LocalServer]:
+    """The servers that answered this process's latest scan."""
+    return list(_servers)
 
 
-async def look() -> list[LocalServer]:
-    """Ask the usual places now, all at once, for a few seconds at most."""
-    places = [place for place in settings.LOCAL_SERVERS if not _is_ours(place)]
-    answers = await asyncio.gather(*map(_ask, places))
-    _found[:] = [server for server in answers if server]
-    return found()
+async def scan() -> list[LocalServer]:
+    """Ask the usual addresses, concurrently, for a few seconds at most."""
+    places = [address for address in settings.LOCAL_SERVERS if not _is_ours(address)]
+    answers = await asyncio.gather(*map(_probe, places))
+    _servers[:] = [server for server in answers if server]
+    return known_servers()
 
 
-async def _ask(place: str) -> LocalServer | None:
-    if not await _listens(place):  # which spares the client, and its slow import, where nobody is
+async def _probe(address: str) -> LocalServer | None:
+    if not await _listens(address):  # avoids the client and its slow import if nothing listens
         return None
     await asyncio.to_thread(__import__, "chat.agent.model.listing")
-    endpoint = Endpoint(None, base_url=LocalServer(place, ()).base_url, inside=True)
+    endpoint = Endpoint(None, base_url=LocalServer(address, ()).base_url, inside=True)
     try:
         async with asyncio.timeout(LIST_SECONDS):
             listed = await list_models(endpoint, with_key=False)
     except (ModelError, TimeoutError):
         return None
     models = conversational([model.name for model in listed])
-    return LocalServer(place, tuple(models)) if models else None
+    return LocalServer(address, tuple(models)) if models else None
 
 
-async def _listens(place: str) -> bool:
-    host, _colon, port = place.rpartition(":")
+async def _listens(address: str) -> bool:
+    host, _colon, port = address.rpartition(":")
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
             _reader, writer = await asyncio.open_connection(host, int(port))
@@ -76,6 +75,6 @@ async def _listens(place: str) -> bool:
     return True
 
 
-def _is_ours(place: str) -> bool:
-    """Whether this very site listens there, as it does at vLLM's port."""
-    return place == f"127.0.0.1:{settings.PORT}"
+def _is_ours(address: str) -> bool:
+    """Whether this site itself listens there, as it does at vLLM's port."""
+    return address == f"127.0.0.1:{settings.PORT}"

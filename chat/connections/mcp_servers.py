@@ -1,4 +1,4 @@
-"""This process's connections with MCP servers: opened, kept, renewed when their rows change, written down."""
+"""This process's connections with MCP servers, kept in sync with their rows."""
 
 from __future__ import annotations
 
@@ -37,31 +37,29 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-ROUND = 5.0  # seconds between looks at the rows
-MOST_TOOLS = 100
-"""How many tools of servers one agent is given; providers take 128 in all."""
+POLL_INTERVAL = 5.0  # seconds between checks of the rows
+MAX_TOOLS = 100
+"""MCP tools per agent; providers accept 128 tools in all."""
 
 
 class McpServers:
-    """Connections by their rows. One keeper task opens and closes them, as the rows say."""
+    """Connections by row. A single task opens and closes them as the rows change."""
 
     def __init__(self) -> None:
         self._connections: dict[int, tuple[McpServer, Connection]] = {}
-        self._news = asyncio.Event()
-        self._noted: dict[int, object] = {}
-        self._settling = asyncio.Lock()
+        self._changed = asyncio.Event()
+        self._saved_states: dict[int, object] = {}
+        self._settle_lock = asyncio.Lock()
         self._keeper: asyncio.Task[None] | None = None
 
     @property
     def connections(self) -> list[Connection]:
-        """Those that are kept now, whether they are connected or try to be."""
         return [connection for _row, connection in self._connections.values()]
 
     def open(self) -> None:
-        """Begin to keep connections, and go on."""
         if self._keeper is None or self._keeper.done():
-            # A context of its own: what rang belongs to a turn, and this does not.
-            self._keeper = asyncio.create_task(self._keep(), context=contextvars.Context())
+            # A fresh context: the caller's may belong to a turn.
+            self._keeper = asyncio.create_task(self._keep_connections(), context=contextvars.Context())
 
     async def tools(self, profile: Profile, slot: CommandSlot = UNBOUNDED) -> list[Tool]:
         """The accepted tools of the servers that the profile may use; whether they answer shows in a call.
@@ -77,23 +75,22 @@ class McpServers:
         return [made for tool in accepted if (made := self._tool(tool, slot))]
 
     async def settle(self) -> None:
-        """Have a connection for every enabled row as it is now, and none else."""
-        async with self._settling:
+        """Open, renew and close connections to match the enabled rows."""
+        async with self._settle_lock:
             rows = {row.pk: row for row in await in_database(_enabled)}
             for pk, (row, connection) in list(self._connections.items()):
                 if pk not in rows or rows[pk].version != row.version:
                     self._connections.pop(pk)
-                    self._noted.pop(pk, None)
+                    self._saved_states.pop(pk, None)
                     await connection.close()
             for pk in rows.keys() - self._connections.keys():
                 await self._connect(rows[pk])
 
     async def close(self) -> None:
-        """End the keeper, the connections, and the programs behind them."""
         if self._keeper:
             self._keeper.cancel()
             await asyncio.wait([self._keeper])
-        async with self._settling:
+        async with self._settle_lock:
             ending = [connection.close() for _row, connection in self._connections.values()]
             self._connections.clear()
             await asyncio.gather(*ending)
@@ -102,12 +99,12 @@ class McpServers:
         try:
             server = server_of(row)
         except ServerError as error:
-            if self._noted.get(row.pk) != (row.version, str(error)):
-                self._noted[row.pk] = (row.version, str(error))
+            if self._saved_states.get(row.pk) != (row.version, str(error)):
+                self._saved_states[row.pk] = (row.version, str(error))
                 await in_database(row.save_problem, str(error))
             return
         make = await _connection_class()
-        self._connections[row.pk] = (row, make(server, self._news.set))
+        self._connections[row.pk] = (row, make(server, self._changed.set))
 
     def _tool(self, tool: McpTool, slot: CommandSlot) -> Tool | None:
         _row, connection = self._connections.get(tool.server_id, (None, None))
@@ -116,38 +113,37 @@ class McpServers:
         except UnfitError:  # accepted when other things were unfit
             return None
 
-    async def _keep(self) -> None:
+    async def _keep_connections(self) -> None:
         while True:
-            self._news.clear()
+            self._changed.clear()
             await self._try(self.settle())
             for pk, (row, connection) in list(self._connections.items()):
-                await self._try(self._note(pk, row, connection))
-            await _either(self._news, ROUND)
+                await self._try(self._save_changes(pk, row, connection))
+            await _wait_for(self._changed, POLL_INTERVAL)
 
     async def _try(self, work: Awaitable[None]) -> None:
         try:
             await work
-        except Exception as error:  # a database that is away comes back
+        except Exception as error:  # the database may come back
             measures.database_errors.inc(isinstance(error, DatabaseError))
-            log.exception("the round of the MCP servers failed; it goes on")
+            log.exception("a check of the MCP servers failed; checks continue")
 
-    async def _note(self, pk: int, row: McpServer, connection: Connection) -> None:
-        """Write down what is news of one connection."""
-        found = (connection.fault, connection.tools)
-        if found == (None, None) or self._noted.get(pk) == found:
+    async def _save_changes(self, pk: int, row: McpServer, connection: Connection) -> None:
+        state = (connection.fault, connection.tools)
+        if state == (None, None) or self._saved_states.get(pk) == state:
             return
-        await in_database(write_down, row, connection)
-        self._noted[pk] = found
+        await in_database(save_state, row, connection)
+        self._saved_states[pk] = state
         if fault := connection.fault:
             log.warning("MCP server %s: %s %s", row.name, fault.sentence, fault.detail)
 
 
-async def look(rows: Iterable[McpServer]) -> None:
-    """Connect with these servers once, write down what they list and what is wrong, and leave them."""
-    await asyncio.gather(*map(_look, rows))
+async def check_servers(rows: Iterable[McpServer]) -> None:
+    """Connect to these servers once, and save their tools and problems."""
+    await asyncio.gather(*map(_check_server, rows))
 
 
-async def _look(row: McpServer) -> None:
+async def _check_server(row: McpServer) -> None:
     try:
         server = server_of(row)
     except ServerError as error:
@@ -156,7 +152,7 @@ async def _look(row: McpServer) -> None:
     connection = (await _connection_class())(server)
     try:
         await connection.tried()
-        await in_database(write_down, row, connection)
+        await in_database(save_state, row, connection)
     finally:
         await connection.close()
 
@@ -169,8 +165,7 @@ async def _connection_class() -> type[Connection]:
     return Connection
 
 
-async def _either(event: asyncio.Event, seconds: float) -> None:
-    """Return once the event happened or the time has passed."""
+async def _wait_for(event: asyncio.Event, seconds: float) -> None:
     waiting = asyncio.create_task(event.wait())
     await asyncio.wait([waiting], timeout=seconds)
     waiting.cancel()
@@ -181,14 +176,13 @@ def _enabled() -> list[McpServer]:
 
 
 def _accepted(profile: Profile) -> list[McpTool]:
-    return list(McpTool.offered(McpServer.offered_to(profile))[:MOST_TOOLS])
+    return list(McpTool.offered(McpServer.offered_to(profile))[:MAX_TOOLS])
 
 
 _servers: McpServers | None = None
 
 
 def mcp_servers() -> McpServers:
-    """The one set of connections of this process."""
     global _servers
     if _servers is None:
         _servers = McpServers()
@@ -196,7 +190,7 @@ def mcp_servers() -> McpServers:
 
 
 async def close_mcp_servers() -> None:
-    """End all connections, in the loop that opened them; a later use begins anew."""
+    """Close all connections, in the loop that opened them; a later use creates new ones."""
     global _servers
     if _servers is not None:
         ended, _servers = _servers, None
@@ -204,9 +198,8 @@ async def close_mcp_servers() -> None:
 
 
 def server_of(row: McpServer) -> Server:
-    """The server that the row describes; raises ServerError where it may not or cannot be reached."""
     try:
-        return Server(row.name, _reached(row), row.seconds)
+        return Server(row.name, _address_of(row), row.seconds)
     except SecretUnreadableError:
         sentence = _("Its headers or environment were encrypted with another SECRET_KEY: enter them again.")
         raise ServerError(sentence) from None
@@ -214,19 +207,18 @@ def server_of(row: McpServer) -> Server:
         raise ServerError(" ".join(error.messages)) from None
 
 
-def _reached(row: McpServer) -> Program | Address:
+def _address_of(row: McpServer) -> Program | Address:
     if row.transport == McpServer.Transport.HTTP:
         return Address(row.url, row.headers, inside=row.network)
     if settings.SANDBOX == "off":
         raise ServerError(_("Programs run only in the sandbox, which is turned off (SANDBOX=off)."))
     for folder in row.readable:
-        check_folder(folder)  # again: a symbolic link may lead elsewhere by now
+        check_folder(folder)  # again: a symbolic link may have changed
     folder = settings.DATA_DIR / "mcp" / row.name
     return Program(tuple(row.command), folder, row.environment, tuple(row.readable), row.network)
 
 
-def write_down(row: McpServer, connection: Connection) -> None:
-    """Keep what the connection found: the tools of its last listing, and what is wrong with it."""
+def save_state(row: McpServer, connection: Connection) -> None:
     fault = connection.fault
     row.save_problem(fault.sentence if fault else "", fault.detail if fault else "")
     if connection.tools is not None:
@@ -234,17 +226,21 @@ def write_down(row: McpServer, connection: Connection) -> None:
 
 
 def definition_of(tool: McpTool) -> Definition:
-    """The definition that was accepted."""
     accepted = tool.accepted
     return Definition(tool.name, accepted["description"], accepted["schema"], tool.accepted_fingerprint)
 
 
 def _listed(row: McpServer, definitions: Iterable[Definition]) -> list[ListedTool]:
-    found: dict[str, ListedTool] = {}
+    listed: dict[str, ListedTool] = {}
     for definition in definitions:
         offered_as = offered_name(row.name, definition.name)
-        if definition.storable and offered_as not in found:
-            unfit = definition.problem  # it may be for its size: then it is not kept either
-            told = {"description": definition.summary, "schema": {} if unfit else dict(definition.schema)}
-            found[offered_as] = ListedTool(definition.name, offered_as, told, definition.fingerprint, unfit)
-    return list(found.values())
+        if definition.storable and offered_as not in listed:
+            unfit = definition.problem  # possibly for its size; it is not stored then
+            stored = {
+                "description": definition.summary,
+                "schema": {} if unfit else dict(definition.schema),
+            }
+            listed[offered_as] = ListedTool(
+                definition.name, offered_as, stored, definition.fingerprint, unfit
+            )
+    return list(listed.values())

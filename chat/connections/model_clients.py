@@ -1,4 +1,4 @@
-"""This process's clients of models: kept from turn to turn, renewed when their connections change."""
+"""This process's model clients, cached between turns and replaced when connections change."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _NOTHING: tuple[Delta, ...] = ()
 
 
 @dataclass(frozen=True)
-class Unusable:
-    """Stands for a model that cannot be asked as things are; each try ends with a sentence that says why."""
+class UnavailableModel:
+    """Stands for a model that cannot be used; every request fails with the reason."""
 
     kind: str
     values: Mapping[str, Any]
@@ -40,54 +40,50 @@ class Unusable:
         tools: Sequence[Mapping[str, Any]],
         options: Mapping[str, Any],
     ) -> AsyncIterator[Delta]:
-        for delta in _NOTHING:  # so that it is a generator, as the streams of models are
+        for delta in _NOTHING:  # makes it an async generator, as the protocol requires
             yield delta
         raise ModelError(self.kind, **self.values)
 
 
-_kept: dict[tuple[int | None, str], tuple[Endpoint, ChatModel]] = {}
-_retired: list[ChatModel] = []  # turns may still ask them
+_cache: dict[tuple[int | None, str], tuple[Endpoint, ChatModel]] = {}
+_retired: list[ChatModel] = []  # running turns may still use them
 _lock = threading.Lock()
-_learning: set[asyncio.Task[None]] = set()
+_saving: set[asyncio.Task[None]] = set()
 
 
 def model_for(profile: Profile) -> Model:
-    """The model that the profile's agents ask; reads rows.
-
-    What cannot be asked (no model chosen, a key that cannot be read) is a model that says so when asked.
-    """
+    """The profile's model; one that cannot be used says so when called. Reads rows."""
     connection = profile.connection
     name = profile.model or ("" if connection else settings.MODEL_NAME)
     if connection and profile.owner_id and connection.owner_id not in (None, profile.owner_id):
-        return Unusable("foreign", {"profile": profile.title})
+        return UnavailableModel("foreign", {"profile": profile.title})
     if not name:
-        return Unusable("unchosen", {"profile": profile.title, "name": str(connection)})
+        return UnavailableModel("unchosen", {"profile": profile.title, "name": str(connection)})
     try:
         return _model_at(endpoint_of(connection), name)
     except SecretUnreadableError:
-        return Unusable("sealed", {"name": str(connection)})
+        return UnavailableModel("sealed", {"name": str(connection)})
     except InsecureError:
-        return Unusable("insecure", {"name": str(connection)})
+        return UnavailableModel("insecure", {"name": str(connection)})
 
 
 def new_model(endpoint: Endpoint, name: str) -> ChatModel:
-    """A client that is not kept: whoever made it closes it. Reads rows."""
-    return _made(endpoint, name, traits_of(endpoint, name))
+    """A client that is not cached: the caller closes it. Reads rows."""
+    return _create(endpoint, name, traits_of(endpoint, name))
 
 
 def traits_of(endpoint: Endpoint, name: str) -> Traits:
-    """What is known of the model: as shipped, then as learned, then as a person set it. Reads rows."""
+    """The model's traits: as shipped, then as learned, then as a user set them. Reads rows."""
     traits = site_traits(endpoint.base_url or "", name)
     try:
         row = ModelSettings.objects.filter(connection=endpoint.connection, model=name).first()
-    except DatabaseError as error:  # `doctor` asks models also where the database is what is not well
+    except DatabaseError as error:  # `doctor` checks models even if the database is down
         log.warning("the settings of %s cannot be read: %s", name, error)
         return traits
-    return changed(traits, row.learned, row.traits) if row else traits
+    return apply_traits(traits, row.learned, row.traits) if row else traits
 
 
 def site_traits(base_url: str, name: str) -> Traits:
-    """What is known of the model without rows: as shipped, under the site's settings."""
     traits = known_traits(base_url, name)
     local = is_local(base_url)
     first = settings.LOCAL_MODEL_FIRST_BYTE_SECONDS if local else settings.MODEL_FIRST_BYTE_SECONDS
@@ -97,40 +93,40 @@ def site_traits(base_url: str, name: str) -> Traits:
     return traits.but({"first_byte": first or traits.patience, "silence": silence})
 
 
-def changed(traits: Traits, *rows: Mapping[str, Any]) -> Traits:
-    """The traits with what rows hold, one after the other; a row that does not fit is passed over."""
+def apply_traits(traits: Traits, *rows: Mapping[str, Any]) -> Traits:
+    """The traits with the rows' values, applied in order; invalid rows are skipped."""
     for changes in rows:
         try:
             traits = traits.but(changes)
-        except ValueError as error:  # of an older version, or another's hand
-            log.warning("settings of a model are passed over: %s", error)
+        except ValueError as error:  # from an older version, or edited by hand
+            log.warning("settings of a model are skipped: %s", error)
     return traits
 
 
 async def close_models() -> None:
-    """Close the connections to endpoints, in the loop that opened them, ahead of the loop's end."""
-    if _learning:
-        await asyncio.wait(_learning)
+    """Close all clients, in the loop that opened them, before the loop ends."""
+    if _saving:
+        await asyncio.wait(_saving)
     with _lock:
-        closing = [*_retired, *(model for _endpoint, model in _kept.values())]
+        closing = [*_retired, *(model for _endpoint, model in _cache.values())]
         _retired.clear()
-        _kept.clear()
+        _cache.clear()
     for model in closing:
         await model.close()
 
 
 def _model_at(endpoint: Endpoint, name: str) -> ChatModel:
-    place, traits = (endpoint.connection, name), traits_of(endpoint, name)
+    key, traits = (endpoint.connection, name), traits_of(endpoint, name)
     with _lock:
-        kept, model = _kept.get(place, (None, None))
+        kept, model = _cache.get(key, (None, None))
         if model is None or kept != endpoint or model.traits != traits:
             _retired.extend([model] if model else [])
-            model = _made(endpoint, name, traits)
-            _kept[place] = (endpoint, model)
+            model = _create(endpoint, name, traits)
+            _cache[key] = (endpoint, model)
     return model
 
 
-def _made(endpoint: Endpoint, name: str, traits: Traits) -> ChatModel:
+def _create(endpoint: Endpoint, name: str, traits: Traits) -> ChatModel:
     from chat.agent.model.chat_model import ChatModel
 
     return ChatModel(name, **endpoint.client, traits=traits, on_learn=_on_learn(endpoint, name))
@@ -138,33 +134,31 @@ def _made(endpoint: Endpoint, name: str, traits: Traits) -> ChatModel:
 
 def _on_learn(endpoint: Endpoint, name: str) -> Callable[[Mapping[str, Any]], None]:
     def learned(changes: Mapping[str, Any]) -> None:
-        writing = in_database(remember, endpoint.connection, name, changes)
+        writing = in_database(save_learned_traits, endpoint.connection, name, changes)
         task = asyncio.get_running_loop().create_task(writing)
-        _learning.add(task)
-        task.add_done_callback(_learning.discard)
+        _saving.add(task)
+        task.add_done_callback(_saving.discard)
 
     return learned
 
 
-def remember(connection: int | None, name: str, changes: Mapping[str, Any]) -> None:
-    """Write down what was learned of a model, ahead of what was learned before."""
-    log.info("the endpoint taught how to ask %s: %s", name, dict(changes))
+def save_learned_traits(connection: int | None, name: str, changes: Mapping[str, Any]) -> None:
+    """Save what was learned of a model, over what was learned before."""
+    log.info("learned how to call %s: %s", name, dict(changes))
     try:
         with transaction.atomic():
             rows = ModelSettings.objects.select_for_update()
-            row, _made = rows.get_or_create(connection_id=connection, model=name)  # type: ignore[misc] # null
+            row, _create = rows.get_or_create(connection_id=connection, model=name)  # type: ignore[misc] # null
             row.learned = {**row.learned, **changes}
             row.save(update_fields=["learned"])
-    except DatabaseError as error:  # a connection that was deleted meanwhile, say; it is learned again
-        log.warning("what was learned of %s is not kept: %s", name, error)
+    except DatabaseError as error:  # e.g. the connection was deleted; it is learned again
+        log.warning("what was learned of %s was not saved: %s", name, error)
 
 
 def settings_of(turn: Turn, model: str) -> ModelSettings | None:
-    """The settings of a model where the turn's profile asks it; None where nobody made any."""
     return ModelSettings.objects.filter(connection=connection_of(turn), model=model).first()
 
 
 def connection_of(turn: Turn) -> int | None:
-    """The key of the connection that the turn began with; None for the environment's endpoint."""
     key: int | None = turn.profile_snapshot["connection"]["id"] if turn.profile_snapshot else None
     return key

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chat.agent.model import known_traits
-from chat.connections.model_clients import changed, settings_of
+from chat.connections.model_clients import apply_traits, settings_of
 from chat.models import Conversation, ModelSettings, Step
 from chat.models.usage import Totals
 
@@ -47,7 +47,7 @@ def context_meter_of(conversation: Conversation) -> ContextMeter | None:
 def meter_after(step: Step, settings: ModelSettings | None, totals: Totals) -> ContextMeter:
     traits = known_traits(step.endpoint, step.model)
     if settings:
-        traits = changed(traits, settings.learned, settings.traits)
+        traits = apply_traits(traits, settings.learned, settings.traits)
     return ContextMeter(
         used=step.input_tokens + step.output_tokens,
         window=traits.context_window,

@@ -22,7 +22,7 @@ from chat.agent.model.trial import Outcome, trial
 from chat.agent.prompts import Language
 from chat.agent.sandbox import probe
 from chat.connections.endpoint import endpoint_of
-from chat.connections.mcp_servers import MOST_TOOLS, look
+from chat.connections.mcp_servers import MAX_TOOLS, check_servers
 from chat.connections.model_lists import candidate
 from chat.live.broadcast import channel_layer_responds
 from chat.models import McpServer, McpTool
@@ -165,7 +165,7 @@ async def mcp_servers() -> list[Finding]:
         rows = await sync_to_async(_enabled)()
     except DatabaseError:
         return []  # the database's finding reports it
-    await look(rows)
+    await check_servers(rows)
     findings: list[Finding] = await sync_to_async(_findings)()
     return findings
 
@@ -177,9 +177,9 @@ def _enabled() -> list[McpServer]:
 def _findings() -> list[Finding]:
     findings = [_server_finding(server) for server in _enabled()]
     offered = McpTool.offered(_enabled()).count()
-    if offered > MOST_TOOLS:
+    if offered > MAX_TOOLS:
         cure = _("%(count)d tools are offered, but an agent can have %(most)d. Choose servers by profile.")
-        findings.append(Finding("MCP", False, cure % {"count": offered, "most": MOST_TOOLS}))
+        findings.append(Finding("MCP", False, cure % {"count": offered, "most": MAX_TOOLS}))
     return findings
 
 

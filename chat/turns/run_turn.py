@@ -192,7 +192,7 @@ class RunningTurn(Generic[D]):
 
     async def _handle_event(self, event: Event) -> None:
         """Process an event; on return everything that must be recorded first is written."""
-        self.watch.see(event)
+        self.watch.observe(event)
         if isinstance(event, Reply):
             self._note_missing_vision()
         if self._write_error:

@@ -12,7 +12,7 @@ from asgiref.sync import sync_to_async
 from django.test import Client
 
 from chat.agent.mcp.connection import Connection
-from chat.connections.mcp_servers import McpServers, look, mcp_servers
+from chat.connections.mcp_servers import McpServers, check_servers, mcp_servers
 from chat.demo.reply import Reply
 from chat.models import Conversation, McpServer, McpTool, Profile
 from tests.agent.mcp.conftest import SOURCE
@@ -77,7 +77,7 @@ async def test_what_is_listed_is_offered_once_accepted(servers: McpServers) -> N
 
 async def test_a_changed_definition_waits_for_the_administrator(servers: McpServers) -> None:
     server = await row("changes")
-    await look([server])
+    await check_servers([server])
     await accept_all()
     servers.open()  # its second start
     await until(lambda: any(tool.state == McpTool.State.CHANGED for tool in McpTool.objects.all()))
@@ -91,7 +91,7 @@ async def test_a_changed_definition_waits_for_the_administrator(servers: McpServ
 
 
 async def test_only_what_was_shown_is_accepted(transactional_db: Any) -> None:
-    await look([await row()])
+    await check_servers([await row()])
     tool = await McpTool.objects.aget(name="echo")
     assert await sync_to_async(McpTool.accept)([(tool.pk, "another fingerprint"), (tool.pk + 99, "x")]) == 0
     assert (await states())["echo"] == "new"
@@ -99,7 +99,7 @@ async def test_only_what_was_shown_is_accepted(transactional_db: Any) -> None:
 
 async def test_a_tool_that_is_gone_is_no_longer_offered(servers: McpServers) -> None:
     server = await row()
-    await look([server])
+    await check_servers([server])
     await accept_all()
     await sync_to_async(McpTool.save_listing)(server, [])
     assert await states() == {"echo": "gone", "look": "gone"}
@@ -108,7 +108,7 @@ async def test_a_tool_that_is_gone_is_no_longer_offered(servers: McpServers) -> 
 
 async def test_profiles_may_be_chosen(servers: McpServers) -> None:
     server = await row()
-    await look([server])
+    await check_servers([server])
     await accept_all()
     chosen = await Profile.objects.acreate(title="Chosen")
     other = await Profile.objects.acreate(title="Other")
@@ -178,7 +178,7 @@ async def test_secrets_of_another_key_are_asked_for_anew(servers: McpServers, se
 
 
 async def test_a_turn_outlives_whatever_a_server_does(site: Site, model_server: ScriptedModel) -> None:
-    await look([await row()])
+    await check_servers([await row()])
     await accept_all()
     calls = [("mine__echo", {"text": text}) for text in ("hello", "die")]
     model_server.script(*(Reply(tool_calls=[call]) for call in calls), Reply(text="That is all."))
@@ -206,7 +206,7 @@ async def talk(site: Site) -> Conversation:
 
 
 async def test_stop_ends_a_call_that_hangs(site: Site, model_server: ScriptedModel) -> None:
-    await look([await row()])
+    await check_servers([await row()])
     await accept_all()
     model_server.script(Reply(tool_calls=[("mine__echo", {"text": "hang"})]))
     profile = await Profile.objects.acreate(title="Runs", rules={"mine__*": "run"})

@@ -13,8 +13,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from chat.connections.endpoint import InsecureError, endpoint_of
-from chat.connections.local_servers import LocalServer, found, look
-from chat.connections.model_lists import keep_windows, known_models
+from chat.connections.local_servers import LocalServer, known_servers, scan
+from chat.connections.model_lists import known_models, save_context_windows
 from chat.models import Connection, Preferences, Profile
 from chat.models.secrets import SecretUnreadableError
 from chat.pages.settings.trial import language
@@ -25,7 +25,7 @@ from chat.pages.signed_in import SignedInRequest
 async def look_for_servers(request: SignedInRequest) -> HttpResponse:
     if not (await request.auser()).is_staff:
         raise Http404
-    if not await look():
+    if not await scan():
         places = ", ".join(settings.LOCAL_SERVERS) or "-"
         messages.info(request, _("No model server found on this machine (%s).") % places)
     return redirect("connections")
@@ -35,7 +35,7 @@ async def look_for_servers(request: SignedInRequest) -> HttpResponse:
 def use_local_server(request: SignedInRequest) -> HttpResponse:
     if not request.user.is_staff:
         raise Http404
-    server = next((server for server in found() if server.place == request.POST.get("place")), None)
+    server = next((server for server in known_servers() if server.address == request.POST.get("place")), None)
     model = request.POST.get("model", "")
     if server is None or model not in server.models:
         messages.error(request, _("The server or model was not found. Look for local servers again."))
@@ -51,7 +51,7 @@ def first_offers(user: User | AnonymousUser) -> list[LocalServer]:
 
 
 def local_offers(user: User | AnonymousUser) -> list[LocalServer]:
-    servers = found() if user.is_staff else []
+    servers = known_servers() if user.is_staff else []
     if not servers:
         return []
     connected = set(Connection.offered_to(user).values_list("base_url", flat=True))
@@ -63,7 +63,7 @@ def _connection(user: User, server: LocalServer) -> Connection:
         owner=user,
         base_url=server.base_url,
         defaults={"inside": True},
-        create_defaults={"name": server.name or server.place, "inside": True},
+        create_defaults={"name": server.name or server.address, "inside": True},
     )
     return row
 
@@ -92,7 +92,7 @@ def _default_profile(user: User, connection: Connection, model: str) -> Profile:
     Preferences.choose(user, profile)
     with suppress(SecretUnreadableError, InsecureError):
         endpoint = endpoint_of(connection)
-        keep_windows(endpoint, known_models(endpoint) or ())
+        save_context_windows(endpoint, known_models(endpoint) or ())
     return profile
 
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_http_methods
 
 from chat.agent.model import Traits
-from chat.connections.model_clients import changed, site_traits
+from chat.connections.model_clients import apply_traits, site_traits
 from chat.models import Connection, ModelSettings
 from chat.pages.settings.connections import environment
 from chat.pages.signed_in import SignedInRequest
@@ -197,7 +197,7 @@ def _model_settings(request: SignedInRequest, connection: Connection | None, bas
     row = row or ModelSettings(connection=connection, model=name)
     if request.method == "POST" and "forget" in request.POST:
         return _forget(request, row)
-    known = changed(site_traits(base_url, name), row.learned)
+    known = apply_traits(site_traits(base_url, name), row.learned)
     form = ModelSettingsForm(request.POST or None, instance=row, known=known)
     if request.method == "POST" and form.is_valid():
         form.save()

@@ -26,9 +26,9 @@ def place(settings: Any, model_server: ScriptedModel) -> Iterator[str]:
     nobody = f"127.0.0.1:{silent.getsockname()[1]}"
     silent.close()
     settings.LOCAL_SERVERS = [nobody, place := urlsplit(model_server.base_url).netloc]
-    local_servers._found.clear()
+    local_servers._servers.clear()
     yield place
-    local_servers._found.clear()
+    local_servers._servers.clear()
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def staffs(owner: User, browser_of: Callable[[User], Client]) -> Client:
 
 def test_nothing_is_asked_by_looking_at_a_page(staffs: Client, place: str) -> None:
     assert place not in staffs.get("/").content.decode()
-    assert local_servers.found() == []
+    assert local_servers.known_servers() == []
 
 
 def test_a_click_finds_it_and_another_uses_it(staffs: Client, owner: User, place: str) -> None:
@@ -63,14 +63,14 @@ def test_nobody_there(staffs: Client, place: str, settings: Any) -> None:
 def test_a_configured_site_offers_it_among_its_connections_alone(
     staffs: Client, place: str, settings: Any
 ) -> None:
-    async_to_sync(local_servers.look)()
+    async_to_sync(local_servers.scan)()
     settings.DEMO = False
     assert place not in staffs.get("/").content.decode()
     assert place in staffs.get("/settings/connections/").content.decode()
 
 
 def test_others_neither_look_nor_see_nor_use(owners: Client, place: str) -> None:
-    async_to_sync(local_servers.look)()
+    async_to_sync(local_servers.scan)()
     for page in ("/", "/settings/connections/"):
         assert place not in owners.get(page).content.decode()
     assert owners.post(LOOK).status_code == 404
@@ -80,7 +80,7 @@ def test_others_neither_look_nor_see_nor_use(owners: Client, place: str) -> None
 
 @pytest.mark.parametrize(("where", "model"), [("10.0.0.1:80", "demo"), (None, "other"), (None, "")])
 def test_only_what_was_found_is_used(staffs: Client, place: str, where: str | None, model: str) -> None:
-    async_to_sync(local_servers.look)()
+    async_to_sync(local_servers.scan)()
     page = staffs.post(USE, {"place": where or place, "model": model}, follow=True).content.decode()
     assert "was not found" in page
     assert not Connection.objects.exists()
@@ -88,4 +88,4 @@ def test_only_what_was_found_is_used(staffs: Client, place: str, where: str | No
 
 def test_our_own_port_is_not_asked(staffs: Client, place: str, settings: Any) -> None:
     settings.PORT = int(place.rpartition(":")[2])
-    assert async_to_sync(local_servers.look)() == []
+    assert async_to_sync(local_servers.scan)() == []

@@ -13,7 +13,7 @@ from chat.agent.model import Traits
 from chat.agent.model.listing import ListedModel
 from chat.connections.endpoint import endpoint_of
 from chat.connections.model_clients import traits_of
-from chat.connections.model_lists import keep_windows
+from chat.connections.model_lists import save_context_windows
 from chat.models import Connection, ModelSettings, Profile
 from tests.model_server import ScriptedModel
 
@@ -129,6 +129,6 @@ def test_the_window_that_a_list_tells_is_kept_for_what_profiles_use(owner: User,
     Profile.objects.create(owner=owner, title="P", connection=mine, model="maker/large")
     listed = [ListedModel("maker/large", 32_768), ListedModel("maker/small", 8192)]
     for _time in range(2):
-        keep_windows(endpoint_of(mine), listed)
+        save_context_windows(endpoint_of(mine), listed)
     assert traits(mine).context_window == 32_768
     assert ModelSettings.objects.count() == 1
