@@ -117,7 +117,7 @@ def _is_scripted(profile: Profile) -> bool:
 
 
 def _end(request: TitleRequest, title: str, usage: Usage) -> bool:
-    """Record the cost, and the title unless it was changed meanwhile; returns whether the title was set."""
+    """Record the cost, and the title unless it was changed in between; returns whether it was set."""
     with transaction.atomic():
         request.call.ended_at = timezone.now()
         request.call.save(update_fields=["ended_at"])

@@ -40,7 +40,6 @@ from chat.live.context_meter import context_meter_of, meter_after
 from chat.live.frames import Change, ContextGrew, RowChanged, TextGrew, TurnChanged
 from chat.models import Attachment, FollowUp, LeaseLost, Message, SearchEntry, Step, ToolCall, Turn
 from chat.models.text import clean, clean_json
-from chat.search.index import forget
 from chat.turns.billing import Account
 from chat.turns.compaction import SUMMARISING, compact
 from chat.turns.planning import Planning
@@ -344,8 +343,8 @@ class Recorder:
         self.saved_at = 0.0
         self.calls = {}
         if self.cut_off:
-            forget(SearchEntry.Kind.MESSAGE, self.cut_off.pk)
-            # An indexer that has just read the old text would add it otherwise.
+            unindex(SearchEntry.Kind.MESSAGE, self.cut_off.pk)
+            # An indexer that has just read the old text must not add it.
             self.change_turn(unindexed_at=timezone.now())
         if self.planning.has_undelivered:
             self._save_rows()

@@ -1,4 +1,4 @@
-"""MCP servers from their rows to a turn: nothing unaccepted is offered, and no fault of theirs ends one."""
+"""MCP servers from rows to turns: only accepted tools are offered, and no failure ends a turn."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def states() -> dict[str, str]:
 async def until(happened: Callable[[], Any]) -> None:
     """Return once the rows say so."""
     async with asyncio.timeout(PATIENCE):
-        while not await sync_to_async(happened)():  # noqa: ASYNC110 - rows ring no bell
+        while not await sync_to_async(happened)():  # noqa: ASYNC110 - rows send no event
             await asyncio.sleep(0.02)
 
 

@@ -1,4 +1,4 @@
-"""Clients of models: kept from turn to turn, renewed with their rows, and taught by what endpoints refuse."""
+"""Model clients: cached between turns, renewed with their rows, and taught by endpoints' errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The live board: it follows what happens in every conversation, and is what a fresh load shows."""
+"""The live board: follows every conversation, and equals a fresh load."""
 
 from __future__ import annotations
 

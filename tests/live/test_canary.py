@@ -1,4 +1,4 @@
-"""A key that was typed into the page shows up nowhere, whatever the tools and the endpoint do."""
+"""A key entered on the page is never shown, whatever tools and endpoints do."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def rows() -> str:
 
 
 def pages(user: Any, conversation: Conversation) -> str:
-    """What the person's browser and the administration show."""
+    """Pages of the user's browser and the admin site."""
     client = Client()
     client.force_login(user)
     row = Connection.objects.get()

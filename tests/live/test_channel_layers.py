@@ -1,4 +1,4 @@
-"""The channel layer of several processes: what waits for a socket is bounded."""
+"""The channel layer of several processes: the queue of a socket is bounded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How full the window is, what conversations took, and what a turn tells of itself at its end."""
+"""The context meter, conversation totals, and a turn's usage line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Database work on a few threads whose connections last."""
+"""Database work on a few threads with persistent connections."""
 
 from __future__ import annotations
 

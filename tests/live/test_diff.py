@@ -1,4 +1,4 @@
-"""The lines that a change is shown as."""
+"""Diffs as they are shown."""
 
 from __future__ import annotations
 

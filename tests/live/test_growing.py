@@ -1,4 +1,4 @@
-"""A message that is being written: what is added to a page's open end makes it what the whole text gives."""
+"""A message that is being written: what is appended to a page equals the whole text rendered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tab that joins at any moment of a turn stands where the others do."""
+"""A tab that joins at any moment of a turn shows the same as the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last frame of a turn is what the page renders, however the turn went and whoever watched."""
+"""A turn's last frame equals what the page renders, however the turn went and whoever watched."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command prints, on the page while it runs."""
+"""Output of a running command on the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a process counts while turns run."""
+"""Metrics of a process while turns run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pinning, archiving, tagging and deleting reach every open tab; what is deleted is stopped, and removed."""
+"""Pinning, archiving, tagging and deleting reach every tab; deleted conversations are stopped and removed."""
 
 from __future__ import annotations
 

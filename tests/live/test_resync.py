@@ -1,4 +1,4 @@
-"""A page says what it has and is sent what it lacks, whatever changes in the meantime."""
+"""A page reports what it has and is sent what it lacks, whatever changes in the meantime."""
 
 from __future__ import annotations
 

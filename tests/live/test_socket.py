@@ -1,4 +1,4 @@
-"""The socket: what it takes, what it refuses, whom it lets in, and how it heals."""
+"""The socket: what it accepts and refuses, whom it admits, and how it recovers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sockets end with the session they were opened in, at once where this site ends it."""
+"""Sockets close when their session ends, at once if this site ends it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plugin for pytest: loaded before the settings, it puts the tests on the database that it is told of."""
+"""A pytest plugin, loaded before the settings, that runs the tests on a given database."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Threads that do the same thing at the same moment, each on a connection of its own."""
+"""Threads that do the same thing at the same moment, each with its own connection."""
 
 from __future__ import annotations
 

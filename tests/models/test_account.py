@@ -1,4 +1,4 @@
-"""Sign-in links: once, within the hour, for whoever may sign in; and whose the site is."""
+"""Sign-in links: used once, within an hour, by active users; and the site's owner."""
 
 from __future__ import annotations
 

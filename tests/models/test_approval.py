@@ -1,4 +1,4 @@
-"""Calls that wait for the person's decision: decided once, by whoever comes first."""
+"""Approvals: decided once, by the first answer."""
 
 from __future__ import annotations
 

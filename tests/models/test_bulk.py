@@ -1,4 +1,4 @@
-"""Acts on several conversations at once, and their Undo."""
+"""Bulk actions and their undo."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_it_is_undone_once_in_time_and_by_its_owner(
 
 
 @pytest.mark.parametrize(
-    ("kind", "meanwhile"),
+    ("kind", "later_kind"),
     [
         ("archive", "bring_back"),
         ("pin", "unpin"),
@@ -103,10 +103,10 @@ def test_it_is_undone_once_in_time_and_by_its_owner(
     ],
 )
 def test_what_was_changed_meanwhile_stays(
-    owner: User, rows: list[Conversation], kind: str, meanwhile: str
+    owner: User, rows: list[Conversation], kind: str, later_kind: str
 ) -> None:
     act = BulkAct.carry_out(owner, kind, keys(rows), "报告")
-    other = BulkAct.carry_out(owner, meanwhile, keys(rows), "报告")
+    other = BulkAct.carry_out(owner, later_kind, keys(rows), "报告")
     between = state(owner)
     assert other.count
     assert act.undo(owner) == Undone(0, act.count)

@@ -1,4 +1,4 @@
-"""What the database itself refuses, whoever writes."""
+"""Database constraints, whatever code writes."""
 
 from __future__ import annotations
 

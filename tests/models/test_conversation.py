@@ -1,4 +1,4 @@
-"""Conversations: how they begin, what a message may be, whose they are, what they are called."""
+"""Conversations: first messages, validation, ownership, titles."""
 
 from __future__ import annotations
 

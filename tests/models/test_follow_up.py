@@ -1,4 +1,4 @@
-"""Follow-ups: held in order, delivered once or taken back, never both."""
+"""Follow-ups: held in order, delivered once or unsent, never both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passwords cannot be guessed without end, by name and address."""
+"""Passwords cannot be guessed without limit, by name and address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP servers and their tools: what the rows promise."""
+"""MCP servers and their tools: the guarantees of their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every test of this folder once more, on PostgreSQL."""
+"""The tests of this folder again, on PostgreSQL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pinned, archived and deleted conversations: what lists have of them, and what goes on in them."""
+"""Pinned, archived and deleted conversations: in which lists they are, and what still happens in them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles: those that ship ready, and who may choose which."""
+"""Profiles: the built-in ones, and who may choose which."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profile as it was at a turn, and what a turn that is taken up again makes of it."""
+"""Profile snapshots of turns, and their use when a turn is resumed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which plain program a command runs: named only if it can run nothing else."""
+"""The plain program that a command runs: named only if it can run nothing else."""
 
 from __future__ import annotations
 

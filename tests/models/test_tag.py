@@ -1,4 +1,4 @@
-"""A person's own words for conversations."""
+"""A user's own words for conversations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a model, an endpoint or a tool sends, the record takes: each place on each database."""
+"""Any text from models, endpoints and tools can be stored, on each database."""
 
 from __future__ import annotations
 

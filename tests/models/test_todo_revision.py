@@ -1,4 +1,4 @@
-"""Revisions: whose they are, and where they stand."""
+"""Revisions: their authors and positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ended while its owner did not look: noted with the end, until they look or write again."""
+"""Unseen ends of turns: noted until the owner looks or writes again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What several calls of models come to together, in memory and in the database."""
+"""Totals of model calls, in memory and in the database."""
 
 from __future__ import annotations
 

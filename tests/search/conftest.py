@@ -1,4 +1,4 @@
-"""Conversations whose rows are written as a worker writes them, and the owner's browser."""
+"""Conversations with rows as a worker writes them, and the owner's browser."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Talk:
         return self
 
     def go_on(self, text: str) -> Talk:
-        """The person's next message."""
+        """The user's next message."""
         self.turn = self.conversation.start_turn(text, uuid.uuid4())
         return self
 

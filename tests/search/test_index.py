@@ -1,4 +1,4 @@
-"""What becomes final marks its turn, and a worker indexes what is marked; the rest is caught up with."""
+"""Final rows mark their turn, and workers index marked turns; the rest is caught up with."""
 
 from __future__ import annotations
 

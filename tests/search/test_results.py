@@ -1,4 +1,4 @@
-"""The page of results: what is found, where, and the way there."""
+"""The results page: what is found, where, and the links to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How words are told apart."""
+"""How text is split into words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that wait for the person: on every screen, through restarts, until somebody has answered."""
+"""Approvals: shown in every tab, kept across restarts, answered once."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ async def test_the_wait_outlives_every_worker(desk: DemoRequest) -> None:
     assert (await desk.site.turn(desk.conversation)).status == "waiting"
     again = await desk.site.open(desk.conversation)
     assert "Allow once" in again.last_turn()
-    await sync_to_async(call.decide)("once")  # where nobody rings, or this process would take it
+    await sync_to_async(call.decide)("once")  # without a notification, or this process would claim it
     assert (await desk.site.turn(desk.conversation)).status == "queued"
     pool().open()
     await tab.until_idle()
@@ -240,7 +240,7 @@ async def test_the_wait_outlives_every_worker(desk: DemoRequest) -> None:
 async def test_an_answer_given_to_a_worker_that_died_still_counts(desk: DemoRequest) -> None:
     tab, call = await desk.ask_for(bash("echo one"), bash("echo two"))
     await close_pool()
-    await sync_to_async(call.decide)("conversation")  # where nobody rings, or this process would take it
+    await sync_to_async(call.decide)("conversation")  # without a notification, or this process would claim it
     assert await sync_to_async(Turn.claim)("a worker that is no more") is not None
     await Turn.objects.aupdate(lease_until="2020-01-01T00:00Z")
     pool().open()
@@ -251,7 +251,7 @@ async def test_an_answer_given_to_a_worker_that_died_still_counts(desk: DemoRequ
 
 
 async def test_a_lost_frame_is_made_up_for_from_the_rows(desk: DemoRequest) -> None:
-    """Decided where nobody rings: another process, whose frames do not reach this tab."""
+    """Decided in another process, whose frames do not reach this tab."""
     tab, call = await desk.ask_for(bash("echo found"))
     await close_pool()
     await sync_to_async(call.decide)("denied", "no")
@@ -283,7 +283,7 @@ async def test_waiting_costs_no_time_of_the_turn(desk: DemoRequest) -> None:
     await close_pool()
     await Turn.objects.aupdate(started_at=timezone.now() - hours)
     await ToolCall.objects.filter(pk=call.pk).aupdate(asked_at=timezone.now() - hours)
-    await sync_to_async(call.decide)("once")  # where nobody rings, or this process would take it
+    await sync_to_async(call.decide)("once")  # without a notification, or this process would claim it
     spent = (await sync_to_async(ResumeState)(await desk.site.turn(desk.conversation))).spent
     assert spent.seconds < 600
     assert (spent.steps, spent.tool_calls, spent.rounds) == (1, 0, 0)

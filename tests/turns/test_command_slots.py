@@ -1,4 +1,4 @@
-"""A turn whose command has to wait for a free place: what tabs show, and Stop."""
+"""A turn whose command waits for a free slot: what tabs show, and Stop."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows of a conversation give just what its agent kept, also after much of it was left out."""
+"""The rows restore exactly what the agent kept, also after compaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A conversation that has become too long for its model: what is sent, what is kept, what the page shows."""
+"""Conversations too long for their model: what is sent, what is kept, what the page shows."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ async def test_stop_works_meanwhile(site: Site, model: SmallWindow, model_server
 
 
 async def test_one_long_turn_is_cut_through(site: Site, model: SmallWindow) -> None:
-    """Its first steps are summarised; the person's words in it stay, and so does the latest result."""
+    """Its first steps are summarised; the user's messages in it stay, and so does the latest result."""
 
     def read_on(request: Request) -> Reply:
         if len(model.taken) > 16:

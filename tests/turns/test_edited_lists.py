@@ -1,4 +1,4 @@
-"""The person changes the list while the agent works: once to the model, at once to every tab, never lost."""
+"""The user edits the list while the agent works: the model is told once, tabs at once, nothing is lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def written(*states: str) -> list[tuple[str, dict[str, Any]]]:
 
 @sync_to_async
 def change(conversation: Conversation, *edits: tuple[str, str, str]) -> Edited:
-    """Changes of the person's, each as an action, the words of the item that it is of, and a text."""
+    """Edits by the user, each as an action, the text of its item, and a new text."""
     revision = conversation.revision()
     ids = {item["content"]: item["id"] for item in revision.items} if revision else {}
     made = [Edit(action, ids.get(item, ""), text) for action, item, text in edits]  # type: ignore[arg-type]
@@ -121,7 +121,7 @@ async def test_later_turns_render_it_at_the_same_place(site: Site, model_server:
 async def test_a_list_that_was_written_unaware_of_it_undoes_nothing(
     site: Site, model_server: ScriptedModel
 ) -> None:
-    """The reply that rewrites the list was begun before the person changed it."""
+    """The reply that rewrites the list was begun before the user edited it."""
     go = threading.Event()
     rewrite = Reply(
         text="Now.", tool_calls=written("completed", "in_progress", "pending"), stall_after=1, gate=go

@@ -1,4 +1,4 @@
-"""Messages while the agent works: held, taken back, read at the next safe point, or sent as the next turn."""
+"""Messages while the agent works: held, unsent, read at the next safe point, or sent as the next turn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A worker indexes what was said, beside the turns."""
+"""Workers index messages in the background."""
 
 from __future__ import annotations
 

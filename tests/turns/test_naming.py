@@ -1,4 +1,4 @@
-"""A conversation names itself after its first turn, once; a new title reaches every open tab at once."""
+"""Conversations are named once, after the first turn; every open tab gets the new title."""
 
 from __future__ import annotations
 

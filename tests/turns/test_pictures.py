@@ -1,4 +1,4 @@
-"""Pictures that come with a message or are found in the workspace: the model sees them, now and later."""
+"""Pictures in messages and in the workspace: the model sees them, now and later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns under each todo policy give exactly the figures that their script says."""
+"""Turns under each todo policy produce exactly the statistics of their script."""
 
 from __future__ import annotations
 

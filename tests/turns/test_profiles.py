@@ -1,4 +1,4 @@
-"""What a profile makes of the requests, and of a turn."""
+"""The effect of a profile on requests and turns."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ async def test_what_is_told_of_a_profile_is_live_what_the_page_shows(
 async def test_nobody_elses_connection_is_ever_asked(
     site: Site, model_server: ScriptedModel, stranger: User
 ) -> None:
-    """A profile for everybody that stands on one person's connection, as only another's hand can make it."""
+    """A shared profile with one user's connection, which only manual changes can create."""
     theirs = await Connection.objects.acreate(owner=stranger, name="Theirs", base_url=model_server.base_url)
     conversation = await site.conversation()
     conversation.profile = await Profile.objects.acreate(title="Common", connection=theirs, model="large")

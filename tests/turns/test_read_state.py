@@ -1,4 +1,4 @@
-"""What the model knows of files, over turns and restarts."""
+"""What the model knows of files, across turns and restarts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is written down while a text streams: at once now and then, and never in the loop's own thread."""
+"""Saving of streaming text: from time to time, and never on the event loop's thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A turn that a process works on by itself: however often it is asked to end, it ends once, in words."""
+"""Turns without a pool: however often they are asked to end, they end once, with a message."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stop, as the turn ends by itself: what the person chose for held messages is what happens."""
+"""Stop while the turn ends by itself: the user's choice for held messages is respected."""
 
 from __future__ import annotations
 

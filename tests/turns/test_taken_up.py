@@ -1,4 +1,4 @@
-"""Turns whose worker died or left are taken up again, from their rows."""
+"""Turns whose worker died or left are resumed from their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model thinks: kept apart on the page, kept in the rows, and given back to whom it came from."""
+"""Reasoning: separate on the page, saved in rows, and sent back only to the model that wrote it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_reasoning_is_folded_and_goes_back_once_it_is_demanded(
 
 
 async def test_reasoning_grows_by_what_is_new_of_it(site: Site, model_server: ScriptedModel) -> None:
-    """Drawn anew with each piece, a long thought would cost its square."""
+    """Redrawing all of a long thought with each piece would have quadratic cost."""
     thought = "".join(f" {number} < {number + 1};\n" for number in range(120))
     model_server.script(Reply("So it is.", thought, piece=16, delay=0.005))
     conversation = await site.conversation()

@@ -1,4 +1,4 @@
-"""What a turn's calls of the model took: by the endpoint's count, or a guess that is marked as one."""
+"""Usage of a turn's model calls: the endpoint's count, or an estimate marked as such."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The worker while nothing is asked of it, and after its consumer has failed."""
+"""The worker while idle, and after its consumer has failed."""
 
 from __future__ import annotations
 
@@ -33,6 +33,6 @@ async def test_a_consumer_that_fails_is_replaced(site: Site, caplog: pytest.LogC
     await until(worker_responds)
     await get_channel_layer().send(AGENT_CHANNEL, {"type": "turn.stop"})  # names no turn
     async with asyncio.timeout(5):
-        while "the worker's consumer failed" not in caplog.text:  # noqa: ASYNC110 (a log rings no bell)
+        while "the worker's consumer failed" not in caplog.text:  # noqa: ASYNC110 (a log sends no event)
             await asyncio.sleep(0)
     assert await worker_responds()
