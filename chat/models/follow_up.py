@@ -179,7 +179,7 @@ class Attachment(models.Model):
 
 
 def named_in(text: str) -> list[str]:
-    return [found[1].strip() for line in text.splitlines() if (found := _FILE_LINE.fullmatch(line.strip()))]
+    return [match[1].strip() for line in text.splitlines() if (match := _FILE_LINE.fullmatch(line.strip()))]
 
 
 def without_names(text: str, attachments: Iterable[Attachment]) -> str:
