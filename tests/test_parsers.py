@@ -45,7 +45,7 @@ from chat.models.message import MessageRefused, checked_message, title_of
 from chat.models.tag import checked
 from chat.models.tool_call import shell_program
 from chat.models.url_validation import origin_of
-from chat.search.documents import parts_of
+from chat.search.documents import chunks_of
 from chat.search.query import query_of
 from chat.search.results import excerpt
 from chat.search.store import Term
@@ -105,7 +105,7 @@ def every_word(text: str) -> None:
 
 
 def every_part(text: str) -> None:
-    for part in parts_of(text):
+    for part in chunks_of(text):
         list(words_of(part))
         excerpt(part, [Term(("a",), open=True), Term(("a" * 60,), open=True)])
 

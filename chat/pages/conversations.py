@@ -128,7 +128,7 @@ class ListQuery:
 
     def search_scope(self, user: User | AnonymousUser) -> ConversationQuerySet:
         """The conversations to search in, newest first: archived ones too, unless only those are listed."""
-        rows = self.filter.of(Conversation.objects.visible_to(user))
+        rows = self.filter.apply(Conversation.objects.visible_to(user))
         if self.tag:
             rows = rows.tagged(self.tag)
         return rows.archived() if self.archived else rows
@@ -140,7 +140,7 @@ class ListQuery:
     @property
     def query(self) -> str:
         query = QueryDict(mutable=True)
-        query.update(self.filter.asked)
+        query.update(self.filter.query_params)
         if self.archived:
             query["archived"] = "1"
         if self.tag:

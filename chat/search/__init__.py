@@ -1,1 +1,1 @@
-"""Searching: what a person typed, the conversations that have it, and the places in them where it stands."""
+"""Search: queries, the index, matching conversations and the hits in them."""

@@ -1,4 +1,4 @@
-"""ConversationFilter: conversations by how they stand, profile, plan, and the day of their last message."""
+"""ConversationFilter: filters by status, profile, plan, and day of the last message."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from django.utils import timezone
 from chat.models import TodoRevision, Turn
 from chat.models.conversation import ConversationQuerySet
 
-# How the last turn stands, in the words of the filter.
+# The last turn's statuses, by the filter's value.
 STATUSES = {str(status): [status] for status in Turn.Status} | {"running": ["queued", "running"]}
 
 
 @dataclass(frozen=True)
 class ConversationFilter:
-    """What is asked of conversations; whatever is empty is not asked. Days are the site's, both included."""
+    """Criteria for conversations; empty ones match all. Days are in the site's time zone, both inclusive."""
 
     status: str = ""
     todos: str = ""  # some: it has a plan; unfinished: with open items
@@ -26,19 +26,17 @@ class ConversationFilter:
     last: datetime.date | None = None
 
     @property
-    def asked(self) -> dict[str, str]:
-        """The same as an address has it."""
-        every = {
+    def query_params(self) -> dict[str, str]:
+        params = {
             "status": self.status,
             "todos": self.todos,
             "profile": self.profile,
             "from": self.first,
             "to": self.last,
         }
-        return {name: str(value) for name, value in every.items() if value}
+        return {name: str(value) for name, value in params.items() if value}
 
-    def of(self, conversations: ConversationQuerySet) -> ConversationQuerySet:
-        """Those that are so."""
+    def apply(self, conversations: ConversationQuerySet) -> ConversationQuerySet:
         return self._by_day(self._by_todos(self._by_turn(conversations)))
 
     def _by_turn(self, conversations: ConversationQuerySet) -> ConversationQuerySet:

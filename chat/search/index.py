@@ -1,6 +1,4 @@
-"""Writing the index. Workers index turns that are marked; titles, files and lists that a user changes are
-indexed where they are changed.
-"""
+"""Writes the search index. Workers index marked turns; other changes are indexed where they are made."""
 
 from __future__ import annotations
 
@@ -29,15 +27,15 @@ if TYPE_CHECKING:
 
 
 OPEN_CALLS = ("pending", "waiting", "running")
-AT_ONCE = 100  # turns
-BATCH = 50  # entries whose words are held in memory at a time
+MAX_TURNS = 100  # indexed in one round
+BATCH_SIZE = 50  # entries whose words are in memory at a time
 
-# An entry without its index_state and key, and its words: all of them, and those that are inner ones.
+# An entry without its index_state and key, its words, and its inner words.
 Prepared = tuple[dict[str, Any], list[str], set[str]]
 
 
 def marked_turns() -> list[Any]:
-    """Turns with rows that became final and are not indexed, the newest first."""
+    """Turns with final rows that are not indexed, newest first."""
     here = OuterRef("pk")
     marked = Turn.objects.filter(unindexed_at__isnull=False).defer("profile_snapshot", "status_message")
     marked = marked.annotate(
@@ -45,19 +43,19 @@ def marked_turns() -> list[Any]:
         has_calls=Exists(ToolCall.objects.filter(turn=here)),
         has_lists=Exists(TodoRevision.objects.filter(turn=here)),
     )
-    return list(marked.select_related("conversation__search_index_state").order_by("-pk")[:AT_ONCE])
+    return list(marked.select_related("conversation__search_index_state").order_by("-pk")[:MAX_TURNS])
 
 
 def index_turn(turn: Any) -> None:
-    """Index what became final in a turn of `marked_turns`, and take its mark off.
+    """Index final rows of a turn from `marked_turns`, and clear its mark.
 
-    Its rows are read ahead of the transaction, which writes nothing if the mark is not the one that was
-    read: another worker was faster, or there is more to index, which is read the next time.
+    Reads before the transaction, which writes nothing if the mark has changed: another worker was faster, or
+    there is more to index.
     """
     index_state = getattr(turn.conversation, "search_index_state", None)
     if index_state is not None and index_state.version != INDEX_VERSION:
         index_state = None
-    new = list(_prepared(_new_pieces(turn, index_state))) if index_state else []
+    new = list(_prepared(_new_texts(turn, index_state))) if index_state else []
     with transaction.atomic():
         if not Turn.objects.filter(pk=turn.pk, unindexed_at=turn.unindexed_at).update(unindexed_at=None):
             return
@@ -68,7 +66,6 @@ def index_turn(turn: Any) -> None:
 
 
 def index_title(conversation: Conversation) -> None:
-    """Let it be found by its title as it is now, and no more by the one before."""
     with transaction.atomic():
         index_state = _locked(conversation)
         index_state.entries.filter(kind=Kind.TITLE).delete()
@@ -76,38 +73,36 @@ def index_title(conversation: Conversation) -> None:
 
 
 def index_revision(revision: TodoRevision) -> None:
-    """Index what a list says that the list before it did not."""
-    found = documents.of_items(revision, _items_before(revision))
-    _put(revision.conversation, SearchIndexState.of(revision.conversation), found)
+    texts = documents.of_items(revision, _items_before(revision))
+    _put(revision.conversation, SearchIndexState.of(revision.conversation), texts)
 
 
 def index_files(conversation: Conversation, paths: Iterable[str]) -> None:
-    """Let files that came into the workspace be found by their names."""
+    """Index files that were added to the workspace."""
     index_state = SearchIndexState.of(conversation)
     _put(conversation, index_state, _new_files(index_state, documents.of_files(paths)))
 
 
-def forget(kind: Kind, row: int) -> None:
-    """Take a row out of the index: it is gone, or is written anew."""
+def unindex(kind: Kind, row: int) -> None:
+    """Remove a row's entries: it was deleted or will be rewritten."""
     SearchEntry.objects.filter(kind=kind, row=row).delete()
 
 
 def reindex(conversation: Conversation) -> None:
-    """Index all of a conversation anew. Files that came with no message are known by their entries alone."""
+    """Rebuild a conversation's index. Files without a message are known only by their entries."""
     with transaction.atomic():
         index_state = _locked(conversation)
         known = list(
             index_state.entries.filter(kind=Kind.FILE).order_by("pk").values_list("place", flat=True)
         )
         index_state.entries.all().delete()
-        every = [*_everything(index_state.conversation), *documents.of_files(known)]
-        _put(conversation, index_state, dict.fromkeys(every))
+        texts = [*_all_texts(index_state.conversation), *documents.of_files(known)]
+        _put(conversation, index_state, dict.fromkeys(texts))
         index_state.version = INDEX_VERSION
         index_state.save(update_fields=["version"])
 
 
 def _locked(conversation: Conversation) -> SearchIndexState:
-    """The index state, locked until the transaction ends, with the conversation as it is now."""
     SearchIndexState.of(conversation)
     states = SearchIndexState.objects.select_for_update(no_key=True, of=("self",)).select_related(
         "conversation"
@@ -115,8 +110,8 @@ def _locked(conversation: Conversation) -> SearchIndexState:
     return states.get(conversation=conversation)
 
 
-def _new_pieces(turn: Any, index_state: SearchIndexState) -> list[SearchText]:
-    """The turn's messages, calls and lists that are final and not indexed, and the files that they name."""
+def _new_texts(turn: Any, index_state: SearchIndexState) -> list[SearchText]:
+    """Texts of the turn's final rows that are not indexed, and the files that they name."""
     written = turn.messages.filter(complete=True).exclude(text="")
     messages = list(_unindexed(written, Kind.MESSAGE))
     final = turn.tool_calls.exclude(status__in=OPEN_CALLS)
@@ -128,33 +123,38 @@ def _new_pieces(turn: Any, index_state: SearchIndexState) -> list[SearchText]:
     return [*map(documents.of_message, messages), *map(documents.of_call, calls), *items, *files]
 
 
-def _everything(conversation: Conversation) -> list[SearchText]:
-    """All pieces of a conversation, in four queries."""
+def _all_texts(conversation: Conversation) -> list[SearchText]:
     messages = Message.objects.filter(turn__conversation=conversation, complete=True)
-    every = ToolCall.objects.filter(turn__conversation=conversation)
-    calls = list(every.exclude(status__in=OPEN_CALLS).order_by("pk"))
+    all_calls = ToolCall.objects.filter(turn__conversation=conversation)
+    calls = list(all_calls.exclude(status__in=OPEN_CALLS).order_by("pk"))
     revisions = list(conversation.revisions.order_by("pk"))
     before = [[], *(each.items for each in revisions)]
-    items = [documents.of_items(now, earlier) for now, earlier in zip(revisions, before, strict=False)]
+    items = [
+        documents.of_items(revision, earlier) for revision, earlier in zip(revisions, before, strict=False)
+    ]
     brought = Attachment.objects.filter(message__turn__conversation=conversation)
     files = [*documents.of_files(brought.values_list("path", flat=True)), *documents.of_files_written(calls)]
     return [
         documents.of_title(conversation.title),
         *map(documents.of_message, messages.order_by("pk")),
         *map(documents.of_call, calls),
-        *(piece for each in items for piece in each),
+        *(text for each in items for text in each),
         *files,
     ]
 
 
 def _new_items(turn: Turn) -> list[SearchText]:
-    """What the turn's lists say that the list before each did not. One that says nothing new has no entry."""
     revisions = list(turn.revisions.annotate(known=_entries(Kind.TODO)).order_by("pk"))
     if all(revision.known for revision in revisions):
         return []
     before = [_items_before(revisions[0]), *(each.items for each in revisions)]
     pairs = zip(revisions, before, strict=False)
-    return [piece for now, earlier in pairs if not now.known for piece in documents.of_items(now, earlier)]
+    return [
+        text
+        for revision, earlier in pairs
+        if not revision.known
+        for text in documents.of_items(revision, earlier)
+    ]
 
 
 def _items_before(revision: TodoRevision) -> list[dict[str, Any]]:
@@ -171,24 +171,23 @@ def _entries(kind: Kind) -> Exists:
 
 
 def _new_files(index_state: SearchIndexState, files: Iterable[SearchText]) -> list[SearchText]:
-    """Those that are not on the index_state, each once."""
     files = dict.fromkeys(files)
-    known = index_state.entries.filter(kind=Kind.FILE, place__in=[piece.place for piece in files])
+    known = index_state.entries.filter(kind=Kind.FILE, place__in=[text.place for text in files])
     there = set(known.values_list("place", flat=True)) if files else set()
-    return [piece for piece in files if piece.place not in there]
+    return [text for text in files if text.place not in there]
 
 
-def _put(conversation: Conversation, index_state: SearchIndexState, found: Iterable[SearchText]) -> None:
-    _write(conversation, index_state, _prepared(found))
+def _put(conversation: Conversation, index_state: SearchIndexState, texts: Iterable[SearchText]) -> None:
+    _write(conversation, index_state, _prepared(texts))
 
 
-def _prepared(found: Iterable[SearchText]) -> Iterator[Prepared]:
-    """The entries of these pieces with their words, which takes a while for a long text."""
-    for piece in found:
-        for number, text in piece.parts():
+def _prepared(texts: Iterable[SearchText]) -> Iterator[Prepared]:
+    """Entries of these texts with their words; slow for long texts."""
+    for text in texts:
+        for number, chunk in text.chunks():
             yield (
-                {"kind": piece.kind, "row": piece.row, "place": piece.place, "part": number},
-                *_words(text),
+                {"kind": text.kind, "row": text.row, "place": text.place, "part": number},
+                *_words(chunk),
             )
 
 
@@ -199,7 +198,7 @@ def _words(text: str) -> tuple[list[str], set[str]]:
 
 def _write(conversation: Conversation, index_state: SearchIndexState, prepared: Iterable[Prepared]) -> None:
     remaining = iter(prepared)
-    while batch := list(islice(remaining, BATCH)):
+    while batch := list(islice(remaining, BATCH_SIZE)):
         rows = [SearchEntry(index_state=index_state, **entry) for entry, _words, _inner in batch]
         with transaction.atomic(savepoint=False):
             entries = SearchEntry.objects.bulk_create(rows)
@@ -211,26 +210,23 @@ def _write(conversation: Conversation, index_state: SearchIndexState, prepared: 
 
 
 def unindexed() -> ConversationQuerySet:
-    """Conversations whose entries are not all there, or are those of an earlier version.
-
-    Those with a marked turn are not among them: they are indexed within a moment.
-    """
+    """Conversations whose index is incomplete or outdated, except those with a marked turn."""
     current = SearchIndexState.objects.filter(conversation=OuterRef("pk"), version=INDEX_VERSION)
     marked = Turn.objects.filter(conversation=OuterRef("pk"), unindexed_at__isnull=False)
-    found: ConversationQuerySet = Conversation.objects.filter(~Exists(current), ~Exists(marked))
-    return found
+    conversations: ConversationQuerySet = Conversation.objects.filter(~Exists(current), ~Exists(marked))
+    return conversations
 
 
 def is_complete() -> bool:
-    """Whether nothing is left to index: two counts, where `unindexed` looks at every conversation."""
+    """Whether nothing is left to index: two counts, while `unindexed` scans every conversation."""
     indexed = SearchIndexState.objects.filter(version=INDEX_VERSION).count()
     return indexed == Conversation._base_manager.count()
 
 
 def catch_up(seconds: float) -> bool:
-    """Index what is missing, the newest first, for so many seconds or little longer; True if more is left.
+    """Index what is missing, newest first, for about `seconds`; returns whether more is left.
 
-    Each conversation is a transaction of its own, between which turns have the database to themselves.
+    One transaction per conversation, so that turns can write in between.
     """
     end = time.monotonic() + seconds
     for conversation in unindexed()[:100]:

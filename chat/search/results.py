@@ -1,4 +1,4 @@
-"""Places: where in a conversation the terms stand, with a bit of the text and the address of it."""
+"""Search results: matching conversations, and the hits in them with excerpts and addresses."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from chat.models.conversation import ConversationQuerySet
 from chat.search import documents
 from chat.search.query import Query
 from chat.search.store import Store, Term, store
-from chat.search.words import READ, Word, folded, prepared, words_of
+from chat.search.words import MAX_RAW_LENGTH, Word, folded, prepared, words_of
 
 Kind = SearchEntry.Kind
-MOST_LOOKED_AT = 200  # entries of one conversation
+MAX_ENTRIES = 200  # entries of one conversation
 
 
 @dataclass(frozen=True)
 class SearchHit:
-    """One thing in which something was found; the row is what it is drawn from, where it is one."""
+    """One match; `row` is the object that it is in, None for files."""
 
     kind: Kind
     row: Any
@@ -34,56 +34,54 @@ class SearchHit:
 
 @dataclass(frozen=True)
 class Result:
-    """A conversation that was found: its title, its most telling places, and how many more there are."""
+    """A conversation with its best hits, and the number of further ones."""
 
     conversation: Conversation
     title: Sequence[Part]
-    places: Sequence[SearchHit]
+    hits: Sequence[SearchHit]
     more: int = 0
 
 
-def results(conversations: Sequence[Conversation], found: Found, most: int) -> list[Result]:
-    """Each of these conversations of one owner, which are of those found, with at most `most` places."""
-    states = {each.search_index_state.pk: each for each in conversations}
-    entries = _entries(conversations[0].owner_id, states, found) if conversations else {}
-    terms = found.terms
-    shown = {index_state: best[:most] for index_state, best in entries.items()}
-    rows = _Rows(entry for best in shown.values() for entry in best)
+def results(conversations: Sequence[Conversation], matches: Matches, max_hits: int) -> list[Result]:
+    """The results for these conversations of one owner, with up to `max_hits` hits each."""
+    conversations_by_state = {each.search_index_state.pk: each for each in conversations}
+    entries = _entries(conversations[0].owner_id, conversations_by_state, matches) if conversations else {}
+    terms = matches.terms
+    shown = {index_state: best[:max_hits] for index_state, best in entries.items()}
+    sources = _Sources(entry for best in shown.values() for entry in best)
     return [
         Result(
             conversation,
             excerpt(prepared(conversation.title), terms),
-            [
-                place
-                for entry in shown.get(index_state, [])
-                if (place := rows.place(conversation, entry, terms))
-            ],
+            [hit for entry in shown.get(index_state, []) if (hit := sources.hit(conversation, entry, terms))],
             len(entries.get(index_state, [])) - len(shown.get(index_state, [])),
         )
-        for index_state, conversation in states.items()
+        for index_state, conversation in conversations_by_state.items()
     ]
 
 
-def _entries(owner: int, states: Mapping[int, Conversation], found: Found) -> dict[int, list[SearchEntry]]:
-    """The entries of each index state that match a term, best first, each thing once, without titles."""
-    met: dict[int, Counter[int]] = {index_state: Counter() for index_state in states}
-    for term in found.terms:
-        for index_state, entry in found.store.entries(owner, term, states):
-            if len(met[index_state]) < MOST_LOOKED_AT or entry in met[index_state]:
-                met[index_state][entry] += 1
-    rows = SearchEntry.objects.in_bulk([entry for counted in met.values() for entry in counted])
-    return {index_state: _each_once(counted, rows) for index_state, counted in met.items()}
+def _entries(
+    owner: int, states: Mapping[int, Conversation], matches: Matches
+) -> dict[int, list[SearchEntry]]:
+    """The entries of each index state that match a term, best first, each source once, without titles."""
+    counts: dict[int, Counter[int]] = {index_state: Counter() for index_state in states}
+    for term in matches.terms:
+        for index_state, entry in matches.store.entries(owner, term, states):
+            if len(counts[index_state]) < MAX_ENTRIES or entry in counts[index_state]:
+                counts[index_state][entry] += 1
+    rows = SearchEntry.objects.in_bulk([entry for counted in counts.values() for entry in counted])
+    return {index_state: _each_once(counted, rows) for index_state, counted in counts.items()}
 
 
-def _each_once(met: Counter[int], rows: Mapping[int, SearchEntry]) -> list[SearchEntry]:
-    there = (entry for entry in met if entry in rows)
-    best = sorted(there, key=lambda entry: (-met[entry], rows[entry].kind == Kind.FILE, entry))
+def _each_once(counts: Counter[int], rows: Mapping[int, SearchEntry]) -> list[SearchEntry]:
+    there = (entry for entry in counts if entry in rows)
+    best = sorted(there, key=lambda entry: (-counts[entry], rows[entry].kind == Kind.FILE, entry))
     things = {(rows[entry].kind, rows[entry].row, rows[entry].place): rows[entry] for entry in reversed(best)}
     return [thing for thing in reversed(things.values()) if thing.kind != Kind.TITLE]
 
 
-class _Rows:
-    """The rows that entries speak of, read in a query for each kind."""
+class _Sources:
+    """The rows of the entries, read in one query per kind."""
 
     def __init__(self, entries: Iterable[SearchEntry]) -> None:
         keys: dict[str, set[int]] = {kind: set() for kind in Kind.values}
@@ -93,21 +91,19 @@ class _Rows:
         self.calls = ToolCall.objects.in_bulk(keys[Kind.CALL])
         self.revisions = TodoRevision.objects.in_bulk(keys[Kind.TODO])
 
-    def place(
-        self, conversation: Conversation, entry: SearchEntry, terms: Sequence[Term]
-    ) -> SearchHit | None:
-        """Where the entry is, as the row says it now; None where the row is gone, or says something else."""
-        row, text, address = self._told(conversation, entry)
-        parts = documents.parts_of(text)
-        if entry.part >= len(parts):
+    def hit(self, conversation: Conversation, entry: SearchEntry, terms: Sequence[Term]) -> SearchHit | None:
+        """The hit with the row's current text; None if the row was deleted or no longer has it."""
+        row, text, address = self._source(conversation, entry)
+        chunks = documents.chunks_of(text)
+        if entry.part >= len(chunks):
             return None
-        told = excerpt(parts[entry.part], terms)
-        words = next((piece.text for piece in told if piece.hit), "")
-        if words and isinstance(row, Message | ToolCall):  # the page marks them
-            address = address.replace("#", f"?{urlencode({'find': words})}#")
-        return SearchHit(Kind(entry.kind), row, address, told)
+        excerpt_parts = excerpt(chunks[entry.part], terms)
+        matched_text = next((piece.text for piece in excerpt_parts if piece.hit), "")
+        if matched_text and isinstance(row, Message | ToolCall):  # the page highlights it
+            address = address.replace("#", f"?{urlencode({'find': matched_text})}#")
+        return SearchHit(Kind(entry.kind), row, address, excerpt_parts)
 
-    def _told(self, conversation: Conversation, entry: SearchEntry) -> tuple[Any, str, str]:
+    def _source(self, conversation: Conversation, entry: SearchEntry) -> tuple[Any, str, str]:
         page = reverse("conversation", args=[conversation.pk])
         match entry.kind:
             case Kind.MESSAGE if message := self.messages.get(entry.row):
@@ -122,135 +118,133 @@ class _Rows:
         return None, "", ""
 
     def _todo(self, conversation: Conversation, revision: TodoRevision, item_id: str) -> tuple[Any, str, str]:
-        found = [item for item in revision.items if str(item.get("id", "")) == item_id]
+        items = [item for item in revision.items if str(item.get("id", "")) == item_id]
         number = conversation.revisions.filter(pk__lte=revision.pk).count()
         address = f"{reverse('plan', args=[conversation.pk])}?revision={number}#item-{quote(item_id)}"
-        return (found[0], documents.text_of_item(found[0]), address) if found else (None, "", "")
+        return (items[0], documents.text_of_item(items[0]), address) if items else (None, "", "")
 
 
-FEW = 500  # keys that are named to the database; of more it tells all that there are
+MAX_NAMED_KEYS = 500  # keys named in a query; for more, all keys are fetched
 
 
 @dataclass(frozen=True)
-class Found:
-    """The states of the conversations found, the newest first, and the terms as the store has met them."""
+class Matches:
+    """The matching index states, newest first, and the terms as they were matched."""
 
     states: list[int]
     terms: tuple[Term, ...]
     store: Store
 
 
-def find(conversations: ConversationQuerySet, owner: int, query: Query) -> Found:
-    """Those of the owner's conversations that have all of the query's terms, be it in different places."""
-    kept = store()
-    met = [_meet(kept, owner, term) for term in query.terms]
-    states = set.intersection(*(states for _term, states in met))
-    return Found(_in_order(conversations, states), tuple(term for term, _shelves in met), kept)
+def find(conversations: ConversationQuerySet, owner: int, query: Query) -> Matches:
+    """The owner's conversations that contain all terms of the query, anywhere in them."""
+    index_store = store()
+    matched = [_match_term(index_store, owner, term) for term in query.terms]
+    states = set.intersection(*(states for _term, states in matched))
+    return Matches(_in_order(conversations, states), tuple(term for term, _states in matched), index_store)
 
 
-def _meet(kept: Store, owner: int, term: Term) -> tuple[Term, set[int]]:
-    """Where the term is; a short word that is nowhere as a whole is met where a longer one begins with it."""
-    states = kept.matching_states(owner, term)
+def _match_term(index_store: Store, owner: int, term: Term) -> tuple[Term, set[int]]:
+    """The states with the term; a short word without whole matches is treated as a prefix."""
+    states = index_store.matching_states(owner, term)
     if not states and not term.open and not term.exact:
         term = replace(term, open=True)
-        states = kept.matching_states(owner, term)
+        states = index_store.matching_states(owner, term)
     return term, states
 
 
 def _in_order(conversations: ConversationQuerySet, states: set[int]) -> list[int]:
     if not states:
         return []
-    if len(states) <= FEW:
+    if len(states) <= MAX_NAMED_KEYS:
         conversations = conversations.filter(search_index_state__in=states)
-    every = conversations.values_list("search_index_state", flat=True)
-    return [index_state for index_state in every if index_state in states]
+    all_states = conversations.values_list("search_index_state", flat=True)
+    return [index_state for index_state in all_states if index_state in states]
 
 
-LENGTH = 200  # characters that are shown
-AHEAD = 60  # of them ahead of what was found
-MOST = 100  # hits among which the best is looked for
+EXCERPT_LENGTH = 200  # characters
+LEAD = 60  # of them before the hit
+MAX_HITS = 100  # hits considered for the excerpt
 _BLANKS = re.compile(r"\s+")
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A bit of the excerpt; a `hit` is what was searched for."""
+    """A piece of an excerpt; `hit` if it matches."""
 
     text: str
     hit: bool = False
 
 
 def excerpt(text: str, terms: Iterable[Term]) -> list[Part]:
-    """The stretch of a prepared text in which most was found, or its beginning; blanks are one space each."""
+    """The part of a prepared text with the most hits, or its beginning; whitespace is collapsed."""
     spans = hits(text, terms)
     start = _start(text, spans)
-    end = min(len(text), start + LENGTH)
+    end = min(len(text), start + EXCERPT_LENGTH)
     pieces = [Part(_BLANKS.sub(" ", each.text), each.hit) for each in _pieces(text, start, end, spans)]
-    ahead = [Part("…")] if start else []
-    behind = [Part("…")] if end < len(text) else []
-    return [*ahead, *pieces, *behind]
+    before = [Part("…")] if start else []
+    after = [Part("…")] if end < len(text) else []
+    return [*before, *pieces, *after]
 
 
 def _start(text: str, spans: Sequence[Span]) -> int:
-    """A little ahead of the hit that has most hits behind it, at a word's beginning where there is one."""
+    """A little before the hit that has most hits after it, preferably at the start of a word."""
 
-    def company(span: Span) -> int:
-        return sum(span[0] <= other[0] < span[0] + LENGTH - AHEAD for other in spans)
+    def hits_nearby(span: Span) -> int:
+        return sum(span[0] <= other[0] < span[0] + EXCERPT_LENGTH - LEAD for other in spans)
 
     if not spans:
         return 0
-    best = max(spans[:MOST], key=company)[0]
-    start = max(0, best - AHEAD)
+    best = max(spans[:MAX_HITS], key=hits_nearby)[0]
+    start = max(0, best - LEAD)
     blank = _BLANKS.search(text, start, best) if start else None
-    return blank.end() if blank and blank.end() - start <= AHEAD // 2 else start
+    return blank.end() if blank and blank.end() - start <= LEAD // 2 else start
 
 
 def _pieces(text: str, start: int, end: int, spans: Iterable[Span]) -> Iterator[Part]:
-    at = start
+    position = start
     for first, last in spans:
         if first >= end or last <= start:
             continue
-        if at < first:
-            yield Part(text[at:first])
-        at = min(last, end)
-        yield Part(text[max(first, start) : at], hit=True)
-    if at < end:
-        yield Part(text[at:end])
+        if position < first:
+            yield Part(text[position:first])
+        position = min(last, end)
+        yield Part(text[max(first, start) : position], hit=True)
+    if position < end:
+        yield Part(text[position:end])
 
 
 def hits(text: str, terms: Iterable[Term]) -> list[Span]:
-    """Where the terms stand in the text, in order, none over another."""
+    """The terms' positions in the text, in order, without overlaps."""
     words = list(words_of(text))
     plain = [word for word in words if not word.inner]
     inner = [word for word in words if word.inner]
-    found = [span for term in terms for span in _spans(text, term, plain, inner)]
-    return _merged(sorted(found))
+    spans = [span for term in terms for span in _spans(text, term, plain, inner)]
+    return _merged(sorted(spans))
 
 
 def _spans(text: str, term: Term, plain: Sequence[Word], inner: Sequence[Word]) -> Iterator[Span]:
     *before, _last = term.words
-    for last in _met(term, plain):
+    for last in _matching_positions(term, plain):
         first = last - len(before)
         if first >= 0 and all(plain[first + number].text == word for number, word in enumerate(before)):
             yield plain[first].start, _end(text, term, plain[last])
     if not before:
-        yield from ((inner[at].start, _end(text, term, inner[at])) for at in _met(term, inner))
+        yield from ((inner[at].start, _end(text, term, inner[at])) for at in _matching_positions(term, inner))
 
 
-def _met(term: Term, words: Sequence[Word]) -> list[int]:
-    """Which of the words may be the term's last."""
-    wanted = term.words[-1]
+def _matching_positions(term: Term, words: Sequence[Word]) -> list[int]:
+    last = term.words[-1]
     if term.open:
-        return [at for at, word in enumerate(words) if word.text.startswith(wanted)]
-    return [at for at, word in enumerate(words) if word.text == wanted]
+        return [at for at, word in enumerate(words) if word.text.startswith(last)]
+    return [at for at, word in enumerate(words) if word.text == last]
 
 
 def _end(text: str, term: Term, word: Word) -> int:
-    """Where what was searched for ends in a word that may go on."""
-    wanted = len(term.words[-1])
-    for end in range(word.start + 1, min(word.end, word.start + READ)):
-        if len(folded(text[word.start : end])) >= wanted:
+    length = len(term.words[-1])
+    for end in range(word.start + 1, min(word.end, word.start + MAX_RAW_LENGTH)):
+        if len(folded(text[word.start : end])) >= length:
             return end
     return word.end
 

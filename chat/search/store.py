@@ -1,4 +1,4 @@
-"""Where the words are kept: in the full-text index of the database that is in use."""
+"""The full-text index of the words, in the database that is in use."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from django.db import connection
 
 @dataclass(frozen=True)
 class Document:
-    """The words of an entry in order, and the inner ones, whose order says nothing."""
-
     index_state: int
     entry: int
     words: Sequence[str]
@@ -23,29 +21,27 @@ class Document:
 
 
 class Store(Protocol):
-    """An index in which each owner's words are kept apart, so that one's searches never touch another's."""
+    """An index that keeps each owner's words apart, so that searches never touch another's."""
 
     def add(self, owner: int, documents: Iterable[Document]) -> None:
-        """Keep documents whose entries are new. With its entry each of them goes by itself."""
+        """Add documents of new entries. Each is deleted with its entry."""
 
     def matching_states(self, owner: int, term: Term) -> set[int]:
-        """The keys of the index states in which the term occurs."""
+        """The keys of the index states that contain the term."""
 
     def entries(self, owner: int, term: Term, states: Collection[int]) -> Iterator[tuple[int, int]]:
-        """The index state and key of each entry with the term among these states, oldest first."""
+        """Index state and key of the matching entries in these states, oldest first."""
 
 
 def store() -> Store:
-    """The one of the database in use."""
     return PostgresStore() if connection.vendor == "postgresql" else SqliteStore()
 
 
 @dataclass(frozen=True)
 class Term:
-    """Words that follow each other in a text.
+    """Consecutive words.
 
-    An `open` one may go on at its end, as read does in reader; an `exact` one must not, even where nothing
-    else is found.
+    The last word of an `open` term is a prefix, as read is of reader; an `exact` one never is.
     """
 
     words: tuple[str, ...]
@@ -53,75 +49,75 @@ class Term:
     exact: bool = False
 
 
-# SQLite: an FTS5 table of words that are split already. The upper half of a row's key is its index state, the
-# lower half its entry, so that the conversations with a common word are found without reading an entry.
+# SQLite: an FTS5 table of words that are already split. The upper half of a rowid is the index state, the
+# lower half the entry, so that conversations with a common word are found without reading entries.
 
-SHORT = 3  # letters with which very many words begin
-_GAP = ":"  # a word of no text, so that no phrase reaches over it
+SHORT = 3  # letters of a prefix that very many words share
+_GAP = ":"  # a word that occurs in no text, so that no phrase spans it
 
 
 class SqliteStore:
-    """Of the words, a colon parts the owner from the word; the table's tokenizer leaves both as they are.
+    """Each word is prefixed with the owner and a colon; the table's tokenizer keeps both.
 
-    Ahead of the first row of an open term FTS5 merges all words that begin so. Where these are many, the rows
-    are read once and kept, for as long as the one search that the store serves.
+    For an open term FTS5 merges all words with the prefix before the first row. For short prefixes the rows
+    are therefore read once and cached, for the single search that this object serves.
     """
 
     def __init__(self) -> None:
-        self._kept: dict[str, array[int]] = {}
+        self._cache: dict[str, array[int]] = {}
 
     def add(self, owner: int, documents: Iterable[Document]) -> None:
-        rows = [((each.index_state << 32) | each.entry, _written(owner, each)) for each in documents]
+        rows = [((each.index_state << 32) | each.entry, _document_text(owner, each)) for each in documents]
         with connection.cursor() as cursor:
             cursor.executemany("INSERT INTO chat_searchindex (rowid, words) VALUES (%s, %s)", rows)
 
     def matching_states(self, owner: int, term: Term) -> set[int]:
         if _has_many_words(term):
             return {row >> 32 for row in self._rows(_match(owner, term))}
-        asked = "SELECT DISTINCT rowid >> 32 FROM chat_searchindex WHERE chat_searchindex MATCH %s"
+        sql = "SELECT DISTINCT rowid >> 32 FROM chat_searchindex WHERE chat_searchindex MATCH %s"
         with connection.cursor() as cursor:
-            cursor.execute(asked, [_match(owner, term)])
+            cursor.execute(sql, [_match(owner, term)])
             return {index_state for (index_state,) in cursor.fetchall()}
 
     def entries(self, owner: int, term: Term, states: Collection[int]) -> Iterator[tuple[int, int]]:
         if _has_many_words(term):
-            yield from _on(states, self._rows(_match(owner, term)))
+            yield from _within(states, self._rows(_match(owner, term)))
             return
         among = ", ".join(str(int(index_state)) for index_state in states)
-        asked = (
+        sql = (
             "SELECT rowid >> 32, rowid & 4294967295 FROM chat_searchindex"  # noqa: S608 (whole numbers)
             f" WHERE chat_searchindex MATCH %s AND rowid BETWEEN %s AND %s AND (rowid >> 32) IN ({among})"
             " ORDER BY rowid"
         )
         if not states:
             return
-        # The bounds are for FTS5, which goes straight to the first; it knows nothing of the halves of a key.
+        # The bounds let FTS5 seek to the first row; it cannot use the condition on half of a key.
         first, last = min(states) << 32, (max(states) + 1 << 32) - 1
         with connection.cursor() as cursor:
-            cursor.execute(asked, [_match(owner, term), first, last])
+            cursor.execute(sql, [_match(owner, term), first, last])
             yield from cursor.fetchall()
 
     def _rows(self, match: str) -> array[int]:
-        if match not in self._kept:
+        if match not in self._cache:
             with connection.cursor() as cursor:
-                asked = "SELECT rowid FROM chat_searchindex WHERE chat_searchindex MATCH %s ORDER BY rowid"
-                cursor.execute(asked, [match])
-                self._kept[match] = array("q", (row for (row,) in cursor))
-        return self._kept[match]
+                sql = "SELECT rowid FROM chat_searchindex WHERE chat_searchindex MATCH %s ORDER BY rowid"
+                cursor.execute(sql, [match])
+                self._cache[match] = array("q", (row for (row,) in cursor))
+        return self._cache[match]
 
 
 def _has_many_words(term: Term) -> bool:
     return term.open and len(term.words) == 1 and len(term.words[0]) <= SHORT
 
 
-def _on(states: Collection[int], rows: array[int]) -> Iterator[tuple[int, int]]:
-    """The halves of those rows, which are in order, that belong to these states."""
+def _within(states: Collection[int], rows: array[int]) -> Iterator[tuple[int, int]]:
+    """The halves of those sorted rowids that belong to these states."""
     for index_state in sorted(states):
         first, behind = bisect_left(rows, index_state << 32), bisect_left(rows, index_state + 1 << 32)
         yield from ((index_state, row & 0xFFFFFFFF) for row in rows[first:behind])
 
 
-def _written(owner: int, document: Document) -> str:
+def _document_text(owner: int, document: Document) -> str:
     words = [f"{owner}:{word}" for word in document.words]
     for word in document.inner:
         words += [_GAP, f"{owner}:{word}"]
@@ -129,47 +125,47 @@ def _written(owner: int, document: Document) -> str:
 
 
 def _match(owner: int, term: Term) -> str:
-    """The term as FTS5 takes it: a phrase in quotes, which no word holds; with a star if it is open."""
     words = " ".join(f"{owner}:{word}" for word in term.words)
     return f'"{words}"{" *" if term.open else ""}'
 
 
 class PostgresStore:
-    """A lexeme is the owner, a colon and the word; an inner one has no position, so no phrase has it."""
+    """A lexeme is owner, colon and word; inner words have no position, so that no phrase matches them."""
 
     def add(self, owner: int, documents: Iterable[Document]) -> None:
         rows = [(each.entry, each.index_state, _document_words(owner, each)) for each in documents]
         with connection.cursor() as cursor:
-            asked = "INSERT INTO chat_searchindex (entry, index_state, words) VALUES (%s, %s, %s::tsvector)"
-            cursor.executemany(asked, rows)
+            sql = "INSERT INTO chat_searchindex (entry, index_state, words) VALUES (%s, %s, %s::tsvector)"
+            cursor.executemany(sql, rows)
 
     def matching_states(self, owner: int, term: Term) -> set[int]:
         with connection.cursor() as cursor:
-            asked = "SELECT DISTINCT index_state FROM chat_searchindex WHERE words @@ %s::tsquery"
-            cursor.execute(asked, [_ts_query(owner, term)])
+            sql = "SELECT DISTINCT index_state FROM chat_searchindex WHERE words @@ %s::tsquery"
+            cursor.execute(sql, [_ts_query(owner, term)])
             return {index_state for (index_state,) in cursor.fetchall()}
 
     def entries(self, owner: int, term: Term, states: Collection[int]) -> Iterator[tuple[int, int]]:
-        asked = (
+        sql = (
             "SELECT index_state, entry FROM chat_searchindex"
             " WHERE words @@ %s::tsquery AND index_state = ANY(%s) ORDER BY entry"
         )
         with connection.cursor() as cursor:
-            cursor.execute(asked, [_ts_query(owner, term), list(states)])
+            cursor.execute(sql, [_ts_query(owner, term), list(states)])
             yield from cursor.fetchall()
 
 
 def _document_words(owner: int, document: Document) -> str:
-    places = defaultdict[str, list[str]](list)
-    for place, word in enumerate(document.words, 1):
-        places[word].append(str(place))
+    positions = defaultdict[str, list[str]](list)
+    for position, word in enumerate(document.words, 1):
+        positions[word].append(str(position))
     for word in document.inner:
-        places.setdefault(word, [])
-    return " ".join(_lexeme(owner, word) + (f":{','.join(at)}" if at else "") for word, at in places.items())
+        positions.setdefault(word, [])
+    return " ".join(
+        _lexeme(owner, word) + (f":{','.join(at)}" if at else "") for word, at in positions.items()
+    )
 
 
 def _ts_query(owner: int, term: Term) -> str:
-    """The term as `tsquery` reads it: words that follow each other, the last one open if it has a star."""
     phrase = " <-> ".join(_lexeme(owner, word) for word in term.words)
     return f"{phrase}:*" if term.open else phrase
 

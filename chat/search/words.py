@@ -1,7 +1,7 @@
-"""Words told apart: the same way in a text that is indexed, in what a person types, and in an excerpt.
+"""Splits text into words, in the same way for indexing, queries and excerpts.
 
-Scripts that are written without spaces are taken two characters at a time, so that every part of a sentence
-is found; everything else by runs of letters and digits.
+Scripts without spaces are split into pairs of characters, so that any part of a sentence is found; everything
+else into runs of letters and digits.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-LONGEST = 64  # characters of a word; what is beyond says nothing about who wrote it or why
-READ = 2 * LONGEST  # of which a word is made, for accents and the like count as none
+MAX_LENGTH = 64  # characters of a word; the rest is ignored
+MAX_RAW_LENGTH = 2 * MAX_LENGTH  # before folding, which removes accents
 
 # Thai and Lao, Myanmar, Hangul, Khmer, radicals and kana, Chinese, half-width kana.
 _UNSPACED = (
@@ -26,16 +26,16 @@ _MARKS = "\u0300-\u036f"
 _RUN = re.compile(
     rf"(?P<unspaced>[{_UNSPACED}]+)|(?P<sign>[{_SIGNS}])|(?P<word>(?:(?![{_UNSPACED}{_SIGNS}])[^\W_]|[{_MARKS}])+)"
 )
-# Where another word begins within one: readFile, HTTPServer, utf8.
+# Where an inner word begins: readFile, HTTPServer, utf8.
 _INNER = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _HALF_WIDTH_KANA = re.compile("[\uff66-\uff9f]+")
 _NOT_IN_WORDS = re.compile(r"[\x00-/:-@\[-`{-\x7f]")
 
 
 class Word(NamedTuple):
-    """A word as it is compared, and where it stands in the text: from `start` up to `end`.
+    """A folded word, and its position in the text: from `start` up to `end`.
 
-    An `inner` one begins within another word; a `lone` one is the last character of an unspaced run.
+    An `inner` word begins within another; a `lone` one is the last character of an unspaced run.
     """
 
     text: str
@@ -46,7 +46,7 @@ class Word(NamedTuple):
 
 
 class _Folding(dict[int, str]):
-    """What a character is compared as: without its width, its case, and the accents of European letters."""
+    """Maps a character to its comparable form: without width, case, and accents of European letters."""
 
     def __missing__(self, code: int) -> str:
         plain = unicodedata.normalize("NFKC", chr(code)).casefold()
@@ -59,20 +59,19 @@ _FOLDING = _Folding()
 
 
 def prepared(text: str) -> str:
-    """The text as it is searched and shown: what can be written in two ways is written in one."""
+    """The text normalized for indexing, search and excerpts."""
     text = unicodedata.normalize("NFC", text)
     return _HALF_WIDTH_KANA.sub(lambda run: unicodedata.normalize("NFKC", run[0]), text)
 
 
 def folded(text: str) -> str:
-    """The text as it is compared."""
     return text.lower() if text.isascii() else text.translate(_FOLDING)
 
 
 def words_of(text: str) -> Iterator[Word]:
-    """The words of a prepared text in order, an inner one behind the word that it is in.
+    """The words of a prepared text in order, inner words after the word that contains them.
 
-    A run of an unspaced script gives its pairs of neighbours, and its last character alone.
+    A run of an unspaced script yields its pairs of neighbours, and its last character alone.
     """
     for run in _RUN.finditer(text):
         start, end = run.span()
@@ -93,12 +92,14 @@ def _pairs(text: str, start: int, end: int) -> Iterator[Word]:
 
 
 def _inner_words(text: str, start: int, end: int) -> Iterator[Word]:
-    """From each inner beginning to the word's end, so that what goes on past the next one is found too."""
+    """Each inner word extends to the end of the word, so that a longer match is found too."""
     for inner in _INNER.finditer(text, start, end):
-        if inner.start() > start and (word := _bare(text[inner.start() : min(end, inner.start() + READ)])):
+        if inner.start() > start and (
+            word := _bare(text[inner.start() : min(end, inner.start() + MAX_RAW_LENGTH)])
+        ):
             yield Word(word, inner.start(), end, inner=True)
 
 
 def _bare(text: str) -> str:
-    """The word as it is compared, with nothing in it that could part it again."""
-    return _NOT_IN_WORDS.sub("", folded(text))[:LONGEST]
+    """The folded word without characters that could split it again."""
+    return _NOT_IN_WORDS.sub("", folded(text))[:MAX_LENGTH]

@@ -40,6 +40,7 @@ from chat.live.context_meter import context_meter_of, meter_after
 from chat.live.frames import Change, ContextGrew, RowChanged, TextGrew, TurnChanged
 from chat.models import Attachment, FollowUp, LeaseLost, Message, SearchEntry, Step, ToolCall, Turn
 from chat.models.text import clean, clean_json
+from chat.search.index import unindex
 from chat.turns.billing import Account
 from chat.turns.compaction import SUMMARISING, compact
 from chat.turns.planning import Planning

@@ -16,12 +16,12 @@ from chat.models import Conversation, Message, SearchEntry, SearchIndexState, Tu
 from chat.models.turn_recovery import recover_turn
 from chat.search.index import (
     catch_up,
-    forget,
     index_files,
     index_title,
     index_turn,
     marked_turns,
     reindex,
+    unindex,
     unindexed,
 )
 from chat.search.query import query_of
@@ -103,7 +103,7 @@ def test_a_text_still_being_written_is_indexed_once_it_is_cut_off(owner: User, t
     claimed.release()
     assert found(owner, "platypus") == 1
     message = Message.objects.get(complete=True, role="assistant")
-    forget(SearchEntry.Kind.MESSAGE, message.pk)
+    unindex(SearchEntry.Kind.MESSAGE, message.pk)
     assert found(owner, "platypus") == 0
 
 
