@@ -3,7 +3,8 @@
 addEventListener("DOMContentLoaded", () => {
   const transcript = document.getElementById("transcript");
   if (!transcript) return;
-  const SETTLE = 400; // milliseconds; an Enter that was on its way elsewhere as the question came allows nothing
+  // Milliseconds after a question came, was answered or went: an Enter that was meant for something else does nothing.
+  const SETTLE = 400;
   let asked = null; // the card that waits
   let since = 0;
   let answered = false;
@@ -22,6 +23,7 @@ addEventListener("DOMContentLoaded", () => {
     const held = answered || card.contains(document.activeElement);
     card.open = false;
     if (held) card.querySelector("summary").focus({ preventScroll: true });
+    since = performance.now();
   };
 
   const look = () => {
@@ -45,12 +47,15 @@ addEventListener("DOMContentLoaded", () => {
 
   transcript.addEventListener("keydown", (event) => {
     const group = event.target.closest(".approval");
+    const isEarly = performance.now() - since < SETTLE;
+    if (event.key === "Enter" && isEarly && event.target.matches(".tool-call > summary")) event.preventDefault();
     if (!group || event.key !== "Enter" || event.repeat || isComposing(event)) return;
     const press = (decision) => {
       event.preventDefault();
+      since = performance.now();
       group.querySelector(`[value=${decision}]`).click();
     };
-    if (event.target === group && performance.now() - since > SETTLE) press("once");
+    if (event.target === group && !isEarly) press("once");
     if (event.target.name === "reason" && !event.shiftKey) press("denied");
   });
 

@@ -51,9 +51,11 @@ def question(page: Page, tool: str = "bash") -> Locator:
 def press_enter_until_answered(page: Page, command: str) -> None:
     """An Enter right after the question came counts for nothing, so that none is answered by accident."""
     card = page.locator(".tool-call[data-status=waiting]", has_text=command)
+    answers: list[str] = []
+    page.on("request", lambda request: answers.append(request.url) if request.method == "POST" else None)
 
     def answered() -> bool:
-        if card.locator(".approval:focus").count():
+        if not answers and card.locator(".approval:focus").count():
             page.keyboard.press("Enter")
         return card.count() == 0
 
