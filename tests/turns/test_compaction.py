@@ -16,7 +16,7 @@ from chat.models import Conversation, ModelSettings, SideCall, Summary, ToolCall
 from chat.turns.transcript import transcript
 from chat.turns.worker import close_pool, pool
 from tests.agent.context.small_window import SmallWindow, breaks
-from tests.live.site import Site, Tab, article
+from tests.live.site import Site, Tab, article, until
 from tests.model_server import ScriptedModel
 
 WINDOW = 20_000
@@ -135,10 +135,15 @@ async def test_a_turn_that_is_taken_up_again_sends_the_same(site: Site, model: S
         return answer(request)
 
     model.answer = stall_once
+
+    async def ended_or_stalled() -> bool:
+        return stalled.is_set() or not (await site.turn(conversation)).is_active
+
     number = 0
     while not stalled.is_set():
         await tab.send("Make a plan" if not number else f"Go on, for the {number}th time")
-        await tab.until(lambda frame: stalled.is_set() or 'data-status="idle"' in frame)
+        await tab.said("accepted")
+        await until(ended_or_stalled)
         number += 1
     await close_pool()
     count = len(model.taken)
@@ -167,10 +172,15 @@ async def test_a_summary_that_fails_is_done_without(site: Site, model: SmallWind
 async def test_stop_works_meanwhile(site: Site, model: SmallWindow, model_server: ScriptedModel) -> None:
     model.summary = lambda _request: Reply(text="It takes its time and more", stall_after=2)
     conversation, tab = await begun(site)
+
+    async def ended_or_summarising() -> bool:
+        return bool(model.summaries) or not (await site.turn(conversation)).is_active
+
     number = 0
     while not model.summaries:
         await tab.send("Make a plan" if not number else f"Go on, for the {number}th time")
-        await tab.until(lambda frame: "Summarising" in frame or 'data-status="idle"' in frame)
+        await tab.said("accepted")
+        await until(ended_or_summarising)
         number += 1
     assert await site.post(conversation, "stop") == 302
     await tab.until_idle()
