@@ -119,18 +119,18 @@ class LeaseMonitor:
 
     def overdue(self, held: Sequence[Turn]) -> list[Turn]:
         """The turns whose leases were not renewed; `held` are all turns that are held now."""
-        seconds = time.monotonic()
-        self._seen = {turn.pk: self._snapshot(turn, seconds) for turn in held}
+        polled_at = time.monotonic()
+        self._seen = {turn.pk: self._snapshot(turn, polled_at) for turn in held}
         return [turn for turn in held if self._seen[turn.pk].unchanged_polls >= MAX_UNCHANGED_POLLS]
 
-    def _snapshot(self, turn: Turn, seconds: float) -> LeaseSnapshot:
+    def _snapshot(self, turn: Turn, polled_at: float) -> LeaseSnapshot:
         lease = (turn.fence, turn.lease_until)
         before = self._seen.get(turn.pk)
         if before is None or before.lease != lease:
-            return LeaseSnapshot(lease, 0, seconds)
-        if seconds - before.at < MIN_INTERVAL:
+            return LeaseSnapshot(lease, 0, polled_at)
+        if polled_at - before.at < MIN_INTERVAL:
             return before
-        return LeaseSnapshot(lease, before.unchanged_polls + 1, seconds)
+        return LeaseSnapshot(lease, before.unchanged_polls + 1, polled_at)
 
 
 def new_worker_name() -> str:
