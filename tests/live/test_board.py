@@ -264,7 +264,7 @@ async def test_another_conversations_page_shows_what_ended_unseen(
     other = await begin(site, "Elsewhere")
     await lists(tab, "Elsewhere", "data-unseen", "Unread:")
     await displays(tab, lambda: "1 needs your attention" in latest(tab, "#board-link"))
-    await sync_to_async(other.see)((await site.turn(other)).pk)
+    await sync_to_async(other.mark_seen)((await site.turn(other)).pk)
     await displays(tab, lambda: "data-unseen" not in latest(tab, "#sidebar-list"))
     await displays(tab, lambda: "your attention" not in latest(tab, "#board-link"))
 
