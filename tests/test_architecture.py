@@ -1,4 +1,4 @@
-"""The walks in docs/architecture.md name what is there, and are short."""
+"""docs/architecture.md and CONTRIBUTING.md name files and code that exist, and the walks are short."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+EXAMPLES = {
+    "chat/agent/tools/count_lines.py",
+    "tests/agent/tools/test_count_lines.py",
+}  # that the recipes make
 MAX_HOPS = {"A message": 30, "A to-do": 30, "A tool's output": 25}
 
 _HOP = re.compile(r"^\d+\. `([^`]+)`(?: `([^`]+)`)?", re.MULTILINE)
@@ -50,3 +55,20 @@ def test_every_hop_is_there(title: str) -> None:
             assert name in names(path), f"{file}: {name}"
         else:
             assert not name or name in path.read_text(encoding="utf-8"), f"{file}: {name}"
+
+
+def test_the_guide_names_what_is_there() -> None:
+    """Files by their paths; `Class.method`s and constants must occur in the code."""
+    folders = ("chat", "agentsite", "tests/browser")
+    code = "\n".join(
+        path.read_text(encoding="utf-8") for name in folders for path in (ROOT / name).rglob("*.py")
+    )
+    prose = re.sub(r"^ *```\w*\n.*?^ *```$", "", GUIDE, flags=re.MULTILINE | re.DOTALL)
+    for path in re.findall(r"`([\w/.-]+\.(?:py|md|js|html|json))`", prose):
+        if "/" in path and path not in EXAMPLES and "_source" not in path:
+            assert (ROOT / path).exists(), path
+    for owner, method in re.findall(r"`([A-Z][a-z]\w+)\.(\w+)`", prose):
+        assert re.search(rf"class {owner}\b", code), owner
+        assert re.search(rf"def {method}\b|^    {method}\b", code, re.MULTILINE), f"{owner}.{method}"
+    for constant in re.findall(r"`([A-Z][A-Z_]{3,})`", prose):
+        assert re.search(rf"\b{constant}\b", code), constant

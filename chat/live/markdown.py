@@ -36,23 +36,24 @@ _ADDRESS = re.compile(r"://[A-Za-z0-9\[][-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~]*")
 _TASK = re.compile(r"\[([ xX])\][ \t]")
 
 
-def render(text: str) -> str:
-    """The text as HTML, without any markup of the text's own."""
+def render(text: str, *, read_only: bool = False) -> str:
+    """The text as HTML, without any markup of the text's own; `read_only` leaves out the buttons."""
     if len(text) <= MAX_BLOCK:
-        return str(_MARKDOWN.render(text))
-    html = _large_cache.get(text)
-    return _render_large(text) if html is None else html
+        return str(_MARKDOWN.render(text, {"read_only": read_only}))
+    html = _large_cache.get((text, read_only))
+    return _render_large(text, read_only) if html is None else html
 
 
-def _render_large(text: str) -> str:
+def _render_large(text: str, read_only: bool) -> str:
     """Render one large text at a time: threads would only compete for the interpreter."""
+    key = text, read_only
     with _render_lock:
-        if text not in _large_cache:
-            blocks, tail = Settling(text).advance()
-            _large_cache[text] = "".join(block.html for block in blocks) + tail
-            while len(_large_cache) > 1 and sum(map(len, _large_cache)) > MAX_CACHED:
+        if key not in _large_cache:
+            blocks, tail = Settling(text, read_only=read_only).advance()
+            _large_cache[key] = "".join(block.html for block in blocks) + tail
+            while len(_large_cache) > 1 and sum(len(text) for text, _read_only in _large_cache) > MAX_CACHED:
                 del _large_cache[next(iter(_large_cache))]
-        return _large_cache[text]
+        return _large_cache[key]
 
 
 class Block(NamedTuple):
@@ -66,8 +67,9 @@ class Settling:
     `settled` is the length of the settled blocks' text.
     """
 
-    def __init__(self, text: str = "") -> None:
+    def __init__(self, text: str = "", *, read_only: bool = False) -> None:
         self.text = text
+        self.read_only = read_only
         self.settled = 0
         self._searched = 0  # how far a block above MAX_BLOCK has been searched for its end
 
@@ -86,7 +88,7 @@ class Settling:
                 settled.append(Block(self.settled, large))
                 self.settled, self._searched = end, 0
             open_text = self.text[self.settled : self.settled + MAX_BLOCK]
-            blocks = _blocks(open_text)
+            blocks = _blocks(open_text, self.read_only)
             last = blocks.pop() if blocks else Block(0, "")
             settled += [Block(self.settled + start, html) for start, html in blocks]
             rest = len(self.text) - self.settled - len(open_text)
@@ -105,9 +107,9 @@ class Settling:
         return end.end() if end else None
 
 
-def _blocks(text: str) -> list[Block]:
+def _blocks(text: str, read_only: bool) -> list[Block]:
     """The blocks of a text. An incomplete first line belongs to the block before it."""
-    env: dict[str, Any] = {}
+    env: dict[str, Any] = {"read_only": read_only}
     tokens = _MARKDOWN.parse(text, env)
     lines = [0, *(match.end() for match in _NEWLINE.finditer(text))]
     places = [
@@ -137,6 +139,7 @@ def _fence(self: RendererHTML, tokens: Sequence[Token], place: int, options: Any
         '<button class="code-block__copy" type="button" data-copy'
         f' data-copied="{escape(_("Copied"))}">{escape(_("Copy"))}</button>'
     )
+    button = "" if env.get("read_only") else button
     bar = f'<div class="code-block__bar"><span>{language}</span>{button}</div>'
     return f'<div class="code-block">{bar}{html.rstrip()}</div>\n'
 
@@ -314,5 +317,5 @@ def _parser() -> MarkdownIt:
 
 
 _MARKDOWN = _parser()
-_large_cache: dict[str, str] = {}
+_large_cache: dict[tuple[str, bool], str] = {}  # by text and `read_only`
 _render_lock = threading.Lock()

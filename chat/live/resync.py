@@ -42,7 +42,7 @@ class Have:
         named = isinstance(regions, dict) and len(regions) <= MAX_REGIONS
         if not numbers or not named or not all(isinstance(each, str) for each in regions.values()):
             raise ValueError(
-                _('This is no question: {"type": "have", "at": [turn, fence, n], "regions": {}}.')
+                _('Invalid request; expected {"type": "have", "at": [turn, fence, n], "regions": {}}.')
             )
         position = Position(*(max(0, min(each, MAX_KEY)) for each in at))
         return cls(position, {name: version[:MAX_VERSION] for name, version in regions.items()})

@@ -51,12 +51,13 @@ def picture_in(read_only: ReadOnly, digest: str) -> str:
     return read_only.picture(digest) if digest else ""
 
 
-@register.simple_tag
-def message_body(message: Message) -> SafeString:
+@register.simple_tag(takes_context=True)
+def message_body(context: Context, message: Message) -> SafeString:
     """The agent's Markdown as HTML; while it grows, its unfinished end is in a separate element."""
+    read_only = bool(context.get("read_only"))
     if message.complete:
-        return mark_safe(markdown.render(message.text))  # noqa: S308 (the renderer escapes)
-    growing = markdown.Settling(message.text)
+        return mark_safe(markdown.render(message.text, read_only=read_only))  # noqa: S308 (the renderer escapes)
+    growing = markdown.Settling(message.text, read_only=read_only)
     blocks, tail = growing.advance()
     settled = mark_safe("".join(block.html for block in blocks))  # noqa: S308
     return settled + frames.tail_of(message, growing.settled, tail, live=message.live)
@@ -74,9 +75,10 @@ def region(state: ConversationState, name: str) -> SafeString:
     return REGIONS[name].html(state)
 
 
-@register.simple_tag(name="markdown")
-def as_markdown(text: str) -> SafeString:
-    return mark_safe(markdown.render(text))  # noqa: S308 (the renderer escapes)
+@register.simple_tag(name="markdown", takes_context=True)
+def as_markdown(context: Context, text: str) -> SafeString:
+    read_only = bool(context.get("read_only"))
+    return mark_safe(markdown.render(text, read_only=read_only))  # noqa: S308 (the renderer escapes)
 
 
 @register.simple_tag(name="diff_of")

@@ -83,7 +83,7 @@ def test_text_of_model_todos_tools_and_person(scripted: Site, visitors: Visitors
     expect(answer).to_contain_text(ATTACKS[2])
     expect(answer).to_contain_text("[picture]")
     links = answer.locator("a").evaluate_all("all => all.map(link => link.href)")
-    assert links == ["https://example.org/ok", "https://example.org/auto"]
+    assert links == ["https://example.org/ok", "https://example.org/auto", "https://example.org/"]
     live = record(page)
     page.reload()
     at_rest(page)

@@ -40,7 +40,7 @@ async def test_it_works_by_the_persons_list(talk: Talk, policy: str, calls: int)
 async def test_between_turns_too(talk: Talk) -> None:
     conversation = talk()
     await conversation.say(FIVE)
-    told = conversation.todos.take(without_orders(list(conversation.todos.items)))
+    told = conversation.todos.apply_edits(without_orders(list(conversation.todos.items)))
     await conversation.say(f"<todo-change>{told}</todo-change>\nKeep the new version")
     assert texts(conversation) == ["cart.py", "prices.py", "stock.py", "report.py", "Look around"]
     assert conversation.todos.complete

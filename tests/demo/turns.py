@@ -141,7 +141,7 @@ class Conversation:
     def _change(self, calls: int, round_: list[Called]) -> None:
         """Edit the list as the user, with a note before the first result, as in the engine."""
         if change := self.changes.pop(calls, None):
-            told = self.todos.take(change(list(self.todos.items)))
+            told = self.todos.apply_edits(change(list(self.todos.items)))
             first = self.messages[-len(round_)]
             first["content"] = f"<todo-change>{told}</todo-change>\n{first['content']}"
 

@@ -86,13 +86,14 @@ class Large:
         """A turn with these replies, before two tabs that show the conversation."""
         site, tabs = self.served, [self._tab(conversation) for _ in range(2)]
         address = f"{site.address}/conversations/{conversation}/"
-        before = shown_by(self.person.get(address))
+        page = f"{address}?from=all"
+        before = shown_by(self.person.get(page))
         until(lambda: all(tab.display == before for tab in tabs), site.written)
         known, start = [len(tab.received) for tab in tabs], memory(site)
         self.model.script(*replies)
         self.person.post(f"{address}messages/", text="Go on", client_id=str(uuid.uuid4()))
         ended = self.end()
-        fresh = shown_by(self.person.get(address))
+        fresh = shown_by(self.person.get(page))
         until(lambda: all(tab.display == fresh for tab in tabs), site.written)
         grown = memory(site) - start
         sent = [[len(each) for each in tab.received[at:]] for tab, at in zip(tabs, known, strict=True)]

@@ -28,6 +28,8 @@ def test_code_tells_its_language_and_can_be_copied() -> None:
     assert "<span></span><button" in html
     assert "<span>&lt;i&gt;</span><button" in html
     assert html.count('<pre tabindex="0"><code') == 3
+    assert "<button" not in render("```python\nprint(1)\n```\n", read_only=True)
+    assert "<button" not in render("```python\nprint(1)\n```\n" + "word\n\n" * 20_000, read_only=True)
 
 
 @pytest.mark.parametrize(

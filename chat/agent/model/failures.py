@@ -16,7 +16,7 @@ from chat.agent.model.errors import ErrorReport
 from chat.agent.model.http import MAX_RESPONSE, AddressRefusedError, CompressedError, OversizeError
 from chat.agent.model.protocol import ModelError
 
-# Seconds; a turn does not wait for an endpoint that asks for more.
+# Seconds; an endpoint that asks for a longer wait is not retried (`Retry.max_delay` limits each wait).
 MAX_WAIT = 180.0
 # Seconds between two requests to a model that is loading.
 LOADING = 3.0
