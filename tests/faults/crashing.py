@@ -100,7 +100,7 @@ class CrashingSite:
             promises.check_history(request["messages"])
 
     def _page(self, conversation: uuid.UUID) -> str:
-        return self.person.get(f"{self.served.address}/conversations/{conversation}/")
+        return self.person.get(f"{self.served.address}/conversations/{conversation}/?from=all")
 
     def _ended(self, client_id: uuid.UUID) -> Turn | None:
         turns = self.records.started_with(client_id)

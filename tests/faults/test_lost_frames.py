@@ -94,7 +94,7 @@ class Audience:
     def see(self) -> None:
         """Note for each tab how long it takes, from now on, to show what a fresh load does."""
         began = time.monotonic()
-        page = self.person.get(self.address)
+        page = self.person.get(f"{self.address}?from=all")
         fresh = shown_by(page)
         waiting = set(self.tabs)
         while waiting:

@@ -86,7 +86,7 @@ class Story:
     def check(self) -> None:
         self.settle(None)
         turns = self.records.turns(self.conversation)
-        page = self.person.get(f"{self.served.address}/conversations/{self.conversation}/")
+        page = self.person.get(f"{self.served.address}/conversations/{self.conversation}/?from=all")
         said = [m.text for turn in turns for m in turn.messages.all() if m.role == "user"]
         assert [line for text in said for line in text.split("\n\n")] == list(self.sent.values())
         promises.check_ended(turns)
