@@ -224,8 +224,9 @@ def recent_turns(
     drawn = Turn.with_rows().filter(conversation=conversation, pk__gte=begin)
     if before is not None:
         drawn = drawn.filter(pk__lt=before)
-    is_whole = bool(newest) and len(newest) <= MAX_TURNS and begin <= newest[-1]
-    has_earlier = bool(newest) and not is_whole and turns.filter(pk__lt=begin).exists()
+    has_earlier = bool(newest) and begin > newest[-1]
+    if first is not None and not has_earlier:
+        has_earlier = turns.filter(pk__lt=first).exists()
     return {"turns": list(drawn), "has_earlier": has_earlier}
 
 
