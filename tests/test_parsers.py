@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
+from importlib import import_module
 from typing import Any
 
 import httpx2
@@ -30,7 +31,6 @@ from chat.agent.model.response import sse_data
 from chat.agent.model.traits import Traits
 from chat.agent.title import as_title
 from chat.agent.todo import POLICIES, TODO_WRITE, TodoList
-from chat.agent.todo.reading import refusal_code
 from chat.agent.tool import ToolError, schema_check
 from chat.agent.turn import Draft
 from chat.demo.demo_request import History, files_listed, split_notes
@@ -177,6 +177,9 @@ def names(text: str) -> None:
 def as_markdown_file(text: str) -> None:
     for write in (quoted, fenced, inline, code):
         write(text)
+
+
+refusal_code = import_module("chat.migrations.0025_refusal_codes").refusal_code
 
 
 def shown(text: str) -> None:

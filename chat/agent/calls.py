@@ -12,7 +12,7 @@ from chat.agent.arguments import decoded
 from chat.agent.events import CallStatus, ToolCall
 from chat.agent.prompts import Language, phrase
 from chat.agent.storable import storable
-from chat.agent.tool import Tool, ToolError, ToolResult
+from chat.agent.tool import REFUSAL, Tool, ToolError, ToolResult
 
 
 class Undecided(Exception):  # noqa: N818 (a state, not an error)
@@ -71,9 +71,9 @@ def _parse_arguments(text: str, language: Language) -> dict[str, Any]:
     try:
         arguments = decoded(text)
     except (ValueError, RecursionError) as error:
-        raise ToolError(phrase(language, "call.not_json", reason=error)) from None
+        raise ToolError(phrase(language, "call.not_json", reason=error), {REFUSAL: "call.not_json"}) from None
     if not isinstance(arguments, dict):
-        raise ToolError(phrase(language, "call.not_an_object"))
+        raise ToolError(phrase(language, "call.not_an_object"), {REFUSAL: "call.not_an_object"})
     return arguments
 
 

@@ -21,6 +21,7 @@ from pydantic_core import SchemaValidator, core_schema
 from chat.agent.arguments import fitted
 from chat.agent.pictures import Picture
 
+REFUSAL = "refusal"  # in a failed call's detail: the code of the reason
 MAX_MESSAGE = 2000  # characters of an error message; some repeat all arguments
 
 

@@ -54,6 +54,7 @@ from chat.agent.pictures import PICTURES_KEY, Picture, pictures_field, with_pict
 from chat.agent.progress import Watched
 from chat.agent.prompts import Language, phrase
 from chat.agent.todo import TODO_WRITE, Reminders, TodoItem, TodoList, todo_tool
+from chat.agent.tool import REFUSAL
 
 if TYPE_CHECKING:
     from chat.agent.agent import Agent
@@ -260,7 +261,7 @@ class TurnRun:
             except LimitError as limit:
                 reached = limit
                 reason = phrase(self.language, "call.not_run", reason=limit)
-                outcome = Outcome.failed(f"{reason}\n{progress}".rstrip("\n"))
+                outcome = Outcome.failed(f"{reason}\n{progress}".rstrip("\n"), {REFUSAL: "call.not_run"})
             wrote = wrote or call.name == TODO_WRITE
             for event in self._add_result(call, outcome.after(time.monotonic() - began)):
                 await self.emit(event)
@@ -270,9 +271,10 @@ class TurnRun:
 
     async def _refusal(self, call: ToolCall, *, second_write: bool) -> Outcome | None:
         if second_write:
-            return Outcome.failed(str(self.todos.reader.refusal("second_write")))
+            refusal = self.todos.reader.refusal("second_write")
+            return Outcome.failed(str(refusal), refusal.detail)
         if self.reply.finish_reason == "length" and not readable(call.arguments):
-            return Outcome.failed(phrase(self.language, "call.cut"))
+            return Outcome.failed(phrase(self.language, "call.cut"), {REFUSAL: "call.cut"})
         self.pending_call = call
         with self.budget.paused():
             reason = await self.approve(call)

@@ -18,13 +18,15 @@ from django.utils import timezone
 
 from chat.agent.meter import text_tokens, tools_tokens
 from chat.agent.prompts import Language, text
-from chat.agent.todo import TodoList, as_policy, refusal_code, todo_tool
+from chat.agent.todo import TodoList, as_policy, todo_tool
+from chat.agent.tool import REFUSAL
 from chat.models import Conversation, Message, PlanCount, PlanFigures, Step, ToolCall, Turn
 from chat.models.plan_stats import VERSION
 from chat.models.tool_call import TODO_WRITE
 from chat.plan.evidence import Evidence, evidence_of
 from chat.plan.history import Plan, plans_of
 
+OTHER = "other"  # of refusals without a code
 Key = tuple[datetime.date, str, str]  # day, profile, policy
 
 
@@ -186,7 +188,7 @@ class Tally:
 
 @dataclass(frozen=True)
 class PlanningStep:
-    """A step that called TodoWrite: all its calls, its message, and the outputs of refused lists."""
+    """A step that called TodoWrite: all its calls, its message, and why lists were refused."""
 
     calls: Sequence[ToolCall]
     message: Message | None
@@ -222,12 +224,12 @@ def _planning_steps(conversation: Conversation) -> dict[int, PlanningStep]:
     for call in rows.only("step", "name", "arguments", "status"):
         calls[call.step_id].append(call)
     refused = rows.filter(name=TODO_WRITE, status=ToolCall.Status.FAILED)
-    outputs = defaultdict[int, list[str]](list)
-    for step, output in refused.values_list("step", "output"):
-        outputs[step].append(output)
+    refusals = defaultdict[int, list[str]](list)
+    for step, detail in refused.values_list("step", "detail"):
+        refusals[step].append(str(detail.get(REFUSAL) or OTHER))
     texts = Message.objects.filter(lists, turn__conversation=conversation, role=Message.Role.ASSISTANT)
     messages = {message.step_id: message for message in texts}
-    return {pk: PlanningStep(each, messages.get(pk), outputs[pk]) for pk, each in calls.items()}
+    return {pk: PlanningStep(each, messages.get(pk), refusals[pk]) for pk, each in calls.items()}
 
 
 def _tally(
@@ -265,7 +267,7 @@ def _step_tally(step: Step, step_calls: PlanningStep) -> Tally:
             planning_input_tokens=step.input_tokens,
             planning_cached_tokens=step.cached_tokens,
         )
-    return Tally(counts, Counter(map(refusal_code, step_calls.refusals)))
+    return Tally(counts, Counter(step_calls.refusals))
 
 
 ENOUGH = 5  # with fewer, counts are shown instead of percentages

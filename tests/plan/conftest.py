@@ -48,7 +48,7 @@ class Work:
 
     def refused(self) -> Work:
         """A list that did not pass."""
-        self.call("TodoWrite", "failed", output="Error: Item 0: content required")
+        self.call("TodoWrite", "failed", output="Error", detail={"refusal": "required.content"})
         return self
 
     def call(self, name: str, status: str, **more: Any) -> ToolCall:

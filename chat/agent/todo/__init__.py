@@ -4,13 +4,12 @@ from chat.agent.todo.edit import ITEM_ACTIONS, MAX_ITEM_LENGTH, Action, Edit, Ed
 from chat.agent.todo.item import TodoItem
 from chat.agent.todo.list import Reminders, TodoList, prepend_tagged, tagged, with_first_reminder
 from chat.agent.todo.policy import POLICIES, Status, TodoPolicy, as_policy
-from chat.agent.todo.reading import OTHER, TodoError, refusal_code
+from chat.agent.todo.reading import TodoError
 from chat.agent.todo.tool import TODO_WRITE, todo_tool
 
 __all__ = [
     "ITEM_ACTIONS",
     "MAX_ITEM_LENGTH",
-    "OTHER",
     "POLICIES",
     "TODO_WRITE",
     "Action",
@@ -26,7 +25,6 @@ __all__ = [
     "filled",
     "merged",
     "prepend_tagged",
-    "refusal_code",
     "tagged",
     "todo_tool",
     "with_first_reminder",

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
-from typing import Any, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from chat.agent.prompts import Language, phrase
 from chat.agent.todo.item import TodoItem
-from chat.agent.todo.policy import POLICIES, Status, TodoPolicy
-from chat.agent.tool import ToolError
+from chat.agent.todo.policy import Status, TodoPolicy
+from chat.agent.tool import REFUSAL, ToolError
 
 
 class TodoError(ToolError):
-    """The list was refused; `kind` is the reason's code, the message is what the model reads."""
+    """The list was refused; `kind` is the reason's code, the message is what the model reads.
 
-    def __init__(self, message: str, kind: str = "") -> None:
-        super().__init__(message)
+    The code is stored with the call, a required field's with its name: "required.activeForm".
+    """
+
+    def __init__(self, message: str, kind: str = "", field: str = "") -> None:
+        super().__init__(message, {REFUSAL: f"{kind}.{field}" if kind == "required" else kind})
         self.kind = kind
 
 
@@ -54,7 +55,9 @@ class Reader:
     def refusal(self, key: str, **values: Any) -> TodoError:
         name = self.policy.name
         reason = phrase(self.language, f"todo.{key}", name, **values)
-        return TodoError(phrase(self.language, "todo.refused", name, reason=reason), key)
+        return TodoError(
+            phrase(self.language, "todo.refused", name, reason=reason), key, values.get("field", "")
+        )
 
     def _listed(self, arguments: Any) -> Any:
         if isinstance(arguments, list):
@@ -116,81 +119,3 @@ def _as_text(value: Any) -> str | None:
         return str(value).strip()
     except ValueError:  # a number of thousands of digits
         return None
-
-
-OTHER = "other"
-READER_CODES = (
-    "not_a_list",
-    "not_an_object",
-    "required",
-    "not_text",
-    "unknown_status",
-    "too_many",
-    "two_in_progress",
-    "repeated_id",
-    "second_write",
-)
-CALL_CODES = ("not_json", "not_an_object", "cut", "not_run")
-# Phrases of earlier versions, which old records still contain, behind the same prefixes.
-_OLD_PHRASES: dict[Language, dict[str, str]] = {
-    "en": {},
-    "zh": {
-        "not_an_object": "第 {index} 项: 必须是一个对象",
-        "required": "第 {index} 项: 缺少 {field}",
-        "not_text": "第 {index} 项: {field} 必须是文本",
-        "unknown_status": "第 {index} 项: 无效的任务状态 '{status}'",
-        "too_many": "最多只能有 {maximum} 项任务",
-        "two_in_progress": "同一时间只能有一项任务处于 in_progress",
-        "repeated_id": "第 {index} 项: id '{id}' 重复",
-    },
-}
-_PLACEHOLDERS = ("argument", "index", "field", "status", "states", "maximum", "id", "reason")
-_END = 2000  # characters examined at each end: a placeholder's value may be long, and is irrelevant
-_GAP = "\x00"  # marks placeholders; stored texts never contain it
-
-
-def refusal_code(message: str) -> str:
-    """The code of a refusal's message, in any language and under any policy.
-
-    One of READER_CODES, or of CALL_CODES as "call.cut"; "required" with the missing field, as in
-    "required.activeForm"; OTHER for any other text.
-    """
-    message = message.strip()
-    message = message if len(message) <= 2 * _END else message[:_END] + message[-_END:]
-    for reason, pattern in _patterns():
-        if match := pattern.fullmatch(message):
-            return f"{reason}.{match['gap2']}" if reason == "required" else reason
-    return OTHER
-
-
-@cache
-def _patterns() -> list[tuple[str, re.Pattern[str]]]:
-    languages: tuple[Language, ...] = get_args(Language)
-    phrases = [
-        (key, phrase(language, "todo.refused", policy, reason=reason))
-        for language in languages
-        for policy in POLICIES
-        for key, reason in _reasons(language, policy)
-    ]
-    phrases += [
-        (f"call.{key}", _template(language, f"call.{key}")) for language in languages for key in CALL_CODES
-    ]
-    return [(key, _pattern(text)) for key, text in dict.fromkeys(phrases)]
-
-
-def _reasons(language: Language, policy: str) -> Iterator[tuple[str, str]]:
-    for key in READER_CODES:
-        yield key, _template(language, f"todo.{key}", policy)
-    for key, words in _OLD_PHRASES[language].items():
-        yield key, words.format(**dict.fromkeys(_PLACEHOLDERS, _GAP))
-
-
-def _template(language: Language, key: str, policy: str = "") -> str:
-    return phrase(language, key, policy, **dict.fromkeys(_PLACEHOLDERS, _GAP))
-
-
-def _pattern(text: str) -> re.Pattern[str]:
-    """A pattern for the formatted phrase; its placeholders are the groups gap1, gap2 ..."""
-    first, *rest = map(re.escape, text.split(_GAP))
-    gaps = (f"(?P<gap{number}>.*?){part}" for number, part in enumerate(rest, 1))
-    return re.compile(first + "".join(gaps), re.DOTALL)
