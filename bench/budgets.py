@@ -39,7 +39,7 @@ TARGETS = {
 LIMITS = {
     "text 1: statements per turn": 110,
     "text 1: connections per turn": 2,
-    "text 1: bytes per token": 250,
+    "text 1: bytes per token": 60,
     "agent 1: statements per turn": 280,
     "agent 1: connections per turn": 2,
     "agent 1: KB per turn": 465,

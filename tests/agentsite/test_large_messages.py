@@ -1,16 +1,22 @@
-"""The message limit of sockets applies to incoming messages only."""
+"""Messages to clients have no size limit, unlike those from them; both may be compressed."""
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 
+import aiohttp
 import pytest
 
 from agentsite.guard import MAX_MESSAGE
-from tests.agentsite.wire import Wire, text_frame
+from tests.agentsite.wire import Wire, compressed_frame, text_frame
 from tests.serving import ROOT
+
+OFFER = "permessage-deflate; client_max_window_bits"
+FLUSHED = b"\0\0\xff\xff"  # which senders leave out
 
 # Answers each number with a text message of that many bytes, the word "binary" with a binary one of 1 MiB.
 SERVER = """
@@ -69,5 +75,40 @@ def test_a_large_message_of_the_client_is_refused(address: str) -> None:
     client = Wire(address)
     assert client.upgrade("/", "") == 101
     client.pour(text_frame("x" * (MAX_MESSAGE + 1)), 1)
+    assert client.rest() == b""
+    client.socket.close()
+
+
+@pytest.mark.parametrize("window", [9, 15])
+def test_messages_of_all_sizes_reach_a_client_that_offers_compression(address: str, window: int) -> None:
+    async def received() -> list[str]:
+        async with (
+            aiohttp.ClientSession() as session,
+            session.ws_connect(address, compress=window, max_msg_size=0) as socket,
+        ):
+            assert socket.compress
+            for size in sizes:
+                await socket.send_str(str(size))
+            return [await socket.receive_str(timeout=10) for _size in sizes]
+
+    sizes = [2, 64, 20_000, MAX_MESSAGE + 2, 66, 2, 20_000]
+    assert asyncio.run(received()) == ["é" * (size // 2) for size in sizes]
+
+
+def test_a_repeated_message_travels_in_a_few_bytes(address: str) -> None:
+    client = Wire(address)
+    assert client.upgrade("/", "", extensions=OFFER) == 101
+    client.socket.sendall(text_frame("2000") * 2)
+    (_kind, first), (_kind, again) = client.frame(), client.frame()
+    inflate = zlib.decompressobj(wbits=-13).decompress
+    assert inflate(first + FLUSHED) == inflate(again + FLUSHED) == ("é" * 1000).encode()
+    assert len(again) < 20
+    client.socket.close()
+
+
+def test_a_message_that_inflates_beyond_the_limit_is_refused(address: str) -> None:
+    client = Wire(address)
+    assert client.upgrade("/", "", extensions=OFFER) == 101
+    client.pour(compressed_frame("x" * (MAX_MESSAGE + 1)), 1)
     assert client.rest() == b""
     client.socket.close()

@@ -8,6 +8,7 @@ import os
 import socket
 import ssl
 import urllib.request
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.cookiejar import CookieJar
@@ -63,7 +64,7 @@ class Wire:
             pass
         return heard
 
-    def upgrade(self, path: str, cookie: str, origin: str = "") -> int:
+    def upgrade(self, path: str, cookie: str, origin: str = "", extensions: str = "") -> int:
         """Become a websocket, if the answer's status is 101."""
         self.say(
             f"GET {path} HTTP/1.1",
@@ -73,6 +74,7 @@ class Wire:
             f"Sec-WebSocket-Key: {base64.b64encode(os.urandom(16)).decode()}",
             f"Origin: {origin or f'{self.place.scheme}://{self.place.netloc}'}",
             f"Cookie: {cookie}",
+            *([f"Sec-WebSocket-Extensions: {extensions}"] if extensions else []),
         )
         return self.status()
 
@@ -104,11 +106,22 @@ class Wire:
 
 def text_frame(content: str) -> bytes:
     """A text message as a client frames it, with a zero mask."""
-    data = content.encode()
+    return _client_frame(0x81, content.encode())
+
+
+def compressed_frame(content: str) -> bytes:
+    """The same, compressed with permessage-deflate."""
+    compressor = zlib.compressobj(wbits=-15)
+    return _client_frame(
+        0xC1, compressor.compress(content.encode()) + compressor.flush(zlib.Z_SYNC_FLUSH)[:-4]
+    )
+
+
+def _client_frame(start: int, data: bytes) -> bytes:
     length = len(data)
     size = bytes([0x80 | length]) if length < 126 else b""
     size = size or (b"\xfe" + length.to_bytes(2) if length < 65536 else b"\xff" + length.to_bytes(8))
-    return b"\x81" + size + b"\0\0\0\0" + data
+    return bytes([start]) + size + b"\0\0\0\0" + data
 
 
 def message(text: str) -> bytes:
