@@ -76,7 +76,7 @@ def test_a_dead_link_and_a_stale_command_are_found() -> None:
         "#nothing",
         "docs/models.md#nothing",
     ]
-    written = "Run `make nothing` or `make test`, `manage.py nothing`, `python -m bench.nothing`, `scripts/nothing`."
+    written = "`make nothing`, `make test`, `manage.py nothing`, `python -m bench.nothing`, `scripts/nothing`"
     assert stale_commands(written) == {"nothing", "bench.nothing", "scripts/nothing"}
 
 
