@@ -125,7 +125,7 @@ STEP = Table(
 SIDE_CALL = Table(SideCall, ("purpose", *_MODEL_CALL), excluded={"id": DATABASE_KEY, "turn": NESTED})
 MESSAGE = Table(
     Message,
-    ("role", "text", "reasoning", "extra", "complete", "cut_off", "created_at"),
+    ("role", "text", "reasoning", "extra", "complete", "cut_off", "thought_for", "created_at"),
     {"step": "step"},
     {"id": DATABASE_KEY, "turn": NESTED},
 )

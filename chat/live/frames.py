@@ -20,9 +20,11 @@ from typing import Any, NamedTuple
 from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
 
 from chat.live.context_meter import ContextMeter
 from chat.live.todo_panel import TodoPanel
+from chat.live.usage_text import lasting
 from chat.models import Message, Summary, ToolCall, Turn
 
 END = 2**31  # the number of a turn's last frame
@@ -173,6 +175,15 @@ def tail_of(message: Message, settled: int, html: str, *, live: bool) -> SafeStr
     mark = mark_safe(" data-live") if live else ""
     inside = mark_safe(html)  # noqa: S308 (from markdown)
     return format_html('<div id="{}-tail" data-from="{}"{}>{}</div>', message.dom_id, settled, mark, inside)
+
+
+def thought_line(message: Message) -> str:
+    """The line above the reasoning: what the model does, then how long it took."""
+    if message.thought_for is None:
+        return _("Thinking")
+    if message.thought_for == 0:
+        return _("Thought for less than a second")
+    return _("Thought for %(duration)s") % {"duration": lasting(message.thought_for)}
 
 
 def thought_of(message: Message, start: int, text: str, *, live: bool) -> SafeString:

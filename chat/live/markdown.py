@@ -25,6 +25,7 @@ from chat.files.colour import coloured_fence
 from chat.live.mathematics import MAX_FORMULA, math_html
 
 MAX_BLOCK = 32 * 1024  # characters; the parser's worst cases are quadratic
+LONG_CODE = 24  # lines above which code is folded
 MAX_CACHED = 3 * 1024 * 1024  # characters of large texts whose HTML is cached
 _NEWLINE = re.compile(r"\r\n|\r|\n")  # the parser's line ends
 _FENCE = re.compile(r"(?:[ \t]*\r?\n)* {0,3}(`{3,}|~{3,})")
@@ -132,16 +133,28 @@ def _highlight(code: str, language: str, _attributes: str) -> str:
 
 
 def _fence(self: RendererHTML, tokens: Sequence[Token], place: int, options: Any, env: Any) -> str:
-    """Code, with its language and a button that copies it."""
+    """Code, with its language and its buttons. What is long is folded where there is a script."""
     html = RendererHTML.fence(self, tokens, place, options, env).replace("<pre>", '<pre tabindex="0">', 1)
     language = escape(tokens[place].info.split(maxsplit=1)[0]) if tokens[place].info.strip() else ""
-    button = (
-        '<button class="code-block__copy" type="button" data-copy'
-        f' data-copied="{escape(_("Copied"))}">{escape(_("Copy"))}</button>'
-    )
-    button = "" if env.get("read_only") else button
-    bar = f'<div class="code-block__bar"><span>{language}</span>{button}</div>'
+    is_long = tokens[place].content.count("\n") > LONG_CODE
+    buttons = "" if env.get("read_only") else _code_buttons(is_long)
+    bar = f'<div class="code-block__bar"><span>{language}</span>{buttons}</div>'
     return f'<div class="code-block">{bar}{html.rstrip()}</div>\n'
+
+
+def _code_buttons(is_long: bool) -> str:
+    """Before the code, so that a growing block grows at its end."""
+    wrap, copy, copied = escape(_("Wrap lines")), escape(_("Copy")), escape(_("Copied"))
+    button = '<button class="code-block__{}" type="button" {}>{}</button>'
+    folded = f'aria-expanded="false" data-other="{escape(_("Show less"))}"'
+    more = button.format("more", folded, escape(_("Show all")))
+    return "".join(
+        [
+            more if is_long else "",
+            button.format("wrap", 'aria-pressed="false"', wrap),
+            button.format("copy", f'data-copy data-copied="{copied}"', copy),
+        ]
+    )
 
 
 def _image(_self: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:

@@ -34,6 +34,7 @@ from chat.live.frames import (
     shortened_message,
     tail_of,
     text_frame,
+    thought_line,
     thought_of,
 )
 from chat.live.markdown import MAX_BLOCK, Block, Settling, render
@@ -64,6 +65,7 @@ class GrowingMessage:
         self.blocks: list[Block] = []  # the settled ones of them
         self.tail = ""
         self.thought = thought  # characters of reasoning shown
+        self.thought_ended = row.thought_for is not None
         self.saved = (row.saved_text, row.saved_reasoning)
         self._advance()
 
@@ -78,6 +80,10 @@ class GrowingMessage:
     def grow(self) -> Iterator[tuple[str, str]]:
         """What to publish after growth: pairs of a selector to append text to, or "", and the content."""
         yield from self._append_thought()
+        if self.row.thought_for is not None and not self.thought_ended:
+            self.thought_ended = True
+            summary = f"#{self.row.dom_id} > .reasoning > summary"
+            yield "", partial(summary, "innerHTML", thought_line(self.row))
         if self.text.text != self.row.text:
             yield from self._append_text()
         if self.saved != (self.row.saved_text, self.row.saved_reasoning):

@@ -37,8 +37,8 @@ def money(cost: Decimal) -> str:
 
 
 def lasting(seconds: float) -> str:
-    """A duration: 0.4 s, 12 s, 2 min 5 s."""
-    if seconds < 10:
+    """A duration: 0.4 s, 12 s, 2 min 5 s. Whole seconds, given as an integer, have no decimals."""
+    if isinstance(seconds, float) and seconds < 10:
         return _("%(seconds)s s") % {"seconds": number_format(round(seconds, 1), 1)}
     minutes, rest = divmod(round(seconds), 60)
     if minutes == 0:

@@ -33,6 +33,8 @@ class Message(models.Model):
     extra = models.JSONField(default=dict, blank=True)
     complete = models.BooleanField(default=True)
     cut_off = models.BooleanField(default=False)
+    # Seconds from the first reasoning to the first text; None while it thinks, or if that is unknown.
+    thought_for = models.PositiveIntegerField(null=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     # In the writing worker's memory: whether it renders the message, and how much of the text is saved.

@@ -85,6 +85,15 @@ def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     return action_response(request, conversation)
 
 
+@require_safe
+def message_text(request: SignedInRequest, conversation_id: uuid.UUID, message_id: int) -> HttpResponse:
+    """A message as it was written, to be copied."""
+    conversation = own_conversation(request, conversation_id)
+    message = get_object_or_404(Message, pk=message_id, turn__conversation=conversation)
+    headers = {"Cache-Control": "private, no-store"}
+    return HttpResponse(message.text, content_type="text/plain; charset=utf-8", headers=headers)
+
+
 @require_POST
 def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Stop the turn. `then=send` sends the held messages; otherwise they go back to the composer."""

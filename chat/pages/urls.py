@@ -37,6 +37,11 @@ urlpatterns = [
     ),
     path("conversations/<uuid:conversation_id>/organise/", conversation.organise, name="organise"),
     path("conversations/<uuid:conversation_id>/messages/", conversation.send, name="send_message"),
+    path(
+        "conversations/<uuid:conversation_id>/messages/<int:message_id>/",
+        conversation.message_text,
+        name="message_text",
+    ),
     path("conversations/<uuid:conversation_id>/stop/", conversation.stop, name="stop"),
     path(
         "conversations/<uuid:conversation_id>/tool-calls/<int:tool_call_id>/decide/",

@@ -63,6 +63,9 @@ def message_body(context: Context, message: Message) -> SafeString:
     return settled + frames.tail_of(message, growing.settled, tail, live=message.live)
 
 
+register.simple_tag(frames.thought_line)
+
+
 @register.simple_tag
 def thought_end(message: Message) -> SafeString:
     if message.complete:

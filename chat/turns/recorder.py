@@ -76,6 +76,7 @@ class Recorder:
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
         self.message: Message | None = None
+        self.thinking_since = 0.0  # monotonic time at which the message began
         self.calls: dict[str, ToolCall] = {}
         self.cut_off: Message | None = None
         self.unanswered: dict[int, Step] = {}  # steps begun by an earlier worker, by number
@@ -370,13 +371,23 @@ class Recorder:
             changes.append(change)
         redraw = append_text(message, event)
         self._change(message, text=message.text, reasoning=message.reasoning)
+        if isinstance(event, Text):
+            self._end_thought(message)
+        elif isinstance(event, TextWasReasoning):
+            self._change(message, thought_for=None)
         return [*changes, RowChanged(message) if redraw else TextGrew(message)]
 
     def _start_message(self) -> tuple[Message, Change]:
         cut_off = self.cut_off
         self.message = cut_off or Message(turn=self.turn, step=self.step, role=Message.Role.ASSISTANT)
-        self._change(self.message, text="", reasoning="", extra={}, complete=False, cut_off=False)
+        self.thinking_since = time.monotonic()
+        empty: dict[str, Any] = {"text": "", "reasoning": "", "extra": {}, "thought_for": None}
+        self._change(self.message, **empty, complete=False, cut_off=False)
         return self.message, RowChanged(self.message, new=cut_off is None)
+
+    def _end_thought(self, message: Message) -> None:
+        if message.reasoning and message.thought_for is None:
+            self._change(message, thought_for=round(time.monotonic() - self.thinking_since))
 
     def _set_status_message(self, message: str) -> list[Change]:
         message = clean(message)
@@ -391,6 +402,7 @@ class Recorder:
         if self.message is None and reply.extra:  # reasoning that only the provider can read
             changes.append(self._start_message()[1])
         if self.message:
+            self._end_thought(self.message)
             self._change(self.message, complete=True, extra=clean_json(dict(reply.extra)))
             changes.append(RowChanged(self.message))
         elif self.cut_off:
@@ -456,6 +468,7 @@ class Recorder:
     def _close_and_end(self, status: Turn.Status, message: str) -> list[Change]:
         changes = self._record_open_usage()
         if self.message and not self.message.complete:
+            self._end_thought(self.message)
             self._change(self.message, complete=True)
         return [*changes, *self._end(status, message)]
 

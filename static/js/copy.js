@@ -1,21 +1,85 @@
-// Copies the code of the button's block, or the text of the field beside it.
-addEventListener("DOMContentLoaded", () => {
-  for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
-});
-document.addEventListener("click", async (event) => {
-  const button = event.target.closest?.("[data-copy]");
+// Copies a message as it was written, the code of the button's block, or the text of the field beside it.
+{
+  const fieldOf = (button) => button.parentElement.querySelector("input");
+  const codeOf = (button) => button.closest(".code-block")?.querySelector("code");
+  const messageOf = (button) => {
+    const all = button.closest(".turn__end")?.parentElement.querySelectorAll(".message[data-role=assistant]:not([hidden])");
+    return button.closest(".message") ?? [...(all ?? [])].at(-1);
+  };
+  const fetchText = async (message) => {
+    const answer = await fetch(`${location.pathname}messages/${message.id.slice("message-".length)}/`);
+    if (!answer.ok) throw new Error(answer.status);
+    return plainText(answer);
+  };
+
+  // A site that is not reached by https has no clipboard, only the command that copies what is selected.
+  const copySelected = (text) => {
+    const field = document.createElement("textarea");
+    field.value = text;
+    field.className = "visually-hidden";
+    document.body.append(field);
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+  };
+  const put = async (text) => {
+    // Safari only accepts what was begun within the click, so a text on its way is given as a promise.
+    const blob = Promise.resolve(text).then((known) => new Blob([known], { type: "text/plain" }));
+    try {
+      await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
+    } catch {
+      const { activeElement } = document;
+      copySelected(await text);
+      activeElement?.focus();
+    }
+  };
+
+  const show = (button) => {
+    const { copied } = button.dataset;
+    if (button.classList.contains("action")) {
+      const name = button.ariaLabel;
+      if (name === copied) return;
+      const say = (label, icon) => {
+        button.ariaLabel = label;
+        button.querySelector("use").setAttribute("href", icon);
+      };
+      say(copied, "#icon-copied");
+      setTimeout(() => say(name, "#icon-copy"), 2000);
+      return;
+    }
+    const word = button.textContent;
+    if (word === copied) return;
+    button.textContent = copied;
+    setTimeout(() => (button.textContent = word), 2000);
+  };
+
+  addEventListener("DOMContentLoaded", () => {
+    for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
+  });
+  document.addEventListener("click", async (event) => {
+    const button = event.target.closest?.("[data-copy]");
+    if (!button) return;
+    const code = codeOf(button);
+    const message = code ? null : messageOf(button);
+    if (code) getSelection().selectAllChildren(code);
+    else if (!message) fieldOf(button).select();
+    try {
+      await put(code ? code.textContent : message ? fetchText(message) : fieldOf(button).value);
+      show(button);
+    } catch {}
+  });
+}
+
+// Wraps the lines of code, and unfolds code that is long.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.(".code-block__wrap, .code-block__more");
   if (!button) return;
-  const code = button.closest(".code-block")?.querySelector("code");
-  const field = button.parentElement.querySelector("input");
-  if (code) getSelection().selectAllChildren(code);
-  else field.select();
-  try {
-    await navigator.clipboard.writeText(code ? code.textContent : field.value);
-  } catch {
-    document.execCommand("copy"); // where the site is not reached by https
+  if (button.matches(".code-block__wrap")) {
+    button.ariaPressed = button.ariaPressed !== "true";
+    return;
   }
-  const word = button.textContent;
-  if (word === button.dataset.copied) return;
-  button.textContent = button.dataset.copied;
-  setTimeout(() => (button.textContent = word), 2000);
+  const top = button.closest(".code-block").getBoundingClientRect().top;
+  button.ariaExpanded = button.ariaExpanded !== "true";
+  [button.textContent, button.dataset.other] = [button.dataset.other, button.textContent];
+  if (button.ariaExpanded === "false" && top < 0) button.closest(".code-block").scrollIntoView({ block: "nearest" });
 });

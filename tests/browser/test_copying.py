@@ -1,22 +1,75 @@
-"""Code in an answer is copied with one click."""
+"""Messages and code are copied as they were written, with one click; long code is folded, long lines wrap."""
 
 from __future__ import annotations
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin
+from tests.browser.talk import at_rest, begin, last_turn
 
 CODE = "def f(x):\n    return '<b>' + x\n"
+LONG = "".join(f"line {number} of {'a long line ' * (20 if number == 3 else 1)}\n" for number in range(60))
+ANSWER = f"Here *it* is:\n\n```python\n{CODE}```\n\n```\n{LONG}```\n"
+LOOK = Reply(text="I **look**.", tool_calls=[("read_file", {"path": "."}, "call_1")])
 
 
-def test_code_is_copied_as_it_was_written(scripted: Site, visitors: Visitors) -> None:
-    scripted.model.script(Reply(text=f"Here:\n\n```python\n{CODE}```\n"))
+def clipboard(page: Page) -> str:
+    return str(page.evaluate("navigator.clipboard.readText()"))
+
+
+def test_messages_and_code_are_copied_as_they_were_written(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(LOOK, Reply(text=ANSWER))
     page = visitors.enter(scripted, permissions=["clipboard-read", "clipboard-write"])
-    begin(page, "Write a function")
+    begin(page, "Write a *function*")
     at_rest(page)
-    button = page.locator(".code-block__copy")
+    last_turn(page, "completed")
+    button = page.locator(".code-block__copy").first
     button.click()
     expect(button).to_have_text("Copied")
-    assert page.evaluate("navigator.clipboard.readText()") == CODE
+    assert clipboard(page) == CODE
+    question = page.locator(".message[data-role='user']")
+    heights = page.evaluate("document.querySelector('.turn').offsetHeight")
+    for place, text in (
+        (question, "Write a *function*"),
+        (page.locator(".message[data-role='assistant']").first, "I **look**."),
+        (page.locator(".turn__end"), ANSWER.strip()),
+    ):
+        place.hover()
+        copy = place.get_by_role("button", name="Copy message")
+        copy.click()
+        expect(place.get_by_role("button", name="Copied")).to_be_visible()
+        assert clipboard(page).strip() == text
+        expect(copy).to_be_visible()
+    assert page.evaluate("document.querySelector('.turn').offsetHeight") == heights, "nothing moves"
+    page.mouse.move(0, 0)
+    question.get_by_role("button", name="Copy message").focus()
+    expect(question.get_by_role("button", name="Copy message")).to_have_css("opacity", "1")
+
+
+def test_long_code_is_folded_and_long_lines_wrap(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text=ANSWER))
+    page = visitors.enter(scripted)
+    begin(page, "Write a function")
+    at_rest(page)
+    last_turn(page, "completed")
+    short, long = page.locator(".code-block").all()
+    expect(short.locator(".code-block__bar > span")).to_have_text("python")
+    expect(short.get_by_role("button", name="Show all")).to_have_count(0)
+    pre = long.locator("pre")
+    folded = pre.evaluate("pre => pre.clientHeight")
+    assert folded < pre.evaluate("pre => pre.scrollHeight") / 2
+    more = long.get_by_role("button", name="Show all")
+    more.press("Enter")
+    less = long.get_by_role("button", name="Show less")
+    expect(less).to_have_attribute("aria-expanded", "true")
+    assert pre.evaluate("pre => pre.clientHeight === pre.scrollHeight")
+    assert pre.evaluate("pre => pre.scrollWidth > pre.clientWidth")
+    wrap = long.get_by_role("button", name="Wrap lines")
+    wrap.click()
+    expect(wrap).to_have_attribute("aria-pressed", "true")
+    assert pre.evaluate("pre => pre.scrollWidth === pre.clientWidth")
+    wrap.click()
+    assert pre.evaluate("pre => pre.scrollWidth > pre.clientWidth")
+    less.click()
+    assert pre.evaluate("pre => pre.clientHeight") == folded

@@ -17,6 +17,7 @@ PARTS: dict[str, Any] = {
     "connection_id": 1,
     "follow_up_id": 1,
     "tool_call_id": 1,
+    "message_id": 1,
     "token": "nothing",
     "app_label": "auth",
     "content_type_id": 1,

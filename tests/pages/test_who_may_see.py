@@ -27,7 +27,7 @@ POSTED = {"logout", "see_all", "no_password_yet"}  # by whoever is signed in, ab
 ORGANISING = {"bulk", "undo", "rename_tag", "delete_tag"}  # test_bulk.py asks for them
 KEYED = PROFILES | ORGANISING | POSTED
 SHOWN = {"conversation", "taken_back", "files", "file", "file_image", "file_download", "files_zip", "plan"}
-SHOWN |= {"earlier_turns", "picture", "call_in_plan", "call_output", "call_arguments"}
+SHOWN |= {"earlier_turns", "message_text", "picture", "call_in_plan", "call_output", "call_arguments"}
 ACTIONS = {"send_message", "stop", "retry", "rename", "delete", "take_back_follow_up", "send_follow_ups"}
 ACTIONS |= {
     "files_upload",

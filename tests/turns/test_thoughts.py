@@ -44,7 +44,8 @@ async def test_reasoning_is_folded_and_goes_back_once_it_is_demanded(
     assert "reasoning_content" not in refused
     assert taken["reasoning_content"] == "I look."
     html = article(await site.page(turn.conversation), turn)
-    assert '<details class="reasoning"><summary>Thinking</summary>' in html
+    assert thought.thought_for == 0
+    assert '<details class="reasoning"><summary>Thought for less than a second</summary>' in html
     assert "I look." in html
 
 
