@@ -104,6 +104,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "agentsite.accounts.ReadersLanguage",
     "django.contrib.messages.middleware.MessageMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
@@ -121,6 +122,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "chat.pages.sidebar.sidebar",
+                "chat.pages.settings.preferences.reader",
             ],
         },
     },
@@ -185,7 +187,11 @@ STORAGES = {
     "staticfiles": {"BACKEND": "servestatic.storage.CompressedManifestStaticFilesStorage"},
 }
 
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "agentsite.accounts.Accounts",
+    "django.contrib.auth.backends.ModelBackend",
+]
 # Wrong passwords: see agentsite/login_limit.py.
 AXES_HANDLER = "agentsite.login_limit.LoginLimit"
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], "ip_address"]

@@ -93,6 +93,7 @@ class Site:
         """A fresh page, whose errors are noted."""
         context = self.browser.new_context(
             viewport={"width": view.width, "height": HEIGHTS[view.width]},
+            locale=view.language,
             color_scheme="dark" if view.scheme == "dark" else "light",
             reduced_motion="reduce",
             device_scale_factor=2 if view.width < 500 else 1,

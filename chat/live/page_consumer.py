@@ -7,7 +7,7 @@ import contextvars
 import json
 import logging
 import uuid
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from typing import Any, ClassVar
 
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -19,6 +19,7 @@ from chat.database import in_database
 from chat.live.broadcast import channel_layer_responds, worker_responds
 from chat.live.resync import Coalescer, Have, Lacking
 from chat.live.socket_auth import signed_in_users
+from chat.models import Reader
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ class PageConsumer(AsyncWebsocketConsumer):
 
     key: Any
     user_id: int
+    joined: Sequence[str] = ()  # the groups, once the user is admitted
     states: ClassVar[Coalescer[Any, Any]]  # to compare with a page's report
     drawings: ClassVar[Coalescer[Any, Any]]  # only for rendering
     heartbeats: ClassVar[Coalescer[Any, Any]]
@@ -57,7 +59,6 @@ class PageConsumer(AsyncWebsocketConsumer):
     async def connect(self) -> None:
         """Accept, then authorize; the page requests what it lacks once it is connected."""
         self.running: set[asyncio.Task[None]] = set()
-        self.joined: list[str] = []
         await self.accept()
         if not await self.admit():
             await self.close(code=CLOSE_NOT_FOUND)
@@ -68,6 +69,7 @@ class PageConsumer(AsyncWebsocketConsumer):
             )
             await self.close(code=CLOSE_TOO_MANY)
             return
+        Reader.of(self.scope["user"]).activate()
         self.joined = self.groups_to_join()
         for group in self.joined:
             await self.channel_layer.group_add(group, self.channel_name)
@@ -88,6 +90,8 @@ class PageConsumer(AsyncWebsocketConsumer):
         handler = getattr(self, message["type"].replace(".", "_"), None)
         if handler is None:
             raise ValueError(f"No handler for message type {message['type']}")
+        if self.joined and message["type"] != "chat.frame":  # which is forwarded as it is
+            Reader.of(self.scope["user"]).activate()
         await handler(message)
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -146,6 +150,8 @@ class PageConsumer(AsyncWebsocketConsumer):
         [user] = await in_database(signed_in_users, [self.scope])
         if user is None:
             await self.close(code=CLOSE_NOT_FOUND)
+        else:
+            self.scope["user"] = user
         return user is not None
 
     async def send_json(self, **content: Any) -> None:
@@ -212,6 +218,8 @@ class OpenSockets:
         for socket, user in zip(checked, users, strict=True):
             if user is None:
                 await socket.close(code=CLOSE_NOT_FOUND)
+            else:
+                socket.scope["user"] = user  # with the latest preferences
 
 
 sockets = OpenSockets()

@@ -18,8 +18,10 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
 from django.template.loader import render_to_string
+from django.utils import timezone
 from django.utils.html import escape
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 
 from chat.live.attention import Attention, attention_of
 from chat.live.context_meter import ContextMeter, context_meter_of
@@ -31,13 +33,14 @@ T = TypeVar("T")
 
 
 class RenderCache:
-    """Renders once what several tabs need of one state."""
+    """Renders once what several tabs need of one state, for each language and time zone."""
 
     def __init__(self) -> None:
         self._drawn: dict[Hashable, Any] = {}
         self._lock = threading.Lock()
 
-    def __call__(self, key: Hashable, draw: Callable[[], T]) -> T:
+    def __call__(self, name: Hashable, draw: Callable[[], T]) -> T:
+        key = (name, get_language(), timezone.get_current_timezone_name())
         with self._lock:
             if key not in self._drawn:
                 self._drawn[key] = draw()

@@ -36,7 +36,8 @@ def signed_in_users(scopes: Sequence[dict[str, Any]]) -> list[User | None]:
     rows = Session.objects.filter(session_key__in=keys, expire_date__gt=timezone.now())
     sessions = {row.session_key: row.get_decoded() for row in rows}
     claimed = {str(session[SESSION_KEY]) for session in sessions.values() if SESSION_KEY in session}
-    active = get_user_model().objects.filter(is_active=True, pk__in=claimed)
+    accounts = get_user_model().objects.select_related("chat_preferences")
+    active = accounts.filter(is_active=True, pk__in=claimed)
     users = {str(user.pk): user for user in active}
     hashes = {key: user.get_session_auth_hash() for key, user in users.items()}
 

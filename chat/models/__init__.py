@@ -1,6 +1,6 @@
 """The database models and their constraints."""
 
-from chat.models.account import Preferences, SignInLink, site_owner
+from chat.models.account import Preferences, Reader, SignInLink, site_owner
 from chat.models.bulk import BulkAct
 from chat.models.connection import Connection, ModelSettings
 from chat.models.conversation import Conversation
@@ -38,6 +38,7 @@ __all__ = [
     "PlanFigures",
     "Preferences",
     "Profile",
+    "Reader",
     "Rule",
     "SearchEntry",
     "SearchIndexState",

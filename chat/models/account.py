@@ -1,10 +1,13 @@
-"""Accounts: the site's owner, sign-in links, preferences."""
+"""Accounts: the site's owner, sign-in links, preferences, and the language and time zone of a user."""
 
 from __future__ import annotations
 
 import datetime
 import hashlib
 import secrets
+import zoneinfo
+from dataclasses import dataclass
+from functools import cache
 from itertools import chain, count
 from typing import TYPE_CHECKING
 
@@ -12,13 +15,13 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models
 from django.db.models import Exists, OuterRef
-from django.utils import timezone
+from django.utils import timezone, translation
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.profile import Profile
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import User
+    from django.contrib.auth.models import AnonymousUser, User
 
 
 OWNER = "owner"
@@ -78,7 +81,15 @@ def _hash(token: str) -> str:
 
 
 class Preferences(models.Model):
-    """A user's preferences; without a row the defaults apply."""
+    """A user's preferences; without a row the defaults apply.
+
+    An empty language, theme or time zone is that of the browser. Of the browser that was used last, language
+    and time zone are kept for what no browser asks for, such as the frames of a worker.
+    """
+
+    class Theme(models.TextChoices):
+        LIGHT = "light", _("Light")
+        DARK = "dark", _("Dark")
 
     user = models.OneToOneField(
         settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="chat_preferences"
@@ -94,12 +105,29 @@ class Preferences(models.Model):
         ),
     )
 
+    language = models.CharField(_("language"), max_length=10, blank=True, choices=settings.LANGUAGES)
+    theme = models.CharField(_("theme"), max_length=10, blank=True, choices=Theme.choices)
+    time_zone = models.CharField(_("time zone"), max_length=64, blank=True)
+    browser_language = models.CharField(max_length=10, blank=True, editable=False)
+    browser_time_zone = models.CharField(max_length=64, blank=True, editable=False)
+
     class Meta:
         verbose_name = _("preferences")
         verbose_name_plural = _("preferences")
 
     def __str__(self) -> str:
         return f"preferences of user {self.user_id}"
+
+    @classmethod
+    def of(cls, user: User | AnonymousUser) -> Preferences:
+        """The user's row, or an unsaved one. Reads the database unless it was read with the user."""
+        row: Preferences | None = getattr(user, "chat_preferences", None)
+        return row or cls()
+
+    @classmethod
+    def keep_browser(cls, user: User, language: str, time_zone: str) -> None:
+        values = {"browser_language": language, "browser_time_zone": time_zone}
+        cls.objects.update_or_create(user=user, defaults=values)
 
     @classmethod
     def profile_of(cls, user: User) -> Profile | None:
@@ -110,3 +138,29 @@ class Preferences(models.Model):
     @classmethod
     def choose(cls, user: User, profile: Profile) -> None:
         cls.objects.update_or_create(user=user, defaults={"default_profile": profile})
+
+
+@cache
+def time_zones() -> frozenset[str]:
+    return frozenset(zoneinfo.available_timezones())
+
+
+@dataclass(frozen=True)
+class Reader:
+    """The language and time zone in which something is rendered for a user."""
+
+    language: str
+    time_zone: str
+
+    @classmethod
+    def of(cls, user: User | AnonymousUser, accepted: str = "") -> Reader:
+        """`accepted` is the language that the user's browser asks for; "" if no browser asks."""
+        chosen = Preferences.of(user)
+        language = chosen.language or accepted or chosen.browser_language or settings.LANGUAGE_CODE
+        zone = chosen.time_zone or chosen.browser_time_zone
+        return cls(language, zone if zone in time_zones() else settings.TIME_ZONE)
+
+    def activate(self) -> None:
+        """Render for this reader in the current task, and in the calls and tasks that it starts."""
+        translation.activate(self.language)
+        timezone.activate(self.time_zone)

@@ -111,7 +111,7 @@ def sign_in(request: HttpRequest, token: str) -> HttpResponse:
         return HttpResponse(status=503)
     user = SignInLink.redeem(token)
     if user is not None:
-        login(request, user, backend="django.contrib.auth.backends.ModelBackend")
+        login(request, user, backend="agentsite.accounts.Accounts")
     if request.user.is_authenticated:
         return redirect("new_conversation")
     return render(request, "sign_in_spent.html", status=410)

@@ -20,7 +20,7 @@ from chat.agent.todo import TODO_WRITE
 from chat.database import in_database
 from chat.live.broadcast import publish_turn
 from chat.live.frames import Change, TurnChanged
-from chat.models import LeaseLost, Message, Rule, Step, ToolCall, Turn
+from chat.models import LeaseLost, Message, Reader, Rule, Step, ToolCall, Turn
 from chat.models.text import clean_json
 from chat.models.turn import LEASE
 from chat.turns.agents import agent_for
@@ -129,6 +129,7 @@ class RunningTurn(Generic[D]):
     async def run(self) -> None:
         """Work until the turn has ended. Raises only CancelledError, if cancelled while writing the end."""
         set_log_context(self.turn)
+        Reader.of(self.turn.conversation.owner).activate()  # of the frames, and of messages in the rows
         try:
             await self._work()
         except asyncio.CancelledError:

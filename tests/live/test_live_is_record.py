@@ -6,6 +6,7 @@ import asyncio
 import threading
 
 from chat.demo.reply import Reply
+from chat.models import Preferences
 from chat.turns.worker import pool
 from tests.live.site import Site, article, panel
 from tests.model_server import ScriptedModel
@@ -110,3 +111,22 @@ async def test_a_tab_that_joined_in_the_middle(site: Site, model_server: Scripte
     assert first.last_turn() == second.last_turn()
     assert second.last_turn().strip() == article(page, turn)
     assert second.last_panel().strip() == panel(page)
+
+
+async def test_in_the_language_and_time_zone_of_the_owner(site: Site, model_server: ScriptedModel) -> None:
+    """A worker draws for all tabs, so it asks what the owner reads, and so do the sockets."""
+    await Preferences.objects.acreate(user=site.user, language="zh-hans", time_zone="Asia/Shanghai")
+    model_server.script(TODO, WRITE, Reply(status=401, body={"error": {"message": "Incorrect API key"}}))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    turn = await site.turn(conversation)
+    page = await site.page(conversation)
+    assert tab.last_turn().strip() == article(page, turn)
+    assert tab.last_panel().strip() == panel(page)
+    assert "重试" in tab.last_turn()
+    await tab.until(lambda frame: "#sidebar-list" in frame)
+    assert "看板" in tab.drawn("#board-link", "outerMorph")[-1]
+    await tab.socket.send_to(text_data="nonsense")
+    assert "消息" in (await tab.said("error"))["message"], "the socket's own words too"

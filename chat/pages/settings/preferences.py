@@ -1,25 +1,28 @@
-"""The user's preferences."""
+"""The user's preferences, and what the browser tells about itself."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import messages
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.functional import SimpleLazyObject
+from django.utils.translation import get_language_from_request, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from chat.models import Preferences, Profile
+from chat.models.account import time_zones
 from chat.pages.signed_in import SignedInRequest
 
 
 class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable as it runs
     class Meta:
         model = Preferences
-        fields = ("default_profile", "name_conversations")
+        fields = ("language", "theme", "time_zone", "default_profile", "name_conversations")
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -29,6 +32,21 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscrip
         field.label = gettext_lazy("Default profile")
         field.empty_label = _("The first profile")
         self.fields["name_conversations"].label = gettext_lazy("Let the model name conversations")
+        zone = self.instance.browser_time_zone or settings.TIME_ZONE
+        of_browser = _("Same as the browser (%(time_zone)s)") % {"time_zone": zone}
+        self._offer("language", _("Language"), [("", _("Same as the browser")), *settings.LANGUAGES])
+        self._offer("theme", _("Theme"), [("", _("System")), *Preferences.Theme.choices])
+        self._offer("time_zone", _("Time zone"), [("", of_browser), *_named_zones()])
+
+    def _offer(self, name: str, label: str, choices: list[tuple[str, Any]]) -> None:
+        self.fields[name] = forms.ChoiceField(label=label, choices=choices, required=False)
+
+
+def _named_zones() -> list[tuple[str, str]]:
+    """Zones of places, without aliases such as `Etc/GMT+8` and `US/Pacific`."""
+    places = ("Africa/", "America/", "Antarctica/", "Asia/", "Atlantic/", "Australia/", "Europe/", "Indian/")
+    named = sorted(zone for zone in time_zones() if zone.startswith((*places, "Pacific/")))
+    return [(zone, zone.replace("_", " ")) for zone in ["UTC", *named]]
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -41,3 +59,31 @@ def preferences(request: SignedInRequest) -> HttpResponse:
         return redirect("preferences")
     context = {"section": "preferences", "form": form}
     return render(request, "settings/preferences.html", context, status=400 if form.errors else 200)
+
+
+@require_POST
+def browser(request: SignedInRequest) -> HttpResponse:
+    """Keep the language and time zone of the browser; static/js/reader.js sends them when they change."""
+    time_zone = request.POST.get("time_zone", "")
+    if time_zone not in time_zones():
+        time_zone = ""
+    Preferences.keep_browser(request.user, get_language_from_request(request), time_zone)
+    return HttpResponse(status=204)
+
+
+def reader(request: HttpRequest) -> dict[str, Any]:
+    """Context processor: the user's preferences, and the time zone that is kept of this browser.
+
+    It is empty if the browser now asks for another language.
+    """
+
+    def browser_zone() -> str:
+        kept = Preferences.of(request.user)
+        if get_language_from_request(request) != (kept.browser_language or settings.LANGUAGE_CODE):
+            return ""
+        return kept.browser_time_zone or settings.TIME_ZONE
+
+    return {
+        "preferences": SimpleLazyObject(lambda: Preferences.of(request.user)),
+        "browser_zone": SimpleLazyObject(browser_zone),
+    }

@@ -47,5 +47,6 @@ urlpatterns = [
     path("plans/", plans.plans, name="plan_figures"),
     path("plans/plans.csv", plans.plans_file, name="plan_figures_file"),
     path("preferences/", preferences.preferences, name="preferences"),
+    path("preferences/browser/", preferences.browser, name="browser"),
     path("preferences/password/", account.password, name="password"),
 ]

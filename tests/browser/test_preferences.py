@@ -1,0 +1,56 @@
+"""Language, theme and time zone: of the browser, chosen in Preferences, in every tab and frame."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import begin, send
+
+GROUND = "getComputedStyle(document.documentElement).backgroundColor"
+
+
+def save(page: Page, **choices: str) -> None:
+    page.goto("/settings/preferences/")
+    for name, value in choices.items():
+        page.locator(f"select[name={name}]").select_option(value)
+    page.locator("#preferences button[type=submit]").click()
+    page.locator(".messages").wait_for()
+
+
+def test_the_browser_chooses_and_preferences_override(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, locale="zh-CN", timezone_id="Asia/Shanghai", color_scheme="light")
+    with page.expect_response(lambda answer: urlsplit(answer.url).path.endswith("/browser/")) as told:
+        page.goto("/")
+    assert told.value.status == 204
+    expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url))
+    page.reload()
+    expect(page.locator("html")).to_have_attribute("data-zone", "Asia/Shanghai")
+
+    # A worker draws in the same language.
+    scripted.model.script(Reply(status=401, body={"error": {"message": "Incorrect API key"}}))
+    begin(page, "do it")
+    expect(page.locator(".turn[data-status=failed]")).to_contain_text("重试")
+    assert not [url for url in sent if "/browser/" in url], "told once"
+
+    light = page.evaluate(GROUND)
+    other = page.context.new_page()
+    save(other, language="en", theme="dark", time_zone="Europe/Paris")
+    expect(page.locator("html")).to_have_attribute("lang", "en")  # the first tab is redrawn
+    assert page.evaluate(GROUND) == other.evaluate(GROUND) != light
+    expect(page.locator("html")).to_have_attribute("data-zone", "Europe/Paris")
+    expect(page.locator("meta[name=theme-color]")).to_have_attribute("content", "#181d1a")
+    scripted.model.script(Reply(status=401, body={"error": {"message": "Incorrect API key"}}))
+    send(page, "again")
+    expect(page.locator(".turn[data-status=failed]").last).to_contain_text("Retry")
+
+    save(other, language="", theme="", time_zone="")
+    expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
+    expect(page.locator("html")).not_to_have_attribute("data-theme", re.compile("."))
+    assert page.evaluate(GROUND) == light
