@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("chat", "0024_standard_names"),
+        ("chat", "0026_thought_for"),
     ]
 
     operations = [
