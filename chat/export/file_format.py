@@ -80,6 +80,7 @@ CONVERSATION = Table(
         "id": "the import creates a new conversation",
         "owner": "the user who imports it",
         "profile": "each turn has a snapshot; the next one uses the default of the importing user",
+        "model": "as the profile",
         "workspace": "a directory of this machine",
         "unseen_turn": "what its owner has not read",
         "deleted_at": "deleted conversations are not exported",
@@ -343,6 +344,7 @@ PROFILE_SNAPSHOT = {
         "id": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
         **{name: _profile_field_schema(name) for name in FIELDS},
         "asked": TEXT,
+        "chosen": {"type": "boolean"},
         "connection": {
             "type": "object",
             "properties": {"name": TEXT, "address": TEXT},

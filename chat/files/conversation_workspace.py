@@ -14,7 +14,6 @@ from chat.agent.workspace import Quota, Workspace, WorkspaceError
 from chat.files.baseline import keep_baseline, remove_baseline
 from chat.files.pictures import PictureStore
 from chat.models import Conversation
-from chat.models.profile import answers_by_script
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +48,7 @@ def open_workspace(conversation: Conversation) -> Workspace:
 
 def _own_workspace(conversation: Conversation) -> Workspace:
     folder = folder_of(conversation)
-    if settings.WORKSPACE_SEED and answers_by_script(conversation.profile) and not folder.exists():
+    if settings.WORKSPACE_SEED and conversation.is_scripted and not folder.exists():
         folder.mkdir(parents=True)
         import_string(settings.WORKSPACE_SEED)(folder)
     return Workspace.create(folder, quota_of(conversation))

@@ -30,8 +30,22 @@ def facts_of(snapshot: Mapping[str, Any]) -> list[Fact]:
     ]
 
 
-def changes_of(snapshot: Mapping[str, Any]) -> str:
-    """What changed in the profile between two turns."""
+MODEL_FIELDS = {"model", "asked", "connection", "chosen"}
+
+
+def change_of(snapshot: Mapping[str, Any]) -> str:
+    """What is different from the turn before, as a sentence; empty if nothing is."""
+    changed = set(snapshot["changed"])
+    title, model = str(snapshot["title"]), str(snapshot["asked"])
+    if "id" in changed:
+        return _("Switched to %(title)s") % {"title": title}
+    if changed and changed <= MODEL_FIELDS:
+        return _("Model switched to %(model)s") % {"model": model}
+    sentence = _("%(title)s was changed: %(what)s") % {"title": title, "what": _changes(snapshot)}
+    return sentence if changed else ""
+
+
+def _changes(snapshot: Mapping[str, Any]) -> str:
     names = {**_names(), "title": _("title"), "name": _("agent's name"), "colour": _("colour")}
     names |= {"instructions": _("instructions"), "language": _("language"), "asked": _("model")}
     names |= {"todo_policy": _("to-do policy"), "rules": _("rules for tools"), "connection": _("connection")}

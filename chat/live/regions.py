@@ -28,6 +28,7 @@ from chat.live.context_meter import ContextMeter, context_meter_of
 from chat.live.frames import END, Position, panel_message, partial
 from chat.live.todo_panel import panel_of
 from chat.models import Conversation, FollowUp, Profile, Tag, TodoRevision, Turn
+from chat.models.profile import model_name_of
 
 T = TypeVar("T")
 
@@ -146,7 +147,7 @@ def _states_query() -> QuerySet[Any]:
     revisions = TodoRevision.objects.filter(conversation=here).order_by("-pk")
     others = Conversation.objects.filter(owner=OuterRef("owner")).order_by("-updated_at")
     return Conversation.objects.select_related(
-        "profile", "owner"
+        "profile", "model__connection", "owner"
     ).annotate(
         **{f"turn_{name}": Subquery(turns.values(name)[:1]) for name in ("pk", "fence", "frame", "status")},
         held_key=Subquery(held.values("conversation").annotate(key=_key("pk")).values("key")),
@@ -328,10 +329,12 @@ class Title(Region):
 
 
 class ProfileChoice(Region):
+    """The profile and the model of the next turn."""
+
     name, target, template = "profile", "#profile-choice", "partials/_profile_choice.html"
 
     def version(self, state: ConversationState) -> str:
-        return str(state.conversation.profile_id or 0)
+        return f"{state.conversation.profile_id or 0}.{state.conversation.model_id or 0}"
 
     def context(self, state: ConversationState) -> Mapping[str, Any]:
         return profile_choice(state.conversation)
@@ -376,9 +379,12 @@ REGIONS: dict[str, Region] = {
 
 
 def profile_choice(conversation: Conversation) -> dict[str, Any]:
+    in_use = conversation.profile_in_use()
     return {
         "conversation": conversation,
-        "in_use": conversation.profile_in_use(),
+        "in_use": in_use,
+        "model": conversation.chosen_model,
+        "model_in_use": model_name_of(in_use),
         "profiles": Profile.offered_to(conversation.owner),
         "model_of_environment": settings.MODEL_NAME,
     }

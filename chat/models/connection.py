@@ -136,3 +136,29 @@ class ModelSettings(models.Model):
 
     def __str__(self) -> str:
         return self.model
+
+    @property
+    def choice(self) -> str:
+        """The value that forms send to choose this model."""
+        return f"{self.connection_id or ''}:{self.model}"
+
+    @classmethod
+    def of_choice(cls, user: User | AnonymousUser, choice: str) -> ModelSettings | None:
+        """The model that a form chose, possibly unsaved; None if it names none that the user may use."""
+        key, _colon, name = choice.partition(":")
+        if not name or len(name) > 200 or not name.isprintable():
+            return None
+        pk = int(key) if key.isdecimal() and len(key) < 19 else 0
+        connection = Connection.offered_to(user).filter(pk=pk).first()
+        if key and connection is None:
+            return None
+        return cls.objects.filter(connection=connection, model=name).first() or cls(
+            connection=connection, model=name
+        )
+
+    def saved(self) -> ModelSettings:
+        """The row of this model, created if there is none."""
+        return type(self).objects.get_or_create(connection=self.connection, model=self.model)[0]
+
+    def is_offered_to(self, user_id: int) -> bool:
+        return self.connection is None or self.connection.owner_id in (None, user_id)

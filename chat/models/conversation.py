@@ -16,9 +16,10 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.account import Preferences
+from chat.models.connection import ModelSettings
 from chat.models.follow_up import Attachment, FollowUp, joined
 from chat.models.message import Message, MessageRefused, checked_message, title_of
-from chat.models.profile import Profile
+from chat.models.profile import Profile, answers_by_script
 from chat.models.tag import Tag, folded, normalised
 from chat.models.text import clean
 from chat.models.todo_revision import TodoRevision
@@ -155,6 +156,15 @@ class Conversation(Organised):
     profile = models.ForeignKey(
         Profile, verbose_name=_("profile"), on_delete=models.SET_NULL, null=True, related_name="conversations"
     )
+    model = models.ForeignKey(
+        ModelSettings,
+        verbose_name=_("model"),
+        on_delete=models.SET_NULL,
+        null=True,
+        blank=True,
+        related_name="+",
+        help_text=_("Blank: the profile's model."),
+    )
     title = models.CharField(_("title"), max_length=200)
     workspace = models.TextField(
         _("workspace"), blank=True, help_text=_("The folder it works in. Blank: one of its own.")
@@ -208,10 +218,12 @@ class Conversation(Organised):
         workspace: str = "",
         conversation_id: uuid.UUID | None = None,
         attachments: Iterable[Attachment] = (),
+        model: ModelSettings | None = None,
     ) -> Conversation:
         """Create a conversation; a repeated `client_id` returns the same one. Raises MessageRefused.
 
-        `workspace` is a directory; "" creates one. `attachments` (unsaved) came with the message.
+        `workspace` is a directory; "" creates one. `attachments` (unsaved) came with the message. `model`
+        replaces the profile's.
         """
         text = checked_message(text)
         with transaction.atomic():
@@ -224,6 +236,7 @@ class Conversation(Organised):
                 pk=conversation_id or uuid.uuid4(),
                 owner=owner,
                 profile=profile,
+                model=model,
                 title=title_of(text),
                 workspace=workspace,
             )
@@ -399,14 +412,34 @@ class Conversation(Organised):
         return row
 
     def profile_in_use(self) -> Profile:
-        """The profile of its next turn: the chosen one if its owner may use it, else their default."""
+        """The profile of its next turn: the chosen one if its owner may use it, else their default.
+
+        With the chosen model, if there is one.
+        """
         if self.profile and self.profile.is_offered_to(self.owner_id):
-            return self.profile
-        return Preferences.profile_of(self.owner) or Profile()
+            profile = self.profile
+        else:
+            profile = Preferences.profile_of(self.owner) or Profile()
+        return profile.with_model(self.chosen_model)
+
+    @property
+    def chosen_model(self) -> ModelSettings | None:
+        """The model that replaces the profile's, if its owner may still use it."""
+        return self.model if self.model and self.model.is_offered_to(self.owner_id) else None
+
+    @property
+    def is_scripted(self) -> bool:
+        """Whether the demo model replies."""
+        return answers_by_script(self.chosen_model or self.profile)
 
     def choose(self, profile: Profile) -> None:
         self.profile = profile
         self.save(update_fields=["profile"])
+
+    def choose_model(self, model: ModelSettings | None) -> None:
+        """Use this model from the next turn on; None for the profile's."""
+        self.model = model
+        self.save(update_fields=["model"])
 
     def revision(self, before: int | None = None) -> TodoRevision | None:
         earlier = {"pk__lt": before} if before else {}

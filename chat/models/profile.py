@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 import uuid
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ from django.db import models
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.connection import Connection
+from chat.models.connection import Connection, ModelSettings
 
 if TYPE_CHECKING:
     from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
@@ -153,6 +154,7 @@ class Profile(models.Model):
 
     # Of a restored snapshot: today's rules. The stricter of both applies.
     current_rules: Mapping[str, str] | None = None
+    chosen_model: ModelSettings | None = None  # replaces the profile's own, see `with_model`
 
     class Meta:
         verbose_name = _("profile")
@@ -188,15 +190,23 @@ class Profile(models.Model):
     def is_offered_to(self, user_id: int) -> bool:
         return self.owner_id in (None, user_id)
 
+    def with_model(self, model: ModelSettings | None) -> Profile:
+        """This profile, or a copy (not to be saved) that uses the model instead of its own."""
+        if model is None:
+            return self
+        profile = copy.copy(self)
+        profile.chosen_model, profile.model, profile.connection = model, model.model, model.connection
+        return profile
+
     def copy_for(self, owner: User, title: str) -> Profile:
         """An unsaved copy for `owner`; MCP servers open to this profile alone are not open to the copy."""
-        copy = Profile(owner=owner, title=title)
+        profile = Profile(owner=owner, title=title)
         for field in self._meta.concrete_fields:
             if field.name not in ("id", "owner", "title", "position"):
-                setattr(copy, field.attname, getattr(self, field.attname))
+                setattr(profile, field.attname, getattr(self, field.attname))
         if self.connection and self.connection.owner_id not in (None, owner.pk):
-            copy.connection, copy.model = None, ""
-        return copy
+            profile.connection, profile.model = None, ""
+        return profile
 
     @classmethod
     def changeable_by(cls, user: User) -> QuerySet[Profile]:
@@ -209,8 +219,9 @@ class Profile(models.Model):
         return cls.objects.filter(Q(owner=None) | Q(owner_id=user.pk))
 
 
-def answers_by_script(profile: Profile | None) -> bool:
-    return bool(settings.DEMO and (profile is None or profile.connection_id is None))
+def answers_by_script(source: Profile | ModelSettings | None) -> bool:
+    """Whether the demo model replies for this profile or model."""
+    return bool(settings.DEMO and (source is None or source.connection_id is None))
 
 
 # A profile's settings besides its connection; also the content of an exported profile.
@@ -236,9 +247,14 @@ FIELDS = (
 
 
 def snapshot_of(profile: Profile) -> dict[str, Any]:
-    """The profile as JSON, with its connection's name and address but no secrets."""
+    """The profile as JSON, with its connection's name and address but no secrets.
+
+    `chosen` is there, and true, if the model was chosen apart from the profile.
+    """
     values = {name: getattr(profile, name) for name in FIELDS}
-    return {"id": profile.pk, **values, "asked": model_name_of(profile), "connection": _connection(profile)}
+    endpoint = {"asked": model_name_of(profile), "connection": _connection(profile)}
+    chosen = {"chosen": True} if profile.chosen_model else {}
+    return {"id": profile.pk, **values, **endpoint, **chosen}
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

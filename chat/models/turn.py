@@ -125,8 +125,8 @@ class Turn(models.Model):
         """
         candidates = cls.objects.filter(status=cls.Status.QUEUED, conversation__deleted_at__isnull=True)
         candidates = candidates.filter(pk=pk) if pk else candidates.filter(_within_share(by))
-        read = ("conversation__profile__connection", "conversation__owner__chat_preferences")
-        candidates = candidates.select_related(*read)
+        agent = ("conversation__profile__connection", "conversation__model__connection")
+        candidates = candidates.select_related(*agent, "conversation__owner__chat_preferences")
         queued = candidates.annotate(load=_turns_held_by_owner(), earlier_profile=_earlier_profile())
         while (turn := queued.order_by("load", "pk").first()) is not None:
             if turn._try_claim(by):

@@ -10,7 +10,7 @@ from chat.files.conversation_workspace import open_workspace, remove_workspace
 from chat.files.pictures import PictureStore
 from chat.files.roots import chosen_folder
 from chat.files.uploads import Upload, check_uploads, save_uploads, with_file_names
-from chat.models import Attachment, Conversation, FollowUp, Profile, Turn
+from chat.models import Attachment, Conversation, FollowUp, ModelSettings, Profile, Turn
 from chat.models.message import checked_message
 from chat.pages.signed_in import SignedInRequest
 
@@ -56,7 +56,10 @@ def _attachment(pictures: PictureStore, path: str, upload: Upload) -> Attachment
 
 
 def create_conversation(
-    request: SignedInRequest, client_id: uuid.UUID, profile: Profile | None
+    request: SignedInRequest,
+    client_id: uuid.UUID,
+    profile: Profile | None,
+    model: ModelSettings | None,
 ) -> Conversation:
     """Create the conversation that the form on the first page describes, with its folder and files.
 
@@ -65,8 +68,11 @@ def create_conversation(
     folder = chosen_folder(request.POST.get("workspace", ""))
     new = Conversation(pk=uuid.uuid4(), owner=request.user, workspace=folder)
     try:
+        new.profile, new.model = profile, model and model.saved()  # the demo's samples depend on them
         text, attached = message_of(request, new, client_id)
-        conversation = Conversation.begin(request.user, text, client_id, profile, folder, new.pk, attached)
+        conversation = Conversation.begin(
+            request.user, text, client_id, profile, folder, new.pk, attached, new.model
+        )
     except Exception:
         remove_workspace(new.pk)
         raise

@@ -38,7 +38,6 @@ from chat.models import (
     ToolCall,
     Turn,
 )
-from chat.models.profile import answers_by_script
 from chat.pages.attachments import message_of
 from chat.pages.bulk import act_on
 from chat.pages.new_conversation import chosen_profile, client_id_of
@@ -145,7 +144,9 @@ def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 
 def own_conversation(request: SignedInRequest, conversation_id: uuid.UUID) -> Conversation:
     """The user's conversation; raises Http404 for any other."""
-    visible = Conversation.objects.visible_to(request.user).select_related("profile", "owner")
+    visible = Conversation.objects.visible_to(request.user).select_related(
+        "profile", "model__connection", "owner"
+    )
     return get_object_or_404(visible, pk=conversation_id)
 
 
@@ -207,7 +208,7 @@ def page(
         "state": state,
         **recent_turns(conversation, first=turn_with(conversation, request.GET.get("from", ""))),
         "shell_problem": Shell.problem,
-        "demo": answers_by_script(conversation.profile),
+        "demo": conversation.is_scripted,
         "client_id": uuid.uuid4(),
         "most_files": MAX_FILES,
         "most_bytes": settings.MAX_UPLOAD_BYTES,

@@ -15,8 +15,8 @@ from chat.agent.workspace import WorkspaceError
 from chat.files.roots import FolderRefused, offered
 from chat.files.uploads import MAX_FILES, UploadRefused
 from chat.live.broadcast import notify_workers
-from chat.models import MessageRefused, Preferences, Profile
-from chat.models.profile import answers_by_script
+from chat.models import MessageRefused, ModelSettings, Preferences, Profile
+from chat.models.profile import answers_by_script, model_name_of
 from chat.pages.account import asks_for_password
 from chat.pages.attachments import create_conversation
 from chat.pages.settings.local_servers import first_offers
@@ -30,12 +30,10 @@ def new_conversation(request: SignedInRequest) -> HttpResponse:
         return _page(request)
     try:
         client_id = client_id_of(request)
-        chosen = chosen_profile(request)
-        conversation = create_conversation(request, client_id, chosen or Preferences.profile_of(request.user))
+        profile = chosen_profile(request) or Preferences.profile_of(request.user)
+        conversation = create_conversation(request, client_id, profile, chosen_model(request))
     except (MessageRefused, FolderRefused, UploadRefused, WorkspaceError) as refusal:
         return _page(request, refusal=str(refusal), status=400)
-    if chosen:
-        Preferences.choose(request.user, chosen)
     async_to_sync(notify_workers)()
     return redirect("conversation", conversation.pk)
 
@@ -60,18 +58,26 @@ def client_id_of(request: SignedInRequest) -> uuid.UUID:
 
 
 def chosen_profile(request: SignedInRequest) -> Profile | None:
-    """The form's profile; None if there is none or the user may not choose it."""
-    text = request.POST.get("profile", "")
+    """The profile in the form or the URL's query; None if there is none or the user may not choose it."""
+    text = request.POST.get("profile", request.GET.get("profile", ""))
     key = int(text) if text.isdecimal() and len(text) < 19 else 0
     return Profile.offered_to(request.user).filter(pk=key).first()
 
 
+def chosen_model(request: SignedInRequest) -> ModelSettings | None:
+    """The model in the form or the URL's query, possibly unsaved; None for the profile's."""
+    return ModelSettings.of_choice(request.user, request.POST.get("model", request.GET.get("model", "")))
+
+
 def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> HttpResponse:
     chosen = chosen_profile(request) or Preferences.profile_of(request.user)
-    demo = answers_by_script(chosen)
+    model = chosen_model(request)
+    demo = answers_by_script(model or chosen)
     context = {
         "profiles": Profile.offered_to(request.user),
         "chosen": chosen,
+        "model": model,
+        "model_in_use": model_name_of((chosen or Profile()).with_model(model)),
         "client_id": uuid.uuid4(),
         "text": request.POST.get("text", ""),
         "roots": offered(),

@@ -12,7 +12,7 @@ from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
 from chat.files.tree import address, shown
-from chat.live.profile_facts import Fact, changes_of, facts_of
+from chat.live.profile_facts import Fact, change_of, facts_of
 from chat.live.usage_text import grouped, lasting, money, tokens, usage_of
 from chat.models import BulkAct, ToolCall
 from chat.models.usage import TOKENS, Totals
@@ -82,11 +82,7 @@ def facts(snapshot: dict[str, Any]) -> list[Fact]:
     return facts_of(snapshot)
 
 
-@register.filter
-def changes(snapshot: dict[str, Any]) -> str:
-    return changes_of(snapshot)
-
-
+register.filter("profile_change", change_of)
 register.simple_tag(usage_of)  # {% usage_of turn as usage %}
 for figure in (tokens, grouped, money, lasting):
     register.filter(figure.__name__, figure)

@@ -69,7 +69,7 @@
 
 // Other forms that need a little more than HTML.
 document.addEventListener("submit", (event) => {
-  // The choice of a profile goes away once one is chosen, and gives the keyboard back to its button.
+  // The choice of a profile or model goes away once one is chosen, and gives the keyboard back to its button.
   event.submitter?.closest(".profile-menu")?.hidePopover?.();
   // A tag that was sent leaves its field, which keeps the keyboard for the next one.
   if (event.target.matches(".tag-form")) setTimeout(() => event.target.reset());
@@ -80,3 +80,12 @@ document.addEventListener("htmx:before:request", (event) => {
 });
 // A form to be sent without a click, once: the test of a connection that was just added.
 addEventListener("DOMContentLoaded", () => document.querySelector("form[data-at-once]")?.requestSubmit());
+// The model of a new conversation goes with its first message.
+document.addEventListener("click", (event) => {
+  const option = event.target.closest?.("[data-model]");
+  if (!option) return;
+  document.getElementById("composer").elements.model.value = option.value;
+  const [title, model = title] = option.children;
+  document.querySelector(".model-choice__name").textContent = (option.value ? title : model).textContent;
+  option.closest("[popover]")?.hidePopover();
+});

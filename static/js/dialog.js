@@ -7,3 +7,9 @@ if (!("command" in HTMLButtonElement.prototype)) {
     else dialog?.close();
   });
 }
+// What opens is told so, and may fetch its content then: hx-trigger="shown".
+document.addEventListener(
+  "toggle",
+  (event) => event.newState === "open" && event.target.popover && event.target.dispatchEvent(new Event("shown")),
+  true,
+);

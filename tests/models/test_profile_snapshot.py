@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat.models import Connection, Conversation, Profile, Turn
+from chat.models import Connection, Conversation, ModelSettings, Profile, Turn
 from chat.models.profile import bare_address
 
 
@@ -194,6 +194,45 @@ def test_where_a_connection_is_gone_todays_is_asked(
     old.delete()
     taken = again(Turn.objects.get()).profile
     assert (taken.connection, taken.model) == (new, "new-model")
+
+
+def test_a_model_chosen_apart_from_the_profile_is_written_down(
+    conversation: Conversation, profile: Profile, owner: User
+) -> None:
+    """The profile stays as it is; a turn that goes on keeps the model that it began with."""
+    connection = Connection.objects.create(owner=owner, name="Mine", base_url="https://mine.example/v1")
+    first = begun(conversation)
+    conversation.choose_model(ModelSettings.objects.create(connection=connection, model="huge"))
+    second = following(first)
+    kept = second.profile_snapshot
+    assert (kept["id"], kept["model"], kept["asked"], kept["chosen"]) == (profile.pk, "huge", "huge", True)
+    assert kept["connection"]["name"] == "Mine"
+    assert set(kept["changed"]) == {"model", "asked", "connection", "chosen"}
+    conversation.choose_model(None)
+    taken = again(second).profile
+    assert (taken.title, taken.model, taken.connection, taken.temperature) == (
+        "Careful",
+        "huge",
+        connection,
+        0.2,
+    )
+    third = following(Turn.objects.get(pk=second.pk))
+    assert (third.profile_snapshot["model"], "chosen" in third.profile_snapshot) == ("large", False)
+    profile.refresh_from_db()
+    assert (profile.model, profile.connection) == ("large", None)
+
+
+def test_a_chosen_model_that_is_gone_or_anothers_is_not_used(
+    conversation: Conversation, owner: User, stranger: User
+) -> None:
+    connection = Connection.objects.create(owner=owner, name="Mine", base_url="https://mine.example/v1")
+    conversation.choose_model(ModelSettings.objects.create(connection=connection, model="huge"))
+    Connection.objects.update(owner=stranger)
+    conversation = Conversation.objects.get()
+    assert conversation.profile_in_use().model == "large"
+    assert conversation.chosen_model is None
+    connection.delete()
+    assert Conversation.objects.get().model is None
 
 
 @pytest.mark.parametrize(

@@ -39,20 +39,25 @@ def offered_first(browser: Client) -> str:
     return found[1]
 
 
-def test_the_first_page_remembers_what_was_chosen(
+def test_a_choice_for_one_conversation_is_no_default(
     owners: Client, owner: User, stranger: User, profiles: list[Profile]
 ) -> None:
     assert offered_first(owners) == "First"
     owners.post("/", {"text": "Hello", "profile": profiles[1].pk})
+    assert Conversation.objects.get().profile == profiles[1]
+    assert offered_first(owners) == "First"
+    owners.post("/", {"text": "A script that names none"})
+    assert Conversation.objects.latest("created_at").profile == profiles[0]
+    Preferences.choose(owner, profiles[1])
     assert offered_first(owners) == "Second"
     assert (Preferences.profile_of(owner), Preferences.profile_of(stranger)) == (profiles[1], profiles[0])
-    owners.post("/", {"text": "A script that names none"})
-    assert Conversation.objects.latest("created_at").profile == profiles[1]
 
 
-def test_a_message_that_is_refused_remembers_nothing(owners: Client, profiles: list[Profile]) -> None:
-    assert owners.post("/", {"text": "", "profile": profiles[1].pk}).status_code == 400
-    assert not Preferences.objects.exists()
+def test_a_refused_message_keeps_what_was_chosen(owners: Client, profiles: list[Profile]) -> None:
+    page = owners.post("/", {"text": "", "profile": profiles[1].pk, "model": ":small"})
+    assert page.status_code == 400
+    assert re.search(r"<option[^>]* selected>Second<", page.content.decode())
+    assert 'value=":small"' in page.content.decode()
 
 
 def test_nobody_elses_profile_begins_a_conversation(

@@ -22,6 +22,7 @@ SETTINGS |= {"offered_models", "password"}
 PROFILES = {"profile", "duplicate_profile", "prefer_profile", "delete_profile", "export_profile"}
 PROFILES |= {"import_profile"}  # test_profiles.py asks for them
 SIGNED_IN = {"new_conversation", "conversations", "tags", "import", "board", "before_sign_out"} | SETTINGS
+SIGNED_IN |= {"models", "listed_models"}  # test_model_choice.py asks whose they are
 READ_ONLY = {"conversations", "board", "tags", "before_sign_out"}
 POSTED = {"logout", "see_all", "no_password_yet", "browser"}  # by whoever is signed in, about what is theirs
 ORGANISING = {"bulk", "undo", "rename_tag", "delete_tag"}  # test_bulk.py asks for them
@@ -33,6 +34,7 @@ ACTIONS |= {
     "files_upload",
     "decide",
     "choose_profile",
+    "choose_model",
     "continue",
     "dismiss",
     "edit_todos",

@@ -138,6 +138,35 @@ async def test_while_a_turn_works_a_choice_is_for_the_next_one(
     assert [request["model"] for request in model_server.requests] == ["small", "small", "large"]
 
 
+async def test_a_chosen_model_answers_from_the_next_turn(site: Site, model_server: ScriptedModel) -> None:
+    """At another connection, seen in every tab, shown where the turn says who answered."""
+    model_server.script(Reply(text="One."), Reply(text="Two."), Reply(text="Three."))
+    conversation = await conversation_with(site, model="small", temperature=0.3)
+    tab, other = await site.open(conversation), await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    assert 'class="who__model"' not in tab.last_turn()
+    site.user.is_staff = True  # so that the connection may be on this machine
+    await site.user.asave()
+    mine = await Connection.objects.acreate(
+        owner=site.user, name="Mine", base_url=model_server.base_url, inside=True
+    )
+    assert await site.post(conversation, "model", model=f"{mine.pk}:large") == 302
+    frame = await other.until(lambda frame: 'id="profile-choice"' in frame)
+    assert '<span class="model-choice__name">large</span>' in " ".join(frame.split()).replace("> ", ">")
+    await tab.send("and now")
+    await tab.until_idle()
+    assert "Model switched to large" in tab.last_turn()
+    turn = await site.turn(conversation)
+    assert tab.last_turn().strip() == article(await site.page(conversation), turn)
+    assert await site.post(conversation, "model", model="") == 302
+    await tab.send("and again")
+    await tab.until_idle()
+    assert "Model switched to small" in tab.last_turn()
+    asked = [(request["model"], request["temperature"]) for request in model_server.requests]
+    assert asked == [("small", 0.3), ("large", 0.3), ("small", 0.3)]
+
+
 async def test_what_is_told_of_a_profile_is_live_what_the_page_shows(
     site: Site, model_server: ScriptedModel
 ) -> None:

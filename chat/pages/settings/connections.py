@@ -126,21 +126,23 @@ def listed_models(connection: Connection | None) -> list[str]:
 
 @require_safe
 async def offered_models(request: SignedInRequest) -> HttpResponse:
-    """The models of `connection` as options of a field, fetched unless cached; empty if there are none.
+    """The models of `connection` as options of a field, fetched unless cached; empty if there are none."""
+    names = await listed_names(await connection_in_query(request))
+    return render(request, "settings/_models.html", {"models": names})
 
-    Without a connection, those of the environment's endpoint, which every user may choose.
-    """
+
+async def connection_in_query(request: SignedInRequest) -> Connection | None:
+    """The URL's `connection`; None, without one, for the environment's endpoint, which every user may use."""
     chosen = request.GET.get("connection", "")
-    row = None
-    if chosen:
-        offered = Connection.offered_to(await request.auser()).select_related("owner")
-        row = await aget_object_or_404(
-            offered, pk=int(chosen) if chosen.isdecimal() and len(chosen) < 19 else 0
-        )
-    return render(request, "settings/_models.html", {"models": await _names(row)})
+    if not chosen:
+        return None
+    offered = Connection.offered_to(await request.auser()).select_related("owner")
+    key = int(chosen) if chosen.isdecimal() and len(chosen) < 19 else 0
+    return await aget_object_or_404(offered, pk=key)
 
 
-async def _names(row: Connection | None) -> list[str]:
+async def listed_names(row: Connection | None) -> list[str]:
+    """The names of the endpoint's models for conversations, fetched unless cached."""
     try:
         return conversational([model.name for model in await models_of(endpoint_of(row))])
     except (ModelError, SecretUnreadableError, InsecureError):

@@ -1,0 +1,141 @@
+"""The choice of a model for a conversation, apart from its profile."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from asgiref.sync import async_to_sync, sync_to_async
+from django.conf import settings
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST, require_safe
+
+from chat.agent.model.trial import conversational
+from chat.connections.endpoint import InsecureError, endpoint_of
+from chat.connections.model_lists import known_models
+from chat.live.broadcast import publish_heading
+from chat.models import Connection, Conversation, ModelSettings, Preferences, Profile
+from chat.models.profile import model_name_of
+from chat.models.secrets import SecretUnreadableError
+from chat.pages.conversation import action_refused, action_response, own_conversation
+from chat.pages.new_conversation import chosen_profile
+from chat.pages.settings.connections import connection_in_query, listed_names
+from chat.pages.signed_in import SignedInRequest
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
+
+MAX_MODELS = 500  # of one connection
+
+
+@dataclass
+class ModelGroup:
+    """The models known of a connection, or with None of the environment's endpoint.
+
+    `is_listed` says whether the endpoint was asked for its list.
+    """
+
+    connection: Connection | None
+    models: list[ModelSettings]
+    is_listed: bool
+
+    @classmethod
+    def of(cls, connection: Connection | None) -> ModelGroup:
+        """The models that rows name, and the endpoint's list if it is cached. Reads rows."""
+        try:
+            listed = known_models(endpoint_of(connection))
+        except (SecretUnreadableError, InsecureError):
+            listed = []  # the connection's test shows the reason
+        names = dict.fromkeys([*_used(connection), *conversational([each.name for each in listed or ()])])
+        models = [ModelSettings(connection=connection, model=name) for name in names]
+        return cls(connection, models[:MAX_MODELS], listed is not None)
+
+    @property
+    def title(self) -> str:
+        if self.connection:
+            return self.connection.name
+        return _("Demo") if settings.DEMO else _("Environment")
+
+
+def _used(connection: Connection | None) -> list[str]:
+    """The connection's models that profiles use or that have settings."""
+    sources: tuple[QuerySet[Any], ...] = (Profile.objects.exclude(model=""), ModelSettings.objects.all())
+    rows = [source.filter(connection=connection).values_list("model", flat=True) for source in sources]
+    of_environment = [settings.MODEL_NAME] if connection is None else []
+    return [*of_environment, *sorted({name for names in rows for name in names})]
+
+
+def model_groups(user: User, profile: Profile) -> list[ModelGroup]:
+    """The models that the user may choose, those of the profile's connection first."""
+    connections = [None, *Connection.offered_to(user).select_related("owner")]
+    connections.sort(key=lambda each: (each and each.pk) != profile.connection_id)
+    return [ModelGroup.of(connection) for connection in connections]
+
+
+@require_safe
+def models(request: SignedInRequest) -> HttpResponse:
+    """The models to choose from: for `?conversation=`, or for a new one with `?profile=`.
+
+    The page fetches lists that are not cached with `listed_models`.
+    """
+    conversation = _conversation_of(request)
+    profile = _profile_of(request, conversation)
+    context = {"groups": model_groups(request.user, profile), "profile_model": model_name_of(profile)}
+    template = "partials/_models.html" if "HX-Request" in request.headers else "models.html"
+    return render(request, template, context | _choice(conversation))
+
+
+@require_safe
+async def listed_models(request: SignedInRequest) -> HttpResponse:
+    """The models of `?connection=`, with its endpoint's own list, which is fetched unless cached."""
+    connection = await connection_in_query(request)
+    await request.auser()
+    await listed_names(connection)
+    return await sync_to_async(_group)(request, connection)
+
+
+def _group(request: SignedInRequest, connection: Connection | None) -> HttpResponse:
+    group = ModelGroup.of(connection)
+    group.is_listed = True  # or the page would ask again
+    return render(
+        request, "partials/_model_group.html", {"group": group, **_choice(_conversation_of(request))}
+    )
+
+
+def _conversation_of(request: SignedInRequest) -> Conversation | None:
+    try:
+        key = uuid.UUID(request.GET.get("conversation", ""))
+    except ValueError:
+        return None
+    return own_conversation(request, key)
+
+
+def _profile_of(request: SignedInRequest, conversation: Conversation | None) -> Profile:
+    """The profile whose model is used unless another is chosen."""
+    if conversation:
+        return Conversation(owner=conversation.owner, profile=conversation.profile).profile_in_use()
+    return chosen_profile(request) or Preferences.profile_of(request.user) or Profile()
+
+
+def _choice(conversation: Conversation | None) -> dict[str, Any]:
+    chosen = conversation.chosen_model if conversation else None
+    return {"conversation": conversation, "chosen": chosen.choice if chosen else ""}
+
+
+@require_POST
+def choose_model(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """Set the model, which takes effect with the next turn; a blank one is the profile's."""
+    conversation = own_conversation(request, conversation_id)
+    choice = request.POST.get("model", "")
+    model = ModelSettings.of_choice(request.user, choice)
+    if choice and model is None:
+        return action_refused(
+            request, conversation, _("This model is no longer available. Choose another one.")
+        )
+    conversation.choose_model(model and model.saved())
+    async_to_sync(publish_heading)(conversation)
+    return action_response(request, conversation)

@@ -1,0 +1,70 @@
+// Lists to choose from while the keyboard stays in a field: the field names its list in aria-controls. Arrows move,
+// Enter chooses, and the pointer does both. Options are links and buttons, so choosing one is a click.
+const listOf = (field) => {
+  const list = document.getElementById(field.getAttribute?.("aria-controls"));
+  return list?.matches("[role=listbox]") && list.checkVisibility() ? list : null;
+};
+const optionsOf = (list) => [...list.querySelectorAll("[role=option]:not([hidden])")];
+const selectedIn = (list) => list.querySelector("[role=option][aria-selected=true]:not([hidden])");
+const fieldOf = (list) => document.querySelector(`[aria-controls="${list.id}"]`);
+
+const select = (list, option) => {
+  for (const each of list.querySelectorAll("[aria-selected=true]")) each.setAttribute("aria-selected", false);
+  const field = fieldOf(list);
+  if (!option) return field?.removeAttribute("aria-activedescendant");
+  option.id ||= `option-${uuid()}`;
+  option.setAttribute("aria-selected", true);
+  field?.setAttribute("aria-activedescendant", option.id);
+};
+{
+  const step = (list, by) => {
+    const options = optionsOf(list);
+    const at = options.indexOf(selectedIn(list));
+    const next = options[(at < 0 && by < 0 ? by : at + by + options.length) % options.length] ?? options.at(-1);
+    select(list, next);
+    next?.scrollIntoView({ block: "nearest" });
+  };
+
+  // Ahead of all others who listen, among them the composer, which sends on Enter.
+  const press = (event) => {
+    const list = listOf(event.target);
+    if (!list || isComposing(event) || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    if (event.key === "ArrowDown") step(list, 1);
+    else if (event.key === "ArrowUp") step(list, -1);
+    else if ((event.key === "Enter" || (event.key === "Tab" && list.hasAttribute("data-tab"))) && selectedIn(list)) selectedIn(list).click();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  addEventListener("keydown", press, true);
+
+  document.addEventListener("pointermove", (event) => {
+    const option = event.target.closest?.("[role=option]");
+    if (option && option.getAttribute("aria-selected") !== "true") select(option.closest("[role=listbox]"), option);
+  });
+  // The field keeps the keyboard.
+  document.addEventListener("mousedown", (event) => {
+    if (event.target.closest?.("[role=listbox]")) event.preventDefault();
+  });
+
+  // A field marked data-filter narrows the list that is there.
+  const filter = (field) => {
+    const list = listOf(field);
+    if (!list) return;
+    const words = field.value.toLowerCase().split(/\s+/);
+    for (const option of list.querySelectorAll("[role=option]")) {
+      const text = `${option.closest("[role=group]")?.ariaLabel ?? ""} ${option.textContent}`.toLowerCase();
+      option.hidden = !words.every((word) => text.includes(word));
+    }
+    for (const group of list.querySelectorAll("[role=group]")) group.hidden = !group.querySelector("[role=option]:not([hidden])");
+    select(list, field.value ? optionsOf(list)[0] : list.querySelector("[aria-current]"));
+  };
+  document.addEventListener("input", (event) => event.target.matches("[data-filter]") && filter(event.target));
+  document.addEventListener("htmx:after:swap", () => {
+    for (const field of document.querySelectorAll("[data-filter]")) {
+      filter(field);
+      const menu = field.closest(":popover-open");
+      if (menu && !menu.contains(document.activeElement) && !matchMedia("(pointer: coarse)").matches) field.focus();
+    }
+  });
+}
