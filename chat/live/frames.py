@@ -22,10 +22,11 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
+from chat.live.activity import Activity
 from chat.live.context_meter import ContextMeter
 from chat.live.todo_panel import TodoPanel
 from chat.live.usage_text import lasting
-from chat.models import Message, Summary, ToolCall, Turn
+from chat.models import Message, Step, Summary, ToolCall, Turn
 
 END = 2**31  # the number of a turn's last frame
 
@@ -103,7 +104,10 @@ class PanelChanged:
 
 @dataclass(frozen=True)
 class ContextGrew:
+    """A step's usage is known."""
+
     meter: ContextMeter | None
+    step: Step
 
 
 @dataclass(frozen=True)
@@ -208,6 +212,12 @@ def draw_panel(panel: TodoPanel | None) -> SafeString:
 def context_message(meter: ContextMeter | None, turn: Turn) -> str:
     html = render_to_string("partials/_context_meter.html", {"meter": meter, "v": turn.pk})
     return partial("#context-meter", "outerMorph", html)
+
+
+def busy_message(turn: Turn, activity: Activity) -> str:
+    """Show what the turn does now."""
+    html = render_to_string("partials/_turn_busy.html", {"turn": turn, "activity": activity})
+    return partial(f"#turn-{turn.pk} > .turn__end > .turn__busy", "outerMorph", html)
 
 
 def partial(target: str, swap: str, html: str) -> str:

@@ -12,6 +12,7 @@ from html import unescape
 from django.utils.safestring import SafeString, mark_safe
 
 from chat.database import in_database
+from chat.live.activity import Activity, ActivityLog
 from chat.live.broadcast import conversation_group, publish, publish_board, publish_sidebar, whole_frame
 from chat.live.frames import (
     END,
@@ -24,6 +25,7 @@ from chat.live.frames import (
     RowChanged,
     TextGrew,
     TurnChanged,
+    busy_message,
     context_message,
     frame,
     message,
@@ -39,7 +41,7 @@ from chat.live.frames import (
 )
 from chat.live.markdown import MAX_BLOCK, Block, Settling, render
 from chat.live.regions import states_of
-from chat.models import Message, Turn
+from chat.models import Message, Summary, Turn
 
 FRAME_INTERVAL = 0.05  # seconds of changes in one frame, while few turns stream
 CROWDED_INTERVAL = 0.15  # the same while CROWD turns stream; grows in proportion beyond
@@ -183,6 +185,8 @@ class TurnStream:
         self._context: ContextGrew | None = None
         self._meter: ContextGrew | None = None  # the latest, shown or not
         self._whole = False
+        self._log = ActivityLog()
+        self._activity: Activity | None = None  # as tabs show it
         self._first_frame_due = asyncio.Event()  # the model was requested, or there is something else to show
         self._wait_until = 0.0
         self._timer: asyncio.Task[None] | None = None
@@ -223,10 +227,12 @@ class TurnStream:
     def _merge(self, change: Change) -> None:
         match change:
             case RowChanged(row, new):
+                self._note(row)
                 before = self._rows.get(row.dom_id)
                 unsent = isinstance(before, RowChanged) and before.new
                 self._rows[row.dom_id] = RowChanged(row, new or unsent)
             case TextGrew(message):
+                self._note(message)
                 self._rows.setdefault(message.dom_id, change)
             case OutputShortened(call):
                 self._rows[call.note_id] = change
@@ -234,8 +240,13 @@ class TurnStream:
                 self._panel = change
             case ContextGrew():
                 self._context = self._meter = change
+                self._log.note_step(change.step)
             case TurnChanged():
                 self._whole = True
+
+    def _note(self, row: Row) -> None:
+        if not isinstance(row, Summary):
+            self._log.note(row)
 
     async def _send_soon(self) -> None:
         if not self._first_frame_due.is_set():  # rendering would delay the request to the model
@@ -300,6 +311,7 @@ class TurnStream:
         turn = Turn.whole(self.turn.pk)
         if turn is None or state is None:
             return ""
+        self._activity = self._log.read(turn)
         if self._meter:
             state.meter = self._meter.meter
         for row in turn.messages.all():
@@ -326,6 +338,11 @@ class TurnStream:
                 yield from self._draw_row(change.row, new=change.new)
         if context:
             yield "", context_message(context.meter, self.turn)
+        if self.turn.status == Turn.Status.RUNNING and not self.turn.status_message:
+            activity, shown = self._log.now(), self._activity
+            self._activity = activity
+            if activity != shown:
+                yield "", busy_message(self.turn, activity)
 
     def _draw_row(self, row: Row, *, new: bool) -> Iterator[tuple[str, str]]:
         if isinstance(row, Message):

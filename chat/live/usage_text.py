@@ -72,6 +72,15 @@ def usage_line(usage: TurnUsage) -> str:
     return " · ".join([f"{mark}{words}", *costs, lasting(usage.seconds)])
 
 
+def tokens_so_far(spent: Totals) -> str:
+    """The tokens of a running turn, whose input is known only once its first step has ended; "" for none."""
+    mark = "~" if spent.estimated else ""
+    counts = {"asked": tokens(spent.input_tokens), "said": tokens(spent.output_tokens)}
+    if spent.input_tokens:
+        return mark + _("%(asked)s in, %(said)s out") % counts
+    return mark + _("%(said)s tokens") % counts if spent.output_tokens else ""
+
+
 def _seconds_worked(turn: Turn) -> float:
     """Seconds from the turn's start to its end without waits for the user; at least 0."""
     if turn.started_at is None or turn.ended_at is None:

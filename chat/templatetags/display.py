@@ -12,6 +12,7 @@ from django.utils import formats, timezone
 from django.utils.translation import gettext as _
 
 from chat.files.tree import address, shown
+from chat.live.activity import activity_of
 from chat.live.profile_facts import Fact, change_of, facts_of
 from chat.live.usage_text import grouped, lasting, money, tokens, usage_of
 from chat.models import BulkAct, ToolCall
@@ -83,6 +84,7 @@ def facts(snapshot: dict[str, Any]) -> list[Fact]:
 
 
 register.filter("profile_change", change_of)
+register.simple_tag(activity_of)
 register.simple_tag(usage_of)  # {% usage_of turn as usage %}
 for figure in (tokens, grouped, money, lasting):
     register.filter(figure.__name__, figure)
@@ -99,6 +101,13 @@ def elapsed(since: datetime.datetime) -> str:
     seconds = max(0, int((timezone.now() - since).total_seconds()))
     hours, minutes = seconds // 3600, seconds // 60 % 60
     return f"{hours}:{minutes:02}:{seconds % 60:02}" if hours else f"{minutes}:{seconds % 60:02}"
+
+
+@register.filter
+def running_for(since: datetime.datetime) -> str:
+    """The same, as `12 s` in the first minute."""
+    seconds = max(0, int((timezone.now() - since).total_seconds()))
+    return _("%(seconds)s s") % {"seconds": seconds} if seconds < 60 else elapsed(since)
 
 
 @register.filter

@@ -359,9 +359,9 @@ class Recorder:
             self._save_rows()
             self.account.read_totals()
         if not self.step.input_tokens or self.account.totals is None:
-            return [ContextGrew(context_meter_of(self.turn.conversation))]
+            return [ContextGrew(context_meter_of(self.turn.conversation), self.step)]
         settings = self.account.settings(self.step.model)
-        return [ContextGrew(meter_after(self.step, settings, self.account.totals))]
+        return [ContextGrew(meter_after(self.step, settings, self.account.totals), self.step)]
 
     def _append_text(self, event: Written) -> list[Change]:
         changes: list[Change] = self._set_status_message("")

@@ -136,6 +136,9 @@ const tell = (said) => {
   };
   document.addEventListener("htmx:ws:after:connection", (event) => {
     connection = event.detail.connection;
+    // A tab in the background stays connected, to tell how its turn ends; the extension would close the socket.
+    document.removeEventListener("visibilitychange", connection.visibilityHandler);
+    connection.config.pauseOnBackground = false;
     connection.socket.addEventListener("message", () => arrived++);
     left = arrived;
     begin();
@@ -150,8 +153,8 @@ const tell = (said) => {
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) ask();
   });
-  // The network is back: the socket's extension connects at once when it hears that the page is in view.
-  addEventListener("online", () => document.dispatchEvent(new Event("visibilitychange")));
+  // The network is back: this connects at once if the socket is closed and the page in view.
+  addEventListener("online", () => connection?.visibilityHandler());
   addEventListener("submit", (event) => (leaving = !event.defaultPrevented));
   addEventListener("pageshow", () => (leaving = false));
   document.addEventListener("htmx:ws:close", (event) => {

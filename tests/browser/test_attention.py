@@ -1,0 +1,103 @@
+"""A running turn says what it does: at its end, in the tab's title and icon, and to who looks elsewhere."""
+
+from __future__ import annotations
+
+import re
+import threading
+
+from playwright.sync_api import Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, last_turn, send, todo, until
+
+LOOK_AWAY = """state => {
+  Object.defineProperty(document, "visibilityState", { configurable: true, get: () => state });
+  document.dispatchEvent(new Event("visibilitychange"));
+}"""
+# Keeps what the page hands to the browser, and everything that was said to screen readers.
+LISTEN = """() => {
+  window.sent = [];
+  window.said = [];
+  window.Notification = class extends EventTarget {
+    static permission = "default";
+    static async requestPermission() { return (this.permission = "granted"); }
+    constructor(title, { body }) { super(); sent.push(`${title}: ${body}`); }
+  };
+  addEventListener("DOMContentLoaded", () => {
+    const place = document.getElementById("announcer");
+    if (place) new MutationObserver(() => said.push(place.textContent)).observe(place, { childList: true });
+  });
+}"""
+
+
+def icon(page: Page) -> str:
+    """The colour of the dot in the tab's icon; empty for none."""
+    drawn: str = page.evaluate("""() => {
+      const address = document.querySelector("link[rel='icon']").href;
+      return decodeURIComponent(address).match(/<circle.* fill="([^"]+)"/)?.[1] ?? "";
+    }""")
+    return drawn
+
+
+def test_a_turn_is_followed_without_looking_at_it(scripted: Site, visitors: Visitors) -> None:
+    gates = [threading.Event() for _ in range(3)]
+    scripted.model.script(
+        todo("in_progress", "pending", text="I plan it."),
+        Reply(tool_calls=[("bash", {"command": "until [ -e go ]; do sleep 0.1; done"})]),
+        todo("completed", "in_progress"),
+        Reply(text="Half of it", piece=4, stall_after=2, gate=gates[0]),
+        Reply(text="More", piece=3, stall_after=2, gate=gates[1]),
+        Reply(status=401, body={"error": {"message": "Incorrect API key"}}),
+    )
+    page = visitors.enter(scripted)
+    page.add_init_script(f"({LISTEN})()")
+    address = begin(page, "Do both")
+    title = page.locator("#title").inner_text()
+
+    # At the end of the transcript: the action with its seconds, and those and the tokens of the turn.
+    busy = last_turn(page, "running").locator(".turn__busy")
+    expect(busy.locator(".turn__doing")).to_contain_text("Running until [ -e go ]; do sleep 0.1; done")
+    expect(busy.locator(".turn__doing .elapsed")).to_have_text(re.compile("[1-9] s"))
+    expect(busy.locator(".turn__spent")).to_contain_text(" in, ")
+    assert page.title() == f"▸\u2002{title}"
+    running = icon(page)
+    assert running
+    page.reload()
+    expect(busy).to_contain_text(" in, ")
+    until(page, lambda: page.title() == f"▸\u2002{title}")
+    [workspace] = scripted.served.data.glob(f"workspaces/{address.split('/')[-2]}*")
+    (workspace / "go").touch()
+
+    # A notification is offered in the menu, and sent for what happens in a tab that is not in view.
+    page.get_by_role("button", name="Conversation menu").click()
+    choice = page.get_by_label("Notify me when a turn ends or needs me")
+    expect(choice).not_to_be_checked()
+    choice.check()
+    page.keyboard.press("Escape")
+    expect(busy.locator(".turn__doing")).to_have_text("Writing")
+    page.evaluate(LOOK_AWAY, "hidden")
+    gates[0].set()
+    last_turn(page, "completed")
+    until(page, lambda: page.title() == f"✓\u2002{title}")
+    assert icon(page) not in ("", running)
+    until(page, lambda: page.evaluate("sent") == [f"{title}: Finished"])
+    page.evaluate(LOOK_AWAY, "visible")
+    until(page, lambda: page.title() == title)
+    until(page, lambda: icon(page) == "")
+    until(page, lambda: "Finished" in "".join(page.evaluate("said")[-1:]))
+
+    # A turn that ends in view is no news; one that fails behind is.
+    send(page, "Go on")
+    expect(last_turn(page, "running")).to_contain_text("M")
+    gates[1].set()
+    at_rest(page)
+    until(page, lambda: page.title() == title)
+    page.evaluate(LOOK_AWAY, "hidden")
+    send(page, "And on")
+    last_turn(page, "failed")
+    until(page, lambda: page.title() == f"!\u2002{title}")
+    until(page, lambda: page.evaluate("sent")[1:] == [f"{title}: Failed"])
+    said = page.evaluate("said")
+    assert any("The agent is working" in each for each in said)
+    assert len(said) < 10, said
