@@ -80,7 +80,7 @@ class Failures:
             return self.error("compressed")
         if any(isinstance(each, AddressRefusedError) for each in _causes(cause)):
             return self.error("address_refused")
-        # The package also raises ConnectTimeout for refused connections.
+        # An endpoint to which no connection comes about in time is unreachable.
         if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
             return self.error("timeout", retryable=True)
         return self.error("unreachable", str(cause) or type(cause).__name__, retryable=True)
