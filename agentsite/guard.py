@@ -22,6 +22,8 @@ from django.conf import settings
 from django.utils.translation import gettext as _
 from twisted.web import http
 
+from chat.agent.token_bucket import TokenBucket
+
 MAX_BODY = 1024 * 1024  # bytes of a request
 UPLOAD_PATHS = re.compile(rb"/(?:conversations/(?:import|[0-9a-f-]{36}/(?:messages|files/upload))/)?")
 MAX_UPLOADS = 4  # concurrent bodies above MAX_BODY, each up to MAX_UPLOAD_BYTES and in memory once complete
@@ -260,7 +262,7 @@ class GuardedSocket(WebSocketProtocol):
     def __init__(self) -> None:
         super().__init__()
         self.refused = False
-        self.rate_limit = RateLimit()
+        self.rate_limit = TokenBucket(BURST, RATE)
         self.queued = 0
         self.last_heard_at = time.monotonic()  # last message from the client, or ping to it
         self.drain_event = asyncio.Event()
@@ -334,18 +336,3 @@ class GuardedSocket(WebSocketProtocol):
 
     def stopProducing(self) -> None:  # noqa: N802
         self.drain_event.set()
-
-
-class RateLimit:
-    def __init__(self) -> None:
-        self.tokens = BURST
-        self.updated_at = time.monotonic()
-
-    def take(self) -> bool:
-        now = time.monotonic()
-        self.tokens = min(BURST, self.tokens + RATE * (now - self.updated_at))
-        self.updated_at = now
-        if self.tokens < 1:
-            return False
-        self.tokens -= 1
-        return True

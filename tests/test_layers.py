@@ -19,7 +19,7 @@ MAY_IMPORT = {
     "chat.agent": (),
     "chat.database": (),
     "chat.measures": ("chat.agent",),
-    "chat.models": (),
+    "chat.models": ("chat.agent.storable",),
     "chat.demo": (),
     "chat.files": ("chat.models", "chat.agent"),
     "chat.plan": ("chat.models", "chat.agent"),

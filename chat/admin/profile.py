@@ -6,33 +6,14 @@ from django.contrib import admin
 from django.utils.translation import gettext_lazy
 
 from chat.models import Profile
+from chat.models.profile import FIELDS as PROFILE_FIELDS
 from chat.pages.settings.profile_form import FIELDS, RulesForm
 
 
 class ProfileForm(RulesForm):
     class Meta:
         model = Profile
-        fields = (
-            "title",
-            "name",
-            "colour",
-            "instructions",
-            "language",
-            "owner",
-            "position",
-            "connection",
-            "model",
-            "temperature",
-            "top_p",
-            "max_output_tokens",
-            "reasoning_effort",
-            "todo_policy",
-            "max_todos",
-            "remind_after",
-            "max_steps",
-            "max_tool_calls",
-            "max_seconds",
-        )
+        fields = ("owner", "position", "connection", *(name for name in PROFILE_FIELDS if name != "rules"))
 
 
 OPTIONS = ["temperature", "top_p", "max_output_tokens", "reasoning_effort"]

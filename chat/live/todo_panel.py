@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from chat.models import Conversation, TodoRevision, Turn
+from chat.models.todo_revision import TodoCounts
 from chat.plan.evidence import Evidence, evidence_of
 from chat.plan.history import latest_plan_of
 
@@ -15,7 +16,7 @@ Item = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class TodoPanel:
+class TodoPanel(TodoCounts):
     """A list and its turn; open while that turn works.
 
     `revision` is 0 for a first list still being written. After the end, `evidence` is by item id.
@@ -32,23 +33,6 @@ class TodoPanel:
     @property
     def is_open(self) -> bool:
         return self.phase == "working"
-
-    @property
-    def total(self) -> int:
-        return len(self.items)
-
-    @property
-    def done(self) -> int:
-        return sum(item["status"] == "completed" for item in self.items)
-
-    @property
-    def current(self) -> Item | None:
-        """The item in progress, else the next one."""
-        for status in ("in_progress", "pending"):
-            for item in self.items:
-                if item["status"] == status:
-                    return item
-        return None
 
 
 def panel_of(conversation: Conversation) -> TodoPanel | None:

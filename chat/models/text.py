@@ -1,17 +1,12 @@
-"""Text from outside, made storable in every database."""
+"""Text from outside, made storable in every database: a model or a command may send any."""
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-# PostgreSQL stores no NUL, and no UTF-8 has lone surrogates; a model or a command may send both.
-_UNFIT = re.compile("[\x00\ud800-\udfff]")
+from chat.agent.storable import storable as clean
 
-
-def clean(text: str) -> str:
-    """The text with unstorable characters replaced by U+FFFD."""
-    return _UNFIT.sub("\ufffd", text)
+__all__ = ["clean", "clean_json"]
 
 
 def clean_json(value: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from django.db import models
 from django.db.models import Q
@@ -19,7 +19,30 @@ if TYPE_CHECKING:
 Items = list[dict[str, Any]]
 
 
-class TodoRevision(models.Model):
+class TodoCounts:
+    """Counts of a list's items."""
+
+    items: Any
+
+    @property
+    def total(self) -> int:
+        return len(self.items)
+
+    @property
+    def done(self) -> int:
+        return sum(item["status"] == "completed" for item in self.items)
+
+    @property
+    def current(self) -> dict[str, Any] | None:
+        """The item in progress, else the next one."""
+        for status in ("in_progress", "pending"):
+            for item in self.items:
+                if item["status"] == status:
+                    return cast("dict[str, Any]", item)
+        return None
+
+
+class TodoRevision(TodoCounts, models.Model):
     """A whole list; `items` are objects with id, content, status, active_form and key, all text.
 
     A user's edit has no `tool_call`: it was made after the call `after` (None: before all), or `afterwards`:
@@ -99,11 +122,3 @@ class TodoRevision(models.Model):
     @property
     def is_by_user(self) -> bool:
         return self.author == self.Author.PERSON
-
-    @property
-    def total(self) -> int:
-        return len(self.items)
-
-    @property
-    def done(self) -> int:
-        return sum(item["status"] == "completed" for item in self.items)

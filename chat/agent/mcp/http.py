@@ -12,7 +12,8 @@ import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
 from chat.agent.addresses import refusal
-from chat.agent.mcp.server import Address, TokenBucket
+from chat.agent.mcp.server import BURST, PIECE, RATE, Address
+from chat.agent.token_bucket import TokenBucket
 
 MAX_RESPONSE = 8 * 1024**2  # bytes
 CONNECT_SECONDS = 10.0
@@ -49,8 +50,10 @@ class Guard(httpx2.AsyncBaseTransport):
             await response.aclose()
             raise httpx2.RemoteProtocolError(problem)
         # A GET response is an endless stream of server messages.
-        bucket = TokenBucket() if request.method == "GET" else TokenBucket(MAX_RESPONSE, rate=0, piece=0)
-        response.stream = LimitedStream(cast(httpx2.AsyncByteStream, response.stream), bucket)
+        is_endless = request.method == "GET"
+        bucket = TokenBucket(BURST, RATE) if is_endless else TokenBucket(MAX_RESPONSE, rate=0)
+        body = cast(httpx2.AsyncByteStream, response.stream)
+        response.stream = LimitedStream(body, bucket, PIECE if is_endless else 0)
         return response
 
     async def _checked(self, url: httpx2.URL) -> list[str]:
@@ -82,12 +85,12 @@ class Guard(httpx2.AsyncBaseTransport):
 
 
 class LimitedStream(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream, bucket: TokenBucket) -> None:
-        self._stream, self._bucket = stream, bucket
+    def __init__(self, stream: httpx2.AsyncByteStream, bucket: TokenBucket, piece: int) -> None:
+        self._stream, self._bucket, self._piece = stream, bucket, piece
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         async for chunk in self._stream:
-            if not self._bucket.consume(len(chunk)):
+            if not self._bucket.take(max(len(chunk), self._piece)):
                 raise httpx2.StreamError("the answer is larger than is taken in")
             yield chunk
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,20 +55,3 @@ RATE = 1024**2
 """Bytes per second that a server may write after the first burst."""
 PIECE = 4 * 1024
 """Minimum cost of a piece in bytes: many small pieces cost more to read than a few large ones."""
-
-
-class TokenBucket:
-    """Limits the rate of endless input, in bytes."""
-
-    def __init__(self, burst: int = BURST, rate: int = RATE, piece: int = PIECE) -> None:
-        self._burst, self._rate, self._piece = burst, rate, piece
-        self._left: float = burst
-        self._refilled_at = time.monotonic()
-
-    def consume(self, size: int, pieces: int = 1) -> bool:
-        """Take `size` bytes that came in `pieces`; False if there were not enough left."""
-        now = time.monotonic()
-        self._left = min(self._burst, self._left + (now - self._refilled_at) * self._rate)
-        self._refilled_at = now
-        self._left -= max(size, self._piece * pieces)
-        return self._left >= 0

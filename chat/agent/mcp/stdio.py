@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
@@ -17,7 +16,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCNotification, jsonrpc_message_adapter
 
-from chat.agent.mcp.server import Program, ServerError, TokenBucket
+from chat.agent.mcp.server import BURST, PIECE, RATE, Program, ServerError
 from chat.agent.ownership import group_of, is_root
 from chat.agent.sandbox import SandboxError, seccomp
 from chat.agent.sandbox.bubblewrap import (
@@ -34,7 +33,8 @@ from chat.agent.sandbox.bubblewrap import (
     tmpfs,
 )
 from chat.agent.sandbox.limits import SandboxLimits, memory_over, usage
-from chat.agent.sandbox.process import Output, first_process
+from chat.agent.sandbox.process import Output, exit_code, kill_sandbox
+from chat.agent.token_bucket import TokenBucket
 from chat.agent.workspace import Workspace
 
 # Notifications that are passed on; others (logging, progress) would only cost time.
@@ -147,10 +147,11 @@ class ServerProcess:
 
     async def lines(self) -> AsyncIterator[bytes]:
         """Its output, line by line, until it ends or writes too much."""
-        bucket, rest = TokenBucket(), bytearray()
+        bucket, rest = TokenBucket(BURST, RATE), bytearray()
         while chunk := await self._output.read(_CHUNK):
             rest += chunk
-            if not bucket.consume(len(chunk), chunk.count(b"\n")) or len(rest) > MAX_LINE + _CHUNK:
+            cost = max(len(chunk), PIECE * chunk.count(b"\n"))
+            if not bucket.take(cost) or len(rest) > MAX_LINE + _CHUNK:
                 self._end("It wrote without end, and was stopped.")
                 return
             if b"\n" in chunk:
@@ -203,23 +204,15 @@ class ServerProcess:
     async def _output_closed(self) -> None:
         await self._wait(GRACE)
         code = self._process.returncode
-        self._end(
-            "It closed its output." if code is None else f"It ended with exit code {_shell_code(code)}."
-        )
+        self._end("It closed its output." if code is None else f"It ended with exit code {exit_code(code)}.")
 
     def _end(self, why: str) -> None:
         self.end_reason = self.end_reason or why
         self._kill()
 
     def _kill(self) -> None:
-        if self._process.returncode is not None:
-            return
-        first = first_process(self._status)
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        if first:
-            with suppress(ProcessLookupError):
-                os.kill(first, signal.SIGKILL)
+        if self._process.returncode is None:
+            kill_sandbox(self._process.pid, self._status)
 
     async def _read_errors(self) -> None:
         errors = cast(asyncio.StreamReader, self._process.stderr)
@@ -253,10 +246,6 @@ async def _spawn(call: Invocation) -> Process:
         start_new_session=True,
         limit=_CHUNK,
     )
-
-
-def _shell_code(code: int) -> int:
-    return code if code >= 0 else 128 - code
 
 
 HOME = "/data"

@@ -55,25 +55,13 @@ class Process:
 
     @property
     def exit_code(self) -> int:
-        """As shells report it: 128 and more for a signal."""
-        code = int(self._process.returncode)
-        return code if code >= 0 else 128 - code
+        return exit_code(self._process.returncode)
 
     def kill(self) -> None:
-        """Kill the process group, and process 1 of the sandbox's PID namespace.
-
-        During bubblewrap's setup that process has left the group but would not yet die with its parent.
-        """
         if self.finished.done():
             return
         self._close_gate()
-        if self._process.returncode is None:
-            with suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGKILL)
-        first = first_process(self._status)
-        if first:
-            with suppress(ProcessLookupError):
-                os.kill(first, signal.SIGKILL)
+        kill_sandbox(self._process.pid if self._process.returncode is None else None, self._status)
 
     def _read(self) -> None:
         data = os.read(self._pipe, _CHUNK)
@@ -139,7 +127,24 @@ def _start(call: Invocation) -> tuple[subprocess.Popen[bytes], int, int]:
     return process, gate, reading
 
 
-def first_process(status: int) -> int | None:
+def kill_sandbox(group: int | None, status: int) -> None:
+    """Kill a sandbox's process group, and process 1 of its PID namespace.
+
+    During bubblewrap's setup that process has left the group but would not yet die with its parent.
+    """
+    first = _first_process(status)
+    for kill, pid in ((os.killpg, group), (os.kill, first)):
+        if pid:
+            with suppress(ProcessLookupError):
+                kill(pid, signal.SIGKILL)
+
+
+def exit_code(code: int) -> int:
+    """The exit code as shells report it: 128 and more for a signal."""
+    return code if code >= 0 else 128 - code
+
+
+def _first_process(status: int) -> int | None:
     """The PID, as seen from here, of process 1 in the sandbox; None before it is known or after its end."""
     line = os.pread(status, 4096, 0).partition(b"\n")[0]
     if not line:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy
 from chat.agent import Limits
 from chat.models import Connection, McpServer, Profile, Rule
 from chat.models.profile import BUILT_IN_TOOLS, OTHERS, check_rules
+from chat.models.profile import FIELDS as PROFILE_FIELDS
 
 LABELS = {
     "bash": gettext_lazy("Shell commands (bash)"),
@@ -178,25 +179,7 @@ class ProfileForm(RulesForm):
 
     class Meta:
         model = Profile
-        fields = (
-            "title",
-            "name",
-            "colour",
-            "instructions",
-            "language",
-            "connection",
-            "model",
-            "temperature",
-            "top_p",
-            "max_output_tokens",
-            "reasoning_effort",
-            "todo_policy",
-            "max_todos",
-            "remind_after",
-            "max_steps",
-            "max_tool_calls",
-            "max_seconds",
-        )
+        fields = ("connection", *(name for name in PROFILE_FIELDS if name != "rules"))
         widgets = {"model": forms.TextInput(attrs={**_NO_SUGGESTIONS, "list": "models", "class": "mono"})}
 
     def __init__(self, *args: Any, user: User, **kwargs: Any) -> None:
