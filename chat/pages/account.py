@@ -8,7 +8,6 @@ from asgiref.sync import async_to_sync
 from django import forms
 from django.contrib import messages
 from django.contrib.auth import authenticate, login, update_session_auth_hash
-from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, HttpResponse
@@ -21,6 +20,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from chat.live.socket_auth import close_sockets_of
 from chat.models import SignInLink
+from chat.pages.audience import audience
 from chat.pages.signed_in import SignedInRequest
 
 DECLINED_KEY = "no_password_yet"  # in the session of a user who declined to set a password
@@ -36,6 +36,7 @@ class SignOut(LogoutView):
         return response
 
 
+@audience("signed_in")
 @never_cache
 @require_safe
 def confirm_sign_out(request: SignedInRequest) -> HttpResponse:
@@ -56,6 +57,7 @@ class ChangePasswordForm(PasswordChangeForm):
         return old_password
 
 
+@audience("signed_in")
 @sensitive_post_parameters()
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -73,6 +75,7 @@ def password(request: SignedInRequest) -> HttpResponse:
     return render(request, "settings/password.html", context, status=400 if form.errors else 200)
 
 
+@audience("signed_in")
 @require_POST
 def no_password_yet(request: SignedInRequest) -> HttpResponse:
     request.session[DECLINED_KEY] = True
@@ -99,7 +102,7 @@ def _password_form(request: SignedInRequest) -> SetPasswordForm[Any]:
     return form
 
 
-@login_not_required
+@audience("anyone")
 @never_cache
 @require_GET
 def sign_in(request: HttpRequest, token: str) -> HttpResponse:

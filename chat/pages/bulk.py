@@ -17,12 +17,14 @@ from django.views.decorators.http import require_POST
 from chat.live.broadcast import notify_stop, publish_sidebar
 from chat.models import BulkAct, TagRefused
 from chat.models.bulk import Undone
+from chat.pages.audience import audience
 from chat.pages.conversations import ListQuery
 from chat.pages.search_form import SearchForm
 from chat.pages.signed_in import SignedInRequest
 from chat.turns.deleted import stop_deleted
 
 
+@audience("signed_in")
 @require_POST
 def bulk(request: SignedInRequest) -> HttpResponse:
     keys = _selected_keys(request)
@@ -39,6 +41,7 @@ def bulk(request: SignedInRequest) -> HttpResponse:
     return back_to_list(request)
 
 
+@audience("owner")
 @require_POST
 def undo(request: SignedInRequest, bulk_act_id: uuid.UUID) -> HttpResponse:
     """Undo an action for all conversations that have not changed since."""

@@ -39,6 +39,7 @@ from chat.models import (
     Turn,
 )
 from chat.pages.attachments import message_of
+from chat.pages.audience import audience
 from chat.pages.bulk import act_on
 from chat.pages.new_conversation import chosen_profile, client_id_of
 from chat.pages.signed_in import SignedInRequest
@@ -52,11 +53,13 @@ _PLACE = re.compile(r"(turn|message|tool-call|summary)-(\d{1,18})\b")
 _ROWS = {"message": Message, "tool-call": ToolCall, "summary": Summary}
 
 
+@audience("owner")
 @require_safe
 def show(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     return page(request, own_conversation(request, conversation_id))
 
 
+@audience("owner")
 @require_safe
 def earlier_turns(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
     """The turns right before that one, to be put ahead of it."""
@@ -65,6 +68,7 @@ def earlier_turns(request: SignedInRequest, conversation_id: uuid.UUID, turn_id:
     return render(request, "partials/_turns.html", {"conversation": conversation, **context})
 
 
+@audience("owner")
 @require_POST
 def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
@@ -84,6 +88,7 @@ def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     return action_response(request, conversation)
 
 
+@audience("owner")
 @require_safe
 def message_text(request: SignedInRequest, conversation_id: uuid.UUID, message_id: int) -> HttpResponse:
     """A message as it was written, to be copied."""
@@ -93,6 +98,7 @@ def message_text(request: SignedInRequest, conversation_id: uuid.UUID, message_i
     return HttpResponse(message.text, content_type="text/plain; charset=utf-8", headers=headers)
 
 
+@audience("owner")
 @require_POST
 def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Stop the turn. `then=send` sends the held messages; otherwise they go back to the composer."""
@@ -109,6 +115,7 @@ def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     return action_response(request, conversation, text)
 
 
+@audience("owner")
 @require_POST
 def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
@@ -125,6 +132,7 @@ def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) ->
     return action_response(request, conversation)
 
 
+@audience("owner")
 @require_POST
 def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
@@ -135,6 +143,7 @@ def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
     return redirect("conversation", conversation.pk)
 
 
+@audience("owner")
 @require_POST
 def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
@@ -274,6 +283,7 @@ def turn_with(conversation: Conversation, place: str) -> int | None:
 ORGANISE_KINDS = {"pin", "unpin", "archive", "bring_back", "tag", "untag"}
 
 
+@audience("owner")
 @require_POST
 def organise(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Pin, archive or tag; the button that removes a tag sends the tag as `untag`."""
@@ -291,6 +301,7 @@ def organise(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRespon
     return action_response(request, conversation)
 
 
+@audience("owner")
 @require_POST
 def choose_profile(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Set the profile, which takes effect with the next turn."""
@@ -303,6 +314,7 @@ def choose_profile(request: SignedInRequest, conversation_id: uuid.UUID) -> Http
     return action_response(request, conversation)
 
 
+@audience("owner")
 @require_POST
 def take_back_follow_up(
     request: SignedInRequest, conversation_id: uuid.UUID, follow_up_id: int
@@ -315,6 +327,7 @@ def take_back_follow_up(
     return action_response(request, conversation, text)
 
 
+@audience("owner")
 @require_safe
 def taken_back_follow_up(
     request: SignedInRequest, conversation_id: uuid.UUID, act: uuid.UUID
@@ -325,6 +338,7 @@ def taken_back_follow_up(
     return HttpResponse(text, content_type="text/plain", status=200 if text else 204)
 
 
+@audience("owner")
 @require_POST
 def send_follow_ups(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
@@ -333,6 +347,7 @@ def send_follow_ups(request: SignedInRequest, conversation_id: uuid.UUID) -> Htt
     return action_response(request, conversation)
 
 
+@audience("owner")
 @require_POST
 def resume_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Start a turn on the open items, if there are any and no turn is active."""
@@ -349,6 +364,7 @@ def resume_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRes
     return action_response(request, conversation)
 
 
+@audience("owner")
 @require_POST
 def dismiss_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
@@ -358,6 +374,7 @@ def dismiss_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRe
     return action_response(request, conversation)
 
 
+@audience("owner")
 @require_POST
 def decide(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int) -> HttpResponse:
     """Allow or deny a tool call; a later decision is refused with the one that was made."""

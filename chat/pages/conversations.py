@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 from chat.models import BulkAct, Conversation, Profile, Tag
 from chat.models.conversation import ConversationQuerySet
 from chat.models.tag import MAX_LENGTH, normalised
+from chat.pages.audience import audience
 from chat.pages.search_form import SearchForm
 from chat.pages.signed_in import SignedInRequest
 from chat.search.conversation_filter import ConversationFilter
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 ROWS_PER_PAGE = 30
 
 
+@audience("signed_in")
 @require_safe
 def conversations(request: SignedInRequest) -> HttpResponse:
     form = SearchForm(request.GET)

@@ -16,6 +16,7 @@ from chat.export.page import ReadOnly, html_pieces
 from chat.export.record import Record
 from chat.files.names import safe_name
 from chat.models import Conversation
+from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
 from chat.pages.files import SANDBOXED
 from chat.pages.read_only import read_only_page
@@ -23,18 +24,21 @@ from chat.pages.signed_in import SignedInRequest
 from chat.pages.streaming import RowsStream
 
 
+@audience("owner")
 @require_safe
 def export_json(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
     conversation = own_conversation(request, conversation_id)
     return _file(conversation, json_pieces(conversation), "json", "application/json")
 
 
+@audience("owner")
 @require_safe
 def export_markdown(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
     conversation = own_conversation(request, conversation_id)
     return _file(conversation, markdown_pieces(conversation), "md", "text/markdown")
 
 
+@audience("owner")
 @require_safe
 def export_html(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
     conversation = own_conversation(request, conversation_id)
@@ -56,6 +60,7 @@ def _file(
     )
 
 
+@audience("owner")
 @require_safe
 def replay(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
     """The ended turns with the time of each row; a script reveals them in order."""

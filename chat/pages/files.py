@@ -26,6 +26,7 @@ from chat.files.uploads import UploadRefused, save_uploads
 from chat.live.diff import Diff, diff_of
 from chat.models import Conversation
 from chat.pages.attachments import uploads_of
+from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
 from chat.pages.signed_in import SignedInRequest
 from chat.pages.streaming import Stream, content
@@ -36,11 +37,13 @@ SANDBOXED = "sandbox; default-src 'none'; frame-ancestors 'none'"
 _CONFINED = {"Content-Security-Policy": SANDBOXED, "X-Content-Type-Options": "nosniff"}
 
 
+@audience("owner")
 @require_safe
 def folder(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     return _folder(request, own_conversation(request, conversation_id))
 
 
+@audience("owner")
 @require_safe
 def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
@@ -58,6 +61,7 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     return _render(request, conversation, "_file", context)
 
 
+@audience("owner")
 @require_safe
 def image(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
     descriptor = _open(request, own_conversation(request, conversation_id))
@@ -68,6 +72,7 @@ def image(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseB
     return file_response(Stream(content(descriptor)), kind)
 
 
+@audience("owner")
 @require_safe
 def picture(request: SignedInRequest, conversation_id: uuid.UUID, digest: str) -> HttpResponse:
     """A stored picture of a message or tool call, as it was when it was stored."""
@@ -79,12 +84,14 @@ def picture(request: SignedInRequest, conversation_id: uuid.UUID, digest: str) -
     return HttpResponse(data, content_type=image_type(data[:HEAD]), headers=headers)
 
 
+@audience("owner")
 @require_safe
 def download(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
     descriptor = _open(request, own_conversation(request, conversation_id))
     return file_response(Stream(content(descriptor)), name=safe_name(request.GET.get("path", "")))
 
 
+@audience("owner")
 @require_safe
 def download_all(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
     conversation = own_conversation(request, conversation_id)
@@ -95,6 +102,7 @@ def download_all(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRe
     return file_response(pieces, name=f"{safe_name(conversation.title)[:60].strip()}.zip")
 
 
+@audience("owner")
 @require_POST
 def upload(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)

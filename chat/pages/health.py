@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from asgiref.sync import async_to_sync
 from django.conf import settings
-from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse, HttpResponseForbidden
@@ -16,15 +15,16 @@ from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, gen
 from chat import measures  # noqa: F401 (registers the metrics)
 from chat.live.broadcast import channel_layer_responds, worker_responds
 from chat.models import McpServer, Turn
+from chat.pages.audience import audience
 
 
-@login_not_required
+@audience("anyone")
 @require_safe
 def healthz(_request: HttpRequest) -> HttpResponse:
     return HttpResponse("ok\n", content_type="text/plain")
 
 
-@login_not_required
+@audience("anyone")
 @require_safe
 def readyz(_request: HttpRequest) -> HttpResponse:
     """503 if the database, the channel layer or a worker does not answer; the text names which.
@@ -55,7 +55,7 @@ def _unwell_servers() -> list[str]:
 REFUSAL = "These figures are for staff, and for a scraper that brings METRICS_TOKEN as its bearer token.\n"
 
 
-@login_not_required
+@audience("anyone")
 @never_cache
 @require_safe
 def metrics(request: HttpRequest) -> HttpResponse:

@@ -20,6 +20,7 @@ from chat.agent.workspace import WorkspaceError
 from chat.export.importer import import_steps
 from chat.export.validation import FileRefused
 from chat.models import Conversation
+from chat.pages.audience import audience
 from chat.pages.signed_in import SignedInRequest
 from chat.pages.streaming import RowsStream
 
@@ -29,6 +30,7 @@ PROGRESS_MARK = "<!-- progress -->"
 Steps = Generator[int, None, Conversation]
 
 
+@audience("signed_in")
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_conversation(request: SignedInRequest) -> HttpResponseBase:
     """Show the form, or import its file and redirect to the new conversation.

@@ -21,6 +21,7 @@ from chat.live.broadcast import publish_heading
 from chat.models import Connection, Conversation, ModelSettings, Preferences, Profile
 from chat.models.profile import model_name_of
 from chat.models.secrets import SecretUnreadableError
+from chat.pages.audience import audience
 from chat.pages.conversation import action_refused, action_response, own_conversation
 from chat.pages.new_conversation import chosen_profile
 from chat.pages.settings.connections import connection_in_query, listed_names
@@ -76,6 +77,7 @@ def model_groups(user: User, profile: Profile) -> list[ModelGroup]:
     return [ModelGroup.of(connection) for connection in connections]
 
 
+@audience("signed_in")
 @require_safe
 def models(request: SignedInRequest) -> HttpResponse:
     """The models to choose from: for `?conversation=`, or for a new one with `?profile=`.
@@ -89,6 +91,7 @@ def models(request: SignedInRequest) -> HttpResponse:
     return render(request, template, context | _choice(conversation))
 
 
+@audience("signed_in")
 @require_safe
 async def listed_models(request: SignedInRequest) -> HttpResponse:
     """The models of `?connection=`, with its endpoint's own list, which is fetched unless cached."""
@@ -126,6 +129,7 @@ def _choice(conversation: Conversation | None) -> dict[str, Any]:
     return {"conversation": conversation, "chosen": chosen.choice if chosen else ""}
 
 
+@audience("owner")
 @require_POST
 def choose_model(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Set the model, which takes effect with the next turn; a blank one is the profile's."""

@@ -19,11 +19,13 @@ from chat.models import MessageRefused, ModelSettings, Preferences, Profile
 from chat.models.profile import answers_by_script, model_name_of
 from chat.pages.account import asks_for_password
 from chat.pages.attachments import create_conversation
+from chat.pages.audience import audience
 from chat.pages.settings.local_servers import first_offers
 from chat.pages.signed_in import SignedInRequest
 from chat.turns.agents import Shell
 
 
+@audience("signed_in")
 @require_http_methods(["GET", "HEAD", "POST"])
 def new_conversation(request: SignedInRequest) -> HttpResponse:
     if request.method != "POST":

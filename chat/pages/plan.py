@@ -10,6 +10,7 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from chat.models import ToolCall, Turn
+from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
 from chat.pages.signed_in import SignedInRequest
 from chat.plan.evidence import evidence_of, item_of
@@ -17,6 +18,7 @@ from chat.plan.history import Plan, plans_of
 from chat.plan.timeline import Revision
 
 
+@audience("owner")
 @require_safe
 def plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Show the timeline and the revision that `?revision=` names, by default the latest.
@@ -47,6 +49,7 @@ def plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     return render(request, "partials/_plan_stage.html" if only_stage else "plan.html", context)
 
 
+@audience("owner")
 @require_safe
 def call(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)

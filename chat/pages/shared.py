@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import render
 from django.urls import reverse
@@ -22,6 +21,7 @@ from chat.files.names import safe_name
 from chat.files.pictures import PictureStore
 from chat.files.shared_files import open_shared, unchanged
 from chat.models import ShareLink
+from chat.pages.audience import audience
 from chat.pages.files import SANDBOXED, file_response
 from chat.pages.read_only import read_only_page
 from chat.pages.streaming import Stream, content
@@ -39,7 +39,7 @@ View = Callable[..., HttpResponseBase]
 def public(view: Callable[..., HttpResponseBase]) -> View:
     """Make a view public. It gets the live link; every invalid token gets the same 404."""
 
-    @login_not_required
+    @audience("anyone")
     @require_safe
     @wraps(view)
     def answer(request: HttpRequest, token: str, **kwargs: Any) -> HttpResponseBase:

@@ -16,17 +16,20 @@ from django.views.decorators.http import require_POST, require_safe
 from chat.files.conversation_workspace import workspace_of
 from chat.files.shared_files import shareable
 from chat.models import Conversation, ShareLink, ShareRefused
+from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
 from chat.pages.signed_in import SignedInRequest
 
 DAYS = {"1": 1, "7": 7, "30": 30}
 
 
+@audience("owner")
 @require_safe
 def shares(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     return _page(request, own_conversation(request, conversation_id))
 
 
+@audience("owner")
 @require_POST
 def share(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
@@ -39,6 +42,7 @@ def share(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     return redirect("shares", conversation.pk)
 
 
+@audience("owner")
 @require_POST
 def revoke(request: SignedInRequest, conversation_id: uuid.UUID, link_id: int) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)

@@ -12,10 +12,12 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chat.live.broadcast import publish_sidebar
 from chat.models import BulkAct, Tag, TagRefused
+from chat.pages.audience import audience
 from chat.pages.bulk import act_on
 from chat.pages.signed_in import SignedInRequest
 
 
+@audience("signed_in")
 @require_safe
 def tags(request: SignedInRequest) -> HttpResponse:
     not_deleted = Q(conversations__deleted_at__isnull=True)
@@ -24,6 +26,7 @@ def tags(request: SignedInRequest) -> HttpResponse:
     return render(request, "tags.html", context)
 
 
+@audience("owner")
 @require_POST
 def rename(request: SignedInRequest, tag_id: int) -> HttpResponse:
     """Rename a tag; a name that already exists merges the two."""
@@ -41,6 +44,7 @@ def rename(request: SignedInRequest, tag_id: int) -> HttpResponse:
     return redirect("tags")
 
 
+@audience("owner")
 @require_POST
 def delete(request: SignedInRequest, tag_id: int) -> HttpResponse:
     tag = get_object_or_404(Tag, pk=tag_id, owner=request.user)

@@ -16,6 +16,7 @@ from chat.agent.todo import ITEM_ACTIONS, Action, Edit
 from chat.live.broadcast import publish_regions, publish_sidebar
 from chat.models import Conversation
 from chat.models.text import clean
+from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation, page
 from chat.pages.signed_in import SignedInRequest
 from chat.turns.editing import Edited, edit
@@ -23,6 +24,7 @@ from chat.turns.editing import Edited, edit
 MAX_KEY = 19  # digits
 
 
+@audience("owner")
 @require_POST
 def edit_todos(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Apply the pressed button (`do`, for example "skip ID") and all changed texts of the form.

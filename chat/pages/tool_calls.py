@@ -10,18 +10,21 @@ from django.template.loader import render_to_string
 from django.views.decorators.http import require_safe
 
 from chat.models import ToolCall
+from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
 from chat.pages.signed_in import SignedInRequest
 
 HEADERS = {"Cache-Control": "private, no-store"}
 
 
+@audience("owner")
 @require_safe
 def output(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int) -> HttpResponse:
     call = _own_call(request, conversation_id, tool_call_id)
     return _respond(request, call, "partials/_call_output.html", call.output)
 
 
+@audience("owner")
 @require_safe
 def arguments(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: int) -> HttpResponse:
     call = _own_call(request, conversation_id, tool_call_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
@@ -31,17 +32,30 @@ PARTS: dict[str, Any] = {
     "url": "nothing-here",
 }
 
-Route = tuple[str, tuple[str, ...]]
+# Name with namespace, the names of the parts, and the view.
+Route = tuple[str, tuple[str, ...], Any]
 
 
+@cache
 def routes() -> dict[str, Route]:
-    """Name with namespace, and the names of the parts, by that name."""
-    return {name: (name, parts) for name, parts in _routes(get_resolver().url_patterns, "", ())}
+    """All routes by name."""
+    return {route[0]: route for route in _routes(get_resolver().url_patterns, "", ())}
+
+
+def audience_of(name: str) -> str:
+    """Whom the view is declared for; "" if it is not. The admin's views are Django's."""
+    if name.startswith("admin:"):
+        return "anyone" if name == "admin:login" else "staff"
+    return getattr(routes()[name][2], "audience", "")
+
+
+def names_for(*audiences: str) -> list[str]:
+    return sorted(name for name in routes() if audience_of(name) in audiences)
 
 
 def address(name: str, **given: Any) -> str:
     """The route's URL, with defaults from PARTS."""
-    _name, parts = routes()[name]
+    _name, parts, _view = routes()[name]
     return reverse(name, kwargs={part: given.get(part, PARTS[part]) for part in parts})
 
 
@@ -54,6 +68,6 @@ def _routes(
             inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
             yield from _routes(pattern.url_patterns, inner, parts)
         elif pattern.name:
-            yield f"{namespace}{pattern.name}", parts
+            yield f"{namespace}{pattern.name}", parts, pattern.callback
         elif namespace != "admin:":  # the admin ends with a nameless one that catches what is left
             raise AssertionError(f"{pattern} has no name, so no test can ask who may see it")

@@ -22,12 +22,14 @@ from chat.connections.model_lists import known_models, models_of
 from chat.models import Connection
 from chat.models.profile import bare_address
 from chat.models.secrets import SecretUnreadableError
+from chat.pages.audience import audience
 from chat.pages.settings.connection_form import KNOWN_ADDRESSES, ConnectionForm
 from chat.pages.settings.local_servers import local_offers
 from chat.pages.settings.trial import START_KEY
 from chat.pages.signed_in import SignedInRequest
 
 
+@audience("signed_in")
 @require_safe
 def connections(request: SignedInRequest) -> HttpResponse:
     """All connections that the user may choose; links only to those the user may change."""
@@ -45,6 +47,7 @@ def connections(request: SignedInRequest) -> HttpResponse:
     return render(request, "settings/connections.html", context)
 
 
+@audience("signed_in")
 @sensitive_post_parameters("key", "headers")
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_connection(request: SignedInRequest) -> HttpResponse:
@@ -57,6 +60,7 @@ def add_connection(request: SignedInRequest) -> HttpResponse:
     return _form_page(request, form)
 
 
+@audience("owner")
 @sensitive_post_parameters("key", "headers")
 @require_http_methods(["GET", "HEAD", "POST"])
 def connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
@@ -69,6 +73,7 @@ def connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
     return _form_page(request, form, connection=fresh, models=_models(fresh), listed=listed_models(fresh))
 
 
+@audience("owner")
 @require_POST
 def delete_connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
     row = get_object_or_404(Connection.changeable_by(request.user), pk=connection_id)
@@ -124,6 +129,7 @@ def listed_models(connection: Connection | None) -> list[str]:
         return []
 
 
+@audience("signed_in")
 @require_safe
 async def offered_models(request: SignedInRequest) -> HttpResponse:
     """The models of `connection` as options of a field, fetched unless cached; empty if there are none."""

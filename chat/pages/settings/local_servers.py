@@ -7,7 +7,7 @@ from contextlib import suppress
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser, User
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
@@ -17,24 +17,23 @@ from chat.connections.local_servers import LocalServer, known_servers, scan
 from chat.connections.model_lists import known_models, save_context_windows
 from chat.models import Connection, Preferences, Profile
 from chat.models.secrets import SecretUnreadableError
+from chat.pages.audience import audience
 from chat.pages.settings.trial import language
 from chat.pages.signed_in import SignedInRequest
 
 
+@audience("staff")
 @require_POST
 async def look_for_servers(request: SignedInRequest) -> HttpResponse:
-    if not (await request.auser()).is_staff:
-        raise Http404
     if not await scan():
         places = ", ".join(settings.LOCAL_SERVERS) or "-"
         messages.info(request, _("No model server found on this machine (%s).") % places)
     return redirect("connections")
 
 
+@audience("staff")
 @require_POST
 def use_local_server(request: SignedInRequest) -> HttpResponse:
-    if not request.user.is_staff:
-        raise Http404
     server = next((server for server in known_servers() if server.address == request.POST.get("place")), None)
     model = request.POST.get("model", "")
     if server is None or model not in server.models:
@@ -68,6 +67,7 @@ def _connection(user: User, server: LocalServer) -> Connection:
     return row
 
 
+@audience("owner")
 @require_POST
 def use_model(request: SignedInRequest, connection_id: int) -> HttpResponse:
     row = get_object_or_404(Connection.offered_to(request.user), pk=connection_id)

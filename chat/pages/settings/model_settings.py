@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods
 from chat.agent.model import Traits
 from chat.connections.model_clients import apply_traits, site_traits
 from chat.models import Connection, ModelSettings
+from chat.pages.audience import audience
 from chat.pages.settings.connections import environment
 from chat.pages.signed_in import SignedInRequest
 
@@ -176,16 +177,16 @@ def _choice_value(value: Any) -> str:
     return str(value) or _EMPTY
 
 
+@audience("owner")
 @require_http_methods(["GET", "HEAD", "POST"])
 def model_settings(request: SignedInRequest, connection_id: int) -> HttpResponse:
     row = get_object_or_404(Connection.changeable_by(request.user), pk=connection_id)
     return _model_settings(request, row, row.base_url)
 
 
+@audience("staff")
 @require_http_methods(["GET", "HEAD", "POST"])
 def model_settings_of_environment(request: SignedInRequest) -> HttpResponse:
-    if not request.user.is_staff:
-        raise Http404
     return _model_settings(request, None, environment().address)
 
 

@@ -23,6 +23,7 @@ from django.views.decorators.http import require_safe
 from chat.live.usage_text import grouped, lasting, tokens
 from chat.models import Conversation, PlanFigures
 from chat.models.plan_stats import COUNTS
+from chat.pages.audience import audience
 from chat.pages.settings.csv_lines import csv_file
 from chat.pages.settings.usage import COLOURS, REST
 from chat.pages.settings.usage_chart import chart_of
@@ -58,6 +59,7 @@ class Choice:
         return rows if self.everybody else rows.filter(owner=request.user)
 
 
+@audience("signed_in")
 @require_safe
 def plans(request: SignedInRequest) -> HttpResponse:
     choice = Choice.of_request(request)
@@ -82,6 +84,7 @@ def plans(request: SignedInRequest) -> HttpResponse:
     return render(request, "settings/plans.html", context)
 
 
+@audience("signed_in")
 @require_safe
 def plans_file(request: SignedInRequest) -> StreamingHttpResponse:
     choice = Choice.of_request(request)

@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from chat.models import Preferences, Profile
 from chat.models.account import time_zones
+from chat.pages.audience import audience
 from chat.pages.signed_in import SignedInRequest
 
 
@@ -49,6 +50,7 @@ def _named_zones() -> list[tuple[str, str]]:
     return [(zone, zone.replace("_", " ")) for zone in ["UTC", *named]]
 
 
+@audience("signed_in")
 @require_http_methods(["GET", "HEAD", "POST"])
 def preferences(request: SignedInRequest) -> HttpResponse:
     row = Preferences.objects.filter(user=request.user).first() or Preferences(user=request.user)
@@ -61,6 +63,7 @@ def preferences(request: SignedInRequest) -> HttpResponse:
     return render(request, "settings/preferences.html", context, status=400 if form.errors else 200)
 
 
+@audience("signed_in")
 @require_POST
 def browser(request: SignedInRequest) -> HttpResponse:
     """Keep the language and time zone of the browser; static/js/reader.js sends them when they change."""

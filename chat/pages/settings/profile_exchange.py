@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chat.models import Connection, Profile
 from chat.models.profile import FIELDS, bare_address, check_rules
+from chat.pages.audience import audience
 from chat.pages.settings import profile_form
 from chat.pages.settings.profile_form import ProfileForm
 from chat.pages.settings.profiles import form_page, list_page
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from django.core.files.uploadedfile import UploadedFile
 
 
+@audience("owner")
 @require_safe
 def export_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     row = get_object_or_404(Profile.offered_to(request.user).select_related("connection"), pk=profile_id)
@@ -35,6 +37,7 @@ def export_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     return response
 
 
+@audience("signed_in")
 @require_POST
 def import_profile(request: SignedInRequest) -> HttpResponse:
     try:

@@ -12,15 +12,18 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from chat.models import Preferences, Profile
+from chat.pages.audience import audience
 from chat.pages.settings.profile_form import ProfileForm
 from chat.pages.signed_in import SignedInRequest
 
 
+@audience("signed_in")
 @require_safe
 def profiles(request: SignedInRequest) -> HttpResponse:
     return list_page(request)
 
 
+@audience("signed_in")
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_profile(request: SignedInRequest) -> HttpResponse:
     form = ProfileForm(request.POST or None, user=request.user)
@@ -29,6 +32,7 @@ def add_profile(request: SignedInRequest) -> HttpResponse:
     return form_page(request, form)
 
 
+@audience("owner")
 @require_http_methods(["GET", "HEAD", "POST"])
 def profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     row = get_object_or_404(Profile.changeable_by(request.user), pk=profile_id)
@@ -38,6 +42,7 @@ def profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     return form_page(request, form, profile=Profile.objects.get(pk=row.pk))
 
 
+@audience("owner")
 @require_POST
 def duplicate_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     row = get_object_or_404(Profile.offered_to(request.user), pk=profile_id)
@@ -46,6 +51,7 @@ def duplicate_profile(request: SignedInRequest, profile_id: int) -> HttpResponse
     return redirect("profile", copy.pk)
 
 
+@audience("owner")
 @require_POST
 def prefer_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     row = get_object_or_404(Profile.offered_to(request.user), pk=profile_id)
@@ -54,6 +60,7 @@ def prefer_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     return redirect("profiles")
 
 
+@audience("owner")
 @require_POST
 def delete_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     """Delete a profile; conversations keep their snapshots of it."""

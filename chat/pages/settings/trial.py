@@ -7,7 +7,7 @@ from contextlib import aclosing
 from typing import Any
 
 from asgiref.sync import sync_to_async
-from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import aget_object_or_404, render
 from django.template.loader import render_to_string
 from django.utils.functional import Promise
@@ -21,6 +21,7 @@ from chat.connections.endpoint import Endpoint, InsecureError, endpoint_of
 from chat.connections.model_lists import candidate, known_models
 from chat.models import Connection
 from chat.models.secrets import SecretUnreadableError
+from chat.pages.audience import audience
 from chat.pages.signed_in import SignedInRequest
 
 LABELS: dict[Step, str | Promise] = {
@@ -34,6 +35,7 @@ _MARK = "<!--steps-->"
 START_KEY = "try_at_once"  # session key: the connection just added, whose test starts without a click
 
 
+@audience("owner")
 @require_http_methods(["GET", "HEAD", "POST"])
 async def try_connection(request: SignedInRequest, connection_id: int) -> HttpResponseBase:
     """Ask which model to try; a POST runs the test."""
@@ -42,10 +44,9 @@ async def try_connection(request: SignedInRequest, connection_id: int) -> HttpRe
     return await _test(request, await aget_object_or_404(rows, pk=connection_id))
 
 
+@audience("staff")
 @require_http_methods(["GET", "HEAD", "POST"])
 async def try_environment(request: SignedInRequest) -> HttpResponseBase:
-    if not (await request.auser()).is_staff:
-        raise Http404
     return await _test(request, None)
 
 

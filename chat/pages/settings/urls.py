@@ -4,6 +4,7 @@ from django.urls import path
 from django.views.generic import RedirectView
 
 from chat.pages import account
+from chat.pages.audience import audience
 from chat.pages.settings import (
     connections,
     local_servers,
@@ -17,7 +18,7 @@ from chat.pages.settings import (
 )
 
 urlpatterns = [
-    path("", RedirectView.as_view(pattern_name="connections"), name="settings"),
+    path("", audience("signed_in")(RedirectView.as_view(pattern_name="connections")), name="settings"),
     path("connections/", connections.connections, name="connections"),
     path("connections/add/", connections.add_connection, name="add_connection"),
     path("connections/environment/test/", trial.try_environment, name="try_environment"),

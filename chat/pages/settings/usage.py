@@ -19,6 +19,7 @@ from django.views.decorators.http import require_safe
 
 from chat.models import DailyUsage
 from chat.models.usage import TOKEN_COUNTS, TOKENS, Totals
+from chat.pages.audience import audience
 from chat.pages.settings.csv_lines import csv_file
 from chat.pages.settings.usage_chart import chart_of
 from chat.pages.signed_in import SignedInRequest
@@ -60,6 +61,7 @@ class Choice:
         return rows if self.everybody else rows.filter(owner=request.user)
 
 
+@audience("signed_in")
 @require_safe
 def usage(request: SignedInRequest) -> HttpResponse:
     choice = Choice.of_request(request)
@@ -83,6 +85,7 @@ def usage(request: SignedInRequest) -> HttpResponse:
     return render(request, "settings/usage.html", context)
 
 
+@audience("signed_in")
 @require_safe
 def usage_file(request: SignedInRequest) -> StreamingHttpResponse:
     choice = Choice.of_request(request)
