@@ -10,7 +10,7 @@
   // The text that an answer brings is nowhere else any more. So the request has a name, which is kept in the
   // browser until the answer is here; where it is lost, the page asks for the text by that name.
   const SURE = 3000; // milliseconds after which an answer that has not come is taken for lost
-  const prefix = `act ${location.pathname} `;
+  const prefix = () => `act ${shown.path} `;
 
   const read = async (answer) => {
     const text = await plainText(answer);
@@ -21,26 +21,31 @@
 
   const act = async (address, body) => {
     const name = uuid();
+    const key = prefix() + name;
+    const { signal } = shown.gone;
     body.append("act", name);
-    if (document.getElementById("composer-text")) kept.set(prefix + name, Date.now()); // elsewhere no text comes back
+    if (document.getElementById("composer-text")) kept.set(key, Date.now()); // elsewhere no text comes back
     const answer = await post(address, body);
+    if (signal.aborted) return; // asked for again where the user comes back to it
     const text = await read(answer);
     if (text) giveBack(text);
-    if (answer.status < 500) kept.set(prefix + name, null);
+    if (answer.status < 500) kept.set(key, null);
   };
 
   let again;
   const askAgain = () => {
     clearTimeout(again);
-    if (kept.keys(prefix).length) again = setTimeout(() => collect().catch(askAgain), SURE);
+    if (kept.keys(prefix()).length) again = setTimeout(() => collect().catch(askAgain), SURE);
   };
   const collect = async () => {
-    for (const key of kept.keys(prefix)) {
+    const { path, gone: { signal } } = shown;
+    for (const key of kept.keys(prefix())) {
       if (Math.abs(Date.now() - kept.get(key)) < SURE) {
         askAgain(); // it may be on its way
         continue;
       }
-      const answer = await fetch(`${location.pathname}follow-ups/taken-back/${key.slice(prefix.length)}/`);
+      const answer = await fetch(`${path}follow-ups/taken-back/${key.slice(prefix().length)}/`);
+      if (signal.aborted) return;
       const text = await read(answer);
       if (kept.get(key) === null) continue;
       if (text) giveBack(text);
@@ -63,7 +68,7 @@
       button.disabled = false;
     }
   });
-  addEventListener("DOMContentLoaded", askAgain);
+  onContent(askAgain);
   document.addEventListener("htmx:ws:after:connection", askAgain);
 }
 
@@ -79,7 +84,7 @@ document.addEventListener("htmx:before:request", (event) => {
   if (event.target.matches("datalist")) event.target.replaceChildren();
 });
 // A form to be sent without a click, once: the test of a connection that was just added.
-addEventListener("DOMContentLoaded", () => document.querySelector("form[data-at-once]")?.requestSubmit());
+onContent(() => document.querySelector("form[data-at-once]")?.requestSubmit());
 // The model of a new conversation goes with its first message.
 document.addEventListener("click", (event) => {
   const option = event.target.closest?.("[data-model]");

@@ -1,6 +1,6 @@
 // A call that waits for an answer: its card unfolds, and the keyboard goes to the question unless the person is
 // busy elsewhere. There Enter allows the call once; in the reason it denies.
-addEventListener("DOMContentLoaded", () => {
+onContent((signal) => {
   const transcript = document.getElementById("transcript");
   if (!transcript) return;
   // Milliseconds after a question came, was answered or went: an Enter that was meant for something else does nothing.
@@ -39,11 +39,11 @@ addEventListener("DOMContentLoaded", () => {
   // The button that was pressed goes away with the question, and focus would be lost with it.
   document.addEventListener("submit", (event) => {
     if (event.submitter?.closest(".approval")) answered = true;
-  });
+  }, { signal });
   document.addEventListener("focusin", (event) => {
     if (!event.target.closest(".tool-call")) answered = false;
     if (event.target.matches(".approval")) since = performance.now();
-  });
+  }, { signal });
 
   transcript.addEventListener("keydown", (event) => {
     const group = event.target.closest(".approval");

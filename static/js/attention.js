@@ -34,7 +34,7 @@
   const notify = (text) => {
     if (isSeen() || !wantsNotes()) return;
     try {
-      const sent = new Notification(bareTitle(), { body: text, tag: location.pathname });
+      const sent = new Notification(bareTitle(), { body: text, tag: shown.path });
       sent.addEventListener("click", () => {
         focus();
         sent.close();
@@ -76,7 +76,7 @@
   };
   const look = () => {
     const { id = "", dataset: { status = "" } = {} } = document.querySelector("#transcript > .turn:last-of-type") ?? {};
-    const now = { path: location.pathname, turn: id, status, item: item() };
+    const now = { path: shown.path, turn: id, status, item: item() };
     const isSame = now.path === last.path;
     if (!isSame || isSeen()) unseen = "";
     if ((isSame || ACTIVE[status]) && status && (id !== last.turn || status !== last.status)) change(now);
@@ -84,7 +84,7 @@
     last = now;
     show(ACTIVE[status] ?? unseen);
   };
-  addEventListener("DOMContentLoaded", look);
+  onContent(look);
   document.addEventListener("htmx:after:swap", look);
   document.addEventListener("visibilitychange", look);
 

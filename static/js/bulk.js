@@ -1,5 +1,5 @@
 // Choosing rows of a list: with Shift a range, all on the page, all that match; and how many that are.
-addEventListener("DOMContentLoaded", () => {
+onContent((signal) => {
   const form = document.getElementById("bulk");
   if (!form) return;
   const boxes = [...form.querySelectorAll("[name='c']")];
@@ -53,5 +53,5 @@ addEventListener("DOMContentLoaded", () => {
     if (event.key === "Enter" && event.target.type === "checkbox") event.preventDefault();
   });
   page.parentElement.hidden = false;
-  addEventListener("pageshow", show); // the browser may have kept what was chosen
+  addEventListener("pageshow", show, { signal }); // the browser may have kept what was chosen
 });

@@ -18,12 +18,12 @@
   const NEXT = "typed after the first message";
 
   // What is typed; and where it is on its way, the id by which the server knows a repetition.
-  const place = `draft ${location.pathname}`;
+  const place = () => `draft ${shown.path}`;
   const keep = () => {
     const { client_id } = composer().elements;
     const text = field();
     const draft = { text: text.value, sent: text.value === text.dataset.sent, client_id: client_id.value };
-    kept.set(place, text.value && JSON.stringify(draft));
+    kept.set(place(), text.value && JSON.stringify(draft));
   };
   const draftOf = (where) => {
     try {
@@ -75,7 +75,7 @@
   addEventListener("compositionend", () => (isHeld = false));
   const takeOut = (sent) => {
     const text = field();
-    if (isHeld) return addEventListener("compositionend", () => takeOut(sent), { once: true });
+    if (isHeld) return addEventListener("compositionend", () => takeOut(sent), { once: true, signal: shown.gone.signal });
     if (!text.value.startsWith(sent)) return;
     const [start, end] = [text.selectionStart, text.selectionEnd].map((at) => Math.max(0, at - sent.length));
     text.value = text.value.slice(sent.length);
@@ -83,11 +83,13 @@
     keep();
   };
 
-  addEventListener("DOMContentLoaded", () => {
+  onContent(() => {
+    begun = null;
+    clearTimeout(waiting);
     if (!composer()) return;
     const { client_id } = composer().elements;
     const text = field();
-    const draft = draftOf(place);
+    const draft = draftOf(place());
     if (!text.value && draft.text) {
       text.value = draft.text;
       if (draft.sent) {

@@ -118,9 +118,6 @@ const tell = (said) => {
   };
   addEventListener("htmx:ws:before:message:incoming", next, true);
 
-  addEventListener("DOMContentLoaded", () => {
-    at = (document.getElementById("conversation")?.dataset.at ?? "0.0.0").split(".").map(Number);
-  });
   // Messages are drawn one after the other. What the last socket left is drawn before the page says what it has.
   let arrived = 0;
   let heard = 0;
@@ -134,6 +131,15 @@ const tell = (said) => {
     if (at[2] !== END) at = [at[0], 0, 0];
     ask();
   };
+  // Of another page's socket nothing is waited for.
+  onContent(() => {
+    at = (document.getElementById("conversation")?.dataset.at ?? "0.0.0").split(".").map(Number);
+    seen = [0, 0, 0];
+    clearTimeout(asking);
+    asking = arrived = heard = 0;
+    left = connection = null;
+    again = leaving = false;
+  });
   document.addEventListener("htmx:ws:after:connection", (event) => {
     connection = event.detail.connection;
     // A tab in the background stays connected, to tell how its turn ends; the extension would close the socket.

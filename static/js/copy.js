@@ -7,7 +7,7 @@
     return button.closest(".message") ?? [...(all ?? [])].at(-1);
   };
   const fetchText = async (message) => {
-    const answer = await fetch(`${location.pathname}messages/${message.id.slice("message-".length)}/`);
+    const answer = await fetch(`${shown.path}messages/${message.id.slice("message-".length)}/`);
     if (!answer.ok) throw new Error(answer.status);
     return plainText(answer);
   };
@@ -53,7 +53,7 @@
     setTimeout(() => (button.textContent = word), 2000);
   };
 
-  addEventListener("DOMContentLoaded", () => {
+  onContent(() => {
     for (const button of document.querySelectorAll("[data-copy]")) button.hidden = false;
   });
   document.addEventListener("click", async (event) => {

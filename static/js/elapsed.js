@@ -17,6 +17,6 @@
       place.textContent = short ? place.textContent.replace(/\d+/, since) : clock(since);
     }
   };
-  addEventListener("DOMContentLoaded", tick);
+  onContent(tick);
   setInterval(tick, 1000);
 }

@@ -1,5 +1,5 @@
 // The panel of files beside the chat: open as it was left, and up to date while the agent works.
-addEventListener("DOMContentLoaded", () => {
+onContent((signal) => {
   const panel = document.getElementById("files-panel");
   const transcript = document.getElementById("transcript");
   if (!panel || !transcript) return;
@@ -28,5 +28,5 @@ addEventListener("DOMContentLoaded", () => {
   new MutationObserver((records) => {
     if (records.some((record) => (record.type === "attributes" ? isCall(record.target) : [...record.addedNodes].some(isCall)))) changed();
   }).observe(transcript, { subtree: true, childList: true, attributeFilter: ["data-status"] });
-  document.addEventListener("visibilitychange", changed);
+  document.addEventListener("visibilitychange", changed, { signal });
 });

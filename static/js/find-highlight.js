@@ -1,6 +1,6 @@
 // Whoever comes from a search lands on the very words: they are marked in the place that the link names, and
 // come into view in all that scrolls around them. After the browser itself has gone to the place.
-addEventListener("load", () => setTimeout(() => {
+const findWords = () => {
   const words = new URLSearchParams(location.search).get("find")?.split(/\s+/).filter(Boolean);
   const place = document.getElementById(location.hash.slice(1));
   if (!words?.length || !place) return;
@@ -49,4 +49,6 @@ addEventListener("load", () => setTimeout(() => {
     if (land()) place.removeEventListener("htmx:after:swap", again);
   };
   place.addEventListener("htmx:after:swap", again);
-}));
+};
+addEventListener("load", () => setTimeout(findWords));
+addEventListener("content", findWords);

@@ -5,7 +5,7 @@
   const field = () => document.getElementById("composer-text");
   const isTouch = () => matchMedia("(pointer: coarse)").matches;
   const isMenuOpen = () => document.querySelector("dialog[open], [popover]:popover-open:not([popover='manual'])") !== null;
-  const isNowhere = (place) => place === document.body || place.id === "content"; // where a click on empty space leads
+  const isNowhere = (place) => place === document.body || place.matches("#content, h1"); // where a click on empty space leads, or a link
   const isThere = (place) => place.isConnected && place.checkVisibility();
   const isSelecting = () => !document.getSelection().isCollapsed;
 
@@ -33,7 +33,7 @@
     if (event.target.closest?.("#send")) take();
   });
 
-  addEventListener("DOMContentLoaded", () => {
+  onContent((signal) => {
     arrive();
     const conversation = document.getElementById("conversation");
     if (!conversation || !field()) return;
@@ -51,7 +51,7 @@
       const lost = isNowhere(place) ? ended || (latest && !isThere(latest)) : !isThere(place);
       if (lost) take();
     };
-    document.addEventListener("focusin", (event) => (latest = event.target));
+    document.addEventListener("focusin", (event) => (latest = event.target), { signal });
     // Behind all other scripts that put the focus back where it was.
     const later = () => (looking ||= setTimeout(look));
     new MutationObserver(later).observe(conversation.parentElement, { subtree: true, childList: true, attributeFilter: ["data-status"] });

@@ -1,13 +1,13 @@
 // Keeps the end of the transcript in view, or the question that waits there, but only for a person who is there, and
 // not for one who was sent to a place in it.
-addEventListener("DOMContentLoaded", () => {
+onContent((signal) => {
   const view = document.getElementById("scroll");
   const button = document.getElementById("to-end");
   if (!view) return;
   const sent = document.getElementById(location.hash.slice(1));
-  let following = !view.contains(sent);
-  let last = 0;
   const away = () => view.scrollHeight - view.scrollTop - view.clientHeight;
+  let following = !view.contains(sent) && (!shown.restored || away() < 40);
+  let last = view.scrollTop;
   const show = () => {
     button.hidden = following || away() < 200;
   };
@@ -47,5 +47,5 @@ addEventListener("DOMContentLoaded", () => {
     below = 0;
   });
   // Whoever sends a message wants to see what comes of it.
-  document.addEventListener("htmx:ws:after:message:outgoing", toEnd);
+  document.addEventListener("htmx:ws:after:message:outgoing", toEnd, { signal });
 });

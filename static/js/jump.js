@@ -16,9 +16,9 @@
       opened ||= !fold.open;
       fold.open = true;
     }
-    if (opened) place.scrollIntoView({ block: place.matches(".turn, .tool-call, .todo-marker") ? "start" : "nearest" });
+    if (opened && !shown.restored) place.scrollIntoView({ block: place.matches(".turn, .tool-call, .todo-marker") ? "start" : "nearest" });
   };
-  addEventListener("DOMContentLoaded", open);
+  onContent(open);
   addEventListener("hashchange", open);
   // The same link again changes no address.
   document.addEventListener("click", (event) => {

@@ -1,6 +1,6 @@
 // Steps through a plan's revisions: the slider asks for the one that it is moved to, and the arrow keys, the arrows beside
 // it and an entry's link move the slider.
-addEventListener("DOMContentLoaded", () => {
+onContent((signal) => {
   const plan = document.getElementById("plan");
   if (!plan) return;
   const stage = () => document.getElementById("plan-stage");
@@ -24,10 +24,10 @@ addEventListener("DOMContentLoaded", () => {
   document.addEventListener("htmx:after:swap", () => {
     history.replaceState(null, "", `?revision=${now()}`);
     mark();
-  });
+  }, { signal });
   const reload = () => slider().form.submit();
-  document.addEventListener("htmx:response:error", reload);
-  document.addEventListener("htmx:error", reload);
+  document.addEventListener("htmx:response:error", reload, { signal });
+  document.addEventListener("htmx:error", reload, { signal });
   plan.addEventListener("click", (event) => {
     const link = event.target.closest("[data-step], [rel='prev'], [rel='next']");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
@@ -38,7 +38,7 @@ addEventListener("DOMContentLoaded", () => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select, [contenteditable]")) return;
     const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (way) step(Number(slider().value) + way);
-  });
+  }, { signal });
   mark();
   const named = Number(document.getElementById(location.hash.slice(1))?.dataset.number);
   if (!named) return;

@@ -1,5 +1,17 @@
 // What several behaviours use. Scripts are joined into one file, so these names are known in all of them.
 
+// The content that is shown: its path, which the address is ahead of while the next is fetched; its end; and whether
+// the user came back to it, and is where they left it.
+const shown = { path: location.pathname, gone: new AbortController(), restored: false };
+
+// Calls `start` when the page is there, and again for each content that another page puts in its place. `start` is given
+// a signal for its listeners and timers beyond the content, which end with it.
+function onContent(start) {
+  const run = () => start(shown.gone.signal);
+  addEventListener("DOMContentLoaded", run);
+  addEventListener("content", run);
+}
+
 // A random UUID. crypto.randomUUID exists only on https and localhost, and the site may be served to a home network.
 const uuid = () => {
   const bytes = crypto.getRandomValues(new Uint8Array(16));

@@ -46,7 +46,9 @@
 
   const send = async (body) => {
     note("");
+    const { signal } = shown.gone;
     const answer = await post(form().action, body).catch(() => null);
+    if (signal.aborted) return "lost";
     if (answer?.status === 204) return "done";
     if (answer?.status !== 409) {
       note(form().dataset.lost);
@@ -183,7 +185,11 @@
     return item ? { item, button: [...row(item).querySelectorAll("button")].indexOf(place) } : null;
   };
 
-  addEventListener("DOMContentLoaded", () => {
+  onContent((signal) => {
+    open.clear();
+    adding = "";
+    begun = false;
+    held = lastLine = null;
     if (!slot() || !form()) return;
     lastLine = adder();
     // Unfolded at once: `toggle` comes later, and what is typed until then would be lost.
@@ -200,6 +206,6 @@
     });
     document.addEventListener("pointerdown", (event) => {
       if (!slot().contains(event.target)) held = null;
-    });
+    }, { signal });
   });
 }

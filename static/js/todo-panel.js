@@ -29,7 +29,7 @@
     if (!seen) list.scrollTop = above - (list.clientHeight - item.offsetHeight) / 2;
   };
 
-  addEventListener("DOMContentLoaded", () => {
+  onContent(() => {
     const slot = document.getElementById("todo-slot");
     if (!slot) return;
     restore(panelIn(slot));

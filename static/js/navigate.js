@@ -1,0 +1,86 @@
+// Moves between the pages without loading them: a page is fetched, and its content takes the place of the last one's.
+// A browser without the Navigation API, and any answer that is no such page, leads to an ordinary load.
+{
+  const PAGES =
+    /^\/((board|settings(\/.*)?)\/|conversations\/((import|tags|[0-9a-f-]{36}(\/(plan|files|files\/file|share))?)\/)?)?$/;
+  const content = () => document.getElementById("content");
+  const scroller = () => document.getElementById("scroll") ?? content();
+
+  // Where the user is: the element at the top of the view and its distance from there, and the link with the focus.
+  const position = () => {
+    const view = scroller();
+    const { top, left, width } = view.getBoundingClientRect();
+    const place = document.elementFromPoint(left + width / 2, top + 1)?.closest("[id]");
+    const focus = document.activeElement.closest("#content a[href]")?.getAttribute("href");
+    if (!view.scrollTop || !view.contains(place) || place === view) return { focus, scroll: view.scrollTop };
+    return { focus, scroll: view.scrollTop, id: place.id, above: place.getBoundingClientRect().top - top };
+  };
+  const restore = ({ id, above, scroll, focus }) => {
+    const view = scroller();
+    const place = id && document.getElementById(id);
+    view.scrollTop = scroll;
+    if (place) view.scrollTop += place.getBoundingClientRect().top - view.getBoundingClientRect().top - above;
+    if (focus) content().querySelector(`a[href="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
+  };
+
+  const closePopovers = () => {
+    for (const each of document.querySelectorAll("[popover]:popover-open")) each.hidePopover();
+  };
+  const focusHeading = () => {
+    const heading = content().querySelector("h1") ?? content();
+    if (document.activeElement !== document.body) return;
+    heading.tabIndex = -1;
+    heading.focus({ preventScroll: true });
+  };
+
+  const put = async (page, path) => {
+    shown.gone.abort();
+    shown.gone = new AbortController();
+    shown.path = path;
+    closePopovers();
+    document.activeElement.blur();
+    await htmx.swap({
+      sourceElement: document.body,
+      target: "#content",
+      swap: "innerHTML",
+      select: "#content > *",
+      selectOOB: "#sidebar:innerMorph",
+      text: page,
+    });
+    content().removeAttribute("aria-busy");
+    scroller().scrollTop = 0;
+  };
+
+  const go = async (event) => {
+    const { destination, navigationType, signal } = event;
+    content().setAttribute("aria-busy", "true");
+    try {
+      const answer = await fetch(destination.url, { headers: { Accept: "text/html" }, signal });
+      const page = await answer.text();
+      const address = new URL(answer.url);
+      if (!answer.ok || !PAGES.test(address.pathname) || !page.includes('id="content"')) return location.reload();
+      if (signal.aborted) return;
+      await put(page, address.pathname);
+      if (answer.redirected) history.replaceState(null, "", address);
+    } catch (error) {
+      if (!signal.aborted) location.reload();
+      return;
+    }
+    const left = navigationType === "traverse" && navigation.currentEntry.getState();
+    shown.restored = Boolean(left);
+    if (left) restore(left);
+    else event.scroll();
+    dispatchEvent(new Event("content"));
+    focusHeading();
+  };
+
+  globalThis.navigation?.addEventListener("navigate", (event) => {
+    const { destination, navigationType } = event;
+    const stays = event.hashChange || (destination.sameDocument && navigationType !== "traverse");
+    if (!event.canIntercept || stays || !content()) return;
+    if (navigationType !== "reload") navigation.updateCurrentEntry({ state: position() });
+    if (navigationType === "reload" || event.formData || event.downloadRequest !== null) return;
+    if (!PAGES.test(new URL(destination.url).pathname)) return;
+    event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event) });
+  });
+}

@@ -1,0 +1,148 @@
+"""Moving between the pages without loading them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, WebSocket, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import LIVE, at_rest, begin, until
+
+SIDEBAR = {"Board": "Board", "All conversations": "Conversations", "Settings": "Connections"}
+LISTENERS = """() => {
+  window.listening = 0;
+  const { addEventListener, removeEventListener } = EventTarget.prototype;
+  const isOurs = (target) => target === window || target === document;
+  EventTarget.prototype.addEventListener = function (type, listener, options) {
+    if (isOurs(this) && !options?.once) {
+      window.listening++;
+      options?.signal?.addEventListener("abort", () => window.listening--, { once: true });
+    }
+    return addEventListener.call(this, type, listener, options);
+  };
+  EventTarget.prototype.removeEventListener = function (type, listener, options) {
+    if (isOurs(this)) window.listening--;
+    return removeEventListener.call(this, type, listener, options);
+  };
+}"""
+
+
+@pytest.fixture
+def page(scripted: Site, visitors: Visitors) -> Page:
+    return visitors.enter(scripted)
+
+
+def conversations(page: Page, site: Site, *texts: str) -> list[str]:
+    """Conversations with one answered message each; their addresses."""
+    addresses = []
+    for text in texts:
+        site.model.script(Reply(text=f"Answer to {text}.\n\n" + "A line.\n\n" * 40))
+        addresses.append(begin(page, text))
+        at_rest(page)
+    return addresses
+
+
+def stays(page: Page) -> Callable[[], bool]:
+    """Mark the document; whether it still is the same."""
+    page.evaluate("document.documentElement.dataset.mark = 'here'")
+    return lambda: page.locator("html[data-mark=here]").count() == 1
+
+
+def row(page: Page, title: str) -> None:
+    page.locator("#sidebar").get_by_role("link", name=title).first.click()
+    expect(page).to_have_title(title)
+
+
+def test_content_changes_while_the_page_stays(page: Page, scripted: Site) -> None:
+    first, second = conversations(page, scripted, "First talk", "Second talk")
+    is_same = stays(page)
+    field, heading = page.locator("#composer-text"), page.locator("#content h1")
+    page.fill("#composer-text", "A draft of the second")
+
+    row(page, "First talk")
+    page.wait_for_selector(LIVE)
+    expect(page).to_have_url(first)
+    expect(page.locator("#sidebar [aria-current=page]")).to_have_text(re.compile("First talk"))
+    expect(field).to_be_focused()
+    expect(field).to_have_value("")
+    expect(page.locator("#to-end")).to_be_hidden()
+    page.locator("#scroll").evaluate("view => view.scrollTop = 200")
+    expect(page.locator("#to-end")).to_be_visible()
+
+    for name, title in SIDEBAR.items():
+        page.locator("#sidebar").get_by_role("link", name=name).click()
+        expect(page).to_have_title(title)
+        expect(heading).to_be_focused()
+        expect(page.locator("#sidebar .conversation-row")).not_to_have_count(0)
+        expect(page.locator("#sidebar [aria-current=page]")).to_have_text(re.compile(name))
+
+    for title in ("Conversations", "Board", "First talk"):
+        page.go_back()
+        expect(page).to_have_title(title)
+    expect(page.locator("#to-end")).to_be_visible()
+    assert page.locator("#scroll").evaluate("view => view.scrollTop") == pytest.approx(200, abs=2)
+    page.go_back()
+    expect(page).to_have_url(second)
+    expect(field).to_have_value("A draft of the second")
+    for _forward in range(4):
+        page.go_forward()
+    expect(page).to_have_title("Connections")
+    assert is_same()
+
+
+def test_what_was_left_is_closed(page: Page, scripted: Site) -> None:
+    """Sockets and listeners are as many as on the first page, and the one socket belongs to what is shown."""
+    page.add_init_script(f"({LISTENERS})()")
+    sockets: list[WebSocket] = []
+    page.on("websocket", lambda socket: sockets.append(socket))
+    first, _second = conversations(page, scripted, "Third talk", "Fourth talk")
+    page.goto(first)
+    page.wait_for_selector(LIVE)
+    at_first = page.evaluate("window.listening")
+    is_same = stays(page)
+    for _round in range(3):
+        row(page, "Fourth talk")
+        page.wait_for_selector(LIVE)
+        for name, title in SIDEBAR.items():
+            page.locator("#sidebar").get_by_role("link", name=name).click()
+            expect(page).to_have_title(title)
+        row(page, "Third talk")
+        page.wait_for_selector(LIVE)
+    until(page, lambda: [each.url for each in sockets if not each.is_closed()] == [socket_of(first)])
+    assert page.evaluate("window.listening") == at_first
+    assert is_same()
+
+    scripted.model.script(Reply(text="Still alive."))
+    page.fill("#composer-text", "Hello again")
+    page.press("#composer-text", "Enter")
+    expect(page.locator("article.turn").last).to_contain_text("Still alive.")
+
+
+def socket_of(address: str) -> str:
+    return address.replace("http", "ws", 1).replace("/conversations/", "/ws/conversations/")
+
+
+def test_other_pages_are_loaded(page: Page, scripted: Site, visitors: Visitors) -> None:
+    conversations(page, scripted, "A talk")
+    is_same = stays(page)
+    with page.expect_popup() as popup:
+        page.get_by_role("link", name="Board").click(modifiers=["ControlOrMeta"])
+    expect(popup.value).to_have_title("Board")
+    assert is_same()
+    expect(page).to_have_title("A talk")
+
+    visitors.expected.append("500 (Internal Server Error)")
+    page.route("**/board/", lambda route: route.fulfill(status=500, body="<p>broken"), times=1)
+    page.get_by_role("link", name="Board").click()
+    expect(page).to_have_title("Board")
+    assert not is_same()
+
+    is_same = stays(page)
+    page.context.clear_cookies()
+    page.get_by_role("link", name="All conversations").click()
+    page.wait_for_url("**/accounts/**")
+    assert not is_same()
