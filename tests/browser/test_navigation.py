@@ -100,6 +100,7 @@ def test_what_was_left_is_closed(page: Page, scripted: Site) -> None:
     sockets: list[WebSocket] = []
     page.on("websocket", lambda socket: sockets.append(socket))
     first, _second = conversations(page, scripted, "Third talk", "Fourth talk")
+    sockets.clear()
     page.goto(first)
     page.wait_for_selector(LIVE)
     at_first = page.evaluate("window.listening")
@@ -129,9 +130,9 @@ def socket_of(address: str) -> str:
 def test_other_pages_are_loaded(page: Page, scripted: Site, visitors: Visitors) -> None:
     conversations(page, scripted, "A talk")
     is_same = stays(page)
-    with page.expect_popup() as popup:
+    with page.context.expect_page() as opened:
         page.get_by_role("link", name="Board").click(modifiers=["ControlOrMeta"])
-    expect(popup.value).to_have_title("Board")
+    expect(opened.value).to_have_title("Board")
     assert is_same()
     expect(page).to_have_title("A talk")
 

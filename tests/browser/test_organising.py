@@ -89,6 +89,7 @@ def test_tags_in_chinese(site: Site, visitors: Visitors) -> None:
     expect(page.get_by_role("status")).to_have_text("2 conversations tagged “周报”.")
     row(page, "Talk 4").get_by_role("link", name="周报").click()
     expect(page).to_have_url(re.compile(r"\?tag="))
+    expect(page.get_by_role("link", name="Show all")).to_be_visible()
     assert titles(page) == ["Talk 4", "Talk 3"]
     page.get_by_role("link", name="Show all").click()
     page.get_by_role("link", name="Tags").click()

@@ -133,6 +133,7 @@ def the_timeline_tells_it(page: Page) -> None:
     page.wait_for_selector(LIVE)
     page.locator("#todo-panel .todo-panel__line").click()
     page.get_by_role("link", name="Plan history").click()
+    page.wait_for_selector("#plan")
     told = [" ".join(WHEN.sub("", text).split()) for text in entries(page).all_inner_texts()]
     assert told == STORY
 
