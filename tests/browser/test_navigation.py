@@ -14,18 +14,24 @@ from tests.browser.talk import LIVE, at_rest, begin, until
 
 SIDEBAR = {"Board": "Board", "All conversations": "Conversations", "Settings": "Connections"}
 LISTENERS = """() => {
-  window.listening = 0;
+  window.listening = new Set();
   const { addEventListener, removeEventListener } = EventTarget.prototype;
+  const names = new Map();
+  const nameOf = (target, type, listener) => {
+    if (!names.has(listener)) names.set(listener, names.size);
+    return `${target === window} ${type} ${names.get(listener)}`;
+  };
   const isOurs = (target) => target === window || target === document;
   EventTarget.prototype.addEventListener = function (type, listener, options) {
     if (isOurs(this) && !options?.once) {
-      window.listening++;
-      options?.signal?.addEventListener("abort", () => window.listening--, { once: true });
+      const name = nameOf(this, type, listener);
+      window.listening.add(name);
+      options?.signal?.addEventListener("abort", () => window.listening.delete(name), { once: true });
     }
     return addEventListener.call(this, type, listener, options);
   };
   EventTarget.prototype.removeEventListener = function (type, listener, options) {
-    if (isOurs(this)) window.listening--;
+    if (isOurs(this)) window.listening.delete(nameOf(this, type, listener));
     return removeEventListener.call(this, type, listener, options);
   };
 }"""
@@ -103,7 +109,7 @@ def test_what_was_left_is_closed(page: Page, scripted: Site) -> None:
     sockets.clear()
     page.goto(first)
     page.wait_for_selector(LIVE)
-    at_first = page.evaluate("window.listening")
+    at_first = page.evaluate("window.listening.size")
     is_same = stays(page)
     for _round in range(3):
         row(page, "Fourth talk")
@@ -114,7 +120,7 @@ def test_what_was_left_is_closed(page: Page, scripted: Site) -> None:
         row(page, "Third talk")
         page.wait_for_selector(LIVE)
     until(page, lambda: [each.url for each in sockets if not each.is_closed()] == [socket_of(first)])
-    assert page.evaluate("window.listening") == at_first
+    assert page.evaluate("window.listening.size") == at_first
     assert is_same()
 
     scripted.model.script(Reply(text="Still alive."))
