@@ -173,6 +173,7 @@ LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 TIME_ZONE = environment.time_zone("TIME_ZONE", "UTC")
 USE_TZ = True
 LOCALE_PATHS = [BASE_DIR / "chat" / "locale"]
+FORMAT_MODULE_PATH = "chat.locale"
 
 STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"

@@ -9,6 +9,8 @@ from typing import Any
 
 from django import template
 from django.utils import formats, timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from chat.files.tree import address, shown
@@ -111,8 +113,32 @@ def running_for(since: datetime.datetime) -> str:
 
 
 @register.filter
-def moment(at: datetime.datetime) -> str:
+def date_time(at: datetime.datetime) -> str:
+    """A date and time, without the year if it is this one: 22 Nov, 19:44."""
     local = timezone.localtime(at)
-    if local.date() == timezone.localdate():
-        return f"{local:%H:%M}"
-    return str(formats.date_format(local, "SHORT_DATE_FORMAT"))
+    is_this_year = local.year == timezone.localdate().year
+    return str(formats.date_format(local, "SHORT_DATETIME_FORMAT" if is_this_year else "DATETIME_FORMAT"))
+
+
+@register.filter
+def zoned(at: datetime.datetime) -> str:
+    """The same with the time zone, for pages whose readers may be anywhere."""
+    return f"{date_time(at)} {timezone.localtime(at):%Z}"
+
+
+@register.simple_tag
+def when(at: datetime.datetime, style: str = "when") -> SafeString:
+    """A time, which static/js/times.js shows as "2 min ago" while it is recent."""
+    return format_html('<time class="{}"{} data-recent>{}</time>', style, _exactly(at), date_time(at))
+
+
+@register.simple_tag
+def clock(at: datetime.datetime) -> SafeString:
+    """A time of day to the second, for lists of what happened in order."""
+    return format_html("<time{}>{}</time>", _exactly(at), f"{timezone.localtime(at):%H:%M:%S}")
+
+
+def _exactly(at: datetime.datetime) -> SafeString:
+    local, utc = timezone.localtime(at), at.astimezone(datetime.UTC)
+    title = f"{formats.date_format(local, 'DATE_FORMAT')} {local:%H:%M:%S}"
+    return format_html(' datetime="{}" title="{}"', f"{utc:%Y-%m-%dT%H:%M:%SZ}", title)

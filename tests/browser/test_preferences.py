@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import begin, send
+from tests.browser.talk import at_rest, begin, send
 
 GROUND = "getComputedStyle(document.documentElement).backgroundColor"
 
@@ -54,3 +54,20 @@ def test_the_browser_chooses_and_preferences_override(scripted: Site, visitors: 
     expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
     expect(page.locator("html")).not_to_have_attribute("data-theme", re.compile("."))
     assert page.evaluate(GROUND) == light
+
+
+def test_recent_times_are_relative_and_stay_fresh(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Done."))
+    page = visitors.enter(scripted, timezone_id="Asia/Shanghai")
+    begin(page, "do it")
+    at_rest(page)
+    page.clock.install()
+    page.goto("/conversations/")
+    listed = page.locator(".record time").first
+    expect(listed).to_have_text("now")
+    exact = listed.get_attribute("title") or ""
+    day, _space, time = exact.rpartition(" ")
+    for forward, text in ((120, "2 min ago"), (3 * 3600, "3 hr ago"), (86_400, f"{day[:-5]}, {time[:5]}")):
+        page.clock.fast_forward(forward * 1000)
+        expect(listed).to_have_text(text)
+    assert listed.get_attribute("title") == exact
