@@ -1,20 +1,33 @@
-"""The JSON file format: which fields of which models are exported, and their schemas.
+"""The JSON file format: which fields of which models are exported, and the types that files are read as.
 
 Each field of each model of a conversation is listed in `fields` or, with the reason, in `excluded`; a test
-compares. A field with a default may be missing, so older files stay readable.
+compares. The types follow the columns. A field with a default may be missing, so older files stay readable.
 """
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import Annotated, Any, Generic, Literal, Self, TypeAlias, TypeVar, cast
 
 from django.db import models
 from django.db.models import Model
 from django.utils import timezone
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    FailFast,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core import PydanticCustomError
 
 from chat.models import (
     Attachment,
@@ -30,8 +43,10 @@ from chat.models import (
     Turn,
 )
 from chat.models.profile import FIELDS, Rule, bare_address
+from chat.models.tag import MAX_LENGTH, MAX_TAGS_OF_CONVERSATION
 
 M = TypeVar("M", bound=models.Model)
+Column: TypeAlias = "models.Field[Any, Any]"
 
 DATABASE_KEY = "a key of this site's database"
 NESTED = "given by the row's position in the file"
@@ -55,8 +70,8 @@ class Table(Generic[M]):
     def attribute(self, name: str) -> str:
         return self.attributes.get(name, name)
 
-    def column(self, name: str) -> models.Field[Any, Any]:
-        return cast("models.Field[Any, Any]", self.model._meta.get_field(self.attribute(name)))
+    def column(self, name: str) -> Column:
+        return cast(Column, self.model._meta.get_field(self.attribute(name)))
 
 
 _MODEL_CALL = (
@@ -199,7 +214,6 @@ PARTS: dict[str, Table[Any]] = {
     "tool_calls": TOOL_CALL,
     "summaries": SUMMARY,
 }
-WITH_ATTACHMENTS = (MESSAGE, FOLLOW_UP)
 
 # Models of a conversation that are not exported.
 EXCLUDED_MODELS = {
@@ -212,14 +226,15 @@ EXCLUDED_MODELS = {
 }
 
 
-TIMESTAMP_PATTERN = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)$"
-DECIMAL_PATTERN = r"^\d{1,8}(\.\d{1,8})?$"
+FORMAT = "agent-conversation"
+VERSION = 1
+
 EARLIEST = datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC)
 MAX_CLOCK_SKEW = datetime.timedelta(days=1)  # of the exporting machine
 MAX_INTEGERS = {"PositiveSmallIntegerField": 2**15 - 1, "PositiveIntegerField": 2**31 - 1}
-
-if TYPE_CHECKING:
-    Field = models.Field[Any, Any]
+MAX_ID_LENGTH = 200
+TIMESTAMP_PATTERN = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d:\d\d)$"
+DECIMAL_PATTERN = r"^\d{1,8}(\.\d{1,8})?$"
 
 
 def to_json(value: Any) -> Any:
@@ -228,144 +243,251 @@ def to_json(value: Any) -> Any:
     return format(value, ".8f") if isinstance(value, Decimal) else value
 
 
-def from_json(field: Field, value: Any) -> Any:
-    """The field's value from JSON that matches its schema. Raises ValueError for an implausible time."""
-    if value is None:
-        return None
-    if isinstance(field, models.DateTimeField):
-        timestamp = datetime.datetime.fromisoformat(value)
-        if not EARLIEST <= timestamp <= timezone.now() + MAX_CLOCK_SKEW:
-            raise ValueError(value)
-        return timestamp
-    if isinstance(field, models.DecimalField):
-        return Decimal(value)
-    return int(value) if isinstance(field, models.IntegerField) else value
+def _matching(value: Any, pattern: str) -> str:
+    if not isinstance(value, str):
+        raise PydanticCustomError("string_type", "not text")
+    if not re.match(pattern, value):
+        raise PydanticCustomError("pattern", "not of this form")
+    return value
 
 
-def is_required(field: Field) -> bool:
-    if isinstance(field, models.DateTimeField):
-        return not (field.null or field.has_default())  # auto_now fields are blank
-    return not (field.has_default() or field.null or field.blank)
+def _timestamp(value: Any) -> datetime.datetime:
+    text = _matching(value, TIMESTAMP_PATTERN)
+    try:
+        timestamp = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        timestamp = datetime.datetime.min.replace(tzinfo=datetime.UTC)
+    if not EARLIEST <= timestamp <= timezone.now() + MAX_CLOCK_SKEW:
+        raise PydanticCustomError("implausible_time", "not a valid time")
+    return timestamp
 
 
-def field_schema(field: Field) -> dict[str, Any]:
-    schema = _value_schema(field)
-    return {**schema, "type": [schema["type"], "null"]} if field.null else schema
+def _decimal(value: Any) -> Decimal:
+    return Decimal(_matching(value, DECIMAL_PATTERN))
 
 
-def _value_schema(field: Field) -> dict[str, Any]:
-    match field:
-        case models.JSONField():
-            return JSON_SCHEMAS[f"{field.model.__name__}.{field.name}"]
-        case models.BooleanField():
-            return {"type": "boolean"}
-        case models.DateTimeField():
-            return {"type": "string", "pattern": TIMESTAMP_PATTERN}
-        case models.DecimalField():
-            return {"type": "string", "pattern": DECIMAL_PATTERN}
-        case models.IntegerField():
-            maximum = MAX_INTEGERS.get(type(field).__name__, 2**53 - 1)
-            return {"type": "integer", "minimum": 0, "maximum": maximum}
-        case models.CharField() | models.TextField():
-            return _text_schema(field)
-    raise TypeError(f"no kind of value is known for {field}")
+Timestamp = Annotated[
+    datetime.datetime,
+    PlainValidator(_timestamp),
+    WithJsonSchema({"type": "string", "pattern": TIMESTAMP_PATTERN}),
+]
+Amount = Annotated[
+    Decimal, PlainValidator(_decimal), WithJsonSchema({"type": "string", "pattern": DECIMAL_PATTERN})
+]
+Positive = Annotated[int, Field(ge=1, le=2**31 - 1)]
+Index = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
-def _text_schema(field: Field) -> dict[str, Any]:
-    choices = [str(value) for value, _label in field.choices or ()]
-    if choices:
-        return {"type": "string", "enum": ["", *choices] if field.blank else choices}
-    return {"type": "string", **({"maxLength": field.max_length} if field.max_length else {})}
+class Part(BaseModel):
+    """An object in the file, with these fields and no others."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
-TEXT = {"type": "string"}
-DIGEST = {"type": "string", "pattern": "^([0-9a-f]{32})?$"}
-MAX_ID_LENGTH = 200
-# Used for a picture's URL and for requests to the model.
-PICTURE = {
-    "type": "object",
-    "properties": {
-        "name": TEXT,
-        "media_type": {"type": "string", "maxLength": 40},
-        "size": {"type": "integer", "minimum": 0, "maximum": 2**53 - 1},
-        "digest": DIGEST,
-        "fault": {"type": "string", "maxLength": 40},
-    },
-    "required": ["digest"],
-    "additionalProperties": False,
-}
-CHANGE = {
-    "path": TEXT,
-    "before": {"type": ["string", "null"]},
-    "after": {"type": ["string", "null"]},
-    "state": TEXT,
-    "cut": {"type": "boolean"},
-    "binary": {"type": "boolean"},
-}
-DETAIL = {
-    "type": "object",
-    "properties": {
-        **CHANGE,
-        "foreseen": {"type": "object", "properties": CHANGE},
-        "pictures": {"type": "array", "items": PICTURE},
-    },
-}
-ITEM = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "string", "minLength": 1, "maxLength": MAX_ID_LENGTH},
-        "content": TEXT,
-        "status": {"type": "string", "enum": ["pending", "in_progress", "completed"]},
-        "active_form": TEXT,
-        "key": TEXT,
-    },
-    "required": ["id", "content", "status"],
-    "additionalProperties": False,
-}
+class CallRef(Part):
+    step: Index
+    index: Index
 
 
-def _profile_field_schema(name: str) -> dict[str, Any]:
-    field = Profile._meta.get_field(name)
+class StepRef(Part):
+    turn: Positive
+    step: Index
+
+
+class PictureDescription(Part):
+    """Used for a picture's URL and for requests to the model."""
+
+    name: str = ""
+    media_type: Annotated[str, Field(max_length=40)] = ""
+    size: Annotated[int, Field(ge=0, le=2**53 - 1)] = 0
+    digest: Annotated[str, Field(pattern=r"^([0-9a-f]{32})?$")]
+    fault: Annotated[str, Field(max_length=40)] = ""
+
+
+class Change(Part):
+    """What a call does to a file. Tools may add fields of their own."""
+
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    path: str = ""
+    before: str | None = None
+    after: str | None = None
+    state: str = ""
+    cut: bool = False
+    binary: bool = False
+
+
+class Detail(Change):
+    foreseen: Change = Change()
+    pictures: list[PictureDescription] = []
+
+
+class Item(Part):
+    id: Annotated[str, Field(min_length=1, max_length=MAX_ID_LENGTH)]
+    content: str
+    status: Literal["pending", "in_progress", "completed"]
+    active_form: str = ""
+    key: str = ""
+
+
+class Connection(Part):
+    name: str
+    address: str
+
+
+_IDENTITY = {"title", "id", "asked", "connection", "since", "changed"}
+_DEPENDENT: dict[str, Any] = {"dependentRequired": {"title": sorted(_IDENTITY - {"title"}), "id": ["title"]}}
+
+
+class _Snapshot(Part):
+    """A profile as a turn used it; empty for turns from before there were profiles."""
+
+    model_config = ConfigDict(json_schema_extra=_DEPENDENT)
+
+    id: Index = 0
+    asked: str = ""
+    connection: Connection = Connection(name="", address="")
+    since: Positive = 1
+    changed: list[str] = []
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        given = self.model_fields_set
+        if {"title", "id"} & given and not given >= _IDENTITY:
+            raise PydanticCustomError("incomplete", "fields are missing")
+        return self
+
+
+def _literal(values: Iterable[Any]) -> Any:
+    return Literal[tuple(str(value) for value in values)]
+
+
+def _text_type(column: Column) -> Any:
+    if column.choices:
+        return _literal(([""] if column.blank else []) + [value for value, _label in column.choices])
+    return Annotated[str, Field(max_length=column.max_length)] if column.max_length else str
+
+
+def _profile_type(name: str) -> Any:
+    column = Profile._meta.get_field(name)
     if name == "rules":
-        rules = {"type": "string", "enum": [rule.value for rule in Rule]}
-        return {"type": "object", "additionalProperties": rules}
-    if isinstance(field, models.CharField | models.TextField):
-        choices = [str(value) for value, _label in field.choices or ()]
-        empty = [""] if field.blank else []
-        return {"type": "string", "enum": [*empty, *choices]} if choices else TEXT
-    if isinstance(field, models.FloatField):
-        return {"type": ["number", "null"]}
-    return {"type": ["integer", "null"]}
+        return dict[str, _literal(Rule)]  # type: ignore[misc]
+    if isinstance(column, models.CharField | models.TextField):
+        return _text_type(column) if column.choices else str
+    return (float if isinstance(column, models.FloatField) else int) | None
 
 
-PROFILE_SNAPSHOT = {
-    "type": "object",
-    "properties": {
-        "id": {"type": "integer", "minimum": 0, "maximum": 2**31 - 1},
-        **{name: _profile_field_schema(name) for name in FIELDS},
-        "asked": TEXT,
-        "chosen": {"type": "boolean"},
-        "connection": {
-            "type": "object",
-            "properties": {"name": TEXT, "address": TEXT},
-            "required": ["name", "address"],
-            "additionalProperties": False,
-        },
-        "since": {"type": "integer", "minimum": 1, "maximum": 2**31 - 1},
-        "changed": {"type": "array", "items": TEXT},
-    },
-    "dependentRequired": {"title": ["id", "asked", "connection", "since", "changed"], "id": ["title"]},
-    "additionalProperties": False,
+ProfileSnapshot: type[BaseModel] = create_model(
+    "ProfileSnapshot", __base__=_Snapshot, **{name: (_profile_type(name), None) for name in FIELDS}
+)  # type: ignore[call-overload]
+
+JSON_TYPES: dict[str, Any] = {
+    "Turn.profile_snapshot": ProfileSnapshot,
+    "Message.extra": dict[str, Any],
+    "ToolCall.extra": dict[str, Any],
+    "ToolCall.detail": Detail,
+    "TodoRevision.skipped": list[str],
+    "TodoRevision.items": list[Item],
 }
-
-JSON_SCHEMAS: dict[str, dict[str, Any]] = {
-    "Turn.profile_snapshot": PROFILE_SNAPSHOT,
-    "Message.extra": {"type": "object"},
-    "ToolCall.extra": {"type": "object"},
-    "ToolCall.detail": DETAIL,
-    "TodoRevision.skipped": {"type": "array", "items": TEXT},
-    "TodoRevision.items": {"type": "array", "items": ITEM},
+REFS: dict[str, Any] = {
+    "turn": Positive,
+    "step": Index,
+    "side_call": Positive,
+    "tool_call": CallRef,
+    "step_of_turn": StepRef,
 }
+Tags = Annotated[
+    list[Annotated[str, Field(max_length=MAX_LENGTH)]], Field(max_length=MAX_TAGS_OF_CONVERSATION)
+]
+
+
+def _type_of(column: Column) -> Any:
+    match column:
+        case models.JSONField():
+            return JSON_TYPES[f"{column.model.__name__}.{column.name}"]
+        case models.BooleanField():
+            return bool
+        case models.DateTimeField():
+            return Timestamp
+        case models.DecimalField():
+            return Amount
+        case models.IntegerField():
+            maximum = MAX_INTEGERS.get(type(column).__name__, 2**53 - 1)
+            return Annotated[int, Field(ge=0, le=maximum)]
+        case models.CharField() | models.TextField():
+            return _text_type(column)
+    raise TypeError(f"no kind of value is known for {column}")
+
+
+def _is_required(column: Column) -> bool:
+    if isinstance(column, models.DateTimeField):
+        return not (column.null or column.has_default())  # auto_now fields are blank
+    return not (column.has_default() or column.null or column.blank)
+
+
+def _rows(model: Any) -> Any:
+    return Annotated[list[model], FailFast()]
+
+
+def _row_type(table: Table[Any], **more: Any) -> type[BaseModel]:
+    """The type of a row in the file: its columns, and references in place of keys."""
+    fields: dict[str, Any] = {}
+    for name in table.fields:
+        column = table.column(name)
+        fields[name] = _field(_type_of(column), null=column.null, required=_is_required(column))
+    for name, kind in table.refs.items():
+        null = table.column(name).null
+        fields[name] = _field(REFS[kind], null=null, required=not null)
+    fields |= dict.fromkeys(table.words, (Tags, []))
+    return create_model(table.model.__name__, __base__=Part, **fields, **more)
+
+
+def _field(kind: Any, *, null: bool, required: bool) -> tuple[Any, Any]:
+    return (kind | None if null else kind), (... if required else None)
+
+
+_ATTACHMENTS: tuple[Any, Any] = (_rows(_row_type(ATTACHMENT)), [])
+_PARTS = {
+    name: (_rows(_row_type(table, **({"attachments": _ATTACHMENTS} if table is MESSAGE else {}))), ...)
+    for name, table in PARTS.items()
+}
+TurnInFile = _row_type(TURN, **_PARTS)
+
+
+class Picture(Part):
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{32}$")]
+    data: str | None
+
+
+class File(Part):
+    """A conversation with an agent"""
+
+    format: Literal["agent-conversation"]
+    version: Literal[1]
+    exported_at: Timestamp
+    conversation: _row_type(CONVERSATION)  # type: ignore[valid-type]
+    turns: _rows(TurnInFile)  # type: ignore[valid-type]
+    revisions: _rows(_row_type(REVISION))  # type: ignore[valid-type]
+    follow_ups: _rows(_row_type(FOLLOW_UP, attachments=_ATTACHMENTS))  # type: ignore[valid-type]
+    pictures: _rows(Picture)  # type: ignore[valid-type]
+
+
+class _Schema(GenerateJsonSchema):
+    """Without pydantic's titles, and without defaults: a missing field keeps that of its column."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        return self.generate_inner(schema["schema"])
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a file. docs/export.schema.json is its output."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **File.model_json_schema(schema_generator=_Schema),
+    }
 
 
 class RowSerializer:

@@ -19,7 +19,6 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chat.agent.workspace import Workspace
-from chat.export import file_format
 from chat.export.file_format import (
     ATTACHMENT,
     CONVERSATION,
@@ -306,12 +305,7 @@ class ImportedRows:
         return {name: self.turns[row[name] - 1] for name in names}
 
     def _row(self, table: Table[M], data: Row, path: Path, related: Related, **more: Any) -> M:
-        values: dict[str, Any] = {}
-        for name, value in ((name, data[name]) for name in table.fields if name in data):
-            try:
-                values[table.attribute(name)] = file_format.from_json(table.column(name), value)
-            except ValueError:
-                raise refused((*path, name), _("is not a valid time")) from None
+        values = {table.attribute(name): data[name] for name in table.fields if name in data}
         row = table.model(**values, **more)
         self.rows[table.model].append((row, related))
         return row

@@ -13,6 +13,7 @@ from chat.export.file_format import (
     ATTACHMENT,
     CONVERSATION,
     FOLLOW_UP,
+    FORMAT,
     MESSAGE,
     REVISION,
     SIDE_CALL,
@@ -20,6 +21,7 @@ from chat.export.file_format import (
     SUMMARY,
     TOOL_CALL,
     TURN,
+    VERSION,
     RowSerializer,
     Table,
     to_json,
@@ -28,8 +30,6 @@ from chat.export.pictures import Pictures, digests_of
 from chat.export.redaction import Redaction
 from chat.models import Conversation, FollowUp, Message, TodoRevision, Turn
 
-FORMAT = "agent-conversation"
-VERSION = 1
 CHUNK_SIZE = 20  # rows in memory at a time, as each may be large
 
 Row = dict[str, Any]

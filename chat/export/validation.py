@@ -1,24 +1,25 @@
-"""Validates an imported file: JSON, schema, and consistency between its parts."""
+"""Validates an imported file: JSON, types, and consistency between its parts."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
-from functools import cache
 from typing import Any
 
 from django.utils.translation import gettext as _
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
-from chat.export.file_format import PARTS
-from chat.export.json_file import FORMAT, VERSION
-from chat.export.schema import schema
+from chat.export.file_format import FORMAT, PARTS, VERSION, File, TurnInFile
 from chat.models import SideCall
 from chat.models.text import clean_json
 
 MAX_DEPTH = 48  # of nested objects and lists
 MAX_QUOTE = 200  # characters of the file that a message quotes
+
+Row = dict[str, Any]
+Path = tuple[str | int, ...]
 
 
 class FileRefused(ValueError):  # noqa: N818 (a refusal shown to the user)
@@ -33,7 +34,7 @@ def read(data: bytes) -> dict[str, Any]:
 
 
 def parse(data: bytes) -> dict[str, Any]:
-    """The file's JSON, checked against the schema except for the turns. Raises FileRefused."""
+    """The file's JSON, typed except for the turns. Raises FileRefused."""
     file = _parse_json(data)
     if not isinstance(file, dict) or file.get("format") != FORMAT:
         raise FileRefused(_("The file is JSON but not a conversation: its “format” is not “%s”.") % FORMAT)
@@ -42,18 +43,22 @@ def parse(data: bytes) -> dict[str, Any]:
         raise FileRefused(message % {"theirs": str(file.get("version"))[:20], "ours": VERSION})
     turns = file.get("turns")
     without_turns = {**file, "turns": []} if isinstance(turns, list) else file
-    for error in _validator().iter_errors(without_turns):
-        raise FileRefused(_message(error))
-    return file
+    return {**_validated(File, without_turns), "turns": turns}
 
 
 def check_turns(file: dict[str, Any]) -> Iterator[int]:
-    """Check the turns one by one, as that takes long; yields how many are checked."""
-    turn_schema = _validator().schema["properties"]["turns"]["items"]  # type: ignore[index]
+    """Replace the turns by typed ones, one by one, as that takes long; yields how many are done."""
     for index, turn in enumerate(file["turns"]):
-        for error in _validator().descend(turn, turn_schema):
-            raise FileRefused(_message(error, ("turns", index)))
+        file["turns"][index] = _validated(TurnInFile, turn, ("turns", index))
         yield index + 1
+
+
+def _validated(model: type[BaseModel], value: Any, parent: Path = ()) -> dict[str, Any]:
+    """The fields that are present, with times and amounts as such. Raises FileRefused."""
+    try:
+        return model.model_validate(value).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        raise FileRefused(_message(error.errors(include_url=False), parent)) from None
 
 
 def json_path(path: Iterable[str | int]) -> str:
@@ -101,36 +106,42 @@ def _check_depth(value: Any) -> None:
         ]
 
 
-@cache
-def _validator() -> Draft202012Validator:
-    return Draft202012Validator(schema())
+# What JSON calls the types that pydantic names in its errors.
+_JSON_TYPES = {
+    "string": "string",
+    "int": "integer",
+    "float": "number",
+    "bool": "boolean",
+    "list": "array",
+    "dict": "object",
+    "model": "object",
+}
 
 
-def _message(error: ValidationError, parent: tuple[str | int, ...] = ()) -> str:
-    instance: Any = error.instance
-    expected: Any = error.validator_value
-    values = {"place": json_path((*parent, *error.absolute_path)), "value": str(instance)[:MAX_QUOTE]}
-    if error.validator == "required":
-        missing = next(name for name in expected if name not in instance)
-        return _("In the file, %(place)s is missing “%(name)s”.") % {**values, "name": missing}
-    if error.validator == "additionalProperties" and isinstance(error.schema, dict):
-        names = sorted(set(instance) - set(error.schema.get("properties", {})))
-        texts = {**values, "names": ", ".join(names)[:MAX_QUOTE]}
+def _message(errors: list[ErrorDetails], parent: Path) -> str:
+    error = errors[0]
+    kind, path = error["type"], (*parent, *error["loc"])
+    values = {"place": json_path(path), "value": str(error["input"])[:MAX_QUOTE]}
+    if kind == "missing":
+        values["place"] = json_path(path[:-1])
+        return _("In the file, %(place)s is missing “%(name)s”.") % {**values, "name": path[-1]}
+    if kind == "extra_forbidden":
+        names = sorted(str(each["loc"][-1]) for each in errors if each["loc"][:-1] == error["loc"][:-1])
+        texts = {"place": json_path(path[:-1]), "names": ", ".join(names)[:MAX_QUOTE]}
         return _("In the file, %(place)s has unknown fields: %(names)s.") % texts
-    if error.validator == "type":
-        kinds = expected if isinstance(expected, list) else [expected]
+    if kind == "implausible_time":
+        return str(refused(path, _("is not a valid time")))
+    if (json_type := _JSON_TYPES.get(kind.removesuffix("_type"))) and kind.endswith("_type"):
         text = _("In the file, %(place)s has the wrong type; it must be one of: %(kinds)s.")
-        return text % {**values, "kinds": ", ".join(kinds)}
-    if error.validator == "enum":
+        return text % {**values, "kinds": json_type}
+    if kind == "literal_error":
+        allowed = re.findall("'([^']*)'", error["ctx"]["expected"])
         text = _("In the file, %(place)s is “%(value)s”; it must be one of: %(allowed)s.")
-        return text % {**values, "allowed": ", ".join(each or '""' for each in expected)}
+        return text % {**values, "allowed": ", ".join(each or '""' for each in allowed)}
     return _("In the file, %(place)s is “%(value)s”, which is not valid.") % values
 
 
 MAX_ROWS = 50_000  # of a conversation
-
-Row = dict[str, Any]
-Path = tuple[str | int, ...]
 
 
 def check(file: Row) -> None:

@@ -14,9 +14,8 @@ from django.db import models
 from django.test import Client
 from jsonschema import Draft202012Validator
 
-from chat.export.file_format import EXCLUDED_MODELS, TABLES, Table
+from chat.export.file_format import EXCLUDED_MODELS, TABLES, Table, schema
 from chat.export.importer import import_file
-from chat.export.schema import schema
 from chat.export.validation import read
 from chat.files.conversation_workspace import folder_of
 from chat.models import Conversation, DailyUsage, Turn

@@ -11,7 +11,7 @@ import django
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "agentsite.settings")
     django.setup()
-    from chat.export.schema import schema
+    from chat.export.file_format import schema
 
     path = Path(__file__).parents[2] / "docs" / "export.schema.json"
     path.write_text(json.dumps(schema(), indent=2) + "\n")
