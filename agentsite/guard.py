@@ -232,7 +232,7 @@ def accept_compression(offers: list[Any]) -> PerMessageDeflateOfferAccept | None
     """
     for offer in offers:
         if isinstance(offer, PerMessageDeflateOffer):
-            return PerMessageDeflateOfferAccept(
+            return PerMessageDeflateOfferAccept(  # type: ignore[no-untyped-call]
                 offer,
                 request_max_window_bits=CLIENT_WINDOW if offer.accept_max_window_bits else 0,
                 window_bits=min(SERVER_WINDOW, offer.request_max_window_bits or SERVER_WINDOW),

@@ -124,7 +124,7 @@ class Agent:
         return traits if isinstance(traits, Traits) else Traits()
 
     @property
-    def asked_at(self) -> tuple[str, str]:
+    def endpoint_and_model(self) -> tuple[str, str]:
         """The endpoint and the model's name there; empty strings for a custom model without them."""
         return str(getattr(self.model, "endpoint", "")), str(getattr(self.model, "name", ""))
 
@@ -145,13 +145,13 @@ class Agent:
         self,
         messages: Sequence[Mapping[str, Any]],
         todos: Sequence[TodoItem | Mapping[str, Any]] | None = None,
+        *,
         spent: Spent | None = None,
         inbox: Inbox = no_notes,
         approve: Approve = allow,
         unfinished: Reply | None = None,
         meter: Meter | None = None,
         edits: Edits = no_edits,
-        *,
         emit: Emit,
     ) -> None:
         """Run one turn over a conversation in chat-completions form.
@@ -170,8 +170,18 @@ class Agent:
         usage of the interrupted model call.
         """
         items = TodoList(self.todo_policy, self.todos if todos is None else todos, self.language).items
-        spent = spent or Spent()
-        turn = TurnRun(self, messages, items, spent, emit, inbox, approve, unfinished, meter, edits)
+        turn = TurnRun(
+            self,
+            messages,
+            items,
+            spent=spent or Spent(),
+            emit=emit,
+            inbox=inbox,
+            approve=approve,
+            unfinished=unfinished,
+            meter=meter,
+            edits=edits,
+        )
         try:
             await turn.run()
         finally:

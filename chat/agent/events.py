@@ -28,7 +28,7 @@ class ToolCall:
 class StepStarted:
     """A call of `model` at `endpoint` begins.
 
-    The request carries `reminder`, and `told`: a note about the user's changes to the todo list.
+    The request carries `reminder`, and `edit_note`: a note about the user's changes to the todo list.
     """
 
     type: ClassVar[str] = "step_started"
@@ -36,7 +36,12 @@ class StepStarted:
     reminder: str = ""
     endpoint: str = ""
     model: str = ""
-    told: str = ""
+    edit_note: str = ""
+
+    @property
+    def told(self) -> str:
+        """The former name of `edit_note`."""
+        return self.edit_note
 
 
 @dataclass(frozen=True)

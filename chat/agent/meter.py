@@ -21,7 +21,7 @@ class Attempt:
     assembly: Assembly
 
     @property
-    def silent(self) -> bool:
+    def is_empty(self) -> bool:
         reply = self.assembly
         return not (reply.text or reply.reasoning or reply.calls or reply.usage != Usage())
 
@@ -57,7 +57,7 @@ class Meter:
         self._attempts.append(Attempt(messages, tools, assembly))
 
     def fail(self) -> None:
-        if self._attempts and self._attempts[-1].silent:
+        if self._attempts and self._attempts[-1].is_empty:
             self._attempts.pop()
 
     @property

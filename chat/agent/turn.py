@@ -45,7 +45,7 @@ from chat.agent.events import (
     ToolCallProgress,
     ToolCallStarted,
 )
-from chat.agent.hooks import Approve, Edits, Inbox, no_edits
+from chat.agent.hooks import Approve, Edits, Inbox
 from chat.agent.limits import Limits, Spent
 from chat.agent.meter import Meter
 from chat.agent.model import Assembly, Delta, ModelError, ToolCallDelta
@@ -76,13 +76,14 @@ class TurnRun:
         agent: Agent,
         messages: Sequence[Mapping[str, Any]],
         todos: Sequence[TodoItem],
+        *,
         spent: Spent,
         emit: Emit,
         inbox: Inbox,
         approve: Approve,
-        unfinished: Reply | None = None,
-        meter: Meter | None = None,
-        edits: Edits = no_edits,
+        unfinished: Reply | None,
+        meter: Meter | None,
+        edits: Edits,
     ) -> None:
         self.agent = agent
         self.language = agent.language
@@ -91,7 +92,7 @@ class TurnRun:
         self.approve = approve
         self.budget = Budget(agent.limits, spent, agent.language)
         self.todos = TodoList(agent.todo_policy, todos, agent.language)
-        self.endpoint, self.model = agent.asked_at
+        self.endpoint, self.model = agent.endpoint_and_model
         tools = (todo_tool(self.todos), *agent.tools) if agent.traits.tools else ()
         self.tools = {tool.name: tool for tool in tools}
         self.reminders = Reminders(self.todos, spent.rounds, spent.reminders)
@@ -108,7 +109,7 @@ class TurnRun:
     async def run(self) -> None:
         try:
             if self.reply.calls:
-                await self._act()
+                await self._run_calls()
             await self._step()
             while self.reply.calls:
                 await self._step()
@@ -129,21 +130,21 @@ class TurnRun:
         if self.reply.calls and (notes := tuple(await self.inbox())):
             self.messages += as_notes(notes)
             await self.emit(NotesRead(notes))
-        await self._fit()
+        await self._compact_if_needed()
         # Edits first: the list decides whether a reminder is due.
         edit_note = await self.request_notes.attach_edits(self.messages)
         reminder = self.request_notes.attach_reminder(self.messages)
         await self.emit(StepStarted(step, reminder, self.endpoint, self.model, edit_note))
-        await self._ask()
+        await self._call_model()
         self.messages.append(self.reply.as_message(self.endpoint))
         if self.reply.calls:
-            await self._act()
+            await self._run_calls()
         elif self.reply.finish_reason in _TRUNCATED:
             raise LimitError(phrase(self.language, f"limit.{self.reply.finish_reason}"))
         elif name := written_call(self.reply.text, self.tools):
             raise ModelError("written_call", where=self.endpoint, model=self.model, name=name)
 
-    async def _fit(self, overflow: ModelError | None = None) -> None:
+    async def _compact_if_needed(self, overflow: ModelError | None = None) -> None:
         compaction = self.context.fit(self.messages, self.definitions, self.budget.steps, overflow)
         async with aclosing(compaction) as events:
             while (event := await self.budget.within_time(anext(events, None))) is not None:
@@ -153,7 +154,7 @@ class TurnRun:
                         self.meter.total += event.usage
                 await self.emit(event)
 
-    async def _ask(self) -> None:
+    async def _call_model(self) -> None:
         """Call the model; retry if that may help and none of the reply has been emitted."""
         attempt, shortened, retry = 1, False, self.agent.retry
         loading = self.agent.traits.patience if retry.loading is None else retry.loading
@@ -169,7 +170,7 @@ class TurnRun:
                 self.meter.fail()
                 if error.kind == "overflow" and not self.emitted and not shortened:
                     shortened, before = True, self.messages
-                    await self._fit(error)
+                    await self._compact_if_needed(error)
                     if self.messages is not before:
                         continue
                 if not self.emitted and (refused := refused_pictures(error, self.messages)):
@@ -206,19 +207,19 @@ class TurnRun:
             while delta is not None:
                 assembly.add(delta)
                 if isinstance(delta, Text | Reasoning | TextWasReasoning):
-                    await self._show(delta)
+                    await self._emit_part(delta)
                 elif isinstance(delta, ToolCallDelta) and (items := draft.read(assembly.calls)) is not None:
-                    await self._show(TodoDraft(items))
+                    await self._emit_part(TodoDraft(items))
                 delta = await self._next(stream)
         except (ModelError, LimitError):
             if draft.items is not None:
-                await self._show(TodoDraft(None))
+                await self._emit_part(TodoDraft(None))
             raise
         finally:
             if isinstance(stream, AsyncGenerator):
                 await stream.aclose()
 
-    async def _show(self, event: Event) -> None:
+    async def _emit_part(self, event: Event) -> None:
         self.emitted = True
         await self.emit(event)
 
@@ -227,7 +228,7 @@ class TurnRun:
         has_content = assembly.text.strip() or assembly.calls or assembly.finish_reason in _TRUNCATED
         may_be_empty = self.messages[-1]["role"] == "tool" and assembly.finish_reason not in _REQUESTS_CALLS
         if not has_content and not may_be_empty:
-            raise ModelError("silent", retryable=True)
+            raise ModelError("empty_reply", retryable=True)
 
     async def _next(self, stream: AsyncIterator[Delta]) -> Delta | None:
         try:
@@ -237,7 +238,7 @@ class TurnRun:
         except Exception as error:  # a custom model may raise anything; it ends the turn, not the program
             raise ModelError("crashed", detail=f"{type(error).__name__}: {error}") from error
 
-    async def _act(self) -> None:
+    async def _run_calls(self) -> None:
         """Run the calls that have no result yet, in order; each gets one, even if a limit ends the turn."""
         answered = answered_call_ids(self.messages)
         wrote = any(call.name == TODO_WRITE and call.id in answered for call in self.reply.calls)
@@ -448,7 +449,7 @@ class RequestNotes:
         is_first_request = bool(messages) and begins_turn(messages[-1])
         carrier = messages[-1] if is_first_request else first_latest_result(messages)
         if carrier and note:
-            carrier["told"] = note
+            carrier["edit_note"] = note
         return note
 
     def attach_reminder(self, messages: list[dict[str, Any]]) -> str:

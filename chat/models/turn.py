@@ -54,7 +54,7 @@ class Turn(models.Model):
         INTERRUPTED = "interrupted", _("Interrupted")
 
     ACTIVE = [Status.QUEUED, Status.RUNNING, Status.WAITING]
-    HELD = [Status.RUNNING]  # a worker has a lease on it
+    LEASED = [Status.RUNNING]  # a worker has a lease on it
 
     conversation = models.ForeignKey("chat.Conversation", on_delete=models.CASCADE, related_name="turns")
     follows = models.ForeignKey(
@@ -165,10 +165,10 @@ class Turn(models.Model):
         """The profile from the snapshot, under rules that have become stricter since."""
         return restore_profile(self.profile_snapshot, self.conversation)
 
-    def update_held(self, **changes: Any) -> None:
+    def update_leased(self, **changes: Any) -> None:
         """Renew the lease and set columns; raises LeaseLost."""
-        held = Turn.objects.filter(pk=self.pk, fence=self.fence, status__in=self.HELD)
-        if not held.update(lease_until=timezone.now() + LEASE, frame=self.frame, **changes):
+        leased = Turn.objects.filter(pk=self.pk, fence=self.fence, status__in=self.LEASED)
+        if not leased.update(lease_until=timezone.now() + LEASE, frame=self.frame, **changes):
             raise LeaseLost(f"{self} was taken from {self.worker}")
         self.renewed_at = time.monotonic()
         for name, value in changes.items():
@@ -180,30 +180,30 @@ class Turn(models.Model):
         renewed = list(turns)
         for start in range(0, len(renewed), TURNS_IN_A_STATEMENT):
             batch = renewed[start : start + TURNS_IN_A_STATEMENT]
-            held = cls.objects.filter(
+            leased = cls.objects.filter(
                 functools.reduce(operator.or_, (Q(pk=turn.pk, fence=turn.fence) for turn in batch)),
-                status__in=cls.HELD,
+                status__in=cls.LEASED,
             )
             number = models.PositiveIntegerField()
             known = (When(pk=turn.pk, then=Value(turn.frame, number)) for turn in batch)
             frames = Case(*known, default=F("frame"), output_field=number)
-            held.update(lease_until=timezone.now() + LEASE, frame=frames)
+            leased.update(lease_until=timezone.now() + LEASE, frame=frames)
 
     def end(self, status: Status, message: str = "") -> Turn | None:
         """Set the final status once, in the caller's transaction; returns the next turn. Raises LeaseLost."""
         now = timezone.now()
-        self.update_held(status=status, status_message=message, ended_at=now, unindexed_at=now)
+        self.update_leased(status=status, status_message=message, ended_at=now, unindexed_at=now)
         return self.start_next(status)
 
     def start_next(self, status: Status) -> Turn | None:
         """Mark the end unseen; held messages start the next turn, except after a failure or interruption."""
         if status in self.ACTIVE or not self.conversation.mark_unseen(self):
             return None
-        if status in (self.Status.COMPLETED, self.Status.STOPPED) or self.is_to_stop():
+        if status in (self.Status.COMPLETED, self.Status.STOPPED) or self.stop_is_requested():
             return self.conversation.start_held()
         return None
 
-    def is_to_stop(self) -> bool:
+    def stop_is_requested(self) -> bool:
         """Whether the user requested the stop, and has thereby decided about held messages."""
         return Turn.objects.filter(pk=self.pk, stop_requested_at__isnull=False).exists()
 
@@ -223,7 +223,7 @@ class Turn(models.Model):
     def wait(self) -> None:
         """Leave the turn waiting for the user's decision, without a worker; raises LeaseLost."""
         changes = {"worker": "", "fence": self.fence + 1, "unindexed_at": timezone.now()}
-        self.update_held(status=self.Status.WAITING, **changes)
+        self.update_leased(status=self.Status.WAITING, **changes)
 
     def resume(self) -> None:
         """Queue the turn, in the transaction that records the decision."""
@@ -234,7 +234,7 @@ class Turn(models.Model):
         """Queue the turn for another worker; raises LeaseLost."""
         self.close_rows(running="unknown", is_final=False)
         changes = {"worker": "", "fence": self.fence + 1, "unindexed_at": timezone.now()}
-        self.update_held(status=self.Status.QUEUED, **changes)
+        self.update_leased(status=self.Status.QUEUED, **changes)
 
     def close_rows(self, running: str, *, is_final: bool = True) -> None:
         """Close every open row: running calls get status `running`, others are stopped, messages are cut off.
@@ -282,7 +282,7 @@ class Turn(models.Model):
 
     @property
     def is_held(self) -> bool:
-        return self.status in self.HELD
+        return self.status in self.LEASED
 
     @property
     def can_be_retried(self) -> bool:
@@ -348,7 +348,7 @@ def _earlier_profile() -> Subquery:
 
 def share_is_used(owner_id: int) -> bool:
     """Whether the user has MAX_TURNS_PER_USER turns on one worker, and is not the site's only user."""
-    running = Turn.objects.filter(status__in=Turn.HELD, conversation__owner=owner_id).order_by()
+    running = Turn.objects.filter(status__in=Turn.LEASED, conversation__owner=owner_id).order_by()
     by_worker = running.values("worker").annotate(count=Count("pk"))
     return by_worker.filter(count__gte=settings.MAX_TURNS_PER_USER).exists() and _others(owner_id).exists()
 
@@ -364,7 +364,7 @@ def _others(owner: OuterRef | int) -> QuerySet[User]:
 
 def _turns_held_by_owner(**where: str) -> Coalesce:
     owners = Turn.objects.filter(
-        status__in=Turn.HELD, conversation__owner=OuterRef("conversation__owner"), **where
+        status__in=Turn.LEASED, conversation__owner=OuterRef("conversation__owner"), **where
     ).order_by()
     counted = owners.values("conversation__owner").annotate(count=Count("pk"))
     return Coalesce(Subquery(counted.values("count")), 0)

@@ -27,13 +27,13 @@ MAX_DEATHS = 3  # of workers; after that many the turn is not queued again
 
 def recover_abandoned_turns(monitor: LeaseMonitor) -> list[Turn]:
     """Queue abandoned turns again, or end those that lost too many workers. Keep `monitor` between calls."""
-    return recover_turns(abandoned_turns(monitor, list(Turn.objects.filter(status__in=Turn.HELD))))
+    return recover_turns(abandoned_turns(monitor, list(Turn.objects.filter(status__in=Turn.LEASED))))
 
 
-def abandoned_turns(monitor: LeaseMonitor, held: list[Turn]) -> list[Turn]:
-    """The turns whose workers died, of all turns that are held now."""
-    overdue = monitor.overdue(held)
-    return [turn for turn in held if turn in overdue or _has_no_worker(turn)]
+def abandoned_turns(monitor: LeaseMonitor, leased: list[Turn]) -> list[Turn]:
+    """The turns whose workers died, of all turns with a lease now."""
+    overdue = monitor.overdue(leased)
+    return [turn for turn in leased if turn in overdue or _has_no_worker(turn)]
 
 
 def recover_turns(turns: list[Turn]) -> list[Turn]:
@@ -43,7 +43,7 @@ def recover_turns(turns: list[Turn]) -> list[Turn]:
 def recover_turn(turn: Turn) -> bool:
     """Queue or end the turn; False if it has changed since we read it."""
     unchanged = Turn.objects.filter(
-        pk=turn.pk, fence=turn.fence, status__in=Turn.HELD, lease_until=turn.lease_until
+        pk=turn.pk, fence=turn.fence, status__in=Turn.LEASED, lease_until=turn.lease_until
     )
     with transaction.atomic():
         changes = {**_next_status(turn), "unindexed_at": timezone.now()}
@@ -117,11 +117,11 @@ class LeaseMonitor:
     def __init__(self) -> None:
         self._seen: dict[int, LeaseSnapshot] = {}
 
-    def overdue(self, held: Sequence[Turn]) -> list[Turn]:
-        """The turns whose leases were not renewed; `held` are all turns that are held now."""
+    def overdue(self, leased: Sequence[Turn]) -> list[Turn]:
+        """The turns whose leases were not renewed; `leased` are all turns with a lease now."""
         polled_at = time.monotonic()
-        self._seen = {turn.pk: self._snapshot(turn, polled_at) for turn in held}
-        return [turn for turn in held if self._seen[turn.pk].unchanged_polls >= MAX_UNCHANGED_POLLS]
+        self._seen = {turn.pk: self._snapshot(turn, polled_at) for turn in leased}
+        return [turn for turn in leased if self._seen[turn.pk].unchanged_polls >= MAX_UNCHANGED_POLLS]
 
     def _snapshot(self, turn: Turn, polled_at: float) -> LeaseSnapshot:
         lease = (turn.fence, turn.lease_until)

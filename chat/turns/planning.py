@@ -52,7 +52,7 @@ class Planning:
             self.known = items_of(revision.items)
         return self.known
 
-    def check_for_edits(self) -> bool:
+    def look_up_user_changes(self) -> bool:
         """Look up the latest revision; returns whether the user has messages held for this turn."""
         conversation = self.turn.conversation_id
         held = FollowUp.objects.filter(conversation=conversation, status=FollowUp.Status.HELD)

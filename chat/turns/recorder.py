@@ -101,7 +101,7 @@ class Recorder:
         return any(not isinstance(event, StepStarted) for event in self._pending)
 
     @property
-    def has_grown(self) -> bool:
+    def has_unsaved_rows(self) -> bool:
         return bool(self._dirty)
 
     def can_skip_database(self, event: Event) -> bool:
@@ -162,12 +162,12 @@ class Recorder:
         A worker that resumes the turn reads them from the rows, so none is lost or read twice.
         """
         changes, self.notes = self.write(), []
-        if not self.planning.check_for_edits():
+        if not self.planning.look_up_user_changes():
             return [], changes
         with transaction.atomic():
             self.renew_lease(unindexed_at=timezone.now())
             # A turn that is about to stop leaves held messages to the next one.
-            held = [] if self.turn.is_to_stop() else FollowUp.claim(self.turn.conversation_id)
+            held = [] if self.turn.stop_is_requested() else FollowUp.claim(self.turn.conversation_id)
             FollowUp.deliver(held, self.turn)
             self.notes = [Attachment.deliver([each], self._add_note(each.text)) for each in held]
         return [note.as_note() | pictures_of(note) for note in self.notes], changes
@@ -180,7 +180,7 @@ class Recorder:
 
     def renew_lease(self, **changes: Any) -> None:
         """Renew the lease and set columns of the turn; raises LeaseLost."""
-        self.turn.update_held(**changes)
+        self.turn.update_leased(**changes)
 
     def _write(self, count: int, finish: Callable[[], list[Change]] | None = None) -> list[Change]:
         before = {name: getattr(self.turn, name) for name in TURN_FIELDS}
@@ -190,7 +190,7 @@ class Recorder:
         changes: list[Change] = []
         try:
             self._mark_unindexed(events)
-            if finish or self._turn_changes or not self._is_small(events):
+            if finish or self._turn_changes or not self._needs_no_transaction(events):
                 with transaction.atomic():
                     self._renew_lease_with_changes()
                     for event in events:
@@ -219,7 +219,7 @@ class Recorder:
             self.index_marked_at = time.monotonic()
             self.change_turn(unindexed_at=timezone.now())
 
-    def _is_small(self, events: list[Event]) -> bool:
+    def _needs_no_transaction(self, events: list[Event]) -> bool:
         is_result = len(events) <= 1 and all(isinstance(event, ToolCallEnded) for event in events)
         has_new = any(is_new for _row, _fields, is_new in self._dirty.values())
         return is_result and not has_new and not self.account.has_unwritten
@@ -271,9 +271,9 @@ class Recorder:
         if self._dirty and renew:
             self.renew_lease()
         for key, (row, fields, _is_new) in list(self._dirty.items()):
-            held = {"turn__fence": self.turn.fence, "turn__status__in": Turn.HELD}
+            leased = {"turn__fence": self.turn.fence, "turn__status__in": Turn.LEASED}
             is_open = Q(complete=False) if isinstance(row, Message) else ~Q(status__in=ToolCall.FINAL)
-            own = type(row)._default_manager.filter(is_open, pk=row.pk, **held)
+            own = type(row)._default_manager.filter(is_open, pk=row.pk, **leased)
             if not own.update(**{name: getattr(row, name) for name in fields}):
                 raise LeaseLost(f"{self.turn} was taken from {self.turn.worker}")
             del self._dirty[key]
@@ -337,7 +337,7 @@ class Recorder:
         self._change(
             self.step,
             reminder=started.reminder,
-            edit_note=clean(started.told),
+            edit_note=clean(started.edit_note),
             endpoint=started.endpoint[:500],
             model=started.model[:200],
         )
@@ -483,7 +483,7 @@ class Recorder:
         return self._record_usage(self.meter.settle()) if self.meter.is_open else []
 
     def _wait(self, request: CallRequest) -> list[Change]:
-        if self.turn.is_to_stop():  # a later request finds the turn waiting
+        if self.turn.stop_is_requested():  # a later request finds the turn waiting
             return self._end(Turn.Status.STOPPED, "")
         detail = self.calls[request.id].detail
         self._change_call(request, status=ToolCall.Status.WAITING, asked_at=timezone.now(), detail=detail)

@@ -155,19 +155,18 @@ class RunningTurn(Generic[D]):
         self.agent = agent = await agent_for(self.turn)
         messages, todos = await in_database(self._read)
         decide = Approvals(agent, self.recorder, self._write).decide
-        meter = self.recorder.meter
         saving = asyncio.create_task(self._save_texts_periodically())
         self._note_missing_vision()
         try:
             await agent.drive(
                 messages,
                 todos,
-                resumed.spent,
-                self._inbox,
-                decide,
-                unfinished,
-                meter,
-                self._edits,
+                spent=resumed.spent,
+                inbox=self._inbox,
+                approve=decide,
+                unfinished=unfinished,
+                meter=self.recorder.meter,
+                edits=self._edits,
                 emit=self._handle_event,
             )
         finally:
@@ -223,7 +222,7 @@ class RunningTurn(Generic[D]):
         while True:
             await asyncio.sleep(SAVE_EVERY)
             try:
-                if self.recorder.has_grown:
+                if self.recorder.has_unsaved_rows:
                     await self._write()
             except (LeaseLost, DatabaseError) as error:  # the next event meets and handles it too
                 log.warning("text of turn %s is not saved: %s", self.turn.pk, error)

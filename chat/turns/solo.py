@@ -66,5 +66,5 @@ class SoloTurn:
                 log.warning("the lease could not be renewed: %s", error)
 
     def _renew_lease(self) -> bool:
-        self.turn.update_held()
+        self.turn.update_leased()
         return Turn.objects.filter(pk=self.turn.pk, stop_requested_at__isnull=False).exists()

@@ -90,7 +90,7 @@ def _turn_messages(turn: Turn) -> Iterator[MessageWithRow]:
         rows[row.step_id].append(row)
     for step in turn.steps.all():
         if latest and step.edit_note and (step.ended_at or not turn.is_active):
-            latest[0][0]["told"] = step.edit_note
+            latest[0][0]["edit_note"] = step.edit_note
         if not rows[step.pk]:
             continue  # a request without a reply
         if latest and step.reminder and isinstance(latest[0][1], ToolCall):

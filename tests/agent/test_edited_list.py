@@ -59,7 +59,7 @@ async def test_it_is_told_once_ahead_of_the_first_of_the_latest_results(
     assert results(model_server.requests[1]) == ["seen 1"]
     assert results(model_server.requests[2]) == ["seen 1", f"{NOTE}seen 2", "seen 3"]
     assert results(model_server.requests[3]) == ["seen 1", f"{NOTE}seen 2", "seen 3", "seen 4"]
-    given = [step.told for step in of(StepStarted, events)]
+    given = [step.edit_note for step in of(StepStarted, events)]
     assert [f"<todo-change>{note}</todo-change>\n" if note else "" for note in given] == ["", "", NOTE, ""]
     assert end(events).todos == (KNOWN[0], MINE)
     assert person.asked == 4
@@ -139,7 +139,7 @@ async def test_a_change_that_came_to_nothing_is_not_told(
 ) -> None:
     model_server.script(Reply("ok"))
     events = await told(make_agent(), todos=KNOWN, edits=Person(request_1=KNOWN))
-    assert [step.told for step in of(StepStarted, events)] == [""]
+    assert [step.edit_note for step in of(StepStarted, events)] == [""]
 
 
 async def test_no_file_passes_for_the_person(make_agent: MakeAgent, model_server: ScriptedModel) -> None:

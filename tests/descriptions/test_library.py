@@ -75,7 +75,7 @@ def test_a_system_prompt_is_wrapped_in_the_agents_own() -> None:
 def test_the_model_is_gpt_4o_mini_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "key")
     monkeypatch.delenv("OPENAI_MODEL", raising=False)
-    assert Agent().asked_at[1] == "gpt-4o-mini"
+    assert Agent().endpoint_and_model[1] == "gpt-4o-mini"
 
 
 def test_the_model_may_be_an_object() -> None:

@@ -125,7 +125,7 @@ def test_a_page_asked_about_a_running_turn_gets_it_whole_when_frames_are_missing
     turn = Turn.claim("worker", conversation.turns.get().pk)
     assert turn
     turn.frame = 12
-    turn.update_held()
+    turn.update_leased()
     now = state(conversation)
     assert not lacking(now, Have(Position(turn.pk, 1, 12), _versions(now)))
     assert lacking(now, Have(Position(turn.pk, 1, 11), _versions(now))).turns

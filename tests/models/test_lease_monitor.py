@@ -34,7 +34,7 @@ def watch(monkeypatch: Any) -> Watch:
 def look(monitor: LeaseMonitor, watch: Watch, after: float = 2.0) -> list[Turn]:
     """What is overdue at the next look, which comes so many seconds later."""
     watch.now += after
-    return monitor.overdue(list(Turn.objects.filter(status__in=Turn.HELD)))
+    return monitor.overdue(list(Turn.objects.filter(status__in=Turn.LEASED)))
 
 
 def test_a_silent_worker_is_overdue_after_four_looks_more(running: Turn, watch: Watch) -> None:

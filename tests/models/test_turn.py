@@ -85,7 +85,7 @@ def test_a_claim_gives_a_lease(running: Turn) -> None:
 
 def test_holding_renews_the_lease(running: Turn) -> None:
     Turn.objects.update(lease_until=LONG_AGO)
-    running.update_held(status_message="Trying again")
+    running.update_leased(status_message="Trying again")
     row = Turn.objects.get()
     assert row.lease_until is not None
     assert row.lease_until > timezone.now()
@@ -98,7 +98,7 @@ def test_the_fence_grows_and_an_old_one_writes_nothing(running: Turn) -> None:
     assert successor is not None
     assert successor.fence == running.fence + 1
     for write in (
-        lambda: running.update_held(status_message="Mine"),
+        lambda: running.update_leased(status_message="Mine"),
         lambda: running.end(Turn.Status.COMPLETED, "Mine"),
     ):
         with pytest.raises(LeaseLost):
@@ -132,7 +132,7 @@ def test_the_end_is_claimed_once(running: Turn) -> None:
 def test_a_deleted_turn_cannot_be_held(running: Turn) -> None:
     running.conversation.delete()
     with pytest.raises(LeaseLost):
-        running.update_held()
+        running.update_leased()
 
 
 def test_orphans_are_queued_again_and_their_rows_closed(running: Turn) -> None:
@@ -272,7 +272,7 @@ def test_queued_and_ended_turns_are_no_orphans(turn: Turn, ended: Callable[..., 
 def test_a_worker_that_comes_back_in_time_is_no_orphan(running: Turn) -> None:
     Turn.objects.update(lease_until=None)
     seen_by_the_reaper = Turn.objects.get()
-    running.update_held()
+    running.update_leased()
     assert not recover_turn(seen_by_the_reaper)
     assert Turn.objects.get().status == "running"
 

@@ -189,12 +189,12 @@ def test_deleting_stops_what_runs(owners: Client, conversation: Conversation, tu
     running = Turn.claim("worker", turn.pk)
     assert running is not None
     assert owners.post(where(conversation, "delete")).status_code == 302
-    running.update_held()  # its worker hears of it and writes down the end
-    assert running.is_to_stop()
+    running.update_leased()  # its worker hears of it and writes down the end
+    assert running.stop_is_requested()
     running.end(Turn.Status.STOPPED)
     remove_for_good()
     with pytest.raises(LeaseLost):
-        running.update_held()
+        running.update_leased()
 
 
 def test_nothing_that_anybody_writes_becomes_markup(

@@ -169,7 +169,7 @@ def test_whatever_changes_a_turn_for_good_marks_it(owner: User, talk: Begin) -> 
     claimed = Turn.claim("worker", one.turn.pk)
     assert claimed
     assert not is_marked(claimed)
-    claimed.update_held()
+    claimed.update_leased()
     assert not is_marked(claimed)
     claimed.wait()
     assert is_marked(claimed), "waits for a decision"

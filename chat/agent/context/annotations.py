@@ -2,7 +2,8 @@
 
 - `note` on a user message that joined a running turn;
 - `reminder` on a tool result: the reminder sent with it;
-- `told` on a tool result, or on a message that began a turn: the user's changes to the todo list;
+- `edit_note`, formerly `told`, on a tool result, or on a message that began a turn: the user's changes to the
+  todo list;
 - `carried` on a user message: what replaces the conversation before it.
 
 Sending renders annotations as text and removes them.
@@ -22,7 +23,7 @@ from chat.agent.todo import prepend_tagged, with_first_reminder
 Message = dict[str, Any]
 
 CHANGED = "todo-change"  # the tag around the user's changes
-ANNOTATIONS = ("note", "reminder", "told", "carried")
+ANNOTATIONS = ("note", "reminder", "edit_note", "told", "carried")
 
 
 def render_messages(
@@ -42,7 +43,7 @@ def render_message(message: Mapping[str, Any]) -> Message:
         plain["content"] = join_contents([carried, plain["content"]])
     if reminder := message.get("reminder"):
         prepend_tagged(plain, reminder)
-    if edit_note := message.get("told"):
+    if edit_note := message.get("edit_note") or message.get("told"):
         prepend_tagged(plain, edit_note, tag=CHANGED)
     return plain
 

@@ -116,7 +116,7 @@ class Context:
             carried_text(text, self.todos, self.agent.language) if plan.kept_from else "",
             text if plan.kept_from else "",
             summary.usage if summary else None,
-            *self.agent.asked_at,
+            *self.agent.endpoint_and_model,
         )
 
 
