@@ -99,6 +99,7 @@ CONVERSATION = Table(
         "workspace": "a directory of this machine",
         "unseen_turn": "what its owner has not read",
         "deleted_at": "deleted conversations are not exported",
+        "path_version": "counts changes for open pages",
     },
     words=("tags",),
 )
@@ -111,11 +112,13 @@ TURN = Table(
         "profile_then",
         "stop_requested_at",
         "deaths",
+        "chosen",
+        "on_path",
         "created_at",
         "started_at",
         "ended_at",
     ),
-    {"follows": "turn"},
+    {"follows": "turn", "parent": "turn"},
     {
         "id": DATABASE_KEY,
         "conversation": NESTED,

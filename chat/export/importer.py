@@ -34,7 +34,7 @@ from chat.export.file_format import (
     TURN,
     Table,
 )
-from chat.export.validation import FileRefused, Path, Row, check, check_turns, parse, refused
+from chat.export.validation import FileRefused, Path, Row, check, check_turns, parents_in, parse, refused
 from chat.files.conversation_workspace import folder_of, quota_of
 from chat.files.pictures import PictureStore
 from chat.models import Conversation, Profile, Turn
@@ -125,7 +125,7 @@ def _write(file: Row, owner: User, key: uuid.UUID) -> Generator[int, None, Conve
             yield 40 + 60 * (done := done + len(batch)) // total
     for turns in _batches(imported.linked_turns(), UPDATE_BATCH):
         with _short_transaction(key):
-            Turn.objects.bulk_update(turns, ["follows", "profile_snapshot"])
+            Turn.objects.bulk_update(turns, ["follows", "parent", "profile_snapshot"])
         yield 40 + 60 * (done := done + len(turns)) // total
     conversation = imported.conversation
     with transaction.atomic():
@@ -133,6 +133,7 @@ def _write(file: Row, owner: User, key: uuid.UUID) -> Generator[int, None, Conve
         _add_tags(conversation, file["conversation"].get("tags", []))
         Workspace.create(folder_of(conversation), quota_of(conversation))
         values = {name: getattr(conversation, name) for name in CONVERSATION.fields}
+        values["path_version"] = int(any(not turn.chosen for turn in imported.turns))
         Conversation.with_deleted.filter(pk=key).update(**values, deleted_at=None)
         index_title(conversation)
     return Conversation.objects.get(pk=key)
@@ -215,6 +216,7 @@ class ImportedRows:
         self.rows: dict[type[Model], list[tuple[Model, Related]]]
         self.rows = {table.model: [] for table in TABLES}
         self._follows: list[int | None] = [row.get("follows") for row in file["turns"]]
+        self._parents: list[int | None] = parents_in(file["turns"])
         self.steps: dict[tuple[int, int], Model] = {}
         self.calls: dict[tuple[int, int, int], Model] = {}
         path: Path = ("conversation",)
@@ -230,12 +232,13 @@ class ImportedRows:
         self._follow_ups()
 
     def linked_turns(self) -> list[Turn]:
-        """The turns that refer to turns, with `follows` and the profile's `since` set."""
-        for turn, follows in zip(self.turns, self._follows, strict=True):
+        """The turns that refer to turns, with `follows`, `parent` and the profile's `since` set."""
+        for turn, follows, parent in zip(self.turns, self._follows, self._parents, strict=True):
             turn.follows = self.turns[follows - 1] if follows else None
+            turn.parent = self.turns[parent - 1] if parent else None
             if turn.profile_snapshot:
                 turn.profile_snapshot["since"] = self.turns[turn.profile_snapshot["since"] - 1].pk
-        return [turn for turn in self.turns if turn.follows or turn.profile_snapshot]
+        return [turn for turn in self.turns if turn.follows or turn.parent or turn.profile_snapshot]
 
     def _turn(self, row: Row, index: int) -> Turn:
         path: Path = ("turns", index)

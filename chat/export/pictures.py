@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator
+from typing import Any
 
 from chat.agent.pictures import HEAD, image_type
 from chat.files.pictures import PictureStore
@@ -13,8 +14,9 @@ MAX_PICTURE_BYTES = 16 * 2**20  # in one file, before base64
 
 
 def digests_of(conversation: Conversation, upto: int | None = None) -> list[str]:
-    """The digests of attached and viewed pictures, up to the turn with the key `upto` if given."""
-    filters = {"turn__conversation": conversation.pk} | ({"turn__lte": upto} if upto else {})
+    """The digests of attached and viewed pictures, of the path to the turn `upto` if given."""
+    keys = {"turn__in": conversation.path_to(upto)} if upto else {}
+    filters: dict[str, Any] = {"turn__conversation": conversation.pk} | keys
     attached = Attachment.objects.filter(**{f"message__{name}": value for name, value in filters.items()})
     digests = dict.fromkeys(attached.values_list("digest", flat=True))
     if upto is None:

@@ -37,16 +37,18 @@ class Record:
 
     @classmethod
     def whole(cls, conversation: Conversation) -> Record:
-        return cls._of(conversation, conversation.title, conversation.turns.all())
+        return cls._of(conversation, conversation.title, conversation.path)
 
     @classmethod
     def ended(cls, conversation: Conversation) -> Record:
-        ended = conversation.turns.exclude(status__in=Turn.ACTIVE)
+        ended = conversation.path.exclude(status__in=Turn.ACTIVE)
         return cls._of(conversation, conversation.title, ended)
 
     @classmethod
     def until(cls, conversation: Conversation, title: str, turn: int, revision: int) -> Record:
-        return cls._of(conversation, title, conversation.turns.filter(pk__lte=turn), revision)
+        """The path that led to this turn, whatever the conversation shows now."""
+        turns = conversation.turns.filter(pk__in=conversation.path_to(turn))
+        return cls._of(conversation, title, turns, revision)
 
     @classmethod
     def _of(
@@ -63,7 +65,7 @@ class Record:
 
     def plans(self) -> list[Plan]:
         turns = set(self.turns)
-        entries = timeline_of(self.conversation, prepare=self.redaction.row)
+        entries = timeline_of(self.conversation, keys=self.turns, prepare=self.redaction.row)
         return plans_in(entry for entry in entries if self._has(entry, turns))
 
     def each_turn(self) -> Iterator[Turn]:
@@ -105,5 +107,5 @@ def rows_of(turn: Turn) -> Iterator[Row]:
 
 
 def _last_revision(conversation: Conversation, turns: tuple[int, ...]) -> int:
-    revisions = conversation.revisions.filter(turn__lte=turns[-1] if turns else 0)
+    revisions = conversation.revisions.filter(turn__in=turns)
     return revisions.order_by("pk").values_list("pk", flat=True).last() or 0

@@ -154,6 +154,7 @@ def check(file: Row) -> None:
     turns = file["turns"]
     for index, turn in enumerate(turns):
         _Turn(turn, index + 1, ("turns", index)).check()
+    _check_path(turns)
     _check_revisions(file, turns)
     for index, row in enumerate(file["follow_ups"]):
         path: Path = ("follow_ups", index, "turn")
@@ -161,6 +162,22 @@ def check(file: Row) -> None:
             raise refused(path, _("must name a turn if, and only if, the message was delivered"))
         _check_turn(row.get("turn"), len(turns), path)
     _check_unique((row["digest"] for row in file["pictures"]), "pictures", "digest")
+
+
+def parents_in(turns: list[Row]) -> list[int | None]:
+    """The number of each turn's parent. Older files have none: there each turn follows the one before."""
+    return [row.get("parent", index or None) for index, row in enumerate(turns)]
+
+
+def _check_path(turns: list[Row]) -> None:
+    """Check that the turns on the path, if the file has others, are one line from a first to a last one."""
+    shown = [number for number, row in enumerate(turns, 1) if row.get("on_path", True)]
+    if len(shown) == len(turns):
+        return
+    parents = parents_in(turns)
+    for number, before in zip(shown or [1], [None, *shown], strict=False):
+        if not shown or parents[number - 1] != before or not turns[number - 1].get("chosen", True):
+            raise refused(("turns", number - 1, "on_path"), _("does not fit the turns before it"))
 
 
 def refused(path: Path, what: str) -> FileRefused:
@@ -182,7 +199,8 @@ class _Turn:
         self.steps = {step["number"] for step in turn["steps"]}
 
     def check(self) -> None:
-        _check_turn(self.turn.get("follows"), self.number - 1, (*self.path, "follows"))
+        for name in ("follows", "parent"):
+            _check_turn(self.turn.get(name), self.number - 1, (*self.path, name))
         _check_turn(self.turn.get("profile_then", {}).get("since"), self.number, (*self.path, "profile_then"))
         _check_unique((step["number"] for step in self.turn["steps"]), *self.path, "steps")
         self._check_messages()
@@ -243,7 +261,8 @@ def _check_revisions(file: Row, turns: list[Row]) -> None:
         _check_refs(row, steps, known_calls, ("revisions", index))
     calls = [(row["turn"], *row["tool_call"].values()) for row in rows if row.get("tool_call")]
     _check_unique(calls, "revisions")
-    items = rows[-1].get("items", []) if rows else []
+    shown = [row for row in rows if turns[row["turn"] - 1].get("on_path", True)]
+    items = shown[-1].get("items", []) if shown else []
     unfinished = sum(item["status"] != "completed" for item in items)
     if file["conversation"].get("todos_left", 0) not in (0, unfinished):
         wrong = _("does not match its last list, which has %d open items") % unfinished

@@ -140,6 +140,12 @@ async def publish_regions(conversation_id: uuid.UUID, *names: str) -> None:
     await publish(conversation_group(conversation_id), {"type": "regions.changed", "regions": list(names)})
 
 
+async def publish_path(conversation: Conversation) -> None:
+    """Have every tab on the conversation ask for what it lacks: its path has changed."""
+    await publish(conversation_group(conversation.pk), {"type": "resync"})
+    await publish_sidebar(conversation.owner_id)
+
+
 async def publish_sidebar(owner_id: int, *more: str) -> None:
     """Have all of the user's tabs redraw the sidebar and the regions `more`, and the board resync."""
     await publish(owner_group(owner_id), {"type": "regions.changed", "regions": [*OWNER_REGIONS, *more]})
@@ -174,7 +180,8 @@ def whole_frame(turn: Turn, position: Position, state: ConversationState) -> str
         regions = drawn_regions(state, TURN_REGIONS if turn.is_active else TURN_REGIONS + END_REGIONS)
         return key_frame(position, state.row.turn_previous or 0, drawn + regions)
     # A later turn has begun; its frame contains the regions.
-    earlier = Turn.objects.filter(conversation=turn.conversation_id, pk__lt=turn.pk).order_by("-pk")
+    path = Turn.objects.filter(conversation=turn.conversation_id, on_path=True)
+    earlier = path.filter(pk__lt=turn.pk).order_by("-pk")
     return key_frame(position, next(iter(earlier.values_list("pk", flat=True)[:1]), 0), drawn)
 
 

@@ -27,7 +27,15 @@ from chat.live.page_consumer import (
     parse_seen,
 )
 from chat.live.regions import ConversationState, comparable_states_of, states_of
-from chat.live.resync import Have, Lacking, drawn_regions, drawn_turn, lacking, turns_after
+from chat.live.resync import (
+    Have,
+    Lacking,
+    drawn_path,
+    drawn_regions,
+    drawn_turn,
+    lacking,
+    turns_after,
+)
 from chat.live.socket_auth import authorized_conversation
 from chat.models import Conversation, FollowUp, MessageRefused
 
@@ -67,7 +75,11 @@ class ChatConsumer(PageConsumer):
 
     async def send_lacking(self, state: ConversationState, have: Have, lacks: Lacking) -> None:
         """Send one turn at a time, so that the whole conversation is never in memory."""
-        if lacks.turns:
+        if lacks.path:
+            await self.send(
+                text_data=await in_database(state.render_cache, "path", partial(drawn_path, state))
+            )
+        elif lacks.turns:
             for key in await in_database(turns_after, state, have):
                 drawing = in_database(state.render_cache, ("turn", key), partial(drawn_turn, state, key))
                 if frame := await drawing:

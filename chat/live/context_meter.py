@@ -36,7 +36,9 @@ class ContextMeter:
 
 def context_meter_of(conversation: Conversation) -> ContextMeter | None:
     """The conversation's meter; None before the first counted request. Reads the database."""
-    steps = Step.objects.filter(turn__conversation=conversation.pk).exclude(input_tokens=0)
+    steps = Step.objects.filter(turn__conversation=conversation.pk, turn__on_path=True).exclude(
+        input_tokens=0
+    )
     step = steps.select_related("turn").order_by("-pk").first()
     if step is None:
         return None

@@ -2,11 +2,13 @@
 
 A frame begins with a comment that holds its position, `<!--turn.fence.n-->`. The page applies the frame that
 follows its own position, drops older ones, and requests a resync on anything else (static/js/connection.js).
-There are four more forms:
+There are five more forms:
 
 - `<!--turn.fence.n after previous-->` draws the whole turn; the page needs no earlier frame of it, only the
   end of the `previous` turn;
 - `<!--=turn.fence.n-->` answers a resync;
+- `<!--!turn.fence.n-->` answers it with the whole transcript, as the page shows another path. Its position
+  holds even if it is an earlier one;
 - `<!--turn.fence.n text SELECTOR-->` appends plain text to the selected element;
 - `<!--turn.fence.n panel REVISION-->` draws the todo panel, unless the page shows a later revision, made by
   the user.
@@ -59,6 +61,10 @@ def key_frame(position: Position, previous: int, html: str) -> str:
 
 def resync_frame(position: Position, html: str) -> str:
     return f"<!--={position}-->{html}"
+
+
+def path_frame(position: Position, html: str) -> str:
+    return f"<!--!{position}-->{html}"
 
 
 def text_frame(position: Position, selector: str, text: str) -> str:

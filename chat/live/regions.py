@@ -27,7 +27,7 @@ from chat.live.attention import Attention, attention_of
 from chat.live.context_meter import ContextMeter, context_meter_of
 from chat.live.frames import END, Position, panel_message, partial
 from chat.live.todo_panel import panel_of
-from chat.models import Conversation, FollowUp, Profile, Tag, TodoRevision, Turn
+from chat.models import Conversation, FollowUp, Profile, Tag, TodoRevision, ToolCall, Turn
 from chat.models.profile import model_name_of
 
 T = TypeVar("T")
@@ -138,13 +138,13 @@ def owner_state_of(owner_id: int) -> OwnerState:
 def _states_query() -> QuerySet[Any]:
     """Cached: building this query takes longer than executing it and reading the state."""
     here = OuterRef("pk")
-    turns = Turn.objects.filter(conversation=here).order_by("-pk")
+    turns = Turn.objects.filter(conversation=here, on_path=True).order_by("-pk")
     queued = (
         Turn.objects.filter(status=Turn.Status.QUEUED, pk__lt=OuterRef("turn_pk")).order_by().values("status")
     )
     held = FollowUp.objects.filter(conversation=here, status=FollowUp.Status.HELD).order_by()
     tagged = Tag.conversations.through.objects.filter(conversation=here).order_by()
-    revisions = TodoRevision.objects.filter(conversation=here).order_by("-pk")
+    revisions = TodoRevision.objects.filter(conversation=here, turn__on_path=True).order_by("-pk")
     others = Conversation.objects.filter(owner=OuterRef("owner")).order_by("-updated_at")
     return Conversation.objects.select_related(
         "profile", "model__connection", "owner"
@@ -390,6 +390,52 @@ def profile_choice(conversation: Conversation) -> dict[str, Any]:
     }
 
 
+MAX_TURNS = 20  # at a time
+MAX_CALLS = 40  # tool calls at a time; with some of their output, these are about 3,000 elements
+
+
+def recent_turns(
+    conversation: Conversation, *, before: int | None = None, first: int | None = None
+) -> dict[str, Any]:
+    """The latest turns, or the latest `before` a turn, oldest first: as many as a page shows at once.
+
+    With `first`, all from that turn on. `has_earlier` says whether there are more.
+    """
+    turns = conversation.path
+    if before is not None:
+        turns = turns.filter(pk__lt=before)
+    newest = list(turns.order_by("-pk").values_list("pk", flat=True)[: MAX_TURNS + 1])
+    begin = _first_of(newest) if first is None else first
+    drawn = Turn.with_rows().filter(conversation=conversation, on_path=True, pk__gte=begin)
+    if before is not None:
+        drawn = drawn.filter(pk__lt=before)
+    has_earlier = bool(newest) and begin > newest[-1]
+    if first is not None and not has_earlier:
+        has_earlier = turns.filter(pk__lt=first).exists()
+    shown = list(drawn)
+    Turn.find_versions(shown)
+    return {"turns": shown, "has_earlier": has_earlier}
+
+
+def _first_of(newest: list[int]) -> int:
+    """The oldest of these turns, newest first, that is shown with those after it."""
+    counted = ToolCall.objects.filter(turn__in=newest).order_by().values_list("turn").annotate(Count("pk"))
+    calls = dict(counted) if newest else {}
+    first, total = 0, 0
+    for turn in newest[:MAX_TURNS]:
+        total += calls.get(turn, 0)
+        if first and total > MAX_CALLS:
+            break
+        first = turn
+    return first
+
+
+def transcript_message(state: ConversationState) -> str:
+    """Redraw the whole transcript: the path has changed."""
+    context = {"conversation": state.conversation, "state": state, **recent_turns(state.conversation)}
+    return partial("#transcript", "outerHTML", render_to_string("partials/_transcript.html", context))
+
+
 RECENT = 30
 
 
@@ -419,6 +465,6 @@ class Unfinished:
 def unfinished_of(conversation: Conversation) -> Unfinished | None:
     """Open items; None while the agent works, after a bad end, and if there are none. Reads the database."""
     left = conversation.todos_left
-    last = conversation.turns.order_by("pk").last()
+    last = conversation.path.order_by("pk").last()
     revision = conversation.revision() if left and last and last.status in ENDED_WELL else None
     return Unfinished(conversation.pk, left, revision.total) if revision else None

@@ -14,10 +14,11 @@ from typing import Any, Generic, TypeVar
 
 from django.utils.translation import gettext as _
 
-from chat.live.frames import END, Position, position_of, resync_frame, turn_message
-from chat.live.regions import REGIONS, ConversationState, Region
+from chat.live.frames import END, Position, path_frame, position_of, resync_frame, turn_message
+from chat.live.regions import REGIONS, ConversationState, Region, transcript_message
 from chat.models import Turn
 
+TRANSCRIPT = "transcript"  # what a page reports the version of its path as
 MAX_REGIONS = 40
 MAX_KEY = 2**63 - 1
 MAX_VERSION = 100  # characters
@@ -50,22 +51,24 @@ class Have:
 
 @dataclass(frozen=True)
 class Lacking:
-    """What a page lacks: whether turns, and the names of regions."""
+    """What a page lacks: whether turns, and the names of regions; `path` if it shows another path."""
 
     turns: bool
     regions: tuple[str, ...]
+    path: bool = False
 
     def __bool__(self) -> bool:
-        return self.turns or bool(self.regions)
+        return self.turns or self.path or bool(self.regions)
 
 
 def lacking(state: ConversationState, have: Have) -> Lacking:
     """What the page lacks. Does not use the database."""
-    turns = state.position > have.position
+    path = have.regions.get(TRANSCRIPT, version := str(state.row.path_version)) != version
+    turns = path or state.position > have.position
     # A worker updates these with its frames; a page that missed one gets them with the turn.
     by_worker = ("meter", "panel") if turns else ()
     regions = lacking_regions(state, have, REGIONS)
-    return Lacking(turns, tuple(dict.fromkeys((*by_worker, *regions))))
+    return Lacking(turns, tuple(dict.fromkeys((*by_worker, *regions))), path)
 
 
 def lacking_regions(state: Any, have: Have, regions: Mapping[str, Region]) -> list[str]:
@@ -79,9 +82,14 @@ def lacking_regions(state: Any, have: Have, regions: Mapping[str, Region]) -> li
 def turns_after(state: ConversationState, have: Have) -> list[int]:
     """The primary keys of the turns that the page lacks, oldest first. Reads the database."""
     ended = have.position.number >= END
-    turns = Turn.objects.filter(conversation=state.conversation.pk).order_by("pk")
+    turns = Turn.objects.filter(conversation=state.conversation.pk, on_path=True).order_by("pk")
     known = {"pk__gt": have.position.turn} if ended else {"pk__gte": have.position.turn}
     return list(turns.filter(**known).values_list("pk", flat=True))
+
+
+def drawn_path(state: ConversationState) -> str:
+    """The frame that draws the transcript anew, for a page that shows another path."""
+    return path_frame(state.position, transcript_message(state))
 
 
 def drawn_turn(state: ConversationState, turn_id: int) -> str:

@@ -50,7 +50,7 @@ def panel_of(conversation: Conversation) -> TodoPanel | None:
 
 def _latest_while_working(conversation: Conversation, revision: TodoRevision) -> TodoRevision:
     """The latest revision made while its turn worked: edits after the end do not move the panel."""
-    revisions = conversation.revisions.filter(afterwards=False).select_related("turn")
+    revisions = conversation.path_revisions.filter(afterwards=False).select_related("turn")
     return revisions.order_by("pk").last() or revision
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 import uuid
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models, transaction
-from django.db.models import Count, Exists, F, Index, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, Index, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -60,7 +61,8 @@ class ConversationQuerySet(QuerySet["Conversation"]):
 
     def listed(self, start: int, stop: int) -> list[Conversation]:
         """The rows from `start` to `stop`, with `plan` (the latest list) and `waits` set, in two queries."""
-        latest = TodoRevision.objects.filter(conversation=OuterRef("pk")).order_by("-pk")
+        lists = TodoRevision.objects.filter(conversation=OuterRef("pk"), turn__on_path=True)
+        latest = lists.order_by("-pk")
         waiting = Turn.objects.filter(conversation=OuterRef("pk"), status=Turn.Status.WAITING)
         conversations = self.annotate(latest=Subquery(latest.values("pk")[:1]), waiting=Exists(waiting))
         rows: list[Any] = list(conversations[start:stop])
@@ -139,6 +141,16 @@ class Organised(models.Model):
         self.archived_at = None
 
 
+def _refuse_if_busy(facts: Mapping[str, Any]) -> None:
+    if facts["works"]:
+        raise MessageRefused(_("The agent is still working. Send this when it has finished, or stop it."))
+    if facts["queued"] >= settings.MAX_QUEUED_PER_USER:
+        raise MessageRefused(
+            _("You already have %s messages waiting for the agent. Wait for one to start, or stop some.")
+            % settings.MAX_QUEUED_PER_USER
+        )
+
+
 Sent = TypeVar("Sent", Turn, FollowUp)
 MAX_HELD = 20  # messages that wait for one turn
 
@@ -180,6 +192,8 @@ class Conversation(Organised):
         related_name="+",
         help_text=_("Its last turn, if it has ended and the owner has not looked at it since."),
     )
+    # Raised when its path changes other than at its end, so that pages notice; 0 if it never had branches.
+    path_version = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     updated_at = models.DateTimeField(_("updated"), default=timezone.now)
 
@@ -279,6 +293,109 @@ class Conversation(Organised):
             self.lock()
             return self._start(text, client_id, self._facts_for(client_id), retries, attachments)
 
+    def run_again(
+        self,
+        turn_id: int,
+        client_id: uuid.UUID,
+        text: str | None = None,
+        profile: Profile | None = None,
+    ) -> Turn:
+        """Queue another version of a turn, with the same message or `text` in its place.
+
+        `profile` answers this turn alone; by default the one in use does.
+
+        The turn and what followed it leave the path, and are kept. Raises MessageRefused, as `start_turn`.
+        """
+        with transaction.atomic():
+            self.lock()
+            facts = self._facts_for(client_id)
+            if facts["turn"]:
+                return self._own(Turn.objects.get(pk=facts["turn"]))
+            _refuse_if_busy(facts)
+            again = self.path.filter(pk=turn_id).prefetch_related("messages__attachments").first()
+            if again is None:
+                raise MessageRefused(_("This message has changed in another tab. Try again."))
+            text = again.said if text is None else checked_message(text)
+            attachments = [each for message in again.messages.all() for each in message.attachments.all()]
+            self.path.filter(pk__gt=turn_id).update(on_path=False)
+            self.turns.filter(pk=turn_id).update(on_path=False, chosen=False)
+            turn = self._queue(text, client_id, again.parent_id, again.follows_id, [], attachments)
+            if profile:
+                turn.use_profile(profile)
+            self._touch(turn.created_at, facts["newest"], archived_at=None)
+            self._path_changed()
+        return turn
+
+    def show_version(self, turn_id: int) -> None:
+        """Put this version of a turn on the path, with the turns that were last on it after it.
+
+        Raises MessageRefused while a turn works, or if the version was deleted.
+        """
+        with transaction.atomic():
+            self.lock()
+            if self._works():
+                raise MessageRefused(
+                    _("The agent is still working. Switch when it has finished, or stop it.")
+                )
+            rows = {row.pk: row for row in self.turns.only("parent", "chosen", "on_path")}
+            if turn_id not in rows:
+                raise MessageRefused(_("This version was deleted."))
+            self._set_path(rows, turn_id)
+            self._path_changed()
+
+    def delete_turn(self, turn_id: int) -> None:
+        """Delete a turn on the path; what followed it, in every branch, then follows the turn before it.
+
+        If nothing did, another version takes its place. Raises MessageRefused while a turn works.
+        """
+        with transaction.atomic():
+            self.lock()
+            if self._works():
+                raise MessageRefused(_("The agent is still working. Delete this when it has finished."))
+            turn = self.path.filter(pk=turn_id).first()
+            if turn is None:
+                return
+            after = self.turns.filter(parent=turn)
+            if not after.filter(chosen=True).exists():
+                after.filter(pk=after.aggregate(last=Max("pk"))["last"]).update(chosen=True)
+            after.update(parent=turn.parent_id)
+            self.turns.filter(follows=turn).update(follows=turn.follows_id)
+            same_profile = list(self.turns.filter(profile_snapshot__since=turn_id))
+            for each in same_profile:
+                each.profile_snapshot["since"] = each.pk
+            Turn.objects.bulk_update(same_profile, ["profile_snapshot"], 100)
+            self.share_links.filter(last_turn=turn_id).update(last_turn=turn.parent_id or 0)
+            turn.delete()
+            rows = {row.pk: row for row in self.turns.only("parent", "chosen", "on_path")}
+            versions = [row for row in rows.values() if row.parent_id == turn.parent_id]
+            if versions:
+                self._set_path(rows, max(versions, key=lambda row: (row.chosen, row.pk)).pk)
+            self._path_changed()
+
+    def _set_path(self, rows: Mapping[int, Turn], through: int) -> None:
+        """Make the path one that leads through this turn, to the end of what was last chosen after it."""
+        path = [through]
+        while (parent := rows[path[0]].parent_id) is not None:
+            path.insert(0, parent)
+        children = defaultdict[int | None, list[Turn]](list)
+        for row in rows.values():
+            children[row.parent_id].append(row)
+        while after := children[path[-1]]:
+            path.append(max(after, key=lambda row: (row.chosen, row.pk)).pk)
+        others = {row.pk for pk in path for row in children[rows[pk].parent_id] if row.chosen} - {*path}
+        left = {row.pk for row in rows.values() if row.on_path} - {*path}
+        self.turns.filter(pk__in=left).update(on_path=False)
+        self.turns.filter(pk__in=others).update(chosen=False)
+        self.turns.filter(pk__in=path).update(on_path=True, chosen=True)
+
+    def _path_changed(self) -> None:
+        """Note the change, and what depends on the path: the open items, and what is unread."""
+        latest = self.revision()
+        left = latest.total - latest.done if latest else 0
+        changes = {"todos_left": left, "unseen_turn": None, "path_version": F("path_version") + 1}
+        Conversation.objects.filter(pk=self.pk).update(**changes)
+        self.refresh_from_db(fields=list(changes))
+
     def send_held(self) -> Turn | None:
         """Queue a turn with the held messages; None if there are none, a turn works, or this was deleted."""
         with transaction.atomic():
@@ -291,7 +408,8 @@ class Conversation(Organised):
             return None
         client_id = held[0].turn_client_id
         facts = self._facts_for(client_id)
-        turn = self._queue(joined(each.text for each in held), client_id, facts["latest"], held)
+        latest = facts["latest"]
+        turn = self._queue(joined(each.text for each in held), client_id, latest, latest, held)
         self._touch(turn.created_at, facts["newest"])
         return turn
 
@@ -334,7 +452,7 @@ class Conversation(Organised):
             turn=Subquery(Turn.objects.filter(client_id=client_id).values("pk")),
             follow_up=Subquery(FollowUp.objects.filter(client_id=client_id).values("pk")),
             works=Exists(here.filter(status__in=Turn.ACTIVE)),
-            latest=Subquery(here.order_by("-pk").values("pk")[:1]),
+            latest=Subquery(here.filter(on_path=True).order_by("-pk").values("pk")[:1]),
             holds=Exists(held),
             queued=Coalesce(Subquery(counted.values("count")), 0),
             newest=Subquery(of_owner.values("updated_at")[:1]),
@@ -351,20 +469,14 @@ class Conversation(Organised):
     ) -> Turn:
         if facts["turn"]:
             return self._own(Turn.objects.get(pk=facts["turn"]))
-        if facts["works"]:
-            raise MessageRefused(_("The agent is still working. Send this when it has finished, or stop it."))
-        if facts["queued"] >= settings.MAX_QUEUED_PER_USER:
-            raise MessageRefused(
-                _("You already have %s messages waiting for the agent. Wait for one to start, or stop some.")
-                % settings.MAX_QUEUED_PER_USER
-            )
+        _refuse_if_busy(facts)
         held = FollowUp.claim(self.pk) if facts["holds"] and not retries else []
         attached = [*attachments, *Attachment.taken_back(self.pk, text)]
         text = joined([*(each.text for each in held), text])
-        follows = facts["latest"]
+        latest = follows = facts["latest"]
         if retries and retries.pk == follows:  # replacing an older one would drop what followed
             follows = Turn.objects.get(pk=follows).replaced_by_retry()
-        turn = self._queue(text, client_id, follows, held, attached, retries)
+        turn = self._queue(text, client_id, latest, follows, held, attached, retries)
         self._touch(turn.created_at, facts["newest"], archived_at=None)
         return turn
 
@@ -382,12 +494,15 @@ class Conversation(Organised):
         self,
         text: str,
         client_id: uuid.UUID,
+        parent: int | None,
         follows: int | None,
         held: list[FollowUp],
         attachments: Iterable[Attachment] = (),
         retries: Turn | None = None,
     ) -> Turn:
-        turn = self.turns.create(client_id=client_id, follows_id=follows, unindexed_at=timezone.now())
+        turn = self.turns.create(
+            client_id=client_id, parent_id=parent, follows_id=follows, unindexed_at=timezone.now()
+        )
         message = Message.objects.create(turn=turn, role=Message.Role.USER, text=text)
         if held:
             FollowUp.deliver(held, turn)
@@ -441,9 +556,31 @@ class Conversation(Organised):
         self.model = model
         self.save(update_fields=["model"])
 
+    @property
+    def path(self) -> QuerySet[Turn]:
+        """The turns that it shows: one version of each."""
+        return self.turns.filter(on_path=True)
+
+    @property
+    def path_revisions(self) -> QuerySet[TodoRevision]:
+        return self.revisions.filter(turn__on_path=True)
+
+    def path_to(self, turn_id: int) -> list[int]:
+        """The keys of the turns that led to this one, itself included; none if it was deleted."""
+        if not self.path_version:
+            return list(self.turns.filter(pk__lte=turn_id).values_list("pk", flat=True))
+        parents = dict(self.turns.values_list("pk", "parent"))
+        keys: list[int] = []
+        key: int | None = turn_id
+        while key in parents:
+            keys.append(key)
+            key = parents[key]
+        return keys
+
     def revision(self, before: int | None = None) -> TodoRevision | None:
+        """The current list, or the one before that revision."""
         earlier = {"pk__lt": before} if before else {}
-        return self.revisions.filter(**earlier).select_related("turn").order_by("pk").last()
+        return self.path_revisions.filter(**earlier).select_related("turn").order_by("pk").last()
 
     def waiting_call(self) -> ToolCall | None:
         waiting = ToolCall.objects.filter(turn__conversation=self.pk, status=ToolCall.Status.WAITING)

@@ -62,14 +62,14 @@ class ShareLink(models.Model):
         files: list[dict[str, Any]] | None = None,
     ) -> ShareLink:
         """A link to the conversation without the active turn. Raises ShareRefused."""
-        ended = conversation.turns.exclude(status__in=Turn.ACTIVE).order_by("pk").last()
+        ended = conversation.path.exclude(status__in=Turn.ACTIVE).order_by("pk").last()
         if ended is None:
             raise ShareRefused(_("Nothing to share yet: no turn has ended."))
         if not timezone.now() < expires_at <= timezone.now() + MAX_LIFETIME:
             raise ShareRefused(_("Choose a future date, less than a year away."))
         if sum(link.is_live for link in conversation.share_links.all()) >= MAX_LINKS:
             raise ShareRefused(_("This conversation already has %d links. Revoke one first.") % MAX_LINKS)
-        lists = conversation.revisions.filter(turn__lte=ended).order_by("pk")
+        lists = conversation.path_revisions.filter(turn__lte=ended).order_by("pk")
         token = secrets.token_urlsafe(32)
         return cls.objects.create(
             conversation=conversation,

@@ -103,9 +103,9 @@ class Summary(models.Model):
 
     @classmethod
     def of(cls, chain: Sequence[int]) -> Summary | None:
-        """The summary for the beginning of these turns (keys, oldest first)."""
+        """The latest summary made in these turns (keys, oldest first) of their beginning."""
         earlier = Q(until__in=chain[:-1]) | Q(until=chain[-1], until_step__isnull=False)
-        return cls.objects.filter(earlier).order_by("pk").last()
+        return cls.objects.filter(earlier, turn__in=chain).order_by("pk").last()
 
     @property
     def dom_id(self) -> str:

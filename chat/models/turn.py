@@ -6,7 +6,9 @@ import datetime
 import functools
 import operator
 import time
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +62,12 @@ class Turn(models.Model):
     follows = models.ForeignKey(
         "self", on_delete=models.SET_NULL, null=True, related_name="followed_by", verbose_name=_("follows")
     )
+    # The turn before it in the conversation. Turns with the same one are versions of each other: they answer
+    # the same or an edited message. One version is `chosen`; the turns `on_path` are those that are chosen
+    # from the first on, which is what the conversation shows and goes on from. A path's keys ascend.
+    parent = models.ForeignKey("self", on_delete=models.SET_NULL, null=True, related_name="children")
+    chosen = models.BooleanField(default=True)
+    on_path = models.BooleanField(default=True)
     client_id = models.UUIDField(unique=True)
     status = models.CharField(_("status"), max_length=20, choices=Status, default=Status.QUEUED)
     status_message = models.TextField(_("what happened"), blank=True)
@@ -82,6 +90,7 @@ class Turn(models.Model):
 
     renewed_at = 0.0  # when this process last renewed the lease, by its monotonic clock
     earlier_profile: dict[str, Any] | None = None  # the previous turn's snapshot, set by `claim`
+    versions: Versions | None = None  # set by `find_versions`
 
     class Meta:
         verbose_name = _("turn")
@@ -106,6 +115,9 @@ class Turn(models.Model):
                     ]
                 ),
                 name="turn_status_known",
+            ),
+            models.CheckConstraint(
+                condition=Q(chosen=True) | Q(on_path=False), name="turn_on_path_is_chosen"
             ),
         ]
         indexes = [
@@ -143,7 +155,8 @@ class Turn(models.Model):
             "frame": 0,
             "lease_until": now + LEASE,
             "started_at": self.started_at or now,
-            "profile_snapshot": self.profile_snapshot or self._take_profile_snapshot(),
+            "profile_snapshot": self.profile_snapshot
+            or self._take_profile_snapshot(self.conversation.profile_in_use()),
         }
         queued = Turn.objects.filter(pk=self.pk, fence=self.fence, status=self.Status.QUEUED)
         if not queued.update(**changes):
@@ -153,9 +166,16 @@ class Turn(models.Model):
             setattr(self, name, value)
         return True
 
-    def _take_profile_snapshot(self) -> dict[str, Any]:
-        """The current profile, since which turn it is unchanged, and what changed from the turn before."""
-        snapshot, earlier = snapshot_of(self.conversation.profile_in_use()), self.earlier_profile
+    def use_profile(self, profile: Profile) -> None:
+        """Have this profile answer the turn, which has not started, whatever the conversation uses."""
+        earlier = Turn.objects.filter(pk=self.pk).values_list(_earlier_profile())
+        self.earlier_profile = earlier.get()[0]
+        self.profile_snapshot = self._take_profile_snapshot(profile)
+        self.save(update_fields=["profile_snapshot"])
+
+    def _take_profile_snapshot(self, profile: Profile) -> dict[str, Any]:
+        """The profile, since which turn it is unchanged, and what changed from the turn before."""
+        snapshot, earlier = snapshot_of(profile), self.earlier_profile
         changed = differences(earlier, snapshot) if earlier else []
         since = earlier["since"] if earlier and not changed else self.pk
         return {**snapshot, "since": since, "changed": changed}
@@ -292,6 +312,11 @@ class Turn(models.Model):
     def user_text(self) -> str:
         return next(message.text for message in self.messages.all() if message.step_id is None)
 
+    @property
+    def said(self) -> str:
+        """The user's message and the follow-ups that joined it, as one text."""
+        return "\n\n".join(message.text for message in self.messages.all() if message.role == "user")
+
     def rows(self) -> list[Message | ToolCall | Summary]:
         rows: list[Message | ToolCall | Summary] = [
             *self.messages.all(),
@@ -315,7 +340,45 @@ class Turn(models.Model):
         if turn:
             prefetches = [_prefetch(name, none=not getattr(turn, _flag(name))) for name in RENDERED]
             models.prefetch_related_objects([turn], *prefetches)
+            cls.find_versions([turn])
         return turn
+
+    @classmethod
+    def find_versions(cls, turns: Sequence[Turn]) -> None:
+        """Set `versions` of these turns of one conversation, in one query, or none if it has no branches."""
+        if not turns or not turns[0].conversation.path_version:
+            return
+        conversation = turns[0].conversation_id
+        same = Q(parent__in=[turn.parent_id for turn in turns if turn.parent_id])
+        if any(turn.parent_id is None for turn in turns):
+            same |= Q(parent=None)
+        versions = defaultdict[int | None, list[int]](list)
+        for parent, key in cls.objects.filter(same, conversation=conversation).values_list("parent", "pk"):
+            versions[parent].append(key)
+        for turn in turns:
+            keys = versions[turn.parent_id]
+            if len(keys) > 1 and turn.pk in keys:
+                turn.versions = Versions(keys, keys.index(turn.pk))
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The keys of a turn's versions, itself included, and its index among them."""
+
+    keys: Sequence[int]
+    index: int
+
+    @property
+    def number(self) -> int:
+        return self.index + 1
+
+    @property
+    def previous(self) -> int | None:
+        return self.keys[self.index - 1] if self.index else None
+
+    @property
+    def next(self) -> int | None:
+        return self.keys[self.number] if self.number < len(self.keys) else None
 
 
 # The relations needed to render a turn, and their joins, as SQLite takes no more than a thousand keys.
@@ -342,7 +405,7 @@ def _flag(name: str) -> str:
 
 
 def _earlier_profile() -> Subquery:
-    before = Turn.objects.filter(conversation=OuterRef("conversation"), pk__lt=OuterRef("pk"))
+    before = Turn.objects.filter(conversation=OuterRef("conversation"), pk__lt=OuterRef("pk"), on_path=True)
     return Subquery(before.exclude(profile_snapshot={}).order_by("-pk").values("profile_snapshot")[:1])
 
 

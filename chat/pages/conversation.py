@@ -10,7 +10,6 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib import messages
 from django.db import transaction
-from django.db.models import Count
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
@@ -25,7 +24,7 @@ from chat.live.broadcast import (
     publish_sidebar,
     publish_turn_sync,
 )
-from chat.live.regions import state_of, unfinished_of
+from chat.live.regions import recent_turns, state_of, unfinished_of
 from chat.models import (
     BulkAct,
     Conversation,
@@ -45,9 +44,6 @@ from chat.pages.new_conversation import chosen_profile, client_id_of
 from chat.pages.signed_in import SignedInRequest
 from chat.search.index import index_title
 from chat.turns.agents import Shell
-
-MAX_TURNS = 20  # at a time
-MAX_CALLS = 40  # tool calls at a time; with some of their output, these are about 3,000 elements
 
 _PLACE = re.compile(r"(turn|message|tool-call|summary)-(\d{1,18})\b")
 _ROWS = {"message": Message, "tool-call": ToolCall, "summary": Summary}
@@ -221,6 +217,7 @@ def page(
         "client_id": uuid.uuid4(),
         "most_files": MAX_FILES,
         "most_bytes": settings.MAX_UPLOAD_BYTES,
+        "elsewhere": _version_elsewhere(conversation, request.GET.get("version", "")),
         "refusal": refusal,
         "text": text,
     }
@@ -228,38 +225,11 @@ def page(
     return render(request, "conversation.html", context | more, status=status_code)
 
 
-def recent_turns(
-    conversation: Conversation, *, before: int | None = None, first: int | None = None
-) -> dict[str, Any]:
-    """The latest turns, or the latest `before` a turn, oldest first: as many as a page shows at once.
-
-    With `first`, all from that turn on. `has_earlier` says whether there are more.
-    """
-    turns = Turn.objects.filter(conversation=conversation)
-    if before is not None:
-        turns = turns.filter(pk__lt=before)
-    newest = list(turns.order_by("-pk").values_list("pk", flat=True)[: MAX_TURNS + 1])
-    begin = _first_of(newest) if first is None else first
-    drawn = Turn.with_rows().filter(conversation=conversation, pk__gte=begin)
-    if before is not None:
-        drawn = drawn.filter(pk__lt=before)
-    has_earlier = bool(newest) and begin > newest[-1]
-    if first is not None and not has_earlier:
-        has_earlier = turns.filter(pk__lt=first).exists()
-    return {"turns": list(drawn), "has_earlier": has_earlier}
-
-
-def _first_of(newest: list[int]) -> int:
-    """The oldest of these turns, newest first, that is shown with those after it."""
-    counted = ToolCall.objects.filter(turn__in=newest).order_by().values_list("turn").annotate(Count("pk"))
-    calls = dict(counted) if newest else {}
-    first, total = 0, 0
-    for turn in newest[:MAX_TURNS]:
-        total += calls.get(turn, 0)
-        if first and total > MAX_CALLS:
-            break
-        first = turn
-    return first
+def _version_elsewhere(conversation: Conversation, key: str) -> int | None:
+    """The turn with that key, if it is on another path than the one shown."""
+    if not re.fullmatch(r"\d{1,18}", key):
+        return None
+    return conversation.turns.filter(pk=key, on_path=False).values_list("pk", flat=True).first()
 
 
 def turn_with(conversation: Conversation, place: str) -> int | None:
@@ -274,8 +244,8 @@ def turn_with(conversation: Conversation, place: str) -> int | None:
         return None
     kind, key = match[1], int(match[2])
     if kind == "turn":
-        return conversation.turns.filter(pk=key).values_list("pk", flat=True).first()
-    rows = _ROWS[kind]._default_manager.filter(pk=key, turn__conversation=conversation)
+        return conversation.path.filter(pk=key).values_list("pk", flat=True).first()
+    rows = _ROWS[kind]._default_manager.filter(pk=key, turn__conversation=conversation, turn__on_path=True)
     turn: int | None = rows.values_list("turn", flat=True).first()
     return turn
 
@@ -352,7 +322,7 @@ def send_follow_ups(request: SignedInRequest, conversation_id: uuid.UUID) -> Htt
 def resume_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Start a turn on the open items, if there are any and no turn is active."""
     conversation = own_conversation(request, conversation_id)
-    last = conversation.turns.order_by("pk").last()
+    last = conversation.path.order_by("pk").last()
     if last and unfinished_of(conversation):
         # Derived from the last turn, so a repeated click starts one turn.
         client_id = uuid.uuid5(last.client_id, "continue")

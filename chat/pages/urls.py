@@ -17,6 +17,7 @@ from chat.pages import (
     tags,
     todos,
     tool_calls,
+    versions,
 )
 
 urlpatterns = [
@@ -65,6 +66,21 @@ urlpatterns = [
         name="send_follow_ups",
     ),
     path("conversations/<uuid:conversation_id>/turns/<int:turn_id>/retry/", conversation.retry, name="retry"),
+    path(
+        "conversations/<uuid:conversation_id>/turns/<int:turn_id>/again/",
+        versions.run_again,
+        name="run_again",
+    ),
+    path(
+        "conversations/<uuid:conversation_id>/turns/<int:turn_id>/show/",
+        versions.show_version,
+        name="show_version",
+    ),
+    path(
+        "conversations/<uuid:conversation_id>/turns/<int:turn_id>/delete/",
+        versions.delete_turn,
+        name="delete_turn",
+    ),
     path("conversations/<uuid:conversation_id>/profile/", conversation.choose_profile, name="choose_profile"),
     path("conversations/<uuid:conversation_id>/model/", model_choice.choose_model, name="choose_model"),
     path("conversations/<uuid:conversation_id>/rename/", conversation.rename, name="rename"),

@@ -69,19 +69,21 @@ def timeline_of(
     conversation: Conversation,
     *,
     latest: bool = False,
+    keys: Sequence[int] | None = None,
     prepare: Callable[[TodoRevision | ToolCall], object] = lambda row: None,
 ) -> Iterator[Entry]:
     """Yield the entries of the conversation's timeline, in order.
 
     Reads the rows in five queries, without the output of tools. With `latest`, reads only the turns since the
     latest plan began (none without a list), and neither the arguments of tools nor the user's messages.
-    `prepare` may change the rows in memory before they are used.
+    `keys` are those of the turns; the conversation's path by default. `prepare` may change the rows in memory
+    before they are used.
     """
-    rows = list(conversation.revisions.order_by("pk"))
+    turns = (conversation.path if keys is None else conversation.turns.filter(pk__in=keys)).order_by("pk")
+    rows = list(conversation.revisions.filter(turn__in=turns.order_by()).order_by("pk"))
     for row in rows:
         prepare(row)
     builder = _TimelineBuilder(rows)
-    turns = conversation.turns.order_by("pk")
     if latest:
         turns = turns.filter(pk__gte=_latest_plan_turn(rows)) if rows else turns.none()
     calls = _calls(turns, ["arguments"] if latest else [])

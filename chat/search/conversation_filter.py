@@ -44,7 +44,8 @@ class ConversationFilter:
             conversations = conversations.filter(profile=self.profile)
         if not self.status:
             return conversations
-        last = Turn.objects.filter(conversation=OuterRef("pk")).order_by("-pk").values("status")[:1]
+        path = Turn.objects.filter(conversation=OuterRef("pk"), on_path=True)
+        last = path.order_by("-pk").values("status")[:1]
         return conversations.alias(stands=Subquery(last)).filter(stands__in=STATUSES[self.status])
 
     def _by_todos(self, conversations: ConversationQuerySet) -> ConversationQuerySet:

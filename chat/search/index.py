@@ -88,6 +88,14 @@ def unindex(kind: Kind, row: int) -> None:
     SearchEntry.objects.filter(kind=kind, row=row).delete()
 
 
+def unindex_turn(turn_id: int, conversation: Conversation) -> None:
+    """Remove the entries of a turn's rows, before it is deleted."""
+    sources = {Kind.MESSAGE: Message, Kind.CALL: ToolCall, Kind.TODO: TodoRevision}
+    for kind, model in sources.items():
+        rows = model._default_manager.filter(turn=turn_id, turn__conversation=conversation)
+        SearchEntry.objects.filter(kind=kind, row__in=list(rows.values_list("pk", flat=True))).delete()
+
+
 def reindex(conversation: Conversation) -> None:
     """Rebuild a conversation's index. Files without a message are known only by their entries."""
     with transaction.atomic():

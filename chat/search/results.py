@@ -88,8 +88,8 @@ class _Sources:
         for entry in entries:
             keys[entry.kind].add(entry.row)
         self.messages = Message.objects.select_related("turn").in_bulk(keys[Kind.MESSAGE])
-        self.calls = ToolCall.objects.in_bulk(keys[Kind.CALL])
-        self.revisions = TodoRevision.objects.in_bulk(keys[Kind.TODO])
+        self.calls = ToolCall.objects.select_related("turn").in_bulk(keys[Kind.CALL])
+        self.revisions = TodoRevision.objects.select_related("turn").in_bulk(keys[Kind.TODO])
 
     def hit(self, conversation: Conversation, entry: SearchEntry, terms: Sequence[Term]) -> SearchHit | None:
         """The hit with the row's current text; None if the row was deleted or no longer has it."""
@@ -100,16 +100,17 @@ class _Sources:
         excerpt_parts = excerpt(chunks[entry.part], terms)
         matched_text = next((piece.text for piece in excerpt_parts if piece.hit), "")
         if matched_text and isinstance(row, Message | ToolCall):  # the page highlights it
-            address = address.replace("#", f"?{urlencode({'find': matched_text})}#")
+            sign = "&" if "?" in address else "?"
+            address = address.replace("#", f"{sign}{urlencode({'find': matched_text})}#")
         return SearchHit(Kind(entry.kind), row, address, excerpt_parts)
 
     def _source(self, conversation: Conversation, entry: SearchEntry) -> tuple[Any, str, str]:
         page = reverse("conversation", args=[conversation.pk])
         match entry.kind:
             case Kind.MESSAGE if message := self.messages.get(entry.row):
-                return message, message.text, f"{page}#{message.dom_id}"
+                return message, message.text, _address(page, message)
             case Kind.CALL if call := self.calls.get(entry.row):
-                return call, documents.text_of_call(call), f"{page}#{call.dom_id}"
+                return call, documents.text_of_call(call), _address(page, call)
             case Kind.TODO if revision := self.revisions.get(entry.row):
                 return self._todo(conversation, revision, entry.place)
             case Kind.FILE:
@@ -119,9 +120,18 @@ class _Sources:
 
     def _todo(self, conversation: Conversation, revision: TodoRevision, item_id: str) -> tuple[Any, str, str]:
         items = [item for item in revision.items if str(item.get("id", "")) == item_id]
-        number = conversation.revisions.filter(pk__lte=revision.pk).count()
-        address = f"{reverse('plan', args=[conversation.pk])}?revision={number}#item-{quote(item_id)}"
+        if revision.turn.on_path:
+            number = conversation.path_revisions.filter(pk__lte=revision.pk).count()
+            address = f"{reverse('plan', args=[conversation.pk])}?revision={number}#item-{quote(item_id)}"
+        else:
+            address = f"{reverse('conversation', args=[conversation.pk])}?version={revision.turn_id}"
         return (items[0], documents.text_of_item(items[0]), address) if items else (None, "", "")
+
+
+def _address(page: str, row: Message | ToolCall) -> str:
+    """Where the row is shown; on another path, the page says so and leads there."""
+    version = "" if row.turn.on_path else f"?version={row.turn_id}"
+    return f"{page}{version}#{row.dom_id}"
 
 
 MAX_NAMED_KEYS = 500  # keys named in a query; for more, all keys are fetched

@@ -50,7 +50,7 @@ def edit(conversation: Conversation, seen: int, edits: Sequence[Edit]) -> Edited
     with transaction.atomic():
         conversation.lock()
         before = conversation.revision()
-        turn = conversation.turns.order_by("pk").select_related("conversation__profile").last()
+        turn = conversation.path.order_by("pk").select_related("conversation__profile").last()
         if turn is None:  # the conversation has no turn
             return Edited(None)
         policy, language = _policy_and_language(conversation, turn)

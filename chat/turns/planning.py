@@ -44,7 +44,9 @@ class Planning:
         self.has_undelivered = True
         delivered = Q(delivered_in_step__turn__in=turn_chain(self.turn))
         unanswered = Q(delivered_in_step__turn=self.turn, delivered_in_step__ended_at=None)
-        revisions = self.turn.conversation.revisions.filter(Q(author=TodoRevision.Author.AGENT) | delivered)
+        revisions = self.turn.conversation.path_revisions.filter(
+            Q(author=TodoRevision.Author.AGENT) | delivered
+        )
         known = revisions.exclude(unanswered).order_by("pk")
         revision = known.last() if latest.is_by_user else latest
         if revision:
@@ -56,7 +58,8 @@ class Planning:
         """Look up the latest revision; returns whether the user has messages held for this turn."""
         conversation = self.turn.conversation_id
         held = FollowUp.objects.filter(conversation=conversation, status=FollowUp.Status.HELD)
-        latest = TodoRevision.objects.filter(conversation=conversation).order_by("-pk").values("pk")[:1]
+        revisions = TodoRevision.objects.filter(conversation=conversation, turn__on_path=True)
+        latest = revisions.order_by("-pk").values("pk")[:1]
         query = Turn.objects.filter(pk=self.turn.pk).values_list(Exists(held), Subquery(latest))
         is_held, latest_pk = query.get()
         self.latest_pk = latest_pk or 0
@@ -78,7 +81,7 @@ class Planning:
         return self.known
 
     def mark_delivered(self, step: Step) -> None:
-        edits = self.turn.conversation.revisions.filter(author=TodoRevision.Author.PERSON)
+        edits = self.turn.conversation.path_revisions.filter(author=TodoRevision.Author.PERSON)
         undelivered = Q(pk__gt=self.delivered_pk) | Q(delivered_in_step=None)
         edits.filter(undelivered, pk__lte=self.known_pk).update(delivered_in_step=step)
         self.delivered_pk, self.has_undelivered = self.known_pk, False

@@ -30,6 +30,7 @@
     const text = await read(answer);
     if (text) giveBack(text);
     if (answer.status < 500) kept.set(key, null);
+    return answer.ok;
   };
 
   let again;
@@ -61,7 +62,7 @@
     note("");
     button.disabled = true; // or a second click would bring a text twice
     try {
-      await act(button.formAction, body);
+      if (await act(button.formAction, body)) button.closest("dialog")?.close();
     } catch {
       askAgain();
     } finally {
@@ -70,6 +71,21 @@
   });
   onContent(askAgain);
   document.addEventListener("htmx:ws:after:connection", askAgain);
+}
+
+// The buttons that lead from one version to another keep the keyboard, though the transcript is drawn anew.
+{
+  let pressed = null; // the address and the direction of the latest one
+  document.addEventListener("submit", ({ submitter }) => {
+    pressed = submitter?.dataset.versions ? [submitter.formAction, submitter.dataset.versions] : null;
+  });
+  document.addEventListener("htmx:ws:after:message:incoming", () => {
+    const turn = pressed && document.getElementById(`turn-${pressed[0].match(/turns\/(\d+)/)[1]}`);
+    const buttons = turn ? [...turn.querySelectorAll("[data-versions]")] : [];
+    if (!buttons.length) return;
+    (buttons.find((button) => button.dataset.versions === pressed[1]) ?? buttons[0]).focus({ preventScroll: true });
+    pressed = null;
+  });
 }
 
 // Other forms that need a little more than HTML.

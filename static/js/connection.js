@@ -87,7 +87,7 @@ const tell = (said) => {
     document.getElementById("transcript").append(article);
   };
 
-  const FRAME = /^<!--(=?)(\d+)\.(\d+)\.(\d+)(?: after (\d+)| panel (\d+)| text ([^]*?))?-->/;
+  const FRAME = /^<!--([=!]?)(\d+)\.(\d+)\.(\d+)(?: after (\d+)| panel (\d+)| text ([^]*?))?-->/;
   const hear = (event) => {
     const { data } = event.detail.message;
     const stop = () => {
@@ -98,6 +98,11 @@ const tell = (said) => {
     const [head, answer, turn, fence, number, previous, revision, selector] = data.match(FRAME) ?? [];
     if (head === undefined) return;
     const position = [turn, fence, number].map(Number);
+    if (answer === "!") {
+      // The transcript shows another path, whose last turn may be an earlier one.
+      at = seen = sameClaim(position, seen) ? seen : position;
+      return;
+    }
     const whole = { answer: answer === "=", previous: previous === undefined ? undefined : Number(previous) };
     if (!takeIn(position, whole)) return stop();
     if (selector) grow(selector, data.slice(head.length));

@@ -13,3 +13,19 @@ document.addEventListener(
   (event) => event.newState === "open" && event.target.popover && event.target.dispatchEvent(new Event("shown")),
   true,
 );
+// A link to a form opens it in a dialog; where that fails, its page.
+document.addEventListener("click", async (event) => {
+  const close = event.target.closest?.("dialog [data-close]");
+  if (close) {
+    event.preventDefault();
+    close.closest("dialog").close();
+  }
+  const link = event.target.closest?.("a[data-dialog]");
+  if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const answer = await fetch(link.href, { headers: { "HX-Request": "true" } }).catch(() => null);
+  if (!answer?.ok) return void (location.href = link.href);
+  const dialog = document.getElementById(link.dataset.dialog);
+  dialog.innerHTML = await answer.text();
+  dialog.showModal();
+});

@@ -23,7 +23,7 @@ const uuid = () => {
 
 // The line of the page that says why something was not done.
 const note = (text) => {
-  const line = document.getElementById("composer-note") ?? document.getElementById("act-note");
+  const line = document.querySelector("dialog[open] [data-note]") ?? document.getElementById("composer-note") ?? document.getElementById("act-note");
   line.textContent = text;
   line.hidden = !text;
 };

@@ -77,6 +77,7 @@ class Rich:
         turn = Turn.objects.create(
             conversation=self.conversation,
             follows=self.random.choice(self.turns[-2:]) if self.turns else None,
+            parent=self.turns[-1] if self.turns else None,
             client_id=uuid.uuid4(),
             status=self.random.choice(TURN_STATES),
             status_message=self._text(),

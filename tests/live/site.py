@@ -22,7 +22,7 @@ from chat.models import Conversation, Turn
 
 PARTIAL = re.compile(r'<hx-partial hx-target="([^"]*)" hx-swap="(\w+)">(.*?)</hx-partial>', re.DOTALL)
 FRAME = re.compile(
-    r"<!--(?P<answer>=?)(?P<turn>\d+)\.(?P<fence>\d+)\.(?P<number>\d+)"
+    r"<!--(?P<answer>[=!]?)(?P<turn>\d+)\.(?P<fence>\d+)\.(?P<number>\d+)"
     r"(?: after (?P<previous>\d+)| panel (?P<panel>\d+)| text .*?)?-->"
 )
 STATUS = re.compile(r'<main id="conversation"[^>]* data-status="(\w+)"')
@@ -50,6 +50,10 @@ class PageState:
             return None if json.loads(data)["type"] == "changed" else True
         if label := FRAME.match(data):
             position = (int(label["turn"]), int(label["fence"]), int(label["number"]))
+            if label["answer"] == "!":  # the transcript shows another path
+                self.at = self.seen = self.seen if position[:2] == self.seen[:2] else position
+                self.regions.update(REGION.findall(data))
+                return True
             self.seen = max(self.seen, position)
             if position <= self.at:
                 return False
@@ -243,9 +247,9 @@ class Site:
             await tab.close()
 
 
-async def until(condition: Callable[[], Awaitable[bool]]) -> None:
+async def until(condition: Callable[[], Awaitable[bool]], patience: float = PATIENCE) -> None:
     """Look again and again until the condition holds."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + patience
     while not await condition():
         assert time.monotonic() < end, "it did not come to pass"
         await asyncio.sleep(0)

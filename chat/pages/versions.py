@@ -1,0 +1,97 @@
+"""Versions of a turn: run it again, also with another message or model, show another one, delete it."""
+
+from __future__ import annotations
+
+import uuid
+
+from asgiref.sync import async_to_sync
+from django.db import transaction
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_POST
+
+from chat.live.broadcast import notify_workers, publish_path, publish_sidebar
+from chat.models import Conversation, MessageRefused, Profile, Turn
+from chat.pages.audience import audience
+from chat.pages.conversation import action_id_of, action_refused, action_response, own_conversation
+from chat.pages.model_choice import model_groups
+from chat.pages.new_conversation import chosen_model, chosen_profile
+from chat.pages.signed_in import SignedInRequest
+from chat.search.index import unindex_turn
+
+
+@audience("owner")
+@require_http_methods(["GET", "HEAD", "POST"])
+def run_again(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
+    """Answer the turn's message again: as it was, or with the form's text, profile and model."""
+    conversation = own_conversation(request, conversation_id)
+    if request.method != "POST":
+        return _form(request, conversation, turn_id)
+    archived = conversation.archived
+    client_id = action_id_of(request) or uuid.uuid4()
+    try:
+        conversation.run_again(turn_id, client_id, request.POST.get("text"), _profile(request))
+    except MessageRefused as refusal:
+        return action_refused(request, conversation, str(refusal))
+    async_to_sync(notify_workers)()
+    async_to_sync(publish_path)(conversation)
+    if archived:
+        async_to_sync(publish_sidebar)(conversation.owner_id, "organised")
+    return action_response(request, conversation)
+
+
+def _form(request: SignedInRequest, conversation: Conversation, turn_id: int) -> HttpResponse:
+    turn: Turn = get_object_or_404(conversation.path.prefetch_related("messages"), pk=turn_id)
+    in_use = conversation.profile_in_use()
+    chosen = conversation.chosen_model
+    context = {
+        "conversation": conversation,
+        "turn": turn,
+        "in_use": in_use,
+        "profiles": Profile.offered_to(request.user),
+        "groups": model_groups(request.user, in_use),
+        "chosen": chosen.choice if chosen else "",
+    }
+    template = "partials/_again.html" if "HX-Request" in request.headers else "again.html"
+    return render(request, template, context)
+
+
+def _profile(request: SignedInRequest) -> Profile | None:
+    """The profile that the form names, with its model; None for what the conversation uses."""
+    profile, model = chosen_profile(request), chosen_model(request)
+    return profile.with_model(model) if profile else None
+
+
+@audience("owner")
+@require_POST
+def show_version(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
+    """Go on with this version of a turn, and with what followed it."""
+    conversation = own_conversation(request, conversation_id)
+    try:
+        conversation.show_version(turn_id)
+    except MessageRefused as refusal:
+        return action_refused(request, conversation, str(refusal))
+    async_to_sync(publish_path)(conversation)
+    if "HX-Request" in request.headers:
+        return HttpResponse(status=204)
+    return redirect(f"{reverse('conversation', args=[conversation.pk])}#turn-{turn_id}")
+
+
+@audience("owner")
+@require_http_methods(["GET", "HEAD", "POST"])
+def delete_turn(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
+    """Delete one turn, with its plan's revisions and its calls; what follows it is kept."""
+    conversation = own_conversation(request, conversation_id)
+    if request.method != "POST":
+        turn = get_object_or_404(conversation.path, pk=turn_id)
+        template = "partials/_delete_turn.html" if "HX-Request" in request.headers else "delete_turn.html"
+        return render(request, template, {"conversation": conversation, "turn": turn})
+    try:
+        with transaction.atomic():
+            unindex_turn(turn_id, conversation)
+            conversation.delete_turn(turn_id)
+    except MessageRefused as refusal:
+        return action_refused(request, conversation, str(refusal))
+    async_to_sync(publish_path)(conversation)
+    return action_response(request, conversation)

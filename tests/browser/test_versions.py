@@ -1,0 +1,115 @@
+"""Versions of a turn in the browser: run again, edit, walk between them, delete; other tabs follow."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, panel, record, send, turns, until
+
+PLAN = [{"content": "Look", "status": "pending", "activeForm": "Looking"}]
+PLANNED = Reply(tool_calls=[("TodoWrite", {"items": PLAN})])
+
+
+def shows(page: Page, *texts: str) -> None:
+    """Wait until the transcript has exactly these user messages."""
+    questions = page.locator(".message[data-role='user'] .message__body")
+    expect(questions).to_have_text(list(texts))
+
+
+def versions(turn: Locator) -> Locator:
+    return turn.locator(".versions")
+
+
+def test_a_message_is_answered_again_edited_and_deleted(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply("First answer."), PLANNED, Reply("Second answer."), Reply("Other answer."))
+    page = visitors.enter(scripted)
+    begin(page, "One")
+    at_rest(page)
+    send(page, "Two")
+    at_rest(page)
+    other = visitors.enter(scripted)
+    other.goto(page.url)
+    at_rest(other)
+    expect(panel(other)).to_have_count(1)
+
+    first = turns(page).first
+    first.hover()
+    first.get_by_role("button", name="Run again").click()
+    for each in (page, other):
+        expect(each.locator("#transcript")).to_contain_text("Other answer.")
+        shows(each, "One")
+        expect(versions(turns(each).first)).to_have_text("2 of 2")
+        expect(panel(each)).to_have_count(0)
+        at_rest(each)
+
+    back = page.get_by_role("button", name="Previous version")
+    back.focus()
+    page.keyboard.press("Enter")
+    for each in (page, other):
+        shows(each, "One", "Two")
+        expect(panel(each)).to_have_count(1)
+        expect(each.locator("#transcript")).to_contain_text("First answer.")
+    expect(page.get_by_role("button", name="Next version")).to_be_focused()
+
+    scripted.model.script(Reply("Third answer."))
+    second = turns(page).nth(1)
+    second.hover()
+    second.get_by_role("link", name="Edit").click()
+    dialog = page.get_by_role("dialog")
+    field = dialog.get_by_label("Message")
+    expect(field).to_have_value("Two")
+    expect(field).to_be_focused()
+    expect(dialog).to_contain_text("Files are not changed back")
+    field.fill("Two, edited")
+    dialog.get_by_role("button", name="Run again").click()
+    expect(dialog).to_be_hidden()
+    for each in (page, other):
+        shows(each, "One", "Two, edited")
+        expect(each.locator("#transcript")).to_contain_text("Third answer.")
+        at_rest(each)
+        expect(versions(turns(each).nth(1))).to_have_text("2 of 2")
+    until(page, lambda: record(page) == record(other))
+    page.reload()
+    at_rest(page)
+    assert record(page) == record(other)
+
+    turns(page).first.hover()
+    turns(page).first.get_by_role("link", name="Delete turn").click()
+    expect(dialog).to_contain_text("This cannot be undone.")
+    dialog.get_by_role("link", name="Cancel").click()
+    expect(dialog).to_be_hidden()
+    shows(page, "One", "Two, edited")
+    turns(page).first.get_by_role("link", name="Delete turn").click()
+    dialog.get_by_role("button", name="Delete").click()
+    for each in (page, other):
+        shows(each, "Two, edited")
+        expect(versions(turns(each).first)).to_have_text("3 of 3")  # the answers to both messages
+    turns(page).first.get_by_role("link", name="Delete turn").click()
+    dialog.get_by_role("button", name="Delete").click()
+    shows(page, "One")
+    page.reload()
+    shows(page, "One")
+    expect(versions(turns(page).first)).to_have_text("2 of 2")
+
+
+def test_it_is_refused_while_the_agent_works(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply("First answer."), Reply(text="On and on", piece=3, stall_after=2))
+    page = visitors.enter(scripted)
+    visitors.expected.append("409 (Conflict)")
+    begin(page, "One")
+    at_rest(page)
+    send(page, "Two")
+    expect(page.locator("#transcript")).to_contain_text("On an")
+    first = turns(page).first
+    first.hover()
+    first.get_by_role("button", name="Run again").click()
+    expect(page.locator("#composer-note")).to_contain_text("The agent is still working")
+    first.get_by_role("link", name="Edit").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("button", name="Run again").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("The agent is still working")
+    expect(dialog).to_be_visible()
+    page.keyboard.press("Escape")
+    shows(page, "One", "Two")
