@@ -1,8 +1,19 @@
-"""Limits on what a client can cost the server, which Daphne 4.2.3 lacks.
+"""What is corrected in Daphne 4.2.3, each because no option of it, of Twisted or of Autobahn does.
 
-Daphne buffers a request's whole body before it calls the application, queues socket messages without bound,
-and sends without backpressure. Its `http_timeout` starts after the body and also ends running downloads;
-Twisted's idle timeout restarts whenever data arrives.
+- It has no option for its protocol classes: `GuardedServer.guard` sets them.
+- It reads a request's whole body, of any size, before it calls the application: `GuardedChannel` limits it.
+- `http_timeout` begins after the body and also ends running downloads, and Twisted's idle timeout restarts
+  whenever data arrives: `GuardedChannel` and `GuardedRequest` have deadlines for headers, body and response.
+- It measures time with the wall clock, which may be set: both `check_timeouts` use the monotonic one.
+- It sends without backpressure: `GuardedServer.handle_reply` waits for the client.
+- It queues messages of sockets without bound: `GuardedSocket` refuses a flood.
+- One option limits messages of both directions: `GuardedSocket.serverSend` avoids it.
+- It offers no compression of messages: `accept_compression`.
+- It trusts the header Daphne-Root-Path from any client: `REMOVED_HEADERS`.
+- Twisted parses forms on the event loop: `GuardedRequest` switches that off.
+- It stops with tasks pending, which may crash CPython 3.11 at exit: `GuardedServer.run` cancels them.
+
+With another version of Daphne, check each, then name that version here; a test compares.
 """
 
 from __future__ import annotations
@@ -46,10 +57,7 @@ HTTPChannel: Any = http.HTTPChannel  # only partly annotated
 
 
 class GuardedServer(Server):
-    """Daphne with limits. Call `guard` once the factories exist, before connections are accepted.
-
-    Daphne hard-codes its protocol classes, so no option replaces them.
-    """
+    """Daphne with limits. Call `guard` once the factories exist, before connections are accepted."""
 
     def __init__(self, **options: Any) -> None:
         bounds = {"websocket_max_message_size": MAX_MESSAGE, "websocket_max_frame_size": MAX_MESSAGE}
@@ -71,11 +79,7 @@ class GuardedServer(Server):
         self.ws_factory.setProtocolOptions(perMessageCompressionAccept=accept_compression)
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
-        """Wait until the client has caught up.
-
-        Daphne writes to the transport without backpressure, so a client that does not read lets the buffer
-        grow without bound; it has no option for that.
-        """
+        """Wait until the client has caught up: its buffer would grow without bound."""
         await super().handle_reply(protocol, message)
         if isinstance(protocol, GuardedSocket):
             await protocol.drained()
@@ -210,8 +214,7 @@ class GuardedRequest(WebRequest):
             self.basic_error(503, b"Service Unavailable", sentence)
 
     def __init__(self, *args: Any) -> None:
-        # Twisted would also parse forms, on the event loop and with ten times their size in memory.
-        # Daphne has no option for this.
+        # Parsing forms takes ten times their size in memory.
         super().__init__(*args, parsePOSTFormSubmission=False)
 
     def handleContentChunk(self, data: bytes) -> None:  # noqa: N802 (Twisted's name)
@@ -225,7 +228,7 @@ class GuardedRequest(WebRequest):
 
 
 def accept_compression(offers: list[Any]) -> PerMessageDeflateOfferAccept | None:
-    """Accept permessage-deflate, for which Daphne has no option.
+    """Accept permessage-deflate.
 
     The window is small: 40 KB of memory per socket instead of 256, and the paragraph being written, which is
     sent repeatedly, still fits in it. An idle socket allocates none.

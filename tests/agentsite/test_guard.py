@@ -10,9 +10,11 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
+from importlib.metadata import version
 
 import pytest
 
+from agentsite import guard
 from agentsite.guard import (
     BURST,
     CLOSE_FLOODED,
@@ -36,6 +38,10 @@ for number in range(60):
     Message.objects.create(turn=turn, role="user", text="word " * 13_000)
 print(made.pk)
 """
+
+
+def test_the_corrections_are_for_this_version() -> None:
+    assert f"Daphne {version('daphne')}," in (guard.__doc__ or ""), "check what agentsite/guard.py lists"
 
 
 @pytest.fixture(scope="module")
