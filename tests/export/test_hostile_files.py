@@ -138,17 +138,16 @@ WRONG: list[tuple[Callable[[File], None], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("spoil", "said"), WRONG, ids=[said for _spoil, said in WRONG])
-def test_what_is_wrong_is_said(
-    file: File, owner: User, workspaces: Path, spoil: Callable[[File], None], said: str
-) -> None:
+def test_what_is_wrong_is_said(file: File, owner: User, workspaces: Path) -> None:
     before = sorted(workspaces.parent.rglob("*"))
-    spoil(file)
-    with pytest.raises(FileRefused) as refusal:
-        import_file(read(json.dumps(file).encode()), owner)
-    assert said in str(refusal.value)
-    assert not Conversation.objects.exists()
-    assert sorted(workspaces.parent.rglob("*")) == before
+    for spoil, said in WRONG:
+        spoiled = copy.deepcopy(file)
+        spoil(spoiled)
+        with pytest.raises(FileRefused) as refusal:
+            import_file(read(json.dumps(spoiled).encode()), owner)
+        assert said in str(refusal.value)
+        assert not Conversation.with_deleted.exists(), said
+        assert sorted(workspaces.parent.rglob("*")) == before, said
 
 
 @pytest.mark.parametrize(
