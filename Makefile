@@ -22,14 +22,14 @@ soak: set-up-dev ## the fault tests at full length, an hour or two; SEED=1 repea
 	@scripts/system-packages
 	@SOAK=1 $(PYTHON_IN_VENV) -m pytest tests/faults tests/agent/tools/test_workspace.py -s --durations=0 $(ARGS)
 
-servers: set-up-dev ## try the agent on servers of others; ARGS="litellm" chooses some, and each says what it needs
+servers: set-up-dev ## run the agent against third-party servers; ARGS="litellm" chooses some, each prints what it needs
 	@$(PYTHON_IN_VENV) -m tests.servers $(ARGS)
 
-bench: set-up-dev ## what conversations, searching, the sandbox and the rest cost; ARGS="--only para --short" chooses
+bench: set-up-dev ## measure conversations, search, the sandbox and other parts; ARGS="--only para --short" chooses
 	@scripts/system-packages
 	@$(PYTHON_IN_VENV) -m bench.live $(ARGS)
 
-bench-compare: set-up-dev ## make bench-compare OLD.json [NEW.json]: two runs side by side
+bench-compare: set-up-dev ## compare two runs: make bench-compare OLD.json [NEW.json]
 	@$(PYTHON_IN_VENV) -m bench.compare $(filter %.json,$(MAKECMDGOALS))
 
 ifneq ($(filter bench-compare,$(MAKECMDGOALS)),)
@@ -41,15 +41,15 @@ check: set-up-dev ## linter, formatter, types, deployment, migrations, translati
 	@scripts/system-packages gettext
 	@scripts/check
 
-format: set-up-dev ## lay out the code and mend what the linter can
+format: set-up-dev ## format the code and apply the fixes of the linter
 	@$(PYTHON_IN_VENV) -m ruff check --fix-only --quiet .
 	@$(PYTHON_IN_VENV) -m ruff format .
 
-messages: set-up-dev ## bring the Chinese catalogue up to date with the strings
+messages: set-up-dev ## update the Chinese catalogue
 	@scripts/system-packages gettext
 	@scripts/messages update
 
-screenshots: set-up-dev ## draw the README's pictures anew
+screenshots: set-up-dev ## redraw the screenshots of the README
 	@scripts/system-packages chromium fonts-noto-cjk
 	@$(PYTHON_IN_VENV) -m tests.screenshots
 

@@ -29,7 +29,7 @@ WITHOUT_RESULT = {
     ToolCall.Status.WAITING: NOT_RUN,
     ToolCall.Status.RUNNING: CUT_OFF,
     ToolCall.Status.UNKNOWN: CUT_OFF,
-    ToolCall.Status.STOPPED: "Error: the person stopped this call before it had a result.",
+    ToolCall.Status.STOPPED: "Error: the user stopped this call before it had a result.",
 }
 
 

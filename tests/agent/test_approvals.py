@@ -89,7 +89,7 @@ async def test_it_is_taken_up_where_it_stood(make_agent: MakeAgent, model_server
     ]
     assert [event.step for event in of(StepStarted, events)] == [2]
     assert (end(events).reason, end(events).text, end(events).call) == ("completed", "Done.", None)
-    assert results(model_server.requests[1]) == ["2", "4", "Error: the person denied this call. Enough."]
+    assert results(model_server.requests[1]) == ["2", "4", "Error: the user denied this call. Enough."]
     assert len(model_server.requests) == 2
 
 

@@ -318,7 +318,7 @@ async def test_a_denied_call_is_not_run_and_the_model_reads_why(
     assert [event.status for event in of(ToolCallEnded, events)] == ["denied", "succeeded"]
     assert [event.call.id for event in of(ToolCallStarted, events)] == ["call_2"]
     assert results(model_server.requests[1]) == [
-        "Error: the person denied this call. Not on a Friday.",
+        "Error: the user denied this call. Not on a Friday.",
         "8",
     ]
 

@@ -22,7 +22,7 @@ from tests.demo.clients import listen
 
 _MOST_STEPS = 100
 # The results of calls that the user stopped, and of later calls in the same reply.
-_STOPPED = "Error: the person stopped this call before it had a result."
+_STOPPED = "Error: the user stopped this call before it had a result."
 _NOT_RUN = "Error: this call was not run."
 
 Change = Callable[[list[TodoItem]], list[TodoItem]]

@@ -56,7 +56,7 @@ def test_answers_at_the_prompt(asked: Process, scripted: ScriptedModel) -> None:
     asked.wait_for(" s\n\n> ")
     asked.leave()
     assert asked.ended() == 0
-    assert results(scripted.requests[1]) == ["one", "Error: the person denied this call. one is enough"]
+    assert results(scripted.requests[1]) == ["one", "Error: the user denied this call. one is enough"]
     assert [call.decision for call in ToolCall.objects.order_by("pk")] == ["conversation", "denied"]
     assert str(Allowance.objects.get()) == "bash echo"
     assert "bash echo two; pwd (Denied)" in asked.written
@@ -85,7 +85,7 @@ def test_an_answer_from_the_browser_is_told_of_and_gone_on_with(
     asked.type("a\n")
     asked.wait_for("Done.\n\n")
     asked.wait_for(" s\n\n> ")
-    assert results(scripted.requests[1])[0] == "Error: the person denied this call. from the browser"
+    assert results(scripted.requests[1])[0] == "Error: the user denied this call. from the browser"
 
 
 def test_a_killed_terminal_leaves_the_question_to_the_browser(asked: Process) -> None:

@@ -123,7 +123,7 @@ async def test_a_denial_is_read_by_the_model(desk: DemoRequest) -> None:
     tab, call = await desk.ask_for(bash("touch a"), then=Reply(text="Then not."))
     await desk.decide(call, "denied", reason="Use b, <b>please</b>")
     await tab.until_idle()
-    assert results(desk.model.requests[1]) == ["Error: the person denied this call. Use b, <b>please</b>"]
+    assert results(desk.model.requests[1]) == ["Error: the user denied this call. Use b, <b>please</b>"]
     [denied] = await desk.calls()
     assert (denied.status, denied.started_at) == ("denied", None)
     assert not (desk.workspace / "a").exists()
@@ -141,7 +141,7 @@ async def test_each_call_of_a_reply_is_asked_about_in_its_turn(desk: DemoRequest
     await desk.decide(third, "denied")
     await tab.until_idle()
     created, read, denied = results(desk.model.requests[1])
-    assert (created[:7], read, denied[:36]) == ("Created", "text", "Error: the person denied this call a")
+    assert (created[:7], read, denied[:36]) == ("Created", "text", "Error: the user denied this call and")
     assert len(desk.model.requests) == 2
 
 
