@@ -1,0 +1,196 @@
+"""What axe-core finds on every page and open state, in both languages and themes, wide and narrow."""
+
+from __future__ import annotations
+
+import threading
+from importlib.resources import files
+from typing import Any
+
+from playwright.sync_api import Page
+
+from chat.demo.reply import Call, Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, last_turn
+from tests.browser.test_approvals import begin as begin_asking_first
+
+AXE = str(files("axe_playwright_python") / "axe.min.js")
+WIDE, NARROW = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
+# In the dark theme only contrast is checked, and in English: nothing else depends on the theme, and colours
+# do not depend on the language.
+VIEWS: dict[str, list[tuple[Any, str]]] = {
+    "en-US": [(WIDE, "light"), (WIDE, "dark"), (NARROW, "light"), (NARROW, "dark")],
+    "zh-CN": [(NARROW, "light"), (WIDE, "light")],
+}
+# Looks at the page, at it with everything unfolded, and at each menu and dialog; returns what axe-core finds.
+WALK = """async (theme) => {
+    const options = { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } };
+    if (theme === "dark") options.runOnly = ["color-contrast"];
+    const found = [];
+    const look = async (state, part) => {
+        for (const animation of document.getAnimations()) {
+            if (animation.effect.getTiming().iterations !== Infinity) animation.finish();
+        }
+        const { violations } = await axe.run(part ?? document, options);
+        for (const { id, help, nodes } of violations) {
+            for (const { html, any, target } of nodes) {
+                const why = any[0]?.message ?? help;
+                found.push(`${state}: ${id}: ${target.join(" ")} ${html.slice(0, 150)} ${why}`);
+            }
+        }
+    };
+    const isVisible = (place) => place.checkVisibility({ visibilityProperty: true });
+    if (theme === "light") await look("as it is");
+    const folded = [...document.querySelectorAll("main details:not([open])")].filter(isVisible);
+    for (const each of folded) each.open = true;
+    if (folded.length || theme === "dark") await look("unfolded");
+    for (const each of folded) each.open = false;
+    const openers = new Map();
+    for (const button of document.querySelectorAll("[popovertarget]:not([popovertargetaction=hide])")) {
+        const place = button.popoverTargetElement;
+        if (place && isVisible(button) && !openers.has(place)) openers.set(place, button);
+    }
+    for (const [place, button] of openers) {
+        if (place.matches(":popover-open")) continue;
+        button.click();
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        await look(`#${place.id}`, place);
+        for (const asks of place.querySelectorAll("[data-dialog]")) {
+            asks.click();
+            const dialog = document.querySelector("dialog[open]");
+            if (dialog) await look(`#${dialog.id}`, dialog);
+            dialog?.close();
+        }
+        place.hidePopover();
+    }
+    return found;
+}"""
+PLAN = [
+    {"content": "Look around", "status": "completed", "activeForm": "Looking around"},
+    {"content": "Write it", "status": "in_progress", "activeForm": "Writing it"},
+    {"content": "Check", "status": "pending", "activeForm": "Checking"},
+]
+TODO = Call("TodoWrite", {"items": PLAN})
+WRITE = Call("write_file", {"path": "a.py", "content": "print('a long line' * 30)\n" * 60})
+ANSWER = """# Done
+
+A [link](https://example.org/), `code`, a formula $a^2$, a footnote[^1], and
+
+```python
+print("a very long line that has to be scrolled sideways, because it is longer than the column is wide")
+```
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+- [x] checked
+- [ ] open
+
+[^1]: The footnote.
+"""
+
+
+LIVE = "#connection[data-state='live']"
+PAGES = [
+    "/",
+    "/conversations/",
+    "/conversations/?q=plan",
+    "/conversations/?archived=1",
+    "/conversations/tags/",
+]
+PAGES += ["/conversations/import/", "/board/", "/settings/connections/", "/settings/connections/add/"]
+PAGES += [
+    "/settings/connections/environment/model/?model=scripted",
+    "/settings/profiles/",
+    "/settings/profiles/1/",
+]
+PAGES += ["/settings/profiles/add/", "/settings/usage/", "/settings/plans/", "/settings/preferences/"]
+PAGES += ["/settings/preferences/password/", "/accounts/sign-out/", "/nowhere/"]
+
+
+class Looks:
+    """The pages of a person, in each language, and what axe-core has found on them."""
+
+    def __init__(self, site: Site, visitors: Visitors) -> None:
+        self.found: list[str] = []
+        self.pages: dict[str, Page] = {}
+        for language in VIEWS:
+            page = visitors.enter(site, locale=language, reduced_motion="reduce")
+            page.context.add_init_script(path=AXE)
+            self.pages[language] = page
+        self.page = self.pages["en-US"]
+
+    def at(self, address: str, ready: str = "main") -> None:
+        """Look at an address."""
+        for language, page in self.pages.items():
+            page.goto(address)
+            page.locator(ready).first.wait_for()
+            for size, theme in VIEWS[language]:
+                page.set_viewport_size(size)
+                page.emulate_media(color_scheme=theme)
+                view = f"{address} {language} {size['width']} {theme}"
+                self.found += [f"{view}: {each}" for each in page.evaluate(WALK, theme)]
+
+    def none(self) -> None:
+        assert not self.found, "\n" + "\n".join(self.found)
+
+
+def test_axe_finds_nothing(scripted: Site, visitors: Visitors) -> None:
+    looks, gate = Looks(scripted, visitors), threading.Event()
+    visitors.expected.append("404")
+    page = looks.page
+    scripted.model.script(
+        Reply(
+            "I plan.", reasoning="Hm.\n" * 30, tool_calls=[TODO, WRITE, Call("bash", {"command": "exit 3"})]
+        ),
+        Reply(text=ANSWER),
+        Reply(text="So far so good", stall_after=2, gate=gate, tool_calls=[TODO]),
+        Reply(status=401, body={"error": {"message": "Incorrect API key"}}),
+        Reply(tool_calls=[Call("bash", {"command": "rm -r *"})]),
+        Reply(text="Done."),
+    )
+    page.goto("/")
+    address = begin(page, "do it")
+    at_rest(page)
+    page.goto(f"{address}share/")
+    page.get_by_role("button", name="Create link").click()
+    link = page.locator(".share-link__address").input_value()
+    for path in ("", "plan/", "files/", "files/a.py", "share/"):
+        looks.at(f"{address}{path}")
+    for public in (link, f"{link}replay/"):
+        looks.at(public)
+
+    page.goto(address)
+    page.fill("#composer-text", "go on")
+    page.press("#composer-text", "Enter")
+    last_turn(page, "running")
+    page.fill("#composer-text", "and this")
+    page.press("#composer-text", "Enter")
+    page.locator(".follow-up").wait_for()
+    looks.at(address, LIVE)
+    looks.at("/board/", LIVE)
+    gate.set()
+    page.goto(address)
+    last_turn(page, "failed")
+    looks.at(address, LIVE)
+
+    waiting = begin_asking_first(page)
+    page.locator(".approval").wait_for()
+    looks.at(waiting, LIVE)
+    looks.at("/board/", LIVE)
+    page.goto(waiting)
+    page.get_by_role("button", name="Allow once").click()
+    at_rest(page)
+    for each in PAGES:
+        looks.at(each)
+    looks.none()
+
+
+def test_signing_in(scripted: Site, visitors: Visitors) -> None:
+    looks = Looks(scripted, visitors)
+    visitors.expected += ["410"]
+    for page in looks.pages.values():
+        page.context.clear_cookies()
+    for address in ("/accounts/login/", "/sign-in/spent/"):
+        looks.at(address)
+    looks.none()
