@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import uuid
 from pathlib import Path
 
@@ -22,6 +23,14 @@ def folder_of(conversation: Conversation) -> Path:
     if conversation.workspace:
         return Path(conversation.workspace)
     return Path(settings.WORKSPACES) / str(conversation.pk)
+
+
+def has_files(conversation: Conversation) -> bool:
+    try:
+        with os.scandir(folder_of(conversation)) as entries:
+            return next(entries, None) is not None
+    except OSError:  # it does not exist yet
+        return False
 
 
 def quota_of(conversation: Conversation) -> Quota | None:

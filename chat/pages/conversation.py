@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.workspace import WorkspaceError
+from chat.files.conversation_workspace import has_files
 from chat.files.uploads import MAX_FILES, UploadRefused
 from chat.live.broadcast import (
     notify_stop,
@@ -212,6 +213,7 @@ def page(
         "conversation": conversation,
         "state": state,
         **recent_turns(conversation, first=turn_with(conversation, request.GET.get("from", ""))),
+        "has_files": has_files(conversation),
         "shell_problem": Shell.problem,
         "demo": conversation.is_scripted,
         "client_id": uuid.uuid4(),

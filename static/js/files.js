@@ -1,4 +1,5 @@
-// The panel of files beside the chat: open as it was left, and up to date while the agent works.
+// The panel of files beside the chat: open as it was left in this conversation, and up to date while the agent works.
+// It is offered once there is a file.
 onContent((signal) => {
   const panel = document.getElementById("files-panel");
   const transcript = document.getElementById("transcript");
@@ -7,18 +8,27 @@ onContent((signal) => {
   const isOpen = () => panel.matches(":popover-open");
   const tell = (id, what) => document.getElementById(id)?.dispatchEvent(new Event(what));
 
+  const key = `files-panel ${shown.path}`;
   panel.addEventListener("toggle", () => {
     if (isOpen()) tell("files-body", "files-show");
-    kept.set("files-panel", isOpen() ? "open" : "closed");
+    kept.set(key, isOpen() && "open");
   });
-  if (wide.matches && kept.get("files-panel") === "open") panel.showPopover();
+  if (wide.matches && kept.get(key)) panel.showPopover();
+
+  const buttons = document.querySelectorAll(".bar__files");
+  const isOffered = () => !buttons[0].hidden;
+  panel.addEventListener("htmx:after:swap", () => {
+    for (const button of buttons) button.hidden &&= !panel.querySelector(".file-row");
+  });
 
   // What the agent's tools did shows once they have rested for a moment; while they do not, now and then.
   let soon = 0;
   let last = 0;
   const refresh = () => {
     last = Date.now();
-    if (isOpen() && !document.hidden) tell("files", "files-changed");
+    if (document.hidden) return;
+    if (isOpen()) tell("files", "files-changed");
+    else if (!isOffered()) tell("files-body", "files-show");
   };
   const changed = () => {
     clearTimeout(soon);

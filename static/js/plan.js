@@ -9,11 +9,12 @@ onContent((signal) => {
 
   // Where the story stands beneath the stage, as on a phone, it would push the stage off the screen.
   const isBeside = (entry) => entry.getBoundingClientRect().left >= stage().getBoundingClientRect().right;
+  let moved = false; // the page opens at its top
   const mark = () => {
     for (const entry of plan.querySelectorAll("[data-number][aria-current]")) entry.removeAttribute("aria-current");
     const entry = plan.querySelector(`[data-number="${now()}"]`);
     entry?.setAttribute("aria-current", "true");
-    if (entry && !location.hash && isBeside(entry)) entry.scrollIntoView({ block: "nearest" });
+    if (entry && moved && isBeside(entry)) entry.scrollIntoView({ block: "nearest" });
   };
   const step = (number) => {
     const before = slider().value;
@@ -23,6 +24,7 @@ onContent((signal) => {
 
   document.addEventListener("htmx:after:swap", () => {
     history.replaceState(null, "", `?revision=${now()}`);
+    moved = true;
     mark();
   }, { signal });
   const reload = () => slider().form.submit();
