@@ -137,7 +137,7 @@ def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
         conversation.rename(request.POST.get("title", ""))
         index_title(conversation)
     async_to_sync(publish_heading)(conversation)
-    return redirect("conversation", conversation.pk)
+    return action_response(request, conversation)
 
 
 @audience("owner")

@@ -1,5 +1,15 @@
 // Moves between the pages without loading them: a page is fetched, and its content takes the place of the last one's.
 // A browser without the Navigation API, and any answer that is no such page, leads to an ordinary load.
+
+// Draws again what an action changed, where no socket does that.
+const redraw = async () => {
+  if (connection?.socket?.readyState === WebSocket.OPEN) return;
+  if (document.getElementById("bulk")) return location.replace(location.href);
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  const page = await answer.text();
+  await htmx.swap({ sourceElement: document.body, target: "#content", swap: "none", selectOOB: "#sidebar:innerMorph", text: page });
+};
+
 {
   const PAGES =
     /^\/((board|settings(\/.*)?)\/|conversations\/((import|tags|[0-9a-f-]{36}(\/(plan|files|files\/file|share))?)\/)?)?$/;
@@ -24,7 +34,7 @@
   };
 
   const closePopovers = () => {
-    for (const each of document.querySelectorAll("[popover]:popover-open")) each.hidePopover();
+    for (const each of document.querySelectorAll("[popover]:popover-open")) if (!content().contains(each)) each.hidePopover();
   };
   const focusHeading = () => {
     const heading = content().querySelector("h1") ?? content();
@@ -53,6 +63,7 @@
 
   const go = async (event) => {
     const { destination, navigationType, signal } = event;
+    const again = new URL(destination.url).pathname === shown.path && navigationType === "replace";
     content().setAttribute("aria-busy", "true");
     try {
       const answer = await fetch(destination.url, { headers: { Accept: "text/html" }, signal });
@@ -66,7 +77,7 @@
       if (!signal.aborted) location.reload();
       return;
     }
-    const left = navigationType === "traverse" && navigation.currentEntry.getState();
+    const left = (navigationType === "traverse" || again) && navigation.currentEntry.getState();
     shown.restored = Boolean(left);
     if (left) restore(left);
     else event.scroll();

@@ -1,0 +1,56 @@
+// Renames a conversation in its place: its title, or its row in the sidebar, gives way to a field. Enter or a click
+// elsewhere renames, Escape leaves the name as it was.
+const edit = (place, name, address, end) => {
+  const field = document.getElementById("rename-field").content.firstElementChild.cloneNode();
+  const before = name.textContent;
+  field.value = before;
+  place.after(field); // the stylesheet hides the place
+  field.select();
+  field.focus();
+
+  const close = async (title) => {
+    if (!field.isConnected || "closing" in field.dataset) return;
+    field.dataset.closing = "";
+    const held = document.activeElement === field;
+    field.remove();
+    if (title) name.textContent = title;
+    end();
+    if (held) (place.matches("a") ? place : place.querySelector("button")).focus();
+    if (!title || title === before) return;
+    const body = new FormData();
+    body.append("title", title);
+    body.append("csrfmiddlewaretoken", document.querySelector("#row-menu [name=csrfmiddlewaretoken]").value);
+    const answer = await post(address, body).catch(() => null);
+    if (!answer?.ok) name.textContent = before;
+    redraw();
+  };
+  field.addEventListener("keydown", (event) => {
+    if (isComposing(event) || !["Enter", "Escape"].includes(event.key)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    close(event.key === "Enter" ? field.value.trim() : "");
+  });
+  field.addEventListener("blur", () => close(field.value.trim()));
+};
+
+const renameTitle = () => {
+  const title = document.getElementById("title");
+  const name = title?.querySelector("[data-rename]");
+  if (name && !title.nextElementSibling?.matches(".rename")) edit(title, name, name.dataset.rename, () => {});
+};
+
+const renameRow = (row) => {
+  const link = row.querySelector("a");
+  row.dataset.renaming = ""; // or what the socket sends would take the field away
+  edit(link, row.querySelector(".conversation-row__title"), `${link.getAttribute("href")}rename/`, () => delete row.dataset.renaming);
+};
+
+document.addEventListener("click", (event) => {
+  if (event.target.closest?.("[data-rename]")) renameTitle();
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "F2" || event.target.matches?.(".rename")) return;
+  const row = event.target.closest?.("#sidebar .conversation-row");
+  if (row) renameRow(row);
+  else renameTitle();
+});
