@@ -42,6 +42,7 @@ from chat.pages.attachments import message_of
 from chat.pages.audience import audience
 from chat.pages.bulk import act_on
 from chat.pages.new_conversation import chosen_profile, client_id_of
+from chat.pages.settings.connections import connect_url
 from chat.pages.signed_in import SignedInRequest
 from chat.search.index import index_title
 from chat.turns.agents import Shell
@@ -215,6 +216,7 @@ def page(
         **recent_turns(conversation, first=turn_with(conversation, request.GET.get("from", ""))),
         "has_files": has_files(conversation),
         "shell_problem": Shell.problem,
+        "connect_url": connect_url(request.user),
         "demo": conversation.is_scripted,
         "client_id": uuid.uuid4(),
         "most_files": MAX_FILES,

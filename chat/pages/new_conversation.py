@@ -20,6 +20,7 @@ from chat.models.profile import answers_by_script, model_name_of
 from chat.pages.account import asks_for_password
 from chat.pages.attachments import create_conversation
 from chat.pages.audience import audience
+from chat.pages.settings.connections import connect_url
 from chat.pages.settings.local_servers import first_offers
 from chat.pages.signed_in import SignedInRequest
 from chat.turns.agents import Shell
@@ -45,8 +46,15 @@ def demo_prompts() -> list[str]:
         _("Refactor these five files"),
         _("First make a plan, then look around, read the files and write a summary"),
         _("Make a small Python program with tests in the workspace and run them"),
-        _("Show me a forgotten list"),
-        _("Show me a wrong status"),
+    ]
+
+
+def first_prompts() -> list[str]:
+    return [
+        _("Write a Python script that renames photos by date, with tests, and run them"),
+        _("Plan a week of meals and put the shopping list in a CSV file"),
+        _("Build a small web page with a countdown timer"),
+        _("Look at the attached files and summarize them"),
     ]
 
 
@@ -88,7 +96,8 @@ def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> Htt
         "most_bytes": settings.MAX_UPLOAD_BYTES,
         "refusal": refusal,
         "demo": demo,
-        "ideas": demo_prompts() if demo else [],
+        "ideas": demo_prompts() if demo else first_prompts(),
+        "connect_url": connect_url(request.user),
         "shell_problem": Shell.problem,
         "local_servers": first_offers(request.user),
         "asks_for_password": asks_for_password(request),

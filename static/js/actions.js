@@ -99,6 +99,16 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("htmx:before:request", (event) => {
   if (event.target.matches("datalist")) event.target.replaceChildren();
 });
+// A suggestion is put into the composer, to be changed or sent.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("[data-fill]");
+  const place = document.getElementById("composer-text");
+  if (!button || !place) return;
+  event.preventDefault();
+  place.value = button.value;
+  place.dispatchEvent(new Event("input", { bubbles: true }));
+  place.focus();
+});
 // A form to be sent without a click, once: the test of a connection that was just added.
 onContent(() => document.querySelector("form[data-at-once]")?.requestSubmit());
 // The model of a new conversation goes with its first message.

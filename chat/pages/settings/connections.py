@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.db.models import RestrictedError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -92,6 +93,11 @@ def delete_connection(request: SignedInRequest, connection_id: int) -> HttpRespo
 
 def may_connect(user: User) -> bool:
     return settings.USER_CONNECTIONS or user.is_staff
+
+
+def connect_url(user: User) -> str:
+    """Where the user connects a model."""
+    return reverse("add_connection" if may_connect(user) else "connections")
 
 
 def _check_may_connect(request: SignedInRequest) -> None:
