@@ -99,7 +99,7 @@ def test_on_a_narrow_screen_files_are_a_page(scripted: Site, visitors: Visitors)
         page.click("text=Download")
     assert loading.value.suggested_filename == "a.txt"
     assert Path(loading.value.path()).read_text() == "some text"
-    page.click(".bar__title a")
+    page.click(".bar__back")
     at_rest(page)
     assert page.url == address
 

@@ -153,3 +153,67 @@ def test_other_pages_are_loaded(page: Page, scripted: Site, visitors: Visitors) 
     page.get_by_role("link", name="All conversations").click()
     page.wait_for_url("**/accounts/**")
     assert not is_same()
+
+
+def test_a_conversation_is_renamed_in_place(page: Page, scripted: Site) -> None:
+    conversations(page, scripted, "Old name")
+    title, field = page.locator("#title"), page.locator(".bar .rename")
+    title.get_by_role("button").click()
+    expect(field).to_be_focused()
+    page.keyboard.type("Never mind")
+    page.keyboard.press("Escape")
+    expect(field).to_have_count(0)
+    expect(title).to_have_text("Old name")
+    page.keyboard.press("F2")
+    page.keyboard.type("New name")
+    page.keyboard.press("Enter")
+    expect(page).to_have_title("New name")
+    expect(title).to_have_text("New name")
+    expect(page.locator("#sidebar [aria-current=page]")).to_contain_text("New name")
+    page.reload()
+    expect(title).to_have_text("New name")
+
+
+def test_rows_have_a_menu(page: Page, scripted: Site) -> None:
+    """On a page with a socket and on one without."""
+    conversations(page, scripted, "A row", "Another row")
+    for address, name in [(page.url, "Renamed here"), ("/settings/usage/", "Renamed there")]:
+        page.goto(address)
+        rows = page.locator("#sidebar .conversation-row")
+        first = rows.first.get_attribute("data-conversation")
+        row = page.locator(f"#sidebar [data-conversation='{first}']")
+        row.hover()
+        row.get_by_role("button", name="Actions").click()
+        menu = page.locator("#row-menu")
+        box, below = row.locator(".row-more").bounding_box(), menu.bounding_box()
+        assert box
+        assert below
+        assert 0 <= below["y"] - box["y"] - box["height"] < 12, "the menu opens under its button"
+        menu.get_by_role("button", name="Rename").click()
+        page.keyboard.type(name)
+        page.keyboard.press("Enter")
+        expect(row).to_contain_text(name)
+        expect(row.get_by_role("link")).to_be_focused()
+        for act, headings in [("Pin", 2), ("Unpin", 0)]:
+            page.keyboard.press("Tab")
+            page.keyboard.press("Enter")
+            menu.get_by_role("button", name=act, exact=True).click()
+            expect(page.locator(".sidebar__heading")).to_have_count(headings)
+            row.get_by_role("link").focus()
+        row.get_by_role("button", name="Actions").click()
+        menu.get_by_label("Tag").fill("tidy")
+        menu.get_by_role("button", name="Add").click()
+        expect(menu).to_be_hidden()
+    row.hover()
+    row.get_by_role("button", name="Actions").click()
+    menu.get_by_role("button", name="Archive").click()
+    expect(row).to_have_count(0)
+    last = rows.first
+    last.hover()
+    last.get_by_role("button", name="Actions").click()
+    menu.get_by_role("button", name="Delete").click()
+    page.locator("#row-delete").get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    page.goto("/conversations/?archived=1&tag=tidy")
+    expect(page.locator(".record__list")).to_contain_text("Renamed there")
+    expect(page.locator(".record__list")).to_contain_text("tidy")

@@ -66,7 +66,7 @@ def test_a_link_to_a_revision_and_an_item(page: Page) -> None:
 
 
 def test_from_the_transcript_to_the_revision_and_back(page: Page) -> None:
-    page.get_by_role("link", name="Conversation", exact=True).click()
+    page.get_by_role("link", name="Back to the conversation").click()
     page.get_by_role("link", name="To-dos updated").nth(1).click()
     shows(page, 2)
 
