@@ -30,3 +30,17 @@ def test_from_the_link_to_the_first_answer(browser: Browser, visitors: Visitors)
         expect(late.locator("h1")).to_have_text("This link has expired or was already used")
         late.goto("/")
         expect(late).to_have_url(f"{served.address}/accounts/login/?next=/")
+
+
+def test_the_first_page_says_what_to_do(demo: Site, visitors: Visitors) -> None:
+    page = visitors.enter(demo)
+    page.goto("/")
+    expect(page.locator(".welcome__facts > li")).to_have_count(3)
+    idea = page.get_by_role("button", name="Refactor these five files")
+    idea.click()
+    expect(page.locator("#composer-text")).to_have_value("Refactor these five files")
+    expect(page.locator("#composer-text")).to_be_focused()
+    assert page.url == f"{demo.served.address}/", "nothing is sent yet"
+    page.get_by_role("link", name="Connect a real model").click()
+    expect(page).to_have_title("Add a connection")
+    expect(page.get_by_role("button", name="Save")).to_be_visible()

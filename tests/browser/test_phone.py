@@ -1,0 +1,69 @@
+"""A telephone: what spans its width, what shows that it scrolls, and the site as an app."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin, panel, todo
+
+WIDTH = 390
+TABLE = "| " + " | ".join(f"column number {n}" for n in range(9)) + " |\n" + "|---" * 9 + "|\n"
+
+
+def box(place: Locator) -> dict[str, float]:
+    found = place.bounding_box()
+    assert found
+    return dict(found)
+
+
+def fades(place: Locator) -> list[float]:
+    """How far it fades at its start and its end, in pixels."""
+    names = ["--fade-start", "--fade-end"]
+    style = "(place, name) => parseFloat(getComputedStyle(place).getPropertyValue(name))"
+    return [place.evaluate(style, name) for name in names]
+
+
+def test_what_does_not_fit_shows_it(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    scripted.model.script(todo("completed", "in_progress", "pending"), Reply(text=TABLE))
+    begin(page, "A plan and a table")
+    at_rest(page)
+
+    text, send, attach = (page.locator(f"#{name}") for name in ("composer-text", "send", "composer-files"))
+    assert box(text)["width"] > WIDTH - 50
+    for control in (send, attach):
+        assert box(control)["y"] >= box(text)["y"] + box(text)["height"], "controls are beneath"
+
+    panel(page).locator("summary").click()
+    sheet = box(panel(page))
+    assert (sheet["x"], sheet["width"]) == (0, WIDTH)
+    expect(panel(page).locator(".todo")).to_have_count(3)
+    expect(text).to_be_in_viewport(ratio=1)
+
+    table = page.locator(".message__body table")
+    assert fades(table) == pytest.approx([0, 32], abs=1)
+    table.evaluate("table => table.scrollTo(9999, 0)")
+    expect(table).not_to_have_css("--fade-start", "0px")
+    assert fades(table) == pytest.approx([32, 0], abs=1)
+    page.goto("/settings/preferences/")
+    assert fades(page.locator(".tabs"))[1] == pytest.approx(32, abs=1)
+    assert page.evaluate("document.documentElement.scrollWidth") == WIDTH
+
+
+def test_the_site_can_be_installed(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    page.goto("/")
+    found = page.context.new_cdp_session(page).send("Page.getAppManifest")
+    assert not found["errors"]
+    address = page.locator("link[rel=manifest]").get_attribute("href")
+    assert address
+    manifest = page.request.get(address)
+    assert manifest.headers["content-type"].startswith("application/manifest+json")
+    for icon in manifest.json()["icons"]:
+        answer = page.request.get(f"/static/{icon['src']}")
+        assert answer.headers["content-type"] == icon["type"]
+    problems = page.context.new_cdp_session(page).send("Page.getInstallabilityErrors")
+    assert not problems["installabilityErrors"]
