@@ -48,7 +48,7 @@ async def named(conversation: Conversation) -> SideCall:
 
 
 async def shows(tab: Tab, title: str) -> None:
-    await tab.until(lambda frame: 'id="title"' in frame and f">{title}</h1>" in frame)
+    await tab.until(lambda frame: 'id="title"' in frame and f">{title}</button></h1>" in frame)
 
 
 @pytest.fixture
