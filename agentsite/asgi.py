@@ -33,7 +33,11 @@ router = ProtocolTypeRouter(
     {
         "http": BodylessResponses(
             ServeStaticASGI(
-                pages, root=settings.STATIC_ROOT, prefix=settings.STATIC_URL, allow_all_origins=False
+                pages,
+                root=settings.STATIC_ROOT,
+                prefix=settings.STATIC_URL,
+                allow_all_origins=False,
+                mimetypes={".webmanifest": "application/manifest+json"},
             )
         ),
         "websocket": SameOrigin(CookieMiddleware(SessionMiddleware(sockets))),
