@@ -8,9 +8,12 @@ onContent((signal) => {
   const isOpen = () => panel.matches(":popover-open");
   const tell = (id, what) => document.getElementById(id)?.dispatchEvent(new Event(what));
 
+  // The first time whole, then what is new: folders stay open.
+  const fetchFiles = () => (document.getElementById("files") ? tell("files", "files-changed") : tell("files-body", "files-show"));
+
   const key = `files-panel ${shown.path}`;
   panel.addEventListener("toggle", () => {
-    if (isOpen()) tell("files-body", "files-show");
+    if (isOpen()) fetchFiles();
     kept.set(key, isOpen() && "open");
   });
   if (wide.matches && kept.get(key)) panel.showPopover();
@@ -26,9 +29,7 @@ onContent((signal) => {
   let last = 0;
   const refresh = () => {
     last = Date.now();
-    if (document.hidden) return;
-    if (isOpen()) tell("files", "files-changed");
-    else if (!isOffered()) tell("files-body", "files-show");
+    if (!document.hidden && (isOpen() || !isOffered())) fetchFiles();
   };
   const changed = () => {
     clearTimeout(soon);
