@@ -49,7 +49,7 @@ messages: set-up-dev ## update the Chinese catalogue
 	@scripts/system-packages gettext
 	@scripts/messages update
 
-screenshots: set-up-dev ## redraw the screenshots of the README
+screenshots: set-up-dev ## redraw the screenshots of README and docs
 	@scripts/system-packages chromium fonts-noto-cjk
 	@$(PYTHON_IN_VENV) -m tests.screenshots
 

@@ -1,8 +1,8 @@
 """The product's pictures: `python -m tests.screenshots [--all DIR]`.
 
-Without an argument it draws `docs/screenshot.png` for the README. With `--all` it draws every page, wide and
-narrow, light and dark, in both languages, for a person to look through. An error in the browser's console,
-such as a breach of the content security policy, fails the run.
+Without an argument it draws those of the documentation: `docs/screenshot.png` and `docs/images`. With `--all` it
+draws the main pages, wide and narrow, light and dark, in both languages, to look through. An error in the
+browser's console, such as a breach of the content security policy, fails the run.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tests.model_server import ScriptedModel
 
 ROOT = Path(__file__).resolve().parent.parent
 README_PICTURE = ROOT / "docs" / "screenshot.png"
+TOUR = ROOT / "docs" / "images"
 QUIET = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 HEIGHTS = {1280: 800, 390: 844}
 README_ASKED = "Write a small script that counts words, and tests for it"
@@ -217,15 +218,52 @@ def draw_refused(browser: Browser, data: Path, language: str, folder: Path) -> l
         return site.errors
 
 
-def draw_readme_picture(browser: Browser) -> list[str]:
-    """The one picture of the README; the errors that the browser told of."""
-    README_PICTURE.parent.mkdir(exist_ok=True)
+def draw_documentation(browser: Browser) -> list[str]:
+    """The pictures of README and docs; the errors that the browser reported."""
+    TOUR.mkdir(parents=True, exist_ok=True)
     view = View(1280, "light", "en")
     with tempfile.TemporaryDirectory() as data, serving(Path(data), "en", DEMO_PACE="0.01") as link:
         site = Site(browser, link)
-        fill(site, view)
+        talk = fill(site, view)
         draw_running(site, view, README_PICTURE, README_ASKED, "bash")
+        draw_approval(site, view)
+        draw_running(site, View(390, "dark", "en"), TOUR / "phone.png", ASKED["en"][0], "edit_file")
+        draw_tour(site, view, talk)
         return site.errors
+
+
+def draw_approval(site: Site, view: View) -> None:
+    """A call that waits for an answer."""
+    with site.page(view) as page:
+        page.goto(f"{site.address}/")
+        page.select_option("select[name='profile']", label="Asks first")
+        page.fill("#composer-text", OTHERS["en"][0])
+        page.click("#send")
+        page.wait_for_selector("#conversation[data-status='waiting']")
+        page.screenshot(path=TOUR / "approval.png")
+
+
+def draw_tour(site: Site, view: View, talk: str) -> None:
+    """Every page, as it is after some work."""
+    pages = {
+        "new": "/",
+        "conversation": talk,
+        "plan": f"{talk}plan/",
+        "files": f"{talk}files/",
+        "list": "/conversations/",
+        "search": "/conversations/?q=stock",
+        "board": "/board/",
+        "usage": "/settings/usage/",
+        "statistics": "/settings/plans/",
+        "profiles": "/settings/profiles/",
+        "connections": "/settings/connections/",
+        "preferences": "/settings/",
+    }
+    with site.page(view) as page:
+        for name, path in pages.items():
+            page.goto(path if "://" in path else f"{site.address}{path}")
+            page.wait_for_load_state("networkidle")
+            page.screenshot(path=TOUR / f"{name}.png")
 
 
 def main() -> int:
@@ -234,7 +272,7 @@ def main() -> int:
     folder = parser.parse_args().all
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=QUIET)
-        errors = draw_all(browser, folder) if folder else draw_readme_picture(browser)
+        errors = draw_all(browser, folder) if folder else draw_documentation(browser)
         browser.close()
     for error in errors:
         sys.stderr.write(f"The browser's console: {error}\n")
