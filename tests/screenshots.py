@@ -1,7 +1,7 @@
 """The product's pictures: `python -m tests.screenshots [--all DIR]`.
 
-Without an argument it draws those of the documentation: `docs/screenshot.png` and `docs/images`. With `--all` it
-draws the main pages, wide and narrow, light and dark, in both languages, to look through. An error in the
+Without an argument it draws those of the documentation: `docs/screenshot.png` and `docs/images`. With `--all`
+it draws the main pages, wide and narrow, light and dark, in both languages, to look through. An error in the
 browser's console, such as a breach of the content security policy, fails the run.
 """
 

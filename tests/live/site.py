@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import re
 import time
 import uuid
@@ -89,7 +90,9 @@ class Tab:
         self.socket = socket
         self.received: list[str] = []
         self.page = PageState()
-        self.asked = self.rested = 0
+        self.asked = 0
+        self.idle_since: int | None = None  # the turn that ended last, until waited for
+        self.sent_turn: float = 0  # that the last message began
         self.beating: asyncio.Task[None] | None = None
 
     async def connect(self) -> bool:
@@ -102,7 +105,8 @@ class Tab:
         await self.socket.send_to(text_data=self.page.have())
 
     async def send(self, text: Any, **more: Any) -> str:
-        self.rested = len(self.received)
+        # Until the answer names the turn: the end of an earlier one may still be on its way.
+        self.sent_turn = math.inf
         client_id = str(uuid.uuid4())
         await self.socket.send_json_to({"text": text, "client_id": client_id, **more})
         return client_id
@@ -117,8 +121,20 @@ class Tab:
                     await self.ask()
                 elif taken:
                     self.received.append(frame)
+                    self._read(frame)
                     if found(frame):
                         return frame
+
+    def _read(self, frame: str) -> None:
+        if frame.startswith("{"):
+            answer = json.loads(frame)
+            if answer["type"] in ("accepted", "refused", "error"):
+                self.sent_turn = answer.get("turn", 0)
+        elif STATUS.search(frame):
+            self.idle_since = self.page.at[0] if is_idle(frame) else None
+
+    def _has_ended(self) -> bool:
+        return self.idle_since is not None and self.idle_since >= self.sent_turn
 
     async def has(self, text: str) -> None:
         """Receive until the text has come."""
@@ -135,7 +151,7 @@ class Tab:
         """Ask for everything, and go on as a page does."""
         await self.ask()
         await self.said("resynced")
-        self.rested = len(self.received)
+        self.idle_since = None
         self.beating = asyncio.create_task(self.beat())
 
     async def close(self) -> None:
@@ -150,10 +166,9 @@ class Tab:
 
     async def until_idle(self, turn_id: int | None = None) -> None:
         """Receive up to the state that ends a turn, unless that has come since the last such wait."""
-        told = [frame for frame in self.received[self.rested :] if STATUS.search(frame)]
-        if not told or not is_idle(told[-1]):
-            await self.until(is_idle)
-        self.rested = len(self.received)
+        if not self._has_ended():
+            await self.until(lambda _frame: self._has_ended())
+        self.idle_since = None
 
     def last_turn(self) -> str:
         """The last drawing of a whole turn."""
