@@ -238,6 +238,7 @@ async def test_a_turn_that_is_given_up_while_the_model_is_silent_leaves_the_endp
     ) as events:
         async for event in events:
             if isinstance(event, ModelSilent):
+                await asyncio.to_thread(model_server.wait_for_requests)
                 break
     await asyncio.to_thread(model_server.wait_for_disconnects, 1)
 
