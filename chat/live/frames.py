@@ -25,6 +25,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from chat.live.activity import Activity
+from chat.live.call_group import CallGroup, Row
 from chat.live.context_meter import ContextMeter
 from chat.live.todo_panel import TodoPanel
 from chat.live.usage_text import lasting
@@ -129,12 +130,12 @@ Change = RowChanged | TextGrew | OutputShortened | PanelChanged | ContextGrew | 
 # The browser looks up the targets of all partials in a message before it changes any. A partial whose target
 # an earlier one creates therefore goes into a message of its own.
 
-Row = Message | Summary | ToolCall
 
-
-def draw(row: Row, read_only: object = None) -> SafeString:
+def draw(row: Row | CallGroup, read_only: object = None) -> SafeString:
     """A row's HTML; `read_only` is a chat.export.page.ReadOnly on read-only pages."""
     context: dict[str, object] = {"read_only": read_only}
+    if isinstance(row, CallGroup):
+        return render_to_string("partials/_call_group.html", context | {"group": row})
     if isinstance(row, Message):
         return render_to_string("partials/_message.html", context | {"message": row})
     if isinstance(row, Summary):
@@ -154,16 +155,25 @@ def turn_message(turn: Turn) -> str:
     return whole + "".join(map(shortened_message, earlier))
 
 
-def row_messages(row: Row, *, new: bool) -> list[str]:
+def row_messages(row: Row | CallGroup, *, new: bool, group: CallGroup | None = None) -> list[str]:
     """Redraw a row, or add a new one unless the tab got it with a redraw of the whole turn."""
     if not new:
         return [partial(f"#{row.dom_id}", "outerMorph", draw(row))]
+    if isinstance(row, CallGroup):
+        return _placed(f"#turn-{row.turn_id}-rows", "div", "call-group", row.dom_id, draw(row))
     tag, style = ("div", "message")
     if isinstance(row, Summary):
         tag, style = ("details" if row.text else "div", "summary")
     if isinstance(row, ToolCall):
         tag, style = ("div", "todo-marker") if row.is_todo_write else ("details", "tool-call")
-    return _placed(f"#turn-{row.turn_id}-rows", tag, style, row.dom_id, draw(row))
+    container = group.dom_id if group else f"turn-{row.turn_id}-rows"
+    return _placed(f"#{container}", tag, style, row.dom_id, draw(row))
+
+
+def line_message(group: CallGroup) -> str:
+    """Show what the finished calls of a group did."""
+    html = render_to_string("partials/_call_group_line.html", {"group": group})
+    return partial(f"#{group.dom_id} > .call-group__line", "outerMorph", html)
 
 
 def _placed(container: str, tag: str, style: str, dom_id: str, html: str) -> list[str]:

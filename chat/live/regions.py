@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from hashlib import blake2s
 from typing import Any, TypeVar
@@ -252,10 +252,18 @@ class Panel(Region):
     name, target, template = "panel", "#todo-slot", "partials/_todo_slot.html"
 
     def version(self, state: ConversationState) -> str | None:
-        return None if state.is_active else str(state.row.revision_pk or 0)
+        return None if state.is_active else f"{state.row.revision_pk or 0}.{int(self._has_later_turn(state))}"
 
     def context(self, state: ConversationState) -> Mapping[str, Any]:
-        return {"panel": panel_of(state.conversation) if state.row.revision_pk else None}
+        panel = panel_of(state.conversation) if state.row.revision_pk else None
+        if panel and panel.done == panel.total and not state.is_active and self._has_later_turn(state):
+            panel = replace(panel, phase="past")
+        return {"panel": panel}
+
+    @staticmethod
+    def _has_later_turn(state: ConversationState) -> bool:
+        """Whether the conversation has gone on since the latest list."""
+        return state.row.revision_turn is not None and state.row.revision_turn != state.row.turn_pk
 
     def message(self, state: ConversationState) -> str:
         slot = render_to_string(self.template, {"v": self.version(state) or ""})

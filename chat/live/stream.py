@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from chat.database import in_database
 from chat.live.activity import Activity, ActivityLog
 from chat.live.broadcast import conversation_group, publish, publish_board, publish_sidebar, whole_frame
+from chat.live.call_group import CallGroup, belongs_to_group, grouped
 from chat.live.frames import (
     END,
     Change,
@@ -28,6 +29,7 @@ from chat.live.frames import (
     busy_message,
     context_message,
     frame,
+    line_message,
     message,
     panel_frame,
     panel_message,
@@ -185,6 +187,8 @@ class TurnStream:
         self._context: ContextGrew | None = None
         self._meter: ContextGrew | None = None  # the latest, shown or not
         self._whole = False
+        self._group: CallGroup | None = None  # that the next call joins
+        self._line = ""  # of that group, as tabs show it
         self._log = ActivityLog()
         self._activity: Activity | None = None  # as tabs show it
         self._first_frame_due = asyncio.Event()  # the model was requested, or there is something else to show
@@ -312,6 +316,9 @@ class TurnStream:
         if turn is None or state is None:
             return ""
         self._activity = self._log.read(turn)
+        latest = grouped(turn.rows())[-1:]
+        self._group = next((part for part in latest if isinstance(part, CallGroup)), None)
+        self._line = self._group.line if self._group else ""
         if self._meter:
             state.meter = self._meter.meter
         for row in turn.messages.all():
@@ -336,6 +343,8 @@ class TurnStream:
                 yield "", shortened_message(change.call)
             else:
                 yield from self._draw_row(change.row, new=change.new)
+        changed = (change.row for change in rows.values() if isinstance(change, RowChanged))
+        yield from self._draw_line(changed)
         if context:
             yield "", context_message(context.meter, self.turn)
         if self.turn.status == Turn.Status.RUNNING and not self.turn.status_message:
@@ -350,8 +359,35 @@ class TurnStream:
             self.growing.pop(row.pk, None)
             if row.live:
                 self.growing[row.pk] = GrowingMessage(row, row.text, len(row.reasoning))
-        for html in row_messages(row, new=new):
+        group = self._place(row) if new else None
+        if group and len(group.rows) == 1:
+            htmls = row_messages(group, new=True)
+        else:
+            htmls = row_messages(row, new=new, group=group)
+        for html in htmls:
             yield "", html
+
+    def _place(self, row: Row) -> CallGroup | None:
+        """The group that the new row belongs to; None if it begins a new paragraph of the turn."""
+        if isinstance(row, Summary) or not belongs_to_group(row):
+            self._group = None
+        elif self._group is None or self._group.is_closed:
+            self._group, self._line = CallGroup(row), ""
+        else:
+            self._group.put(row)
+        return self._group
+
+    def _draw_line(self, rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
+        """Render the line of the latest group if these changed rows change it."""
+        group = self._group
+        changed = [row for row in rows if not isinstance(row, Summary) and group and row in group]
+        if group is None or not changed:
+            return
+        for row in changed:
+            group.put(row)
+        if group.line != self._line:
+            self._line = group.line
+            yield "", line_message(group)
 
     def _grow(self, row: Message) -> Iterator[tuple[str, str]]:
         if row.pk not in self.growing:

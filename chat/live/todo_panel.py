@@ -19,7 +19,8 @@ Item = dict[str, Any]
 class TodoPanel(TodoCounts):
     """A list and its turn; open while that turn works.
 
-    `revision` is 0 for a first list still being written. After the end, `evidence` is by item id.
+    `phase` is "working", "ended", or "past" if the list is finished and a later turn has none. `revision` is
+    0 for a first list still being written. After the end, `evidence` is by item id.
     """
 
     conversation_id: uuid.UUID

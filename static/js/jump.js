@@ -11,7 +11,9 @@
     }
     if (!place) return;
     const own = place.matches("details") ? place : place.querySelector(":scope > details.evidence");
-    let opened = false;
+    const line = place.closest(".call-group")?.querySelector(":scope > .call-group__line:not([hidden], [open])");
+    let opened = Boolean(line);
+    if (opened) line.open = true;
     for (let fold = own ?? place.parentElement?.closest("details"); fold; fold = fold.parentElement?.closest("details")) {
       opened ||= !fold.open;
       fold.open = true;

@@ -1,0 +1,99 @@
+"""Call groups: tool calls with no text in between, whose finished ones fold to one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext, pgettext
+
+from chat.models import Message, Summary, ToolCall
+from chat.models.tool_call import SHELL, WRITERS
+
+Row = Message | Summary | ToolCall
+READER = "read_file"
+
+
+class CallGroup:
+    """Consecutive calls of a turn, also of several steps, and the reasoning before them."""
+
+    def __init__(self, first: Message | ToolCall) -> None:
+        self.turn_id = first.turn_id
+        self.step = first.place[0]  # in which it begins, as no other group does
+        self._rows: dict[str, Message | ToolCall] = {}
+        self.put(first)
+
+    @property
+    def dom_id(self) -> str:
+        return f"turn-{self.turn_id}-calls-{self.step}"
+
+    @property
+    def rows(self) -> list[Message | ToolCall]:
+        return list(self._rows.values())
+
+    def put(self, row: Message | ToolCall) -> None:
+        """Add the row, or replace an earlier object of it."""
+        self._rows[row.dom_id] = row
+
+    def __contains__(self, row: Row) -> bool:
+        return row.dom_id in self._rows
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether its latest row has turned into an answer, which no call joins."""
+        return not belongs_to_group(self.rows[-1])
+
+    @property
+    def line(self) -> str:
+        """What its finished calls did; "" if that would not be shorter than the rows themselves."""
+        done = [row for row in self.rows if isinstance(row, ToolCall) and _folds(row)]
+        thoughts = [row for row in self.rows if isinstance(row, Message) and row.complete and row.reasoning]
+        return capfirst(_summary(done)) if done and len(done) + len(thoughts) > 1 else ""
+
+
+def belongs_to_group(row: Row) -> bool:
+    """Whether the row is a call, or a message of the agent without text."""
+    if isinstance(row, Message):
+        return row.role == Message.Role.ASSISTANT and not row.text and not row.cut_off
+    return isinstance(row, ToolCall)
+
+
+def grouped(rows: Iterable[Row]) -> list[Row | CallGroup]:
+    """The rows of a turn, in order, with its calls in groups."""
+    parts: list[Row | CallGroup] = []
+    for row in rows:
+        latest = parts[-1] if parts else None
+        if isinstance(row, Summary) or not belongs_to_group(row):
+            parts.append(row)
+        elif isinstance(latest, CallGroup):
+            latest.put(row)
+        else:
+            parts.append(CallGroup(row))
+    return parts
+
+
+def _folds(call: ToolCall) -> bool:
+    return call.status == ToolCall.Status.SUCCEEDED and not call.is_todo_write
+
+
+def _summary(calls: list[ToolCall]) -> str:
+    reads = len({call.summary_line for call in calls if call.name == READER})
+    changes = len({call.summary_line for call in calls if call.name in WRITERS})
+    commands = sum(call.name == SHELL for call in calls)
+    others = sum(call.name not in (READER, SHELL, *WRITERS) for call in calls)
+    parts = []
+    if reads:
+        parts.append(ngettext("read %(number)s file", "read %(number)s files", reads) % {"number": reads})
+    if changes and reads:
+        parts.append(pgettext("files", "changed %(number)s") % {"number": changes})
+    elif changes:
+        text = ngettext("changed %(number)s file", "changed %(number)s files", changes)
+        parts.append(text % {"number": changes})
+    if commands:
+        text = ngettext("ran %(number)s command", "ran %(number)s commands", commands)
+        parts.append(text % {"number": commands})
+    if others:
+        text = ngettext("used %(number)s other tool", "used other tools %(number)s times", others)
+        parts.append(text % {"number": others})
+    return _(", ").join(parts)
