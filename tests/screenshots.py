@@ -129,7 +129,7 @@ def rest(page: Page) -> None:
 def until_half_done(page: Page, tool: str) -> None:
     """Wait for the moment that shows the product best: an item is done and `tool` works on another one."""
     page.wait_for_selector("#todo-panel .todo[data-status='completed'] + .todo[data-status='in_progress']")
-    page.wait_for_selector(f".todo-marker ~ .todo-marker ~ .tool-call[data-tool='{tool}']")
+    page.wait_for_selector(f".todo-marker ~ .todo-marker ~ .tool-call[data-tool='{tool}']", state="attached")
     page.wait_for_selector("#connection[data-state='live']")
 
 

@@ -65,6 +65,12 @@ def is_folded(page: Page) -> None:
     expect(page.locator("details#todo-panel:not([open])")).to_be_visible()
 
 
+def unfold(page: Page) -> None:
+    """Show the calls that are folded to lines."""
+    for line in page.locator(".call-group__line:not([hidden], [open]) > summary").all():
+        line.click()
+
+
 def record(page: Page) -> list[str]:
     """Turns and panel as HTML, without what htmx adds, a person unfolds, or nobody sees."""
     drawn = page.locator("article.turn, #todo-panel").evaluate_all("all => all.map(one => one.outerHTML)")

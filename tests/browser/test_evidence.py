@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, is_folded, panel, record, todo
+from tests.browser.talk import at_rest, begin, is_folded, panel, record, todo, unfold
 
 WORDS = "A line of many that push the rest up.\n\n" * 60
 
@@ -86,6 +86,7 @@ def test_what_a_command_changed_is_told_in_its_card_and_under_its_item(
     at_rest(page)
     live = record(page)
     card = page.locator("details.tool-call[data-tool=bash]")
+    unfold(page)
     card.locator("summary").click()
     expect(card.locator(".changed-files")).to_have_text("Changed: a.txt, note.txt, 报告/sum.txt")
     expect(card.locator(".changed-files del")).to_have_text("note.txt")

@@ -50,7 +50,7 @@ def test_held_then_read_at_the_next_step(scripted: Site, visitors: Visitors) -> 
     go.set()
     expect(last_turn(page, "completed")).to_contain_text("Both done.")
     expect(held(page)).to_have_count(0)
-    expect(page.locator(".tool-call + .message[data-role='user']")).to_contain_text("And this too")
+    expect(page.locator(".call-group + .message[data-role='user']")).to_contain_text("And this too")
     live = record(page)
     page.reload()
     at_rest(page)

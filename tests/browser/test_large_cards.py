@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, bare, begin, last_turn, record
+from tests.browser.talk import at_rest, bare, begin, last_turn, record, unfold
 
 COMMAND = "seq -f 'line %.0f of many' 2000"
 MIDDLE = "line 1000 of many"
@@ -36,6 +36,7 @@ def test_what_is_opened_is_fetched_and_stays(scripted: Site, visitors: Visitors)
     expect(output).not_to_contain_text(MIDDLE)
     assert not asked, "nothing is fetched for a card that is closed"
 
+    unfold(page)
     ran.locator("summary").click()
     expect(output).to_contain_text(MIDDLE)
     wrote.locator("summary").click()
@@ -50,6 +51,7 @@ def test_what_is_opened_is_fetched_and_stays(scripted: Site, visitors: Visitors)
     assert len(asked) == 2, "once each"
 
     plain.goto(address)
+    unfold(plain)
     plain.locator(card(plain, "bash")).locator("summary").click()
     with plain.expect_popup() as opened:
         plain.get_by_role("link", name="Show all").first.click()

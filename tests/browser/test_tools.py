@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, is_folded, is_open, last_turn, panel, record
+from tests.browser.talk import at_rest, begin, is_folded, is_open, last_turn, panel, record, unfold
 
 COUNT = 'Run `seq 1000 | xargs -I{} sh -c "echo line {} && sleep 0.1"`'
 
@@ -30,6 +30,7 @@ def test_a_program_with_tests_is_made_and_run(demo: Site, visitors: Visitors, as
     written = page.locator(".tool-call[data-tool='write_file'][data-status='succeeded']")
     expect(written).to_have_count(2)
     expect(written.first.locator(".diff__count")).to_have_text("+14 −0")
+    unfold(page)
     written.first.locator("summary").click()
     expect(written.first.locator(".diff__line[data-kind='added']")).to_have_count(14)
     expect(written.first.locator(".diff__sign").first).to_have_text("+")
