@@ -42,7 +42,7 @@ class ActivityLog:
     def read(self, turn: Turn) -> Activity:
         """Take the steps from a turn read with its rows; returns what those rows show."""
         self.since = _began(turn)
-        self._steps = {step.number: step for step in turn.steps.all()} | self._steps
+        self._steps = {step.pk: step for step in turn.steps.all()} | self._steps
         return activity_of(turn)
 
     def note(self, row: Message | ToolCall) -> None:
@@ -53,12 +53,12 @@ class ActivityLog:
             self._counted = self._estimate = 0
 
     def note_step(self, step: Step) -> None:
-        self._steps[step.number] = step
+        self._steps[step.pk] = step
 
     def now(self) -> Activity:
         spent = Totals.of(self._steps.values())
         written = next((row for row in self._open.values() if isinstance(row, Message)), None)
-        if written and written.step and written.step.number not in self._steps:
+        if written and written.step_id not in self._steps:
             spent += Totals(output_tokens=self._estimated(written), estimated=True)
         return _activity(self._open.values(), self.since, spent)
 

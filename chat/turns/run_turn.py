@@ -316,6 +316,7 @@ class ResumeState:
         recorder.unanswered = {step.number: step for step in unanswered}
         if unanswered:
             partial = Message.objects.filter(step__in=unanswered, role=Message.Role.ASSISTANT)
+            partial = partial.select_related("step")
             recorder.cut_offs = {message.step_id: message for message in partial if message.step_id}
         for step in unanswered:
             step.turn = self.turn  # rows are rendered without database access
