@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from django.urls import reverse
+from markdown_it import MarkdownIt
 
 from chat.models import Conversation, Message, SearchEntry, TodoRevision, ToolCall
 from chat.models.conversation import ConversationQuerySet
@@ -97,7 +99,8 @@ class _Sources:
         chunks = documents.chunks_of(text)
         if entry.part >= len(chunks):
             return None
-        excerpt_parts = excerpt(chunks[entry.part], terms)
+        is_markdown = isinstance(row, Message) and row.role == Message.Role.ASSISTANT
+        excerpt_parts = (rendered_excerpt if is_markdown else excerpt)(chunks[entry.part], terms)
         matched_text = next((piece.text for piece in excerpt_parts if piece.hit), "")
         if matched_text and isinstance(row, Message | ToolCall):  # the page highlights it
             sign = "&" if "?" in address else "?"
@@ -175,27 +178,45 @@ def _in_order(conversations: ConversationQuerySet, states: set[int]) -> list[int
 EXCERPT_LENGTH = 200  # characters
 LEAD = 60  # of them before the hit
 MAX_HITS = 100  # hits considered for the excerpt
+AROUND = 200  # characters of Markdown that are read before and after the excerpt
 _BLANKS = re.compile(r"\s+")
 Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
 class Part:
-    """A piece of an excerpt; `hit` if it matches."""
+    """A piece of an excerpt; `hit` if it matches, `code` if it is code in Markdown."""
 
     text: str
     hit: bool = False
+    code: bool = False
 
 
-def excerpt(text: str, terms: Iterable[Term]) -> list[Part]:
-    """The part of a prepared text with the most hits, or its beginning; whitespace is collapsed."""
+def excerpt(text: str, terms: Iterable[Term], code: Sequence[Span] = ()) -> list[Part]:
+    """The part of a prepared text with the most hits, or its beginning; whitespace is collapsed.
+
+    `code` are the places of code in the text.
+    """
     spans = hits(text, terms)
-    start = _start(text, spans)
-    end = min(len(text), start + EXCERPT_LENGTH)
-    pieces = [Part(_BLANKS.sub(" ", each.text), each.hit) for each in _pieces(text, start, end, spans)]
+    start, end = _best(text, spans)
     before = [Part("…")] if start else []
     after = [Part("…")] if end < len(text) else []
-    return [*before, *pieces, *after]
+    return [*before, *_pieces(text, start, end, spans, code), *after]
+
+
+def rendered_excerpt(text: str, terms: Sequence[Term]) -> list[Part]:
+    """The same of a Markdown text as it is read, without its signs, if the hit is in what is read."""
+    start, end = _best(text, hits(text, terms))
+    first_line = text.find("\n", max(0, start - AROUND), start) + 1
+    source = text[first_line or max(0, start - AROUND) : end + AROUND]
+    read, code = _read_markdown(source)
+    parts = excerpt(read, terms, code)
+    return parts if any(part.hit for part in parts) else excerpt(text, terms)
+
+
+def _best(text: str, spans: Sequence[Span]) -> Span:
+    start = _start(text, spans)
+    return start, min(len(text), start + EXCERPT_LENGTH)
 
 
 def _start(text: str, spans: Sequence[Span]) -> int:
@@ -212,17 +233,29 @@ def _start(text: str, spans: Sequence[Span]) -> int:
     return blank.end() if blank and blank.end() - start <= LEAD // 2 else start
 
 
-def _pieces(text: str, start: int, end: int, spans: Iterable[Span]) -> Iterator[Part]:
-    position = start
-    for first, last in spans:
-        if first >= end or last <= start:
-            continue
-        if position < first:
-            yield Part(text[position:first])
-        position = min(last, end)
-        yield Part(text[max(first, start) : position], hit=True)
-    if position < end:
-        yield Part(text[position:end])
+def _pieces(text: str, start: int, end: int, hits: Sequence[Span], code: Sequence[Span]) -> Iterator[Part]:
+    """The text from `start` to `end`, cut where a hit or code begins or ends."""
+    cuts = {start, end, *(place for span in (*hits, *code) for place in span if start < place < end)}
+    for first, last in itertools.pairwise(sorted(cuts)):
+        in_hit, in_code = (any(span[0] <= first < span[1] for span in spans) for spans in (hits, code))
+        yield Part(_BLANKS.sub(" ", text[first:last]), in_hit, in_code)
+
+
+_MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
+
+
+def _read_markdown(source: str) -> tuple[str, list[Span]]:
+    """What is read of a short Markdown text, and where code is in it."""
+    text, code = "", list[Span]()
+    for token in _MARKDOWN.parse(source):
+        for each in token.children or [token]:
+            is_code = each.type in ("code_inline", "fence", "code_block")
+            if is_code:
+                code.append((len(text), len(text) + len(each.content)))
+            is_break = each.type in ("softbreak", "hardbreak")
+            text += " " if is_break else each.content
+        text += "\n" if token.content else ""
+    return text, code
 
 
 def hits(text: str, terms: Iterable[Term]) -> list[Span]:
