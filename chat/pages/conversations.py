@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.core.paginator import Page, Paginator
 from django.db.models import prefetch_related_objects
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
+from django.utils.cache import patch_vary_headers
 from django.views.decorators.http import require_safe
 
 from chat.models import BulkAct, Conversation, Profile, Tag
@@ -39,7 +40,7 @@ def conversations(request: SignedInRequest) -> HttpResponse:
     if search.query:
         search.run(search.query, list_query.search_scope(request.user), request)
         context = {"list_query": list_query, "search": search, "page": search.page}
-        return render(request, "conversations.html", context)
+        return _render(request, context)
     matching = list_query.rows(request.user)
     page = Paginator(matching, ROWS_PER_PAGE).get_page(request.GET.get("page"))
     start = page.start_index() - 1 if page.paginator.count else 0
@@ -55,7 +56,15 @@ def conversations(request: SignedInRequest) -> HttpResponse:
         "tags": tags,
         "undoable": BulkAct.offered_to(request.user),
     }
-    return render(request, "conversations.html", context)
+    return _render(request, context)
+
+
+def _render(request: SignedInRequest, context: dict[str, Any]) -> HttpResponse:
+    """The page, or what is beneath its search box, for the script that searches as the user types."""
+    is_part = request.headers.get("HX-Target") == "div#found"
+    response = render(request, "partials/_found.html" if is_part else "conversations.html", context)
+    patch_vary_headers(response, ["HX-Target"])
+    return response
 
 
 HITS_PER_PAGE = 20

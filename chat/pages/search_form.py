@@ -45,7 +45,7 @@ class SearchForm(forms.Form):
                 "maxlength": MAX_LENGTH,
                 "placeholder": _("Titles, messages, to-dos, tool calls, files"),
                 "autocomplete": "off",
-                "aria-keyshortcuts": "/ Control+K",
+                "aria-keyshortcuts": "/",
             }
         ),
     )

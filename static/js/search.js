@@ -1,5 +1,5 @@
-// Ctrl+K or Cmd+K goes to the search box, and so does "/" unless a message is begun. An Enter that confirms an input method's candidate
-// searches for nothing.
+// "/" goes to the search box, unless a message is begun. What an input method composes is searched for once it is
+// confirmed, and the Enter that confirms it searches for nothing.
 {
   const box = () => document.querySelector(".search [name='q'], .search-box [name='q']");
   const isTyping = (place) =>
@@ -13,13 +13,26 @@
 
   document.addEventListener("keydown", (event) => {
     if (isComposing(event)) {
-      if (event.key === "Enter" && event.target === box()) event.preventDefault();
+      if (event.key === "Enter" && event.target.type === "search") event.preventDefault();
       return;
     }
-    const slash = event.key === "/" && !event.ctrlKey && !event.metaKey && !event.altKey && !isTyping(event.target);
-    const letter = event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey;
-    if ((!slash && !letter) || event.repeat || !box() || document.querySelector("dialog[open], [popover]:popover-open:not(#sidebar, [popover='manual'])")) return;
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping(event.target)) return;
+    if (!box() || document.querySelector("dialog[open], [popover]:popover-open:not(#sidebar, [popover='manual'])")) return;
     event.preventDefault();
     go();
+  });
+
+  // Ahead of htmx, which would ask for what is not confirmed.
+  const searches = (field) => field.matches("[type=search], [role=combobox]");
+  addEventListener("input", (event) => event.isComposing && searches(event.target) && event.stopPropagation(), true);
+  document.addEventListener("compositionend", ({ target }) => {
+    if (searches(target)) target.dispatchEvent(new Event("input", { bubbles: true }));
+  });
+
+  // The address is that of what is shown.
+  document.addEventListener("htmx:after:swap", ({ detail }) => {
+    if (detail.ctx.target?.id !== "found") return;
+    const asked = [...new FormData(detail.ctx.sourceElement)].filter(([, value]) => value);
+    history.replaceState(history.state, "", asked.length ? `?${new URLSearchParams(asked)}` : location.pathname);
   });
 }

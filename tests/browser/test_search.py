@@ -19,7 +19,10 @@ def page(scripted: Site, visitors: Visitors) -> Page:
     """On the first page, with a conversation behind that has a plan, a call and a long answer."""
     items = [{"content": "重构订单模块", "status": "in_progress", "activeForm": "正在重构订单模块"}]
     scripted.model.script(
-        Reply(text="I will look at the zebra file.", tool_calls=[("read_file", {"path": "zebra_notes.txt"})]),
+        Reply(
+            text="I will **look at** the `zebra` file.",
+            tool_calls=[("read_file", {"path": "zebra_notes.txt"})],
+        ),
         Reply(tool_calls=[("TodoWrite", {"items": items})]),
         Reply(text=f"{ANSWER}\n\n配置文件里有一个quokka错误。"),
     )
@@ -31,16 +34,14 @@ def page(scripted: Site, visitors: Visitors) -> Page:
 
 
 def search(page: Page, text: str) -> None:
-    """Type into the box, from wherever the keyboard is, and look at the results."""
-    page.locator("body").press("Control+k")
-    expect(page.locator("[name='q']:focus")).to_be_visible()
+    """Type into the box, and look at the results."""
+    page.locator(".search-box [name='q']").focus()
     page.keyboard.insert_text(text)
     page.keyboard.press("Enter")
     page.wait_for_url("**/conversations/?q=*")
 
 
 def test_an_identifier_leads_to_the_card_of_the_call(page: Page) -> None:
-    page.keyboard.press("Escape")
     page.locator("h1").click()
     page.keyboard.press("/")
     expect(page.locator(".search-box [name='q']")).to_be_focused()
@@ -74,12 +75,46 @@ def test_latin_in_chinese_leads_to_the_message(page: Page) -> None:
 
 
 def test_an_input_methods_enter_searches_for_nothing(page: Page) -> None:
-    page.keyboard.press("Control+k")
     box = page.locator(".search-box [name='q']")
     box.fill("ding")
     pressed = "{key: 'Enter', isComposing: true, bubbles: true, cancelable: true}"
     goes_on = box.evaluate(f"box => box.dispatchEvent(new KeyboardEvent('keydown', {pressed}))")
     assert not goes_on, "the browser is kept from sending the form"
+
+
+def test_results_come_while_one_types(page: Page) -> None:
+    """With Markdown as it is read, at an address of their own, and not while an input method composes."""
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "?q=" in request.url else None)
+    page.goto("/conversations/")
+    box = page.locator("#search-q")
+    box.focus()
+    page.keyboard.type("zebra fi")
+    place = page.locator(".search-place[data-kind='message']").first
+    expect(place.locator("mark")).to_have_text(["zebra", "fi"])
+    expect(place).to_contain_text("I will look at the zebra file.")
+    expect(place.locator("code")).to_have_text("zebra")
+    expect(page).to_have_url(re.compile(r"/conversations/\?q=zebra\+fi$"))
+    page.get_by_text("Filters").click()
+    page.get_by_label("Status").select_option("failed")
+    expect(page.get_by_text("No results.")).to_be_visible()
+    expect(page).to_have_url(re.compile(r"\?q=zebra\+fi&status=failed$"))
+    page.get_by_label("Status").select_option("")
+    expect(place).to_be_visible()
+    before = len(asked)
+    compose = """(box, [value, isComposing]) => {
+        box.value = value;
+        box.dispatchEvent(new InputEvent("input", { bubbles: true, isComposing }));
+        if (!isComposing) box.dispatchEvent(new CompositionEvent("compositionend", { bubbles: true }));
+    }"""
+    box.evaluate(compose, ["ding'dan", True])
+    box.evaluate(compose, ["订单模", False])
+    expect(page.locator(".search-place[data-kind='todo'] mark").first).to_have_text("订单模")
+    assert not [url for url in asked[before:] if "ding" in url]
+    box.fill("")
+    expect(page.locator(".conversation-row").first).to_be_visible()
+    expect(page).to_have_url(re.compile(r"/conversations/$"))
+    expect(box).to_be_focused()
 
 
 def test_without_a_script_and_narrowed(page: Page, scripted: Site, visitors: Visitors) -> None:
