@@ -85,7 +85,7 @@ def models(request: SignedInRequest) -> HttpResponse:
     The page fetches lists that are not cached with `listed_models`.
     """
     conversation = _conversation_of(request)
-    profile = _profile_of(request, conversation)
+    profile = profile_without_model(request, conversation)
     context = {"groups": model_groups(request.user, profile), "profile_model": model_name_of(profile)}
     template = "partials/_models.html" if "HX-Request" in request.headers else "models.html"
     return render(request, template, context | _choice(conversation))
@@ -117,7 +117,7 @@ def _conversation_of(request: SignedInRequest) -> Conversation | None:
     return own_conversation(request, key)
 
 
-def _profile_of(request: SignedInRequest, conversation: Conversation | None) -> Profile:
+def profile_without_model(request: SignedInRequest, conversation: Conversation | None) -> Profile:
     """The profile whose model is used unless another is chosen."""
     if conversation:
         return Conversation(owner=conversation.owner, profile=conversation.profile).profile_in_use()

@@ -16,6 +16,20 @@ const select = (list, option) => {
   option.setAttribute("aria-selected", true);
   field?.setAttribute("aria-activedescendant", option.id);
 };
+
+// Whether the options are not those of what stands in the field now.
+const listIsBusy = (list, typed) => {
+  const busy = list.firstElementChild?.dataset.typed !== typed;
+  list.toggleAttribute("aria-busy", busy);
+  return busy;
+};
+// Selects the first option; or takes it, where Enter was pressed before the options were here.
+const choose = (list) => {
+  select(list, optionsOf(list)[0]);
+  if (!("enter" in list.dataset)) return;
+  delete list.dataset.enter;
+  selectedIn(list)?.click();
+};
 {
   const step = (list, by) => {
     const options = optionsOf(list);
@@ -31,6 +45,7 @@ const select = (list, option) => {
     if (!list || isComposing(event) || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
     if (event.key === "ArrowDown") step(list, 1);
     else if (event.key === "ArrowUp") step(list, -1);
+    else if (event.key === "Enter" && list.hasAttribute("aria-busy")) list.dataset.enter = "";
     else if ((event.key === "Enter" || (event.key === "Tab" && list.hasAttribute("data-tab"))) && selectedIn(list)) selectedIn(list).click();
     else return;
     event.preventDefault();
@@ -59,8 +74,13 @@ const select = (list, option) => {
     for (const group of list.querySelectorAll("[role=group]")) group.hidden = !group.querySelector("[role=option]:not([hidden])");
     select(list, field.value ? optionsOf(list)[0] : list.querySelector("[aria-current]"));
   };
-  document.addEventListener("input", (event) => event.target.matches("[data-filter]") && filter(event.target));
-  document.addEventListener("htmx:after:swap", () => {
+  document.addEventListener("input", ({ target }) => {
+    if (target.matches("[data-filter]")) filter(target);
+    else if (target.matches("[role=combobox]")) listOf(target)?.setAttribute("aria-busy", true);
+  });
+  document.addEventListener("htmx:after:swap", ({ detail }) => {
+    const field = detail.ctx.sourceElement;
+    if (field.matches?.("[role=combobox]") && listOf(field) && !listIsBusy(listOf(field), field.value.trim())) choose(listOf(field));
     for (const field of document.querySelectorAll("[data-filter]")) {
       filter(field);
       const menu = field.closest(":popover-open");

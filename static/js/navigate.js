@@ -48,7 +48,7 @@ const redraw = async () => {
     shown.gone = new AbortController();
     shown.path = path;
     closePopovers();
-    document.activeElement.blur();
+    if (content().contains(document.activeElement)) document.activeElement.blur();
     await htmx.swap({
       sourceElement: document.body,
       target: "#content",

@@ -33,6 +33,7 @@ def make(page: Page, **filled: str) -> None:
     page.get_by_label("Agent's name").fill("Ada")
     page.locator(".swatch[data-colour=violet]").click()
     page.get_by_label("Instructions").fill("Be brief.")
+    page.get_by_label("Model", exact=True).fill(filled.get("model", ""))
     page.get_by_text("Sampling").click()
     page.get_by_label("Temperature").fill(filled.get("temperature", "0.2"))
     page.get_by_label("Shell commands (bash)").select_option("ask")
@@ -81,6 +82,40 @@ def test_the_way_through(scripted: Site, visitors: Visitors) -> None:
     page.reload()
     at_rest(page)
     assert record(page) == live
+
+
+def test_a_model_is_chosen_apart_from_the_profile(scripted: Site, visitors: Visitors) -> None:
+    """With the first message and for later ones, found by typing, kept with the conversation."""
+    scripted.model.script(Reply(text="One."), Reply(text="Two."))
+    page, other = visitors.enter(scripted), visitors.enter(scripted)
+    make(page, model="reviewers-own")
+    page.goto("/")
+    page.get_by_role("button", name="Model for the next turn").click()
+    options = page.locator("#model-menu [role=option]:not([hidden])")
+    expect(options.first).to_contain_text("Profile's model")
+    expect(options.filter(has_text="demo")).to_have_count(1)  # the endpoint's own list
+    page.keyboard.type("own")
+    expect(options).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page.locator("#model-menu")).to_be_hidden()
+    expect(page.locator(".model-choice__name")).to_have_text("reviewers-own")
+    page.fill("#composer-text", "hello")
+    page.press("#composer-text", "Enter")
+    page.wait_for_url("**/conversations/*/")
+    at_rest(page)
+    expect(turns(page).last.locator(".who__model").first).to_have_text("reviewers-own")
+    assert scripted.model.requests[-1]["model"] == "reviewers-own"
+    other.goto(page.url)
+    at_rest(other)
+    page.get_by_role("button", name="Model for the next turn").click()
+    options.filter(has_text="Profile's model").click()
+    expect(other.locator(".model-choice__name")).to_have_text("scripted")
+    expect(page.get_by_role("button", name="Model for the next turn")).to_be_focused()
+    send(page, "and now")
+    at_rest(page)
+    assert scripted.model.requests[-1]["model"] == "scripted"
+    expect(turns(page).last.locator(".profile-change")).to_contain_text("Model switched to scripted")
+    expect(turns(page).last.locator(".who__model")).to_have_count(0)
 
 
 def test_what_is_typed_outlives_what_is_wrong(scripted: Site, visitors: Visitors) -> None:

@@ -1,0 +1,277 @@
+"""The palette, the completion of the composer, and the sheet of keys: fetched by the page when they open."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from urllib.parse import urlencode, urlsplit
+
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import Resolver404, resolve, reverse
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_safe
+
+from chat.agent.scan import is_utf8, scan_workspace
+from chat.agent.workspace import WorkspaceError
+from chat.files.conversation_workspace import folder_of, workspace_of
+from chat.models import Conversation, ModelSettings, Turn
+from chat.pages.audience import audience
+from chat.pages.conversation import own_conversation
+from chat.pages.model_choice import model_groups, profile_without_model
+from chat.pages.signed_in import SignedInRequest
+from chat.search.query import QueryRefused, query_of
+from chat.search.results import Part, find, results
+
+MAX_CONVERSATIONS = 8
+MAX_MODELS = 8
+MAX_COMPLETIONS = 20
+MAX_FILES = 5000  # that are looked through
+
+
+@dataclass
+class Option:
+    """A link to `href`, or a button that enters `insert` or clicks the control `click` ("?" shows keys)."""
+
+    title: str
+    note: str = ""
+    href: str = ""
+    click: str = ""
+    insert: str = ""
+    name: str = ""  # typed after a slash
+    download: bool = False
+    parts: Sequence[Part] = ()  # the title, with hits
+    excerpt: Sequence[Part] = ()
+    model: ModelSettings | None = None
+
+
+@dataclass
+class Group:
+    title: str
+    options: list[Option] = field(default_factory=list)
+
+
+@audience("signed_in")
+@require_safe
+def palette(request: SignedInRequest) -> HttpResponse:
+    """Commands, settings, conversations and models that match `?q=`; without it recent conversations."""
+    typed = request.GET.get("q", "").strip()
+    conversation = _conversation_of(request)
+    found = [
+        Group(_("Commands"), _matching(_commands(conversation), typed)),
+        Group(_("Settings"), _matching(_settings(request), typed)),
+        Group(_("Models"), _models(request, conversation, typed) if typed else []),
+    ]
+    conversations = Group(_("Conversations"), _conversations(request, conversation, typed))
+    # Few commands match what is typed, and those are meant.
+    groups = [*found[:2], conversations, found[2]] if typed else [conversations, *found]
+    return _options(request, groups, conversation, typed)
+
+
+@audience("signed_in")
+@require_safe
+def complete(request: SignedInRequest) -> HttpResponse:
+    """What the composer offers behind a `?sign=`: commands, files of the workspace, or items of the plan."""
+    conversation = _conversation_of(request)
+    sign, typed = request.GET.get("sign", ""), request.GET.get("q", "")
+    match sign:
+        case "/":
+            options = _named(_commands(conversation), typed)
+        case "@" if conversation:
+            options = _files(conversation, typed)
+        case "#" if conversation:
+            options = _items(conversation, typed)
+        case _:
+            options = []
+    return _options(request, [Group("", options)], conversation, sign + typed)
+
+
+@audience("signed_in")
+@require_safe
+def keys(request: SignedInRequest) -> HttpResponse:
+    """The sheet of keys, as a dialog."""
+    control = "⌘" if "Mac" in request.headers.get("User-Agent", "") else "Ctrl"
+    context = {"commands": _named(_commands(_conversation_of(request)), ""), "control": control}
+    return render(request, "partials/_keys.html", context)
+
+
+def _options(
+    request: SignedInRequest, groups: Iterable[Group], conversation: Conversation | None, typed: str
+) -> HttpResponse:
+    context = {
+        "groups": [each for each in groups if each.options],
+        "conversation": conversation,
+        "typed": typed,
+    }
+    return render(request, "partials/_options.html", context)
+
+
+def _conversation_of(request: SignedInRequest) -> Conversation | None:
+    """The conversation on whose page the user is."""
+    try:
+        match = resolve(urlsplit(request.headers.get("HX-Current-URL", "")).path)
+    except Resolver404:
+        return None
+    key = match.kwargs.get("conversation_id")
+    return own_conversation(request, key) if isinstance(key, uuid.UUID) else None
+
+
+def _commands(conversation: Conversation | None) -> list[Option]:
+    """The commands; `name` is what is typed after a slash."""
+    named = [
+        Option(_("New conversation"), href=reverse("new_conversation"), name="new"),
+        Option(_("Choose a model"), click="#model-choice", name="model"),
+        Option(
+            _("Choose a profile"), click="#profile-button, #composer select[name=profile]", name="profile"
+        ),
+    ]
+    if conversation:
+        works = conversation.turns.filter(status__in=Turn.ACTIVE).exists()
+        named += [
+            Option(_("Plan history"), href=reverse("plan", args=[conversation.pk]), name="plan"),
+            *([Option(_("Stop the agent"), click="#stop", name="stop")] if works else []),
+            Option(
+                _("Export as Markdown"),
+                href=reverse("export_markdown", args=[conversation.pk]),
+                name="export",
+                download=True,
+            ),
+        ]
+    return [*named, Option(_("Keyboard shortcuts"), click="?", name="help"), *_places(conversation)]
+
+
+def _places(conversation: Conversation | None) -> list[Option]:
+    """The commands without a name."""
+    options = [
+        Option(_("Board"), href=reverse("board")),
+        Option(_("All conversations"), href=reverse("conversations")),
+        Option(_("Import a conversation"), href=reverse("import")),
+    ]
+    if not conversation:
+        return options
+    titles = {"files": _("Files"), "shares": _("Share"), "replay": _("Replay")}
+    return [
+        Option(title, href=reverse(name, args=[conversation.pk])) for name, title in titles.items()
+    ] + options
+
+
+def _settings(request: SignedInRequest) -> list[Option]:
+    titles = {
+        "connections": _("Connections"),
+        "profiles": _("Profiles"),
+        "usage": _("Usage"),
+        "plan_figures": _("Plan statistics"),
+        "preferences": _("Preferences"),
+    }
+    if request.user.is_staff:
+        titles["admin:index"] = _("Administration")
+    return [Option(title, href=reverse(name)) for name, title in titles.items()]
+
+
+def _matching(options: Iterable[Option], typed: str) -> list[Option]:
+    """The options with a word, or a name, that begins with each word that is typed."""
+    return [each for each in options if _matches(f"{each.title} {each.name}", typed)]
+
+
+def _matches(text: str, typed: str) -> bool:
+    """Whether each typed word is at a word's start, or in a text without blanks, as Chinese is."""
+    words = text.casefold().split()
+    typed_words = typed.casefold().split()
+    return all(
+        any(word.startswith(each) or (not word.isascii() and each in word) for word in words)
+        for each in typed_words
+    )
+
+
+def _named(options: Iterable[Option], typed: str) -> list[Option]:
+    """The options whose name or title matches, with the name as the title."""
+    named = [each for each in options if each.name]
+    found = [each for each in named if each.name.startswith(typed.casefold()) or _matches(each.title, typed)]
+    for each in found:
+        each.title, each.note = f"/{each.name}", each.title
+    return found
+
+
+def _conversations(request: SignedInRequest, current: Conversation | None, typed: str) -> list[Option]:
+    """The conversations that contain what is typed, with an excerpt; else recent ones, `?last=` first."""
+    if typed:
+        return _found(request, typed)
+    recent = Conversation.objects.visible_to(request.user).current()
+    others = recent.exclude(pk=current.pk) if current else recent
+    rows = list(others[:MAX_CONVERSATIONS])
+    last = request.GET.get("last", "")
+    rows.sort(key=lambda row: str(row.pk) != last)
+    return [Option(row.title, href=_address(row)) for row in rows]
+
+
+def _found(request: SignedInRequest, typed: str) -> list[Option]:
+    try:
+        query = query_of(typed)
+    except QueryRefused:
+        return []
+    matches = find(Conversation.objects.visible_to(request.user), request.user.pk, query)
+    states = matches.states[:MAX_CONVERSATIONS]
+    rows = Conversation.objects.select_related("search_index_state").filter(search_index_state__in=states)
+    by_state = {row.search_index_state.pk: row for row in rows}
+    found = results([by_state[state] for state in states if state in by_state], matches, 1)
+    return [
+        Option(
+            each.conversation.title,
+            href=each.hits[0].address if each.hits else _address(each.conversation),
+            parts=each.title,
+            excerpt=each.hits[0].excerpt if each.hits else (),
+        )
+        for each in found
+    ]
+
+
+def _address(conversation: Conversation) -> str:
+    return reverse("conversation", args=[conversation.pk])
+
+
+def _models(request: SignedInRequest, conversation: Conversation | None, typed: str) -> list[Option]:
+    """The models with all typed words in their name."""
+    groups = model_groups(request.user, profile_without_model(request, conversation))
+    words = typed.casefold().split()
+    found = [
+        (group, model)
+        for group in groups
+        for model in group.models
+        if all(word in f"{group.title} {model.model}".casefold() for word in words)
+    ]
+    if conversation:
+        return [Option(model.model, group.title, model=model) for group, model in found[:MAX_MODELS]]
+    new = reverse("new_conversation")
+    return [
+        Option(model.model, group.title, href=f"{new}?{urlencode({'model': model.choice})}")
+        for group, model in found[:MAX_MODELS]
+    ]
+
+
+def _files(conversation: Conversation, typed: str) -> list[Option]:
+    """Files of the workspace with that in their path; those whose name begins with it first."""
+    if not folder_of(conversation).exists():
+        return []
+    try:
+        scan = scan_workspace(workspace_of(conversation), max_entries=MAX_FILES)
+    except WorkspaceError:
+        return []
+    typed = typed.casefold()
+    paths = [each.path for each in scan.entries if each.kind == "file" and is_utf8(each.path)]
+    found = [path for path in paths if typed in path.casefold() and path.isprintable()]
+    found.sort(key=lambda path: not path.rpartition("/")[2].casefold().startswith(typed))
+    return [_file(path) for path in found[:MAX_COMPLETIONS]]
+
+
+def _file(path: str) -> Option:
+    folder, _slash, name = path.rpartition("/")
+    return Option(name, note=folder, insert=path)
+
+
+def _items(conversation: Conversation, typed: str) -> list[Option]:
+    """Items of the conversation's latest list with that in their text."""
+    revision = conversation.revision()
+    texts = [str(item.get("content", "")) for item in revision.items] if revision else []
+    found = [text for text in texts if typed.casefold() in text.casefold()]
+    return [Option(text, insert=text) for text in found[:MAX_COMPLETIONS]]

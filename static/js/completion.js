@@ -1,0 +1,94 @@
+// Completes what is begun in the composer: "/" in an empty one a command, "@" a file, "#" an item of the plan. The list
+// opens as the sign is typed at the start of a word, not when it is pasted, and stays while the word grows.
+{
+  const field = () => document.getElementById("composer-text");
+  const list = () => document.getElementById("completion");
+  const isOpen = () => list()?.hasAttribute("data-sign");
+
+  // The word that ends at the caret: its sign, what is typed behind it, and where it begins.
+  const word = () => {
+    const { value, selectionStart, selectionEnd } = field();
+    const before = value.slice(0, selectionStart);
+    const [, sign, typed] = (value === before && before.match(/^(\/)(\S*)$/)) || before.match(/(?:^|\s)([@#])(\S*)$/) || [];
+    return sign && selectionStart === selectionEnd ? { sign, typed, start: before.length - typed.length - 1 } : null;
+  };
+
+  const close = () => {
+    if (!isOpen()) return;
+    const { dataset } = list();
+    delete dataset.sign;
+    delete dataset.enter;
+    list().hidePopover();
+    list().removeAttribute("aria-busy");
+    for (const name of ["aria-controls", "aria-activedescendant"]) field()?.removeAttribute(name);
+  };
+  const ask = ({ sign, typed }) => {
+    const said = sign + typed;
+    if (list().dataset.sign === said) return;
+    list().dataset.sign = said;
+    list().setAttribute("aria-busy", true);
+    list().setAttribute("hx-vals", JSON.stringify({ sign, q: typed }));
+    list().dispatchEvent(new Event("complete"));
+  };
+  const update = () => {
+    const begun = document.activeElement === field() && word();
+    if (begun) ask(begun);
+    else close();
+  };
+
+  document.addEventListener("input", (event) => {
+    if (event.target.id !== "composer-text" || event.isComposing || !list()) return;
+    if (isOpen()) return update();
+    const begun = event.inputType === "insertText" && word();
+    if (begun && !begun.typed && event.data === begun.sign) ask(begun);
+  });
+  document.addEventListener("compositionend", (event) => event.target.id === "composer-text" && isOpen() && update());
+  document.addEventListener("selectionchange", () => isOpen() && update());
+  document.addEventListener("focusout", (event) => event.target.id === "composer-text" && close());
+  document.addEventListener("submit", (event) => event.target.id === "composer" && close());
+
+  document.addEventListener("htmx:after:swap", (event) => {
+    if (event.detail.ctx.target !== list() || !isOpen() || listIsBusy(list(), list().dataset.sign)) return;
+    if (!list().querySelector("[role=option]")) {
+      const sends = "enter" in list().dataset;
+      list().hidePopover();
+      field().removeAttribute("aria-controls");
+      if (sends) field().form.requestSubmit();
+      return;
+    }
+    field().setAttribute("aria-controls", "completion");
+    list().showPopover();
+    choose(list());
+  });
+
+  // Ahead of the composer, which sends on Enter.
+  addEventListener(
+    "keydown",
+    (event) => {
+      if (event.target.id !== "composer-text" || !isOpen() || isComposing(event)) return;
+      const waits = event.key === "Enter" && !event.shiftKey && list().hasAttribute("aria-busy");
+      if (waits) list().dataset.enter = "";
+      else if (event.key === "Escape" && list().matches(":popover-open")) close();
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    },
+    true,
+  );
+
+  document.addEventListener(
+    "click",
+    (event) => {
+      const option = event.target.closest?.("#completion [role=option]");
+      if (!option) return;
+      const { start } = word();
+      const { insert = "" } = option.dataset;
+      close();
+      field().setSelectionRange(start, field().selectionEnd);
+      // By way of the browser, which can undo it.
+      if (insert) document.execCommand("insertText", false, `${insert} `);
+      else document.execCommand("delete");
+    },
+    true,
+  );
+}

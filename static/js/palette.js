@@ -1,0 +1,65 @@
+// Ctrl+K or Cmd+K opens the palette, "?" the sheet of keys. Both are there only while they are open: the palette at
+// once, so that no key is lost, with what it finds fetched as one types.
+{
+  const isBusy = () => document.querySelector("dialog[open]");
+  const isTyping = (place) => place.closest?.("input, textarea, select, [contenteditable]");
+  const VISITED = "visited"; // the paths of the last two conversations, this one first
+
+  const openPalette = () => {
+    const label = document.getElementById("open-palette").title;
+    const last = (kept.get(VISITED) ?? "").split(" ").find((path) => path !== location.pathname) ?? "";
+    const dialog = document.createElement("dialog");
+    dialog.id = "palette";
+    dialog.className = "dialog palette";
+    dialog.dataset.fetched = "";
+    dialog.innerHTML = `<input class="options__filter" type="text" enterkeyhint="go" name="q" maxlength="200" role="combobox"
+        aria-expanded="true" aria-controls="palette-options" aria-autocomplete="list" autocomplete="off" spellcheck="false"
+        hx-get="/palette/" hx-trigger="load, input delay:80ms" hx-target="#palette-options" hx-swap="innerHTML"
+        hx-sync="this:replace"><div id="palette-options" class="options" role="listbox" aria-busy="true"></div>`;
+    const [field, list] = dialog.children;
+    field.setAttribute("hx-vals", JSON.stringify({ last: last.split("/")[2] ?? "" }));
+    field.placeholder = label;
+    for (const each of [dialog, field, list]) each.setAttribute("aria-label", label);
+    document.body.append(dialog);
+    htmx.process(dialog);
+    dialog.showModal();
+  };
+  const openKeys = () =>
+    htmx.ajax("GET", "/keys/", { target: "body", swap: "beforeend" }).then(() => document.getElementById("keys")?.showModal());
+
+  document.addEventListener("keydown", (event) => {
+    if (isComposing(event) || event.repeat || event.altKey) return;
+    const control = event.ctrlKey || event.metaKey;
+    if (control && !event.shiftKey && event.key.toLowerCase() === "k" && document.getElementById("open-palette")) {
+      event.preventDefault();
+      const palette = document.getElementById("palette");
+      if (palette) palette.close();
+      else if (!isBusy()) openPalette();
+    } else if (event.key === "?" && !control && !isTyping(event.target) && !isBusy() && document.getElementById("open-palette")) {
+      event.preventDefault();
+      openKeys();
+    }
+  });
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.("#open-palette")) openPalette();
+    // What is chosen closes the palette, as does a click beside it.
+    const dialog = event.target.closest?.("#palette");
+    if (dialog && (event.target === dialog || event.target.closest("[role=option]"))) dialog.close();
+    const control = event.target.closest?.("[data-click]")?.dataset.click;
+    if (control === "?") openKeys();
+    else if (control) press(document.querySelector(control));
+  });
+  document.addEventListener("close", (event) => event.target.matches("[data-fetched]") && event.target.remove(), true);
+
+  const press = (control) => {
+    if (!control?.matches("select")) return control?.click();
+    control.focus();
+    control.showPicker?.();
+  };
+
+  document.addEventListener("htmx:ws:after:connection", () => {
+    if (!document.getElementById("conversation")) return;
+    const others = (kept.get(VISITED) ?? "").split(" ").filter((path) => path && path !== location.pathname);
+    kept.set(VISITED, [location.pathname, ...others].slice(0, 2).join(" "));
+  });
+}

@@ -1,0 +1,288 @@
+"""The keyboard: the way to the composer, stopping, the palette, and what the composer completes."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import LIVE, at_rest, begin, last_turn, send, todo, until
+
+WRITES = Reply(tool_calls=[("write_file", {"path": "src/stock room.py", "content": "x = 1\n"})])
+
+
+def box(page: Page) -> Locator:
+    return page.locator("#composer-text")
+
+
+def popup(page: Page) -> Locator:
+    """The completion, as far as it is open."""
+    return page.locator("#completion:popover-open [role=option]")
+
+
+ACTIVE = """() => {
+    const name = document.activeElement.getAttribute("aria-activedescendant");
+    return document.querySelector(`[id="${name}"][aria-selected=true]`)?.textContent ?? "";
+}"""
+
+
+def is_selected(page: Page, text: str) -> None:
+    """Wait until the option with this text is the active one of the focused field."""
+    until(page, lambda: text in page.evaluate(ACTIVE))
+
+
+def test_escape_leads_to_the_composer_and_asked_twice_stops(scripted: Site, visitors: Visitors) -> None:
+    endless = Reply(text="I go on and on. " * 9, piece=8, stall_after=9)
+    scripted.model.script(todo("in_progress", "pending"), endless)
+    page = visitors.enter(scripted)
+    begin(page, "Work")
+    expect(page.locator("#transcript")).to_contain_text("I go on")
+    hint = page.locator("#stop-hint")
+
+    page.locator("body").evaluate(
+        "body => { document.activeElement.blur(); getSelection().removeAllRanges() }"
+    )
+    page.evaluate("document.body.setAttribute('tabindex', -1); document.body.focus()")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the message field")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(box(page)).to_be_focused()
+    assert "#" not in page.url
+
+    # What is open is closed first, and counts for nothing.
+    for name, opened in (
+        ("Conversation menu", "#conversation-menu"),
+        ("Profile for the next turn", "#profile-menu"),
+        ("Model for the next turn", "#model-menu"),
+    ):
+        page.get_by_role("button", name=name).first.click()
+        expect(page.locator(opened)).to_be_visible()
+        page.keyboard.press("Escape")
+        expect(page.locator(opened)).to_be_hidden()
+        expect(hint).to_be_empty()
+    page.keyboard.press("Control+k")
+    expect(page.locator("#palette [role=option]").first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#palette")).to_have_count(0)
+    box(page).focus()
+    page.keyboard.type("/")
+    expect(popup(page).first).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(popup(page)).to_have_count(0)
+    expect(box(page)).to_have_value("/")
+    expect(hint).to_be_empty()
+    search = page.locator(".search-box [name='q']")
+    search.fill("x")
+    page.keyboard.press("Escape")  # empties that field
+    expect(hint).to_be_empty()
+
+    page.locator("#scroll").focus()
+    page.keyboard.press("Escape")
+    expect(box(page)).to_be_focused()
+    expect(hint).to_have_text("Press Escape again to stop")
+    expect(page.locator("#conversation")).to_have_attribute("data-status", "running")
+    expect(hint).to_be_empty(timeout=8_000)  # too late now
+    page.keyboard.press("Escape")
+    expect(hint).not_to_be_empty()
+    page.keyboard.press("Escape")
+    expect(hint).to_be_empty()
+    last_turn(page, "stopped")
+    at_rest(page)
+    page.keyboard.press("Escape")
+    expect(hint).to_be_empty()
+    expect(box(page)).to_have_value("/")
+
+
+def test_the_composer_completes(scripted: Site, visitors: Visitors) -> None:
+    items = [
+        {"content": f"Paint the {what}", "status": "pending", "activeForm": f"Painting the {what}"}
+        for what in ("door", "fence")
+    ]
+    scripted.model.script(
+        WRITES, Reply(tool_calls=[("TodoWrite", {"items": items})]), Reply(text="Done."), Reply(text="Well.")
+    )
+    page = visitors.enter(scripted)
+    begin(page, "Begin it\nwith two lines")
+    at_rest(page)
+    field = box(page)
+
+    # Files and items, at a word's start, with what is typed narrowing them.
+    page.keyboard.type("see @st")
+    expect(popup(page)).to_have_text([re.compile(r"stock room\.py\s*src")])
+    is_selected(page, "stock room.py")
+    page.keyboard.press("Tab")
+    expect(field).to_have_value("see src/stock room.py ")
+    page.keyboard.type("for #")
+    expect(popup(page)).to_have_text(["Paint the door", "Paint the fence"])
+    page.keyboard.press("ArrowDown")
+    is_selected(page, "Paint the fence")
+    page.keyboard.press("ArrowDown")
+    is_selected(page, "Paint the door")
+    page.keyboard.type("fen")
+    expect(popup(page)).to_have_text(["Paint the fence"])
+    page.keyboard.press("Enter")
+    expect(field).to_have_value("see src/stock room.py for Paint the fence ")
+    expect(popup(page)).to_have_count(0)
+    page.keyboard.press("Control+z")
+    expect(field).to_have_value("see src/stock room.py for #fen")
+    field.fill("")
+    page.keyboard.type("#")
+    popup(page).last.click()
+    expect(field).to_have_value("Paint the fence ")
+    expect(field).to_be_focused()
+
+    # Not within a word, not when pasted, and Enter sends where nothing is offered.
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/complete/" in request.url else None)
+    field.fill("")
+    page.keyboard.type("me@home a/b c#1")
+    field.fill("")
+    field.evaluate(
+        """field => {
+            field.value = "@stock";
+            field.setSelectionRange(6, 6);
+            const pasted = { bubbles: true, inputType: "insertFromPaste", data: "@stock" };
+            field.dispatchEvent(new InputEvent("input", pasted));
+        }"""
+    )
+    page.keyboard.type("!")
+    field.fill("")
+    page.keyboard.type("a /")
+    assert not asked
+    field.fill("")
+    page.keyboard.type("/etc is a folder")
+    expect(popup(page)).to_have_count(0)
+    page.keyboard.press("Enter")
+    last_turn(page, "completed")
+    at_rest(page)
+    expect(page.locator("[data-role='user'] .message__body").last).to_have_text("/etc is a folder")
+
+    # One's own messages, with the up key in an empty field.
+    expect(field).to_have_value("")
+    for key, text in (
+        ("ArrowUp", "/etc is a folder"),
+        ("ArrowUp", "Begin it\nwith two lines"),
+        ("ArrowUp", "Begin it\nwith two lines"),  # the caret goes up to its first line
+        ("ArrowUp", "Begin it\nwith two lines"),  # there are no more
+        ("ArrowDown", "Begin it\nwith two lines"),  # the caret goes down
+        ("ArrowDown", "/etc is a folder"),
+        ("ArrowDown", ""),
+        ("ArrowDown", ""),
+        ("ArrowUp", "/etc is a folder"),
+    ):
+        page.keyboard.press(key)
+        expect(field).to_have_value(text)
+    page.keyboard.type("!")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowDown")
+    expect(field).to_have_value("/etc is a folder!")
+    page.reload()
+    page.wait_for_selector(LIVE)
+    expect(field).to_have_value("/etc is a folder!")
+
+
+def test_commands(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("pending"), Reply(text="I go on and on. " * 9, piece=8, stall_after=9))
+    page = visitors.enter(scripted)
+    begin(page, "Work")
+    expect(page.locator("#transcript")).to_contain_text("I go")
+    field = box(page)
+    field.focus()
+    page.keyboard.type("/")
+    expect(popup(page).locator(".option__title")).to_have_text(
+        ["/new", "/model", "/profile", "/plan", "/stop", "/export", "/help"]
+    )
+    page.keyboard.type("st")
+    page.keyboard.press("Enter")  # at once: it waits for the answer
+    last_turn(page, "stopped")
+    at_rest(page)
+    expect(field).to_have_value("")
+    for command, opened in (
+        ("model", "#model-menu [role=option]"),
+        ("profile", "#profile-menu"),
+        ("help", "#keys"),
+    ):
+        field.focus()
+        page.keyboard.type(f"/{command}")
+        page.keyboard.press("Enter")
+        expect(page.locator(opened).first).to_be_visible()
+        expect(field).to_have_value("")
+        page.keyboard.press("Escape")
+        expect(page.locator(opened).locator("visible=true")).to_have_count(0)
+    page.mouse.click(640, 26)
+    page.keyboard.press("?")
+    expect(page.locator("#keys")).to_contain_text("Previous conversation")
+    page.keyboard.press("Escape")
+    field.focus()
+    with page.expect_download() as download:
+        page.keyboard.type("/export")
+        page.keyboard.press("Enter")
+    assert download.value.suggested_filename.endswith(".md")
+    page.keyboard.type("/plan")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/plan/$"))
+    page.goto("/")
+    page.keyboard.type("/mo")
+    expect(popup(page)).to_have_count(1)
+    page.keyboard.press("Enter")
+    expect(page.locator("#model-menu [role=option]").first).to_be_visible()
+
+
+def test_the_palette_finds_all_of_it(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(
+        Reply(text="A *quokka* is small."), Reply(text="Second answer."), Reply(text="By the chosen one.")
+    )
+    page = visitors.enter(scripted)
+    first = begin(page, "About marsupials")
+    at_rest(page)
+    second = begin(page, "About birds")
+    at_rest(page)
+    options = page.locator("#palette [role=option]")
+
+    # Twice the keys of a quick switch: there, and back.
+    for address, title in ((first, "About marsupials"), (second, "About birds")):
+        page.keyboard.press("Control+k")
+        page.keyboard.press("Enter")
+        expect(page).to_have_url(address)
+        expect(page.locator("#title")).to_have_text(title)
+        page.wait_for_selector(LIVE)
+        expect(page.locator("#palette")).to_have_count(0)
+
+    # Typed at once, searched while it is typed, with what is found as it reads.
+    page.keyboard.press("Control+k")
+    page.keyboard.type("quokka")
+    expect(options).to_have_count(1)
+    expect(options.locator(".option__excerpt")).to_have_text("A quokka is small.")
+    expect(options.locator("mark")).to_have_text("quokka")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(rf"{re.escape(first)}\?find=quokka#message-\d+$"))
+    expect(page.locator("#title")).to_have_text("About marsupials")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("prefer")
+    is_selected(page, "Preferences")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("/settings/preferences/$"))
+    page.get_by_role("button", name="Find conversations, commands, settings and models").click()
+    page.keyboard.type("new conv")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(f"{scripted.served.address}/")
+    page.goto(first)
+    page.wait_for_selector(LIVE)
+    page.keyboard.press("Meta+k")
+    page.keyboard.type("scripted")
+    expect(options.last).to_contain_text("scripted")
+    options.filter(has_text="Environment").click()
+    expect(page.locator("#palette")).to_have_count(0)
+    send(page, "And now?")
+    last_turn(page, "completed")
+    expect(last_turn(page).locator(".who__model").first).to_have_text("scripted")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("nothing is like that")
+    until(page, lambda: page.locator("#palette [data-typed='nothing is like that']").count())
+    expect(options).to_have_count(0)
+    page.keyboard.press("Enter")
+    page.keyboard.press("Control+k")
+    expect(page.locator("#palette")).to_have_count(0)

@@ -1,0 +1,66 @@
+"""The palette and the completion: what is offered, on which page, and to whom."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from django.test import Client
+
+from chat.models import Conversation, Turn
+
+OPTION = re.compile(r'class="option__title">([^<]*)<')
+
+
+def offered(browser: Client, address: str, page: str = "/", **query: str) -> list[str]:
+    """The titles of the options, asked for on that page."""
+    headers = {"HX-Request": "true", "HX-Current-URL": f"http://testserver{page}"}
+    answer = browser.get(address, query, headers=headers)
+    assert answer.status_code == 200
+    return OPTION.findall(answer.content.decode())
+
+
+def test_commands_and_settings_are_found_by_the_start_of_a_word(
+    owners: Client, conversation: Conversation
+) -> None:
+    here = f"/conversations/{conversation.pk}/"
+    everything = offered(owners, "/palette/", here)
+    assert {"New conversation", "Plan history", "Stop the agent", "Preferences"} <= set(everything)
+    assert conversation.title not in everything, "the user is there already"
+    assert offered(owners, "/palette/")[0] == conversation.title
+    assert "Plan history" not in offered(owners, "/palette/")
+    assert offered(owners, "/palette/", q="pref") == ["Preferences"]
+    assert offered(owners, "/palette/", q="shortc key") == ["Keyboard shortcuts"]
+    assert offered(owners, "/palette/", q="!!!") == []
+
+
+def test_a_slash_offers_commands_by_their_name(
+    owners: Client, conversation: Conversation, turn: Turn
+) -> None:
+    here = f"/conversations/{conversation.pk}/"
+    names = ["/new", "/model", "/profile", "/plan", "/stop", "/export", "/help"]
+    assert offered(owners, "/complete/", here, sign="/") == names
+    turn.request_stop()
+    assert offered(owners, "/complete/", here, sign="/", q="s") == ["/help"], "nothing is left to stop"
+    assert offered(owners, "/complete/", sign="/") == ["/new", "/model", "/profile", "/help"]
+    assert offered(owners, "/complete/", sign="@") == offered(owners, "/complete/", sign="?") == []
+
+
+def test_files_and_items_are_those_of_the_conversation(
+    owners: Client, strangers: Client, conversation: Conversation, turn: Turn, workspaces: Path
+) -> None:
+    here = f"/conversations/{conversation.pk}/"
+    assert offered(owners, "/complete/", here, sign="@") == [], "there is no folder yet"
+    folder = workspaces / str(conversation.pk)
+    (folder / "src").mkdir(parents=True)
+    for name in ("a_note.md", "src/note.py", "src/<b>.txt"):
+        (folder / name).write_text("x")
+    assert offered(owners, "/complete/", here, sign="@", q="note") == ["note.py", "a_note.md"]
+    assert offered(owners, "/complete/", here, sign="@", q="b>") == ["&lt;b&gt;.txt"]
+    items: list[dict[str, Any]] = [{"id": "1", "content": "Paint the door"}, {"id": "2", "content": "Rest"}]
+    conversation.revisions.create(turn=turn, items=items)
+    assert offered(owners, "/complete/", here, sign="#", q="DOOR") == ["Paint the door"]
+    headers = {"HX-Current-URL": f"http://testserver{here}"}
+    for address in ("/complete/", "/palette/", "/keys/"):
+        assert strangers.get(address, headers=headers).status_code == 404, address
