@@ -1,5 +1,5 @@
 // Choosing rows of a list: with Shift a range, all on the page, all that match; and how many that are.
-onContent((signal) => {
+const startBulk = (signal) => {
   const form = document.getElementById("bulk");
   if (!form) return;
   const boxes = [...form.querySelectorAll("[name='c']")];
@@ -54,4 +54,7 @@ onContent((signal) => {
   });
   page.parentElement.hidden = false;
   addEventListener("pageshow", show, { signal }); // the browser may have kept what was chosen
-});
+};
+onContent(startBulk);
+// The search has put another list in its place.
+document.addEventListener("htmx:after:swap", ({ detail }) => detail.ctx.target?.id === "found" && startBulk(shown.gone.signal));
