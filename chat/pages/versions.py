@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from typing import Any
 
 from asgiref.sync import async_to_sync
 from django.db import transaction
@@ -53,8 +54,14 @@ def _form(request: SignedInRequest, conversation: Conversation, turn_id: int) ->
         "groups": model_groups(request.user, in_use),
         "chosen": chosen.choice if chosen else "",
     }
-    template = "partials/_again.html" if "HX-Request" in request.headers else "again.html"
-    return render(request, template, context)
+    return _dialog(request, "again.html", context)
+
+
+def _dialog(request: SignedInRequest, name: str, context: dict[str, Any]) -> HttpResponse:
+    """The template for the dialog of the conversation's page, or as a page of its own."""
+    in_dialog = "HX-Request" in request.headers
+    template = f"partials/_{name}" if in_dialog else name
+    return render(request, template, {**context, "in_dialog": in_dialog})
 
 
 def _profile(request: SignedInRequest) -> Profile | None:
@@ -85,8 +92,7 @@ def delete_turn(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: i
     conversation = own_conversation(request, conversation_id)
     if request.method != "POST":
         turn = get_object_or_404(conversation.path, pk=turn_id)
-        template = "partials/_delete_turn.html" if "HX-Request" in request.headers else "delete_turn.html"
-        return render(request, template, {"conversation": conversation, "turn": turn})
+        return _dialog(request, "delete_turn.html", {"conversation": conversation, "turn": turn})
     try:
         with transaction.atomic():
             unindex_turn(turn_id, conversation)
