@@ -58,3 +58,24 @@
   });
   addEventListener("pageshow", (event) => event.persisted && arrive());
 }
+
+// Where there is no composer, a redraw that takes the focused control away moves the focus to the row that takes its
+// place, or to the heading of an empty section.
+{
+  let left = null; // the control that has the focus, its section's id, and the number of its row
+
+  document.addEventListener("focusin", ({ target }) => {
+    const section = target.closest("section[id]");
+    const rows = [...(section?.querySelectorAll("li") ?? [])];
+    left = section && { target, id: section.id, row: rows.indexOf(target.closest("li")) };
+  });
+  document.addEventListener("htmx:after:swap", () => {
+    if (!left || left.target.isConnected || document.activeElement !== document.body) return;
+    const section = document.getElementById(left.id);
+    if (!section || document.getElementById("composer-text")) return;
+    const rows = section.querySelectorAll("li");
+    const place = rows[Math.min(Math.max(left.row, 0), rows.length - 1)]?.querySelector("a, button") ?? section.querySelector("h2");
+    if (place?.matches("h2")) place.tabIndex = -1;
+    place?.focus({ preventScroll: true });
+  });
+}

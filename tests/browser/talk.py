@@ -12,6 +12,7 @@ from chat.demo.reply import Reply
 
 LIVE = "#conversation #connection[data-state='live']"
 BETWEEN = re.compile(r">\s+<")
+RECENT = re.compile(r"(<time [^>]*data-recent[^>]*>)[^<]*")
 CHANGING = re.compile(
     r' (?:data-htmx-powered(?:="[^"]*")?|open(?:="")?|data-live(?:="")?|data-(?:from|at|v)="[^"]*")(?=[ >])'
 )
@@ -78,8 +79,8 @@ def record(page: Page) -> list[str]:
 
 
 def bare(html: str) -> str:
-    """HTML without blanks between elements, and what htmx adds or a person unfolds."""
-    return BETWEEN.sub("><", CHANGING.sub("", html))
+    """HTML without blanks between elements, how long ago it was, and what htmx adds or a person unfolds."""
+    return RECENT.sub(r"\1", BETWEEN.sub("><", CHANGING.sub("", html)))
 
 
 def until(page: Page, ready: Callable[[], Any]) -> None:

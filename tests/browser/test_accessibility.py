@@ -6,11 +6,11 @@ import threading
 from importlib.resources import files
 from typing import Any
 
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Call, Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, last_turn
+from tests.browser.talk import at_rest, begin, last_turn, until
 from tests.browser.test_approvals import begin as begin_asking_first
 
 AXE = str(files("axe_playwright_python") / "axe.min.js")
@@ -194,3 +194,56 @@ def test_signing_in(scripted: Site, visitors: Visitors) -> None:
     for address in ("/accounts/login/", "/sign-in/spent/"):
         looks.at(address)
     looks.none()
+
+
+FOCUSED = "document.activeElement.checkVisibility() && !document.activeElement.matches('body, #content')"
+
+
+def press(page: Page, control: Locator) -> None:
+    control.focus()
+    page.keyboard.press("Enter")
+
+
+def test_no_redraw_loses_the_focus(scripted: Site, visitors: Visitors) -> None:
+    """The control that was used goes away, or is drawn anew; the keyboard is somewhere that can be seen."""
+    gate, again = threading.Event(), threading.Event()
+    items = [{**item, "status": "pending"} for item in PLAN]
+    scripted.model.script(
+        Reply("I plan.", tool_calls=[Call("TodoWrite", {"items": items})]),
+        Reply("So far so good", stall_after=1, gate=gate, tool_calls=[Call("bash", {"command": "true"})]),
+        Reply(tool_calls=[Call("bash", {"command": "false"})]),
+        Reply(text="Done."),
+        Reply(text="So far so good", stall_after=1, gate=again),
+    )
+    page = visitors.enter(scripted)
+    begin_asking_first(page)
+    todos = page.locator("#todo-panel li.todo")
+    expect(todos).to_have_count(3)
+    for name, left in (("Skip", 2), ("Check off", 2)):
+        control = todos.last.get_by_role("button", name=name)
+        press(page, control)
+        expect(todos).to_have_count(left)
+        until(page, lambda: page.evaluate(FOCUSED))
+    expect(todos.last).to_have_attribute("data-status", "completed")
+    page.fill("#composer-text", "and this")
+    page.press("#composer-text", "Enter")
+    press(page, page.locator(".follow-up").get_by_role("button", name="Unsend"))
+    expect(page.locator("#composer-text")).to_be_focused()
+    expect(page.locator("#composer-text")).to_have_value("and this")
+    page.fill("#composer-text", "")
+    gate.set()
+    for command, answer in (("true", "Deny"), ("false", "Allow once")):
+        card = page.locator(".tool-call[data-status=waiting]", has_text=command)
+        press(page, card.get_by_role("button", name=answer))
+        expect(card).to_have_count(0)
+        until(page, lambda: page.evaluate(FOCUSED))
+    at_rest(page)
+    until(page, lambda: page.evaluate(FOCUSED))
+
+    begin(page, "once more")
+    page.goto("/board/")
+    page.locator(LIVE).wait_for()
+    again.set()
+    press(page, page.locator("#board-unseen").get_by_role("button", name="Mark as read").first)
+    expect(page.locator("#board-unseen li", has_text="once more")).to_have_count(0)
+    until(page, lambda: page.evaluate(FOCUSED))

@@ -38,7 +38,7 @@ def shown(page: Page) -> list[str]:
     sections: list[str] = page.locator(".board__section").evaluate_all(
         """sections => sections.map((section) => {
           const copy = section.cloneNode(true);
-          for (const clock of copy.querySelectorAll(".elapsed")) clock.textContent = "";
+          for (const clock of copy.querySelectorAll(".elapsed, [data-recent]")) clock.textContent = "";
           return copy.outerHTML;
         })"""
     )
