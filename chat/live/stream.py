@@ -45,7 +45,7 @@ from chat.live.markdown import MAX_BLOCK, Block, Settling, render
 from chat.live.regions import states_of
 from chat.models import Message, Summary, Turn
 
-FRAME_INTERVAL = 0.05  # seconds of changes in one frame, while few turns stream
+FRAME_INTERVAL = 0.08  # seconds of changes in one frame, while few turns stream; browsers paint each
 CROWDED_INTERVAL = 0.15  # the same while CROWD turns stream; grows in proportion beyond
 CROWD = 50
 RENDER_SHARE = 10  # rendering may take at most 1/RENDER_SHARE of the processor time
