@@ -142,7 +142,7 @@ def test_all_of_it_without_a_script(scripted: Site, visitors: Visitors) -> None:
     make(page)
     with page.expect_download() as download:
         page.get_by_role("link", name=re.compile("Export.*Reviewer")).click()
-    page.get_by_label("File").set_input_files(download.value.path())
+    page.get_by_label("File", exact=True).set_input_files(download.value.path())
     page.get_by_role("button", name="Import").click()
     expect(page.get_by_label("Agent's name")).to_have_value("Ada")
     expect(page.locator(".messages")).to_contain_text("Reviewer imported.")
