@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from chat.database import in_database
 from chat.live.activity import Activity, ActivityLog
 from chat.live.broadcast import conversation_group, publish, publish_board, publish_sidebar, whole_frame
-from chat.live.call_group import CallGroup, belongs_to_group, grouped
+from chat.live.call_group import CallGroup, Row, belongs_to_group, grouped
 from chat.live.frames import (
     END,
     Change,
@@ -22,7 +22,6 @@ from chat.live.frames import (
     OutputShortened,
     PanelChanged,
     Position,
-    Row,
     RowChanged,
     TextGrew,
     TurnChanged,

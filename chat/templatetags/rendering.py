@@ -12,7 +12,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from chat.live import folding, frames, markdown
 from chat.live.board import BOARD_REGIONS, BoardState
-from chat.live.call_group import CallGroup, grouped
+from chat.live.call_group import CallGroup, Row, grouped
 from chat.live.diff import Diff, diff_of
 from chat.live.regions import REGIONS, ConversationState
 from chat.models import Attachment, FollowUp, Message, ToolCall, Turn
@@ -26,18 +26,18 @@ HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode categories of control, format and s
 
 
 @register.simple_tag(takes_context=True)
-def draw(context: Context, row: frames.Row | CallGroup) -> SafeString:
+def draw(context: Context, row: Row | CallGroup) -> SafeString:
     return frames.draw(row, context.get("read_only"))
 
 
 @register.simple_tag
-def rows_of(turn: Turn) -> list[frames.Row | CallGroup]:
+def rows_of(turn: Turn) -> list[Row | CallGroup]:
     """The turn's rows, its calls in groups: `{% rows_of turn as rows %}`."""
     return grouped(turn.rows())
 
 
 @register.simple_tag(takes_context=True)
-def moment(context: Context, row: frames.Row | Turn) -> SafeString:
+def moment(context: Context, row: Row | Turn) -> SafeString:
     """The row's start and duration as data attributes, for a replay: `{% moment row %}` within a tag."""
     if not getattr(context.get("read_only"), "replays", False):
         return SafeString()
