@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import uuid
 from datetime import timedelta
@@ -118,4 +119,7 @@ def test_a_full_page_is_light(owners: Client, owner: User, many: list[str]) -> N
         turn = Turn.objects.create(conversation=conversation, client_id=uuid.uuid4(), status="completed")
         conversation.revisions.create(turn=turn, items=items)
     Conversation.objects.update(title="A title of forty characters, as many are")
-    assert len(owners.get("/conversations/").content) < 30_000
+    page = owners.get("/conversations/").content
+    _sidebar, _, content = page.partition(b'id="content"')
+    assert 10_000 < len(content) < 30_000
+    assert len(gzip.compress(page)) < 8_000
