@@ -48,7 +48,8 @@ const redraw = async () => {
     shown.gone = new AbortController();
     shown.path = path;
     closePopovers();
-    if (content().contains(document.activeElement)) document.activeElement.blur();
+    // Whoever types in a field beside the content, as in the search, stays there.
+    if (content().contains(document.activeElement) || document.activeElement.matches("a, button")) document.activeElement.blur();
     await htmx.swap({
       sourceElement: document.body,
       target: "#content",
