@@ -76,7 +76,10 @@ class GuardedServer(Server):
     def guard(self) -> None:
         self.http_factory.protocol = GuardedChannel
         self.ws_factory.protocol = GuardedSocket
-        self.ws_factory.setProtocolOptions(perMessageCompressionAccept=accept_compression)
+        # Null origins are refused by the application; this option would be reset.
+        self.ws_factory.setProtocolOptions(
+            perMessageCompressionAccept=accept_compression, allowNullOrigin=True
+        )
 
     async def handle_reply(self, protocol: Any, message: dict[str, Any]) -> None:
         """Wait until the client has caught up: its buffer would grow without bound."""

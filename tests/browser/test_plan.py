@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, panel, todo, turns
+from tests.browser.talk import at_rest, begin, panel, todo, turns, unfold
 
 
 @pytest.fixture
@@ -67,6 +67,7 @@ def test_a_link_to_a_revision_and_an_item(page: Page) -> None:
 
 def test_from_the_transcript_to_the_revision_and_back(page: Page) -> None:
     page.get_by_role("link", name="Back to the conversation").click()
+    unfold(page)
     page.get_by_role("link", name="To-dos updated").nth(1).click()
     shows(page, 2)
 

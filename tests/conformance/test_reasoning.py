@@ -12,7 +12,7 @@ from tests.conformance.scenario import FILE_TEXT, Call, Scenario, call, piece, r
 
 ONE = [Call(result="Created a.txt")]
 WHOLE = piece(FILE_TEXT, "write_file", index=0, id="c1")
-FOLDED = '<details class="reasoning"><summary>Thinking</summary>'
+FOLDED = '<details class="reasoning"><summary>Thought for '
 DETAILS = [{"type": "reasoning.text", "text": "I ", "format": None, "index": 0}]
 MORE_DETAILS = [{"type": "reasoning.text", "text": "think.", "signature": "c2ln", "index": 0}]
 JOINED = [{"type": "reasoning.text", "text": "I think.", "format": None, "index": 0, "signature": "c2ln"}]
