@@ -16,7 +16,8 @@ from tests.browser.talk import at_rest, begin, panel, todo, turns, unfold
 def page(scripted: Site, visitors: Visitors) -> Page:
     """On the page of a plan with three revisions."""
     lists = [todo("in_progress", "pending"), todo("completed", "in_progress"), todo("completed", "completed")]
-    scripted.model.script(*lists, Reply(text="Both are done."))
+    work = Reply(tool_calls=[("bash", {"command": "true"})])
+    scripted.model.script(lists[0], work, *lists[1:], Reply(text="Both are done."))
     page = visitors.enter(scripted)
     begin(page, "Do two things")
     at_rest(page)
@@ -67,6 +68,7 @@ def test_a_link_to_a_revision_and_an_item(page: Page) -> None:
 
 def test_from_the_transcript_to_the_revision_and_back(page: Page) -> None:
     page.get_by_role("link", name="Back to the conversation").click()
+    at_rest(page)
     unfold(page)
     page.get_by_role("link", name="To-dos updated").nth(1).click()
     shows(page, 2)

@@ -130,7 +130,12 @@ FILES_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 def drawn(record: Record) -> Iterator[str]:
     """The pages of a record, each without its stylesheet."""
     read_only = ReadOnly(lambda digest: "", is_public=True, replays=True)
-    more: dict[str, Any] = {"link": _link(record.conversation), "back": "/", "styles": ""}
+    more: dict[str, Any] = {
+        "link": _link(record.conversation),
+        "back": "/",
+        "styles": "",
+        "now": timezone.now(),
+    }
     for template in ("shared", "replay", "file"):
         yield "".join(page_pieces(record, read_only, f"reading/{template}.html", **more))
 

@@ -9,6 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from chat.connections import model_lists
 from chat.models import Connection, Conversation, ModelSettings, Profile
 from tests.model_server import ScriptedModel
 from tests.pages.routes import address
@@ -50,6 +51,7 @@ def test_models_known_of_all_connections_are_offered(
     settings: Any,
 ) -> None:
     settings.MODEL_NAME, settings.DEMO = "usual", False
+    model_lists._lists.clear()  # other tests have asked endpoints too
     Profile.objects.create(title="Careful", owner=owner, connection=mine, model="large")
     ModelSettings.objects.create(connection=theirs, model="secret")
     there = offered(owners, conversation=conversation.pk)

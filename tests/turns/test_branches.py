@@ -16,6 +16,7 @@ from chat.export.importer import import_file
 from chat.models import Conversation, MessageRefused, ShareLink, Turn
 from tests.live.site import Site, Tab, article, until
 from tests.model_server import ScriptedModel
+from tests.search.conftest import index_marked
 
 
 def plan(*items: str) -> Reply:
@@ -142,6 +143,7 @@ async def records(site: Site, conversation: Conversation, shown: list[int], othe
         old = import_file(file, site.user)
         assert old.path.count() == 5
         # a hit in another branch leads to it
+        index_marked()
         hits = client.get("/conversations/", {"q": "Fourth"}).content.decode()
         assert f"/conversations/{conversation.pk}/?version={shown[-1]}&amp;find=Fourth#message" in hits
         html = get(f"?version={shown[-1]}")
