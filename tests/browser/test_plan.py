@@ -17,7 +17,7 @@ def page(scripted: Site, visitors: Visitors) -> Page:
     """On the page of a plan with three revisions."""
     lists = [todo("in_progress", "pending"), todo("completed", "in_progress"), todo("completed", "completed")]
     work = Reply(tool_calls=[("bash", {"command": "true"})])
-    scripted.model.script(lists[0], work, *lists[1:], Reply(text="Both are done."))
+    scripted.model.script(lists[0], work, work, *lists[1:], Reply(text="Both are done."))
     page = visitors.enter(scripted)
     begin(page, "Do two things")
     at_rest(page)
