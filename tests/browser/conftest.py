@@ -74,8 +74,9 @@ def visitors(browser: Browser) -> Iterator[Visitors]:
 
 
 @pytest.fixture
-def line(scripted: Site) -> Iterator[Line]:
-    """A line to that site, which can be cut."""
+def line(scripted: Site, visitors: Visitors) -> Iterator[Line]:
+    """A line to that site, which can be cut, perhaps while the page fetches something."""
+    visitors.expected += ["Failed to load resource: net::ERR_", "htmx:error: Failed to fetch"]
     with Line(scripted.served.port) as made:
         yield made
 
