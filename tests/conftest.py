@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
 from typing import Any
 
 import hypothesis
@@ -14,6 +15,7 @@ from django.db import connections
 from django.db.models.signals import post_migrate
 from django.dispatch import receiver
 from django.test import Client
+from django.utils import timezone, translation
 
 from agentsite.static_files import collect
 from chat.models import Profile
@@ -54,6 +56,14 @@ def restore_shipped_profiles(sender: AppConfig, **_: Any) -> None:
     if sender.label == "chat" and not Profile.objects.exists():
         for name in ("0002_first_profiles", "0005_asks_first"):
             importlib.import_module(f"chat.migrations.{name}").add(apps, None)
+
+
+@pytest.fixture(autouse=True)
+def no_reader_stays() -> Iterator[None]:
+    """A request in this thread leaves the language and time zone of its reader behind."""
+    yield
+    translation.deactivate()
+    timezone.deactivate()
 
 
 @pytest.fixture(scope="session")
