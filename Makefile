@@ -3,7 +3,7 @@
 SHELL := /bin/bash
 PYTHON_IN_VENV := .venv/bin/python
 ARGS ?=
-JOBS ?= 2
+JOBS ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help run test soak servers bench bench-compare check format messages lock screenshots set-up set-up-dev
@@ -14,9 +14,9 @@ help: ## this list
 run: set-up ## set everything up, serve the site, print a sign-in link
 	@exec $(PYTHON_IN_VENV) manage.py serve
 
-test: set-up-dev ## run every test, two files at a time; ARGS="-k panel" chooses some, JOBS=0 runs one after the other
+test: set-up-dev ## run every test, three files at a time; ARGS="-k panel" chooses some, JOBS=0 runs one after the other
 	@scripts/system-packages
-	@$(PYTHON_IN_VENV) -m pytest --numprocesses $(JOBS) --dist loadfile $(ARGS)
+	@$(PYTHON_IN_VENV) -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 soak: set-up-dev ## the fault tests at full length, an hour or two; SEED=1 repeats a run, ARGS="-k kills" chooses some
 	@scripts/system-packages

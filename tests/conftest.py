@@ -20,6 +20,7 @@ from django.utils import timezone, translation
 from agentsite.static_files import collect
 from chat.models import Profile
 from tests.model_server import model_server
+from tests.side_by_side import SideBySide, longest_first
 
 __all__ = ["model_server"]
 
@@ -32,9 +33,11 @@ hypothesis.settings.load_profile("patient")
 
 @pytest.hookimpl(optionalhook=True)  # where xdist is at work
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    from tests.side_by_side import SideBySide
-
     return SideBySide(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    longest_first(items)
 
 
 @pytest.fixture(scope="session")

@@ -77,6 +77,7 @@
     busy.add(name);
     begun ||= action === "add" && !panel();
     const next = row(item)?.nextElementSibling ?? row(item)?.previousElementSibling;
+    if (action === "skip") held = placeOf(next?.querySelector(".todo__line") ?? adder());
     const came = await send(asked(action, item));
     busy.delete(name);
     if (came === "lost") return;
@@ -84,11 +85,7 @@
     if (action === "reword") close(item);
     if (action === "add") adder().value = adding = "";
     if (came === "refused") return;
-    if (action === "skip") {
-      open.delete(item);
-      held = null;
-      (next?.querySelector(".todo__line") ?? adder()).focus();
-    }
+    if (action === "skip") open.delete(item);
     say(action);
   };
 

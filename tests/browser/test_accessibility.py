@@ -21,9 +21,10 @@ VIEWS: dict[str, list[tuple[Any, str]]] = {
     "en-US": [(WIDE, "light"), (NARROW, "dark")],
     "zh-CN": [(NARROW, "light"), (WIDE, "dark")],
 }
-# Looks at the page, at it with everything unfolded, and at each menu and dialog; returns what axe-core finds.
+# Looks at the page with everything unfolded, and at each menu and dialog; returns what axe-core finds.
 WALK = """async (theme) => {
-    const options = { resultTypes: ["violations"], rules: { "target-size": { enabled: true } } };
+    const options = { resultTypes: ["violations"], preload: false };
+    options.rules = { "target-size": { enabled: true } };
     if (theme === "dark") options.runOnly = ["color-contrast"];
     const found = [];
     const look = async (state, part) => {
@@ -39,10 +40,9 @@ WALK = """async (theme) => {
         }
     };
     const isVisible = (place) => place.checkVisibility({ visibilityProperty: true });
-    if (theme === "light") await look("as it is");
     const folded = [...document.querySelectorAll("main details:not([open])")].filter(isVisible);
     for (const each of folded) each.open = true;
-    if (folded.length || theme === "dark") await look("unfolded");
+    await look("unfolded");
     for (const each of folded) each.open = false;
     const openers = new Map();
     for (const button of document.querySelectorAll("[popovertarget]:not([popovertargetaction=hide])")) {

@@ -91,22 +91,24 @@ def test_a_cut_line_leaves_no_hole(scripted: Site, visitors: Visitors, line: Lin
 
 def test_a_turn_outlives_its_server(browser: Browser, visitors: Visitors) -> None:
     """Killed in the middle, then stopped in good order: the open page sees the turn to its end."""
+    gate = threading.Event()
     with ScriptedModel() as model, serving(OPENAI_BASE_URL=model.base_url) as served:
         model.script(todo("in_progress", "pending"), endless("I begin"), endless("I begin anew"))
         with Line(served.port) as line:
             page = visitors.enter(Site(served, browser), address=line.address)
             begin(page, "Work")
             expect(page.locator("#transcript")).to_contain_text("I begin")
-            for end in (served.kill, served.stop):
+            for end, text in ((served.kill, "I begin anew"), (served.stop, "Now I")):
                 line.cut()
                 end()
                 page.wait_for_selector(LOST)
                 served.start()
                 line.mend()
                 page.wait_for_selector(LIVE)
-                expect(page.locator("#transcript")).to_contain_text("I begin anew")
+                expect(page.locator("#transcript")).to_contain_text(text)
                 is_open(page)
-                model.script(Reply(text="Now I end."))
+                model.script(Reply(text="Now I end.", piece=5, stall_after=2, gate=gate))
+            gate.set()
             expect(last_turn(page, "completed")).to_contain_text("Now I end.")
             expect(turns(page)).to_have_count(1)
             expect(last_turn(page)).not_to_contain_text("I begin")
