@@ -50,7 +50,7 @@ messages: set-up-dev ## update the Chinese catalogue
 	@scripts/messages update
 
 screenshots: set-up-dev ## redraw the screenshots of README and docs
-	@scripts/system-packages chromium fonts-noto-cjk
+	@scripts/system-packages chromium-headless-shell fonts-noto-cjk
 	@$(PYTHON_IN_VENV) -m tests.screenshots
 
 lock: ## choose the newest versions that requirements allow: constraints.txt

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import time
 from typing import Any
 
@@ -11,9 +9,7 @@ from playwright.async_api import CDPSession, Page, async_playwright
 
 from bench.model_server import CYCLE
 from bench.site import Person, Server
-
-CHROMIUM_ARGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
-CHROMIUM_ARGS += ["--disable-sync", "--no-first-run", "--disable-quic"]
+from tests.chromium import chromium
 
 # Records in each frame after a change which tokens are on the page.
 WATCH = """() => {
@@ -41,17 +37,16 @@ LOADED = """() => {
 
 async def browse(site: Server, *, short: bool) -> dict[str, float]:
     person, *users = site.enrol(4)
-    executable = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     figures: dict[str, float] = {}
     async with async_playwright() as playwright:
-        chromium = await playwright.chromium.launch(executable_path=executable, args=CHROMIUM_ARGS)
-        figures |= await _first_load(await _page(chromium, site, person))
+        browser = await playwright.chromium.launch(**chromium(as_users_have_it=True))
+        figures |= await _first_load(await _page(browser, site, person))
         tokens = 150 if short else 500
         turns = {"text": f"bench text {tokens} 50", "para": f"bench para {tokens} 50"}
         if not short:
             turns["3,000 tokens at 100/s"] = "bench para 3000 100"
         for (name, text), user in zip(turns.items(), users, strict=False):
-            page = await _page(chromium, site, user)
+            page = await _page(browser, site, user)
             await page.goto("/")
             await page.locator("#composer textarea").fill("bench note")
             await page.locator("#send").click()
@@ -60,12 +55,12 @@ async def browse(site: Server, *, short: bool) -> dict[str, float]:
             shown = await _turn(page, text)
             figures |= {f"browser, {name}: {kind}": value for kind, value in shown.items()}
             await page.context.close()
-        await chromium.close()
+        await browser.close()
     return figures
 
 
-async def _page(chromium: Any, site: Server, person: Person) -> Page:
-    context = await chromium.new_context(base_url=site.address)
+async def _page(browser: Any, site: Server, person: Person) -> Page:
+    context = await browser.new_context(base_url=site.address)
     cookie = {"name": "sessionid", "value": person.session, "url": site.address}
     await context.add_cookies([cookie])
     page: Page = await context.new_page()

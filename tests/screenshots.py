@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -21,12 +20,12 @@ from pathlib import Path
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from chat.demo.reply import Reply
+from tests.chromium import chromium
 from tests.model_server import ScriptedModel
 
 ROOT = Path(__file__).resolve().parent.parent
 README_PICTURE = ROOT / "docs" / "screenshot.png"
 TOUR = ROOT / "docs" / "images"
-QUIET = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 HEIGHTS = {1280: 800, 390: 844}
 README_ASKED = "Write a small script that counts words, and tests for it"
 REFUSED = Reply(status=401, body={"error": {"message": "Incorrect API key provided", "type": "auth"}})
@@ -43,6 +42,7 @@ OTHERS = {
     ],
     "zh-hans": ["写一个带测试的 Python 小程序并运行测试", "先制定计划，然后查看文件并写一份总结", "你好"],
 }
+ASKS_FIRST = {"en": "Asks first", "zh-hans": "先问再做"}
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ def rest(page: Page) -> None:
 def until_half_done(page: Page, tool: str) -> None:
     """Wait for the moment that shows the product best: an item is done and `tool` works on another one."""
     page.wait_for_selector("#todo-panel .todo[data-status='completed'] + .todo[data-status='in_progress']")
-    page.wait_for_selector(f".todo-marker ~ .todo-marker ~ .tool-call[data-tool='{tool}']", state="attached")
+    page.wait_for_selector(f".tool-call[data-tool='{tool}']", state="attached")
     page.wait_for_selector("#connection[data-state='live']")
 
 
@@ -221,26 +221,36 @@ def draw_refused(browser: Browser, data: Path, language: str, folder: Path) -> l
 def draw_documentation(browser: Browser) -> list[str]:
     """The pictures of README and docs; the errors that the browser reported."""
     TOUR.mkdir(parents=True, exist_ok=True)
-    view = View(1280, "light", "en")
-    with tempfile.TemporaryDirectory() as data, serving(Path(data), "en", DEMO_PACE="0.01") as link:
-        site = Site(browser, link)
-        talk = fill(site, view)
-        draw_running(site, view, README_PICTURE, README_ASKED, "bash")
-        draw_approval(site, view)
-        draw_running(site, View(390, "dark", "en"), TOUR / "phone.png", ASKED["en"][0], "edit_file")
-        draw_tour(site, view, talk)
-        return site.errors
+    errors = []
+    for language in ASKED:
+        view = View(1280, "light", language)
+        with tempfile.TemporaryDirectory() as data, serving(Path(data), language, DEMO_PACE="0.01") as link:
+            site = Site(browser, link)
+            talk = fill(site, view)
+            if language == "en":
+                draw_running(site, view, README_PICTURE, README_ASKED, "bash")
+                phone = View(390, "dark", language)
+                draw_running(site, phone, TOUR / "phone.png", ASKED[language][0], "edit_file")
+            draw_approval(site, view)
+            draw_tour(site, view, talk)
+            errors += site.errors
+    return errors
+
+
+def tour_picture(name: str, view: View) -> Path:
+    suffix = "" if view.language == "en" else ".zh-Hans"
+    return TOUR / f"{name}{suffix}.png"
 
 
 def draw_approval(site: Site, view: View) -> None:
     """A call that waits for an answer."""
     with site.page(view) as page:
         page.goto(f"{site.address}/")
-        page.select_option("select[name='profile']", label="Asks first")
-        page.fill("#composer-text", OTHERS["en"][0])
+        page.select_option("select[name='profile']", label=ASKS_FIRST[view.language])
+        page.fill("#composer-text", OTHERS[view.language][0])
         page.click("#send")
         page.wait_for_selector("#conversation[data-status='waiting']")
-        page.screenshot(path=TOUR / "approval.png")
+        page.screenshot(path=tour_picture("approval", view))
 
 
 def draw_tour(site: Site, view: View, talk: str) -> None:
@@ -250,20 +260,23 @@ def draw_tour(site: Site, view: View, talk: str) -> None:
         "conversation": talk,
         "plan": f"{talk}plan/",
         "files": f"{talk}files/",
-        "list": "/conversations/",
-        "search": "/conversations/?q=stock",
         "board": "/board/",
-        "usage": "/settings/usage/",
-        "statistics": "/settings/plans/",
-        "profiles": "/settings/profiles/",
-        "connections": "/settings/connections/",
-        "preferences": "/settings/",
     }
+    if view.language == "en":
+        pages |= {
+            "list": "/conversations/",
+            "search": "/conversations/?q=stock",
+            "usage": "/settings/usage/",
+            "statistics": "/settings/plans/",
+            "profiles": "/settings/profiles/",
+            "connections": "/settings/connections/",
+            "preferences": "/settings/preferences/",
+        }
     with site.page(view) as page:
         for name, path in pages.items():
             page.goto(path if "://" in path else f"{site.address}{path}")
             page.wait_for_load_state("networkidle")
-            page.screenshot(path=TOUR / f"{name}.png")
+            page.screenshot(path=tour_picture(name, view))
 
 
 def main() -> int:
@@ -271,7 +284,7 @@ def main() -> int:
     parser.add_argument("--all", metavar="DIR", type=Path, help="every page in every view, into this folder")
     folder = parser.parse_args().all
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=QUIET)
+        browser = playwright.chromium.launch(**chromium())
         errors = draw_all(browser, folder) if folder else draw_documentation(browser)
         browser.close()
     for error in errors:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from urllib.parse import urlsplit
 
@@ -12,23 +10,20 @@ from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser.line import Line
 from tests.browser.site import Site, Visitors
+from tests.chromium import chromium
 from tests.model_server import NO_TITLE, ScriptedModel
 from tests.serving import serving
-
-QUIET = ["--no-sandbox", "--disable-background-networking", "--disable-component-update"]
-QUIET += ["--disable-sync", "--no-first-run", "--disable-quic"]
 
 
 # Playwright's loop may not outlive this folder: asynchronous tests of other folders need one of their own.
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
-    """A headless Chromium: $CHROMIUM, or the system's."""
-    named = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    """A headless Chromium."""
     expect.set_options(timeout=10_000)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=named, args=QUIET)
-        yield chromium
-        chromium.close()
+        launched = playwright.chromium.launch(**chromium())
+        yield launched
+        launched.close()
 
 
 @pytest.fixture(scope="package")

@@ -102,6 +102,7 @@ def test_without_script(fresh: Site, visitors: Visitors, model: ScriptedModel) -
     page.click("text=Create a profile")
     page.fill("#composer-text", "Who are you?")
     page.click("#send")
+    page.wait_for_url("**/conversations/*/")
 
     def answered() -> bool:
         page.reload()

@@ -50,7 +50,7 @@ def test_the_text_is_back_two_seconds_after_the_line(scripted: Site, visitors: V
 
 
 def test_the_network_that_is_back_is_used_at_once(scripted: Site, visitors: Visitors) -> None:
-    visitors.expected += REFUSED
+    visitors.expected += [*REFUSED, "htmx:error: Failed to fetch"]
     scripted.model.script(Reply(text="Yes?"))
     with Proxy(scripted.served.port) as line:
         page = visitors.enter(scripted, address=line.address)
