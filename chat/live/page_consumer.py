@@ -12,6 +12,8 @@ from typing import Any, ClassVar
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
+from django.http import HttpRequest
+from django.utils.translation import get_language_from_request
 from django.utils.translation import gettext as _
 
 from chat import measures
@@ -33,11 +35,20 @@ CLOSE_NOT_FOUND = 4404
 CLOSE_TOO_MANY = 4429
 
 
+def accepted_language(scope: dict[str, Any]) -> str:
+    request = HttpRequest()
+    for name, value in scope["headers"]:
+        if name == b"accept-language":
+            request.META["HTTP_ACCEPT_LANGUAGE"] = value.decode("latin-1")
+    return get_language_from_request(request)
+
+
 class PageConsumer(AsyncWebsocketConsumer):
     """The socket of one open tab. It does not remember what it has sent: the page reports what it has."""
 
     key: Any
     user_id: int
+    browser_language: str  # of this browser; the user may have several
     joined: Sequence[str] = ()  # the groups, once the user is admitted
     states: ClassVar[Coalescer[Any, Any]]  # to compare with a page's report
     drawings: ClassVar[Coalescer[Any, Any]]  # only for rendering
@@ -69,7 +80,8 @@ class PageConsumer(AsyncWebsocketConsumer):
             )
             await self.close(code=CLOSE_TOO_MANY)
             return
-        Reader.of(self.scope["user"]).activate()
+        self.browser_language = accepted_language(self.scope)
+        self.activate_reader()
         self.joined = self.groups_to_join()
         for group in self.joined:
             await self.channel_layer.group_add(group, self.channel_name)
@@ -91,8 +103,11 @@ class PageConsumer(AsyncWebsocketConsumer):
         if handler is None:
             raise ValueError(f"No handler for message type {message['type']}")
         if self.joined and message["type"] != "chat.frame":  # which is forwarded as it is
-            Reader.of(self.scope["user"]).activate()
+            self.activate_reader()
         await handler(message)
+
+    def activate_reader(self) -> None:
+        Reader.of(self.scope["user"], self.browser_language).activate()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if not self.joined:

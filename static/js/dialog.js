@@ -23,7 +23,9 @@ document.addEventListener("click", async (event) => {
   const link = event.target.closest?.("a[data-dialog]");
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
+  const { signal } = shown.gone;
   const answer = await fetch(link.href, { headers: { "HX-Request": "true" } }).catch(() => null);
+  if (signal.aborted) return;
   if (!answer?.ok) return void (location.href = link.href);
   const dialog = document.getElementById(link.dataset.dialog);
   dialog.innerHTML = await answer.text();

@@ -21,8 +21,9 @@ VIEWS: dict[str, list[tuple[Any, str]]] = {
     "en-US": [(WIDE, "light"), (NARROW, "dark")],
     "zh-CN": [(NARROW, "light"), (WIDE, "dark")],
 }
-# Looks at the page with everything unfolded, and at each menu and dialog; returns what axe-core finds.
-WALK = """async (theme) => {
+# Looks at the page with everything unfolded, and at each menu and dialog that is not in `seen`; returns what
+# axe-core finds, and what was seen.
+WALK = """async ([theme, seen]) => {
     const options = { resultTypes: ["violations"], preload: false };
     options.rules = { "target-size": { enabled: true } };
     if (theme === "dark") options.runOnly = ["color-contrast"];
@@ -40,6 +41,16 @@ WALK = """async (theme) => {
         }
     };
     const isVisible = (place) => place.checkVisibility({ visibilityProperty: true });
+    const isNew = (name) => !seen.includes(name) && seen.push(name);
+    const frame = () => new Promise(requestAnimationFrame);
+    const lookAtDialog = async (opener) => {
+        if (!isNew(opener.ariaLabel ?? opener.outerHTML)) return;
+        opener.click();
+        while (!document.querySelector("dialog[open]")) await frame();
+        const dialog = document.querySelector("dialog[open]");
+        await look(`#${dialog.id}`, dialog);
+        dialog.close();
+    };
     const folded = [...document.querySelectorAll("main details:not([open])")].filter(isVisible);
     for (const each of folded) each.open = true;
     await look("unfolded");
@@ -50,19 +61,17 @@ WALK = """async (theme) => {
         if (place && isVisible(button) && !openers.has(place)) openers.set(place, button);
     }
     for (const [place, button] of openers) {
-        if (place.matches(":popover-open")) continue;
+        if (place.matches(":popover-open") || !isNew(`#${place.id} ${place.textContent.length}`)) continue;
         button.click();
-        await new Promise((resolve) => setTimeout(resolve, 50));
+        while (!place.matches(":popover-open")) await frame();
+        await frame();
         await look(`#${place.id}`, place);
-        for (const asks of place.querySelectorAll("[data-dialog]")) {
-            asks.click();
-            const dialog = document.querySelector("dialog[open]");
-            if (dialog) await look(`#${dialog.id}`, dialog);
-            dialog?.close();
-        }
+        const deletes = [...place.querySelectorAll("[command=show-modal]")].filter(isVisible);
+        for (const opener of deletes) await lookAtDialog(opener);
         place.hidePopover();
     }
-    return found;
+    for (const opener of document.querySelectorAll("a[data-dialog]")) await lookAtDialog(opener);
+    return [found, seen];
 }"""
 PLAN = [
     {"content": "Look around", "status": "completed", "activeForm": "Looking around"},
@@ -114,6 +123,7 @@ class Looks:
     def __init__(self, site: Site, visitors: Visitors) -> None:
         self.found: list[str] = []
         self.pages: dict[str, Page] = {}
+        self.seen: dict[str, list[str]] = {}  # menus and dialogs, in each view
         for language in VIEWS:
             page = visitors.enter(site, locale=language, reduced_motion="reduce")
             page.context.add_init_script(path=AXE)
@@ -128,8 +138,9 @@ class Looks:
             for size, theme in VIEWS[language]:
                 page.set_viewport_size(size)
                 page.emulate_media(color_scheme=theme)
-                view = f"{address} {language} {size['width']} {theme}"
-                self.found += [f"{view}: {each}" for each in page.evaluate(WALK, theme)]
+                view = f"{language} {size['width']} {theme}"
+                found, self.seen[view] = page.evaluate(WALK, [theme, self.seen.get(view, [])])
+                self.found += [f"{address} {view}: {each}" for each in found]
 
     def none(self) -> None:
         assert not self.found, "\n" + "\n".join(self.found)

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, send
+from tests.browser.talk import LIVE, at_rest, begin, last_turn, send
 
 GROUND = "getComputedStyle(document.documentElement).backgroundColor"
 
@@ -54,6 +54,21 @@ def test_the_browser_chooses_and_preferences_override(scripted: Site, visitors: 
     expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
     expect(page.locator("html")).not_to_have_attribute("data-theme", re.compile("."))
     assert page.evaluate(GROUND) == light
+
+
+def test_two_browsers_speak_their_own_languages(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="So far", piece=6, stall_after=2))
+    chinese = visitors.enter(scripted, locale="zh-CN")
+    begin(chinese, "do it")
+    expect(last_turn(chinese, "running")).to_contain_text("正在写")
+    english = visitors.enter(scripted, locale="en-US")
+    # The Chinese browser remains the latest that told of itself.
+    english.route("**/browser/", lambda route: route.fulfill(status=204))
+    for page, words, others in ((english, "Writing", "正在写"), (chinese, "正在写", "Writing")) * 2:
+        page.goto(chinese.url)
+        page.wait_for_selector(LIVE)
+        expect(last_turn(page, "running")).to_contain_text(words)
+        expect(last_turn(page)).not_to_contain_text(others)
 
 
 def test_recent_times_are_relative_and_stay_fresh(scripted: Site, visitors: Visitors) -> None:
