@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import at_rest, begin, last_turn, send, todo, until
+from tests.browser.test_approvals import begin as begin_asking_first
 
 LOOK_AWAY = """state => {
   Object.defineProperty(document, "visibilityState", { configurable: true, get: () => state });
@@ -101,3 +102,28 @@ def test_a_turn_is_followed_without_looking_at_it(scripted: Site, visitors: Visi
     until(page, lambda: page.evaluate("sent")[1:] == [f"{title}: Failed"])
     said = page.evaluate("said")
     assert len(said) < 10, said
+
+
+def test_a_question_calls_who_looks_elsewhere(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(
+        Reply(text="Ready."), Reply(tool_calls=[("bash", {"command": "rm old.txt"})]), Reply(text="Gone.")
+    )
+    page = visitors.enter(scripted)
+    page.add_init_script(f"({LISTEN})()")
+    begin_asking_first(page, "Are you there?")
+    at_rest(page)
+    title = page.locator("#title").inner_text()
+    page.get_by_role("button", name="Conversation menu").click()
+    page.get_by_label("Notify me when a turn ends or needs me").check()
+    page.keyboard.press("Escape")
+    page.evaluate(LOOK_AWAY, "hidden")
+    send(page, "Remove it")
+    until(page, lambda: page.title() == f"?\u2002{title}")
+    assert icon(page)
+    until(page, lambda: page.evaluate("sent") == [f"{title}: Waiting for your answer: bash"])
+    until(page, lambda: "Waiting for your answer: bash" in page.evaluate("said"))
+    page.evaluate(LOOK_AWAY, "visible")
+    assert page.title() == f"?\u2002{title}", "still to be answered"
+    page.get_by_role("button", name="Allow once").click()
+    at_rest(page)
+    until(page, lambda: page.title() == title)

@@ -121,3 +121,30 @@ def test_it_is_refused_while_the_agent_works(scripted: Site, visitors: Visitors)
     page.get_by_role("button", name="Run again").click()
     shows(page, "One, edited")
     at_rest(page)
+
+
+def test_another_profile_and_model_answer_one_turn_alone(scripted: Site, visitors: Visitors) -> None:
+    model = scripted.model
+    model.script(Reply("First answer."))
+    page = visitors.enter(scripted)
+    begin(page, "One")
+    at_rest(page)
+    model.take_requests()
+    for title, answer in (("Lean", "Second answer."), ("Checklist", "Third answer.")):
+        model.script(Reply(answer))
+        turn = turns(page).first
+        turn.hover()
+        turn.get_by_role("link", name="Edit").click()
+        dialog = page.get_by_role("dialog")
+        dialog.locator("select[name=profile]").select_option(label=title)
+        dialog.locator("select[name=model]").select_option(label="scripted")
+        dialog.get_by_role("button", name="Run again").click()
+        expect(page.locator("#transcript")).to_contain_text(answer)
+        at_rest(page)
+        expect(turns(page).first).to_contain_text(title)
+    expect(versions(turns(page).first)).to_have_text("3 of 3")
+    assert {request["model"] for request in model.take_requests()} == {"scripted"}
+    model.script(Reply("As ever."))
+    send(page, "Two")
+    at_rest(page)
+    expect(turns(page).last).to_contain_text("Focused")
