@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from chat.files.conversation_workspace import folder_of
 from chat.models import Conversation, Message, ShareLink, Step, TodoRevision, ToolCall, Turn
+from tests.bodies import body
 from tests.export.rich import Rich
 
 
@@ -47,16 +48,16 @@ def share(owners: Client, conversation: Conversation, **form: str) -> str:
     return path
 
 
-def body(response: Any) -> str:
+def text_of(response: Any) -> str:
     assert response.status_code == 200
-    return (b"".join(response) if response.streaming else response.content).decode()
+    return body(response).decode()
 
 
 def test_anybody_reads_it(owners: Client, visitor: Client, rich: Conversation) -> None:
     path = share(owners, rich)
     for where in (path, f"{path}replay/"):
         response: Any = visitor.get(where)
-        page = body(response)
+        page = text_of(response)
         for turn in rich.turns.all():
             assert f'id="turn-{turn.pk}"' in page
         assert not response.cookies
@@ -73,7 +74,7 @@ def test_it_tells_nothing_of_its_owner(owners: Client, visitor: Client, rich: Co
     Step.objects.update(endpoint="http://10.0.0.7/v1")
     path = share(owners, rich)
     for where in (path, f"{path}replay/"):
-        page = body(visitor.get(where))
+        page = text_of(visitor.get(where))
         for private in ("Olga", "olga@", "10.0.0.7", str(folder_of(rich)), "EUR", str(rich.pk)):
             assert private not in page, private
         assert not re.search(r"<(form|textarea)\b|id=\"(sidebar|composer|act)\"", page)
@@ -86,30 +87,30 @@ def test_it_names_no_file_that_only_a_look_at_the_folder_tells(
     calls.update(name="bash", detail={"changed": ["only-on-disk.txt"], "changed_more": 2})
     path = share(owners, rich)
     for where in (path, f"{path}replay/"):
-        assert "only-on-disk" not in body(visitor.get(where))
-    assert "only-on-disk" in body(owners.get(f"/conversations/{rich.pk}/"))
+        assert "only-on-disk" not in text_of(visitor.get(where))
+    assert "only-on-disk" in text_of(owners.get(f"/conversations/{rich.pk}/"))
 
 
 def test_what_comes_later_is_not_in_it(owners: Client, visitor: Client, rich: Conversation) -> None:
     path = share(owners, rich)
-    before = body(visitor.get(path))
+    before = text_of(visitor.get(path))
     later = rich.start_turn("A later secret", uuid.uuid4())
     TodoRevision.write(later, None, "focused", [_item("A later item")])
-    assert body(visitor.get(path)) == before
+    assert text_of(visitor.get(path)) == before
     claimed = Turn.claim("worker", later.pk)
     assert claimed is not None
     claimed.end(Turn.Status.COMPLETED)
     last = rich.turns.exclude(pk=later.pk).latest("pk")
     TodoRevision.edit(last, "focused", [_item("Another later item")])
     rich.rename("A later title")
-    assert body(visitor.get(path)) == before
-    assert "A later secret" in body(visitor.get(share(owners, rich)))
+    assert text_of(visitor.get(path)) == before
+    assert "A later secret" in text_of(visitor.get(share(owners, rich)))
 
 
 def test_a_turn_at_work_is_not_in_it(owners: Client, visitor: Client, rich: Conversation) -> None:
     turn = rich.start_turn("Just begun", uuid.uuid4())
     TodoRevision.write(turn, None, "focused", [_item("Just planned")])
-    page = body(visitor.get(share(owners, rich)))
+    page = text_of(visitor.get(share(owners, rich)))
     assert "Just begun" not in page
     assert "Just planned" not in page
 
@@ -188,7 +189,7 @@ def test_only_the_hash_finds_a_token(owners: Client, rich: Conversation) -> None
 
 def test_no_files_unless_chosen(owners: Client, visitor: Client, rich: Conversation) -> None:
     path = share(owners, rich)
-    page = body(visitor.get(path))
+    page = text_of(visitor.get(path))
     assert "<img" not in page
     assert "result.txt" not in page
     assert visitor.get(f"{path}files/result.txt").status_code == 404
@@ -201,11 +202,11 @@ def test_no_files_unless_chosen(owners: Client, visitor: Client, rich: Conversat
 def test_files_as_they_were(owners: Client, visitor: Client, rich: Conversation) -> None:
     path = share(owners, rich, with_files="on")
     folder: Path = folder_of(rich)
-    page = body(visitor.get(path))
+    page = text_of(visitor.get(path))
     links = re.findall(r'href="(/shared/[^"]*/files/[^"]*)"', page)
     assert len(links) == 2
     answers: list[Any] = [visitor.get(link) for link in links]
-    assert sorted(body(answer) for answer in answers) == ["42", "draft"]
+    assert sorted(text_of(answer) for answer in answers) == ["42", "draft"]
     for answer in answers:
         assert answer["Content-Disposition"].startswith("attachment")
         assert answer["X-Content-Type-Options"] == "nosniff"
@@ -215,12 +216,12 @@ def test_files_as_they_were(owners: Client, visitor: Client, rich: Conversation)
     (folder / "new.txt").write_text("new")
     for name in ("result.txt", "new.txt", "elsewhere", "../x", "/etc/passwd", "%2e%2e/%2e%2e/secret_key"):
         assert visitor.get(f"{path}files/{name}").status_code == 404, name
-    assert "1 file has changed since" in body(visitor.get(path))
+    assert "1 file has changed since" in text_of(visitor.get(path))
 
 
 def test_pictures_of_what_is_shared(owners: Client, visitor: Client, rich: Conversation) -> None:
     path = share(owners, rich, with_files="on")
-    page = body(visitor.get(path))
+    page = text_of(visitor.get(path))
     sources = set(re.findall(r'<img src="([^"]*)"', page))
     assert sources
     for source in sources:

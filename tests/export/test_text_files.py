@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 from chat.export.markdown_file import code, fenced, inline, markdown_pieces, quoted
 from chat.export.page import html_pieces
 from chat.models import Conversation, ToolCall
+from tests.bodies import body
 from tests.export.rich import TEXTS, Rich
 
 PARSER = MarkdownIt("commonmark")
@@ -126,4 +127,4 @@ def test_it_is_kept_and_never_shown(owners: Client, rich: Conversation, ending: 
     assert response["Content-Security-Policy"].startswith("sandbox")
     assert response["Content-Disposition"].startswith("attachment; filename")
     assert not re.search(r"[/\\\r\n<>]|%2F|%5C|%0|%E2%80%AE", response["Content-Disposition"])
-    assert b"".join(response)
+    assert body(response)

@@ -13,6 +13,7 @@ from django.test import Client
 
 from chat.demo.reply import Reply, Request
 from chat.models import Connection, Conversation, Profile, ShareLink
+from tests.bodies import body
 from tests.live.site import Site, Tab
 from tests.model_server import ScriptedModel
 
@@ -64,7 +65,7 @@ def pages(user: Any, conversation: Conversation) -> str:
     wheres += [*leaving, link, f"{link}replay/"]
     shown = [client.get(where) for where in wheres]
     assert [answer.status_code for answer in shown] == [200] * len(wheres)
-    return "".join(b"".join(answer).decode() for answer in shown)
+    return "".join(body(answer).decode() for answer in shown)
 
 
 async def test_the_key_is_nowhere(

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from agentsite.middleware import POLICY
 from chat.models import Conversation, Profile, ShareLink, Turn
+from tests.bodies import body
 
 INLINE = re.compile(
     rb"<script(?![^>]*\bsrc=)(?![^>]*\btype=\"application/json\")|<style|<[^>]+\s(style|on\w+)="
@@ -86,7 +87,7 @@ def test_pages_that_are_only_read_bring_a_stricter_one(owners: Client, conversat
         assert rules["connect-src"] == rules["form-action"] == rules["default-src"] == "'none'"
         assert rules["base-uri"] == rules["frame-ancestors"] == "'none'"
         assert rules["script-src"] == ("'self'" if where in replays else "'none'")
-        page = b"".join(response).decode()
+        page = body(response).decode()
         scripts = [static("replay.js")] if where in replays else []
         assert re.findall(r'<script src="([^"]*)"', page) == scripts
         assert page.count("<script") == len(scripts)

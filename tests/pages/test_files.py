@@ -16,6 +16,7 @@ from agentsite.middleware import POLICY
 from chat.files.conversation_workspace import open_workspace
 from chat.models import Conversation
 from chat.pages.files import SANDBOXED
+from tests.bodies import body
 
 HTMX = {"HX-Request": "true"}
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
@@ -35,10 +36,6 @@ def work(conversation: Conversation, settings: Any) -> Path:
 
 def where(conversation: Conversation, rest: str = "") -> str:
     return f"/conversations/{conversation.pk}/files/{rest}"
-
-
-def body(response: Any) -> bytes:
-    return b"".join(response)
 
 
 def test_before_anybody_worked_there_is_nothing(owners: Client, conversation: Conversation) -> None:

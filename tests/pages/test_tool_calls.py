@@ -12,6 +12,7 @@ from django.test import Client
 
 from chat.live.folding import FOLD_ABOVE, folded
 from chat.models import Conversation, ToolCall, Turn
+from tests.bodies import body
 
 LINES = [f"line {number} <b>&" for number in range(5000)]
 LARGE = "\n".join(LINES)
@@ -119,10 +120,10 @@ def test_pages_that_stand_apart_show_all(owners: Client, conversation: Conversat
     claimed.end(Turn.Status.COMPLETED)
     for address in ("replay/", "export.html", "export.md"):
         answer = owners.get(f"/conversations/{conversation.pk}/{address}")
-        body = b"".join(answer).decode() if answer.streaming else answer.content.decode()
+        text = body(answer).decode()
         assert answer.status_code == 200, address
-        assert "line 2500" in body, address
-        assert "hx-get" not in body, address
+        assert "line 2500" in text, address
+        assert "hx-get" not in text, address
 
 
 def test_only_the_owner_is_shown_it(

@@ -14,6 +14,7 @@ from django.utils import timezone
 from chat.demo.reply import Reply
 from chat.export.importer import import_file
 from chat.models import Conversation, MessageRefused, ShareLink, Turn
+from tests.bodies import body
 from tests.live.site import Site, Tab, article, until
 from tests.model_server import ScriptedModel
 from tests.search.conftest import index_marked
@@ -118,7 +119,7 @@ async def records(site: Site, conversation: Conversation, shown: list[int], othe
 
         def get(name: str) -> str:
             response = client.get(f"/conversations/{conversation.pk}/{name}")
-            return b"".join(response).decode() if response.streaming else response.content.decode()
+            return body(response).decode()
 
         markdown = get("export.md")
         assert "Fourth." in markdown
@@ -151,7 +152,7 @@ async def records(site: Site, conversation: Conversation, shown: list[int], othe
         link = ShareLink.make(conversation, timezone.now() + datetime.timedelta(days=1))
         conversation.show_version(shown[1])
         shared = Client().get(f"/shared/{link.token}/")
-        text = b"".join(shared).decode() if shared.streaming else shared.content.decode()
+        text = body(shared).decode()
         assert "Replanned." in text
         assert "Fourth." not in text, "a link shows what it showed"
 

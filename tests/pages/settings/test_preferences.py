@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.models import Conversation, Preferences, Reader, ShareLink, SignInLink, Turn
+from tests.bodies import body
 
 PREFERENCES = "/settings/preferences/"
 ENGLISH, CHINESE = '<html lang="en"', '<html lang="zh-hans"'
@@ -71,7 +72,7 @@ def test_a_shared_conversation_follows_its_visitor(
     for browser in (client, owners):
         for address in (f"/shared/{link.token}/", f"/shared/{link.token}/replay/"):
             answers = [
-                b"".join(browser.get(address, headers={"Accept-Language": accepts}))
+                body(browser.get(address, headers={"Accept-Language": accepts}))
                 for accepts in ("en", "zh-CN")
             ]
             assert [ENGLISH.encode() in answers[0], CHINESE.encode() in answers[1]] == [True, True]
