@@ -19,7 +19,7 @@ WATCH = """() => {
     due = false;
     const now = performance.timeOrigin + performance.now();
     const text = [...document.querySelectorAll(".message[data-role='assistant'] .message__body")].at(-1);
-    for (const [, token] of (text?.textContent ?? "").slice(-8000).matchAll(/t(\\d{6}\\.\\d{3})/g)) {
+    for (const [, token] of (text?.textContent ?? "").slice(-2000).matchAll(/t(\\d{6}\\.\\d{3})/g)) {
       benchShown[token] ??= now;
     }
   };

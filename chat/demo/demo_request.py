@@ -24,6 +24,11 @@ _EXIT = re.compile(
 )
 
 
+# What the site adds: a message with the pictures of results, and lines that name uploaded files.
+_PICTURES = ("The pictures of these results:", "以上结果中的图片：")
+_UPLOADED = re.compile(r"^(?:Uploaded: |已上传：)(.*)$\n?", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class Result:
     """A tool call and its result. `reminded` says that the text had a reminder before it.
@@ -67,7 +72,11 @@ class History:
     @classmethod
     def read(cls, messages: Sequence[Mapping[str, Any]]) -> History:
         """Parse chat-completions messages; the text is empty if there is no user message."""
-        user_indexes = [index for index, message in enumerate(messages) if message.get("role") == "user"]
+        user_indexes = [
+            index
+            for index, message in enumerate(messages)
+            if message.get("role") == "user" and not _text(message).startswith(_PICTURES)
+        ]
         last = user_indexes[-1] if user_indexes else -1
         notes, text = split_notes(_text(messages[last]) if user_indexes else "")
         previous = messages[last - 1] if last > 0 else {}
@@ -78,7 +87,7 @@ class History:
             (str(message.get("role")), split_notes(_text(message))[1]) for message in messages[: max(last, 0)]
         ]
         steps = list(_steps(messages[last + 1 :]))
-        return cls(text.strip()[:MAX_READ], steps, past, joined, notes.changed, talk)
+        return cls(_with_uploads_named(text)[:MAX_READ], steps, past, joined, notes.changed, talk)
 
     def answers_to(self, question: str) -> list[str] | None:
         """The user's messages since the assistant asked this question, latest first; None if it did not."""
@@ -97,6 +106,13 @@ class History:
             if call.changed or (call.name == TODO_WRITE and not call.failed):
                 return call.changed or call.arguments
         return None
+
+
+def _with_uploads_named(text: str) -> str:
+    """The text with its uploaded files in its last line, which is then one step of work; not two or more."""
+    names = [name for name in _UPLOADED.findall(text) if " " not in name]
+    own = _UPLOADED.sub("", text).strip()
+    return f"{own} ({', '.join(names)})" if own and names else own or ", ".join(names)
 
 
 def _steps(messages: Sequence[Mapping[str, Any]]) -> Iterator[list[Result]]:

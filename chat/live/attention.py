@@ -41,7 +41,7 @@ def attention_of(owners: Iterable[int]) -> dict[int, Attention]:
     owners = set(owners)
     number = BigIntegerField()
     active = active_of(owners).order_by().values_list("owner", "status")
-    unseen = Conversation.objects.unseen().filter(owner__in=owners).order_by().values_list("owner")
+    unseen = Conversation.objects.current().unseen().filter(owner__in=owners).order_by().values_list("owner")
     rows = active.annotate(count=Count("pk"), unseen_key=Value(0, number)).union(
         unseen.annotate(
             status=Value(UNSEEN, CharField()),

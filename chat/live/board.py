@@ -136,7 +136,7 @@ def outline_of(owner_id: int) -> BoardOutline:
     return BoardOutline(
         attention_of([owner_id])[owner_id],
         _running(owner_id),
-        _entries(conversations.unseen().order_by("-unseen_turn_id"), LISTED),
+        _entries(conversations.current().unseen().order_by("-unseen_turn_id"), LISTED),
         unfinished[:LISTED],
         len(unfinished) > LISTED,
     )

@@ -225,6 +225,7 @@ def test_commands(scripted: Site, visitors: Visitors) -> None:
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile("/plan/$"))
     page.goto("/")
+    expect(field).to_be_focused()
     page.keyboard.type("/mo")
     expect(popup(page)).to_have_count(1)
     page.keyboard.press("Enter")

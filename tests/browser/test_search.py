@@ -132,3 +132,15 @@ def test_without_a_script_and_narrowed(page: Page, scripted: Site, visitors: Vis
     plain.get_by_label("Status").select_option("failed")
     plain.get_by_role("button", name="Search").click()
     expect(plain.get_by_text("No results.")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("link", "leads_to"), [("Board", "/board/"), ("Settings", "/settings/connections/"), ("Look around", "/")]
+)
+def test_a_click_right_after_typing_leads_where_it_says(page: Page, link: str, leads_to: str) -> None:
+    page.goto("/conversations/")
+    page.locator(".search [name='q']").press_sequentially("zebra")
+    expect(page.locator("#found mark").first).to_have_text("zebra")
+    page.locator("#sidebar").get_by_role("link", name=link).first.click()
+    expect(page.locator("#found")).to_have_count(0)
+    expect(page).to_have_url(re.compile(f"{leads_to}$"))

@@ -83,7 +83,8 @@ def test_the_field_takes_the_place_of_the_text_with_the_caret_at_its_end(
     page.keyboard.type(" and more")
     page.keyboard.press("Enter")
     reads(page, "Doing 1", "Item 2 and more", "Item 3")
-    page.keyboard.press("Enter")  # on the text, which has the focus again
+    expect(items(page).nth(1).locator("button.todo__line")).to_be_focused()
+    page.keyboard.press("Enter")
     page.keyboard.type("!")
     items(page).nth(1).get_by_role("button", name="Save").click()
     reads(page, "Doing 1", "Item 2 and more!", "Item 3")

@@ -115,3 +115,32 @@ def test_a_file_that_speaks_of_an_exit_code_has_not_failed() -> None:
         {"role": "tool", "tool_call_id": "a", "content": "[exit code 3]"},
     ]
     assert not History.read(messages).steps[0][0].failed
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        ("Summarise this\n\nUploaded: uploads/a.txt", "Summarise this (uploads/a.txt)"),
+        ("看看\n\n已上传：uploads/a.txt\n已上传：uploads/b.txt", "看看 (uploads/a.txt, uploads/b.txt)"),
+        ("Uploaded: uploads/a.txt", "uploads/a.txt"),
+        ("Read it\n\nUploaded: uploads/two words.txt", "Read it"),
+    ],
+)
+def test_uploaded_files_are_no_steps(sent: str, read: str) -> None:
+    assert History.read([{"role": "user", "content": sent}]).text == read
+
+
+def test_the_pictures_of_results_are_not_the_users_words() -> None:
+    call = {"id": "a", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
+    pictures = [{"type": "text", "text": "The pictures of these results:"}]
+    history = History.read(
+        [
+            {"role": "user", "content": "What is in it?"},
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "a", "content": "a.png"},
+            {"role": "user", "content": pictures},
+        ]
+    )
+    assert history.text == "What is in it?"
+    assert not history.joined
+    assert len(history.steps) == 1

@@ -298,6 +298,16 @@ def test_a_deleted_conversation_is_gone_from_it(owners: Client, owner: User) -> 
     assert not ROW.findall(shown(owners))
 
 
+def test_an_archived_conversation_is_gone_from_it(owners: Client, owner: User) -> None:
+    conversation = Work(owner).end().conversation
+    assert "1" in section(shown(owners), "unseen")
+    conversation.archived_at = timezone.now()
+    conversation.save()
+    page = shown(owners)
+    assert not rows(page, "unseen")
+    assert "<title>Board" in page, "and not counted"
+
+
 def test_words_of_anybody_become_no_markup(owners: Client, owner: User) -> None:
     work = Work(owner)
     Conversation.objects.filter(pk=work.conversation.pk).update(title="<b>bold</b>")

@@ -10,7 +10,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.functional import SimpleLazyObject
-from django.utils.translation import get_language_from_request, gettext_lazy
+from django.utils.translation import get_language_from_request, gettext_lazy, override
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -57,7 +57,8 @@ def preferences(request: SignedInRequest) -> HttpResponse:
     form = PreferencesForm(request.POST or None, instance=row)
     if request.method == "POST" and form.is_valid():
         form.save()
-        messages.success(request, _("Preferences saved."))
+        with override(row.language or get_language_from_request(request)):
+            messages.success(request, _("Preferences saved."))
         return redirect("preferences")
     context = {"section": "preferences", "form": form}
     return render(request, "settings/preferences.html", context, status=400 if form.errors else 200)
