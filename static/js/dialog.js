@@ -30,4 +30,11 @@ document.addEventListener("click", async (event) => {
   const dialog = document.getElementById(link.dataset.dialog);
   dialog.innerHTML = await answer.text();
   dialog.showModal();
+  const field = dialog.querySelector("textarea");
+  field?.setSelectionRange(field.value.length, field.value.length);
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.closest?.("dialog textarea")) return;
+  event.preventDefault();
+  event.target.form.querySelector("[type=submit]").click();
 });

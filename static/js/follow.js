@@ -46,6 +46,11 @@ onContent((signal) => {
     if (below) view.scrollTop = last = view.scrollHeight - below;
     below = 0;
   });
+  // Whoever unfolds something wants to read it.
+  view.addEventListener("click", (event) => {
+    const summary = event.target.closest("summary");
+    if (summary && !summary.parentElement.open) following = false;
+  });
   // Whoever sends a message wants to see what comes of it.
   document.addEventListener("htmx:ws:after:message:outgoing", toEnd, { signal });
 });

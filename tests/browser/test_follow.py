@@ -71,3 +71,16 @@ def test_it_leaves_a_person_who_reads_above_in_peace(scripted: Site, visitors: V
     page.click("#to-end")
     until(page, lambda: place(page)["below"] < 3)
     expect(page.locator("#to-end")).to_be_hidden()
+
+
+def test_what_is_unfolded_at_the_end_stays_under_the_pointer(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": 1000, "height": 600})
+    half_written(page, scripted).set()
+    at_rest(page)
+    until(page, lambda: place(page)["below"] < 3)
+    figures = page.locator(".turn-usage summary")
+    before = figures.bounding_box()
+    figures.click()
+    expect(page.locator(".turn-usage[open]")).to_be_visible()
+    come_to_rest(page)
+    assert figures.bounding_box() == before
