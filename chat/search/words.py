@@ -18,7 +18,7 @@ MAX_RAW_LENGTH = 2 * MAX_LENGTH  # before folding, which removes accents
 # Thai and Lao, Myanmar, Hangul, Khmer, radicals and kana, Chinese, half-width kana.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u2e80-\u2fdf\u3005-\u3007\u3021-\u3029\u3031-\u3035"
-    "\u3040-\u30fa\u30fc-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc"
+    "\u3040-\u309a\u309d-\u30fa\u30fc-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc"
     "\U00020000-\U0003ffff"
 )
 _SIGNS = "\u2600-\u27bf\U0001f000-\U0001faff"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chat.search.query import query_of
@@ -61,12 +61,14 @@ def test_words_within_a_word() -> None:
     assert inner("plain Capital") == []
 
 
+@example("\u309b\u304b\u309c")
+@example("\u2474 \ufc5e")
 @given(st.text())
 def test_each_word_stands_where_it_says(text: str) -> None:
     text = prepared(text)
     for word in words_of(text):
         assert 0 <= word.start < word.end <= len(text)
-        assert folded(text[word.start : word.end]).startswith(word.text[:1])
+        assert folded(text[word.start : word.end]).lstrip("( ").startswith(word.text[:1])  # as of ⑴
         assert word.text == "".join(word.text.split())
 
 
