@@ -217,7 +217,8 @@ def test_a_text_of_the_worst_pieces(reader: Callable[[str], None]) -> None:
     slowest = sorted(eighth, key=eighth.__getitem__)[-3:]  # what is quadratic is among these
     for piece in slowest:
         taken = seconds(reader, full(piece))
-        assert taken < MOST_SECONDS, (piece, taken)
+        # On a slower machine an eighth is slower too; what is quadratic takes 64 times as long.
+        assert taken < max(MOST_SECONDS, 16 * eighth[piece]), (piece, taken)
 
 
 def test_texts_that_were_known_to_be_slow() -> None:
