@@ -25,7 +25,7 @@ def longest_first(items: list[pytest.Item]) -> None:
     """Put the files in the order in which they are handed out."""
 
     def place(item: pytest.Item) -> int:
-        named = [number for number, start in enumerate(LONGEST_FIRST) if item.nodeid.startswith(start)]
-        return named[0] if named else len(LONGEST_FIRST)
+        named = (number for number, start in enumerate(LONGEST_FIRST) if item.nodeid.startswith(start))
+        return next(named, len(LONGEST_FIRST))
 
     items.sort(key=place)

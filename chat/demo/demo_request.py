@@ -22,8 +22,6 @@ _STOPPED = re.compile(r"turn ended|\bstopped\b|was not run|was cut off|本轮已
 _EXIT = re.compile(
     r"(?:exit(?:ed)?(?: with)?(?: code| status)?|退出码|退出状态)\W{0,3}([1-9]\d*)", re.IGNORECASE
 )
-
-
 # What the site adds: a message with the pictures of results, and lines that name uploaded files.
 _PICTURES = ("The pictures of these results:", "以上结果中的图片：")
 _UPLOADED = re.compile(r"^(?:Uploaded: |已上传：)(.*)$\n?", re.MULTILINE)
@@ -72,11 +70,8 @@ class History:
     @classmethod
     def read(cls, messages: Sequence[Mapping[str, Any]]) -> History:
         """Parse chat-completions messages; the text is empty if there is no user message."""
-        user_indexes = [
-            index
-            for index, message in enumerate(messages)
-            if message.get("role") == "user" and not _text(message).startswith(_PICTURES)
-        ]
+        messages = [message for message in messages if not _text(message).startswith(_PICTURES)]
+        user_indexes = [index for index, message in enumerate(messages) if message.get("role") == "user"]
         last = user_indexes[-1] if user_indexes else -1
         notes, text = split_notes(_text(messages[last]) if user_indexes else "")
         previous = messages[last - 1] if last > 0 else {}
@@ -109,7 +104,7 @@ class History:
 
 
 def _with_uploads_named(text: str) -> str:
-    """The text with its uploaded files in its last line, which is then one step of work; not two or more."""
+    """The text with its uploaded files at the end of its last line, where they are no steps of their own."""
     names = [name for name in _UPLOADED.findall(text) if " " not in name]
     own = _UPLOADED.sub("", text).strip()
     return f"{own} ({', '.join(names)})" if own and names else own or ", ".join(names)

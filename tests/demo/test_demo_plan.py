@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.utils.translation import override
 
+from chat.agent.prompts import Language, phrase
 from chat.agent.todo import TodoList
 from chat.agent.todo.tool import todo_tool
 from chat.demo.demo_request import Dialect, History, Item, advanced
+from chat.files.uploads import with_file_names
 
 ITEMS = [Item("Read", "Reading", "done"), Item("Write", "Writing", "active"), Item("Run", "Running")]
 
@@ -117,22 +120,26 @@ def test_a_file_that_speaks_of_an_exit_code_has_not_failed() -> None:
     assert not History.read(messages).steps[0][0].failed
 
 
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
 @pytest.mark.parametrize(
-    ("sent", "read"),
+    ("text", "names", "read"),
     [
-        ("Summarise this\n\nUploaded: uploads/a.txt", "Summarise this (uploads/a.txt)"),
-        ("看看\n\n已上传：uploads/a.txt\n已上传：uploads/b.txt", "看看 (uploads/a.txt, uploads/b.txt)"),
-        ("Uploaded: uploads/a.txt", "uploads/a.txt"),
-        ("Read it\n\nUploaded: uploads/two words.txt", "Read it"),
+        ("Summarise", ["uploads/a.txt"], "Summarise (uploads/a.txt)"),
+        ("Summarise", ["uploads/a.txt", "uploads/b.txt"], "Summarise (uploads/a.txt, uploads/b.txt)"),
+        ("", ["uploads/a.txt"], "uploads/a.txt"),
+        ("Read it", ["uploads/two words.txt"], "Read it"),
     ],
 )
-def test_uploaded_files_are_no_steps(sent: str, read: str) -> None:
+def test_uploaded_files_are_no_steps(language: str, text: str, names: list[str], read: str) -> None:
+    with override(language):
+        sent = with_file_names(text, names)
     assert History.read([{"role": "user", "content": sent}]).text == read
 
 
-def test_the_pictures_of_results_are_not_the_users_words() -> None:
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_pictures_of_results_are_not_the_users_words(language: Language) -> None:
     call = {"id": "a", "type": "function", "function": {"name": "read_file", "arguments": "{}"}}
-    pictures = [{"type": "text", "text": "The pictures of these results:"}]
+    pictures = [{"type": "text", "text": phrase(language, "picture.results")}]
     history = History.read(
         [
             {"role": "user", "content": "What is in it?"},

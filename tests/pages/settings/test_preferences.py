@@ -52,6 +52,7 @@ def test_a_chosen_language_is_kept_with_the_account(
     owner: User, owners: Client, strangers: Client, browser_of: Callable[[User], Client]
 ) -> None:
     assert owners.post(PREFERENCES, {"language": "zh-hans", "theme": "dark"}).status_code == 302
+    assert "偏好设置已保存" in page(owners, accepts="en"), "in the language that was just chosen"
     for browser in (owners, browser_of(owner)):
         shown = page(browser, accepts="en")
         assert CHINESE in shown
