@@ -1,4 +1,4 @@
-"""Everything that reads foreign text, fed with 64 KiB of the worst for it: none takes a second.
+"""Everything that reads foreign text, fed with 64 KiB of the worst for it: none takes more than linear time.
 
 `re` holds the interpreter's lock while it matches: a reader that takes quadratic time stops the process.
 """
@@ -218,7 +218,7 @@ def test_a_text_of_the_worst_pieces(reader: Callable[[str], None]) -> None:
     for piece in slowest:
         taken = seconds(reader, full(piece))
         # On a slower machine an eighth is slower too; what is quadratic takes 64 times as long.
-        assert eighth[piece] < MOST_SECONDS / 4, (piece, eighth[piece])
+        assert eighth[piece] < MOST_SECONDS, (piece, eighth[piece])
         assert taken < max(MOST_SECONDS, 16 * eighth[piece]), (piece, taken)
 
 

@@ -122,7 +122,7 @@ def test_ctrl_c_stops_the_turn_and_returns_to_the_prompt(site: Site, scripted: S
 def test_a_terminal_gets_a_little_colour_and_its_own_ctrl_c(site: Site, scripted: ScriptedModel) -> None:
     scripted.script(plan(*ITEMS), Reply(text="I begin.", stall_after=2))
     process = site.start("chat", terminal=True)
-    process.wait_for("> ")
+    process.wait_for_prompt()
     process.type("\x03")  # at the prompt it only begins a new one
     process.wait_for("> ", times=2)
     process.type("begin\r")
