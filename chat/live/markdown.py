@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from django.utils.html import escape
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from markdown_it import MarkdownIt, helpers
 from markdown_it.helpers import parseLinkLabel
@@ -34,6 +35,7 @@ _SAFE_LINKS = ("http://", "https://", "mailto:")
 _SCHEME = re.compile(r"(?:^|[^A-Za-z0-9+.-])(https?)$", re.IGNORECASE)
 # ASCII alone: Chinese text and punctuation follow an address with no blank between.
 _ADDRESS = re.compile(r"://[A-Za-z0-9\[][-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~]*")
+CacheKey = tuple[str, bool, str | None]  # text, `read_only`, language
 _TASK = re.compile(r"\[([ xX])\][ \t]")
 
 
@@ -41,20 +43,31 @@ def render(text: str, *, read_only: bool = False) -> str:
     """The text as HTML, without any markup of the text's own; `read_only` leaves out the buttons."""
     if len(text) <= MAX_BLOCK:
         return str(_MARKDOWN.render(text, {"read_only": read_only}))
-    html = _large_cache.get((text, read_only))
-    return _render_large(text, read_only) if html is None else html
+    key = text, read_only, get_language()
+    html = _large_cache.get(key)
+    if html is None:
+        with _render_lock:  # one at a time: threads would only compete for the interpreter
+            html = _large_cache.get(key) or _keep(key, Settling(text, read_only=read_only))
+    return html
 
 
-def _render_large(text: str, read_only: bool) -> str:
-    """Render one large text at a time: threads would only compete for the interpreter."""
-    key = text, read_only
-    with _render_lock:
-        if key not in _large_cache:
-            blocks, tail = Settling(text, read_only=read_only).advance()
-            _large_cache[key] = "".join(block.html for block in blocks) + tail
-            while len(_large_cache) > 1 and sum(len(text) for text, _read_only in _large_cache) > MAX_CACHED:
-                del _large_cache[next(iter(_large_cache))]
-        return _large_cache[key]
+def render_grown(text: Settling) -> str:
+    """The same for a text that has grown, of which only what has not settled is parsed.
+
+    A text that may define references is parsed whole: blocks that settled before would differ.
+    """
+    large = len(text.text) > MAX_BLOCK and "]:" not in text.text
+    return _keep((text.text, text.read_only, get_language()), text) if large else render(text.text)
+
+
+def _keep(key: CacheKey, text: Settling) -> str:
+    _blocks, tail = text.advance()
+    html = "".join(text.html) + tail
+    with _cache_lock:
+        _large_cache[key] = html
+        while len(_large_cache) > 1 and sum(len(key[0]) for key in _large_cache) > MAX_CACHED:
+            del _large_cache[next(iter(_large_cache))]
+    return html
 
 
 class Block(NamedTuple):
@@ -65,13 +78,14 @@ class Block(NamedTuple):
 class Settling:
     """A growing text. Blocks that can no longer change are returned once, the open end each time.
 
-    `settled` is the length of the settled blocks' text.
+    `settled` is the length of the settled blocks' text, `html` their HTML.
     """
 
     def __init__(self, text: str = "", *, read_only: bool = False) -> None:
         self.text = text
         self.read_only = read_only
         self.settled = 0
+        self.html: list[str] = []
         self._searched = 0  # how far a block above MAX_BLOCK has been searched for its end
 
     def advance(self) -> tuple[list[Block], str]:
@@ -79,6 +93,11 @@ class Settling:
 
         A block above MAX_BLOCK is shown unformatted: code up to its closing fence, others up to a blank line.
         """
+        settled, tail = self._settle()
+        self.html += (block.html for block in settled)
+        return settled, tail
+
+    def _settle(self) -> tuple[list[Block], str]:
         settled: list[Block] = []
         while True:
             if self._searched:
@@ -330,5 +349,6 @@ def _parser() -> MarkdownIt:
 
 
 _MARKDOWN = _parser()
-_large_cache: dict[tuple[str, bool], str] = {}  # by text and `read_only`
+_large_cache: dict[CacheKey, str] = {}
 _render_lock = threading.Lock()
+_cache_lock = threading.Lock()

@@ -40,7 +40,7 @@ from chat.live.frames import (
     thought_line,
     thought_of,
 )
-from chat.live.markdown import MAX_BLOCK, Block, Settling, render
+from chat.live.markdown import MAX_BLOCK, Block, Settling, render_grown
 from chat.live.regions import states_of
 from chat.models import Message, Summary, Turn
 
@@ -191,6 +191,7 @@ class TurnStream:
         self._log = ActivityLog()
         self._activity: Activity | None = None  # as tabs show it
         self._first_frame_due = asyncio.Event()  # the model was requested, or there is something else to show
+        self._finishing = asyncio.Event()
         self._wait_until = 0.0
         self._timer: asyncio.Task[None] | None = None
         self._open = True
@@ -208,6 +209,7 @@ class TurnStream:
     async def finish(self) -> None:
         """Publish what is pending, then nothing more, even if that raises."""
         self._first_frame_due.set()
+        self._finishing.set()
         try:
             if self._timer:
                 await self._timer
@@ -257,7 +259,8 @@ class TurnStream:
                 await asyncio.wait_for(self._first_frame_due.wait(), FIRST_FRAME_DELAY)
             self._first_frame_due.set()
         while self._has_pending:
-            await asyncio.sleep(max(0.0, self._wait_until - time.monotonic()))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._finishing.wait(), max(0.0, self._wait_until - time.monotonic()))
             render_seconds = await (self._send_whole() if self._whole else self._send())
             crowded = TurnStream.running / CROWD
             pause = max(
@@ -288,7 +291,10 @@ class TurnStream:
         for change in list(self._rows.values()):
             row = change.row if isinstance(change, RowChanged) else None
             if isinstance(row, Message) and row.complete and len(row.text) > MAX_BLOCK:
-                await asyncio.to_thread(render, row.text)
+                shown = self.growing.get(row.pk)
+                text = shown.text if shown and row.text.startswith(shown.text.text) else Settling()
+                text.text = row.text
+                await asyncio.to_thread(render_grown, text)
 
     async def _send_whole(self) -> float:
         """Render the whole turn from its rows: it began, ended, waits, or has a new status message."""

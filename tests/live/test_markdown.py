@@ -6,8 +6,10 @@ import itertools
 import time
 
 import pytest
+from django.utils.translation import override
 
-from chat.live.markdown import Settling, render
+from chat.live import markdown
+from chat.live.markdown import MAX_BLOCK, Settling, render, render_grown
 from chat.live.mathematics import MAX_FORMULA, math_html
 
 LINK = 'target="_blank" rel="noopener noreferrer nofollow"'
@@ -121,3 +123,28 @@ def test_it_settles_as_the_whole_is_rendered() -> None:
         blocks, tail = growing.advance()
         settled += "".join(block.html for block in blocks)
     assert settled + tail == render(text)
+
+
+@pytest.mark.parametrize(
+    "reference", ["", "See [it] and [^1].\n\n[it]: https://a.example/\n\n[^1]: A note.\n\n"]
+)
+def test_a_large_text_that_has_grown_is_rendered_as_at_once(reference: str) -> None:
+    part = "A word with **weight**.\n\n- one\n- two\n\n```py\nx = 1\n\ny\n```\n\n> quoted\n\n"
+    text = "[it] is defined below.\n\n" + part * (2 * MAX_BLOCK // len(part)) + reference + part * 300
+    growing = Settling()
+    for length in range(0, len(text), 997):
+        growing.text = text[:length]
+        growing.advance()
+    growing.text = text
+    after_growth = render_grown(growing)
+    markdown._large_cache.clear()
+    assert after_growth == render(text)
+    assert ("link-host" in after_growth or "href" in after_growth) == bool(reference)
+
+
+def test_a_large_text_has_buttons_in_the_language_of_its_reader() -> None:
+    text = "```py\nx\n```\n\n" + "word\n\n" * MAX_BLOCK
+    with override("en"):
+        assert ">Copy<" in render(text)
+    with override("zh-hans"):
+        assert ">Copy<" not in render(text)

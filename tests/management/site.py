@@ -122,7 +122,7 @@ class Process:
         wait_until(lambda: self.written.count(text) >= times, lambda: f"no {text!r} in {self.written!r}")
 
     def wait_for_prompt(self, times: int = 1) -> None:
-        """Return once it has prompted so often and reads: readline prompts first, and loses a signal between."""
+        """Return once it has prompted and reads: readline prompts first, and loses a signal in between."""
         self.wait_for("> ", times)
         status = Path(f"/proc/{self.popen.pid}/stat")
         wait_until(lambda: status.read_text().rsplit(") ", 1)[1].startswith("S"))
