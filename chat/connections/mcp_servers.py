@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 POLL_INTERVAL = 5.0  # seconds between checks of the rows
+IDLE_POLL_INTERVAL = 30.0  # the same without connections: the turn that needs the first one opens it
 MAX_TOOLS = 100
 """MCP tools per agent; providers accept 128 tools in all."""
 
@@ -119,7 +120,7 @@ class McpServers:
             await self._try(self.settle())
             for pk, (row, connection) in list(self._connections.items()):
                 await self._try(self._save_changes(pk, row, connection))
-            await _wait_for(self._changed, POLL_INTERVAL)
+            await _wait_for(self._changed, POLL_INTERVAL if self._connections else IDLE_POLL_INTERVAL)
 
     async def _try(self, work: Awaitable[None]) -> None:
         try:
