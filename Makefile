@@ -18,9 +18,10 @@ test: set-up-dev ## run every test, three files at a time; ARGS="-k panel" choos
 	@scripts/system-packages
 	@$(PYTHON_IN_VENV) -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
-soak: set-up-dev ## the fault tests at full length, an hour or two; SEED=1 repeats a run, ARGS="-k kills" chooses some
+soak: set-up-dev ## the fault tests at full length, about an hour; SEED=1 repeats a run, ARGS="-k kills" chooses some
 	@scripts/system-packages
-	@SOAK=1 $(PYTHON_IN_VENV) -m pytest tests/faults tests/agent/tools/test_workspace.py -s --durations=0 $(ARGS)
+	@SOAK=1 $(PYTHON_IN_VENV) -m pytest tests/faults tests/agent/tools/test_workspace.py \
+		--numprocesses $(JOBS) --dist load --maxschedchunk 1 -rP --durations=0 $(ARGS)
 
 servers: set-up-dev ## run the agent against third-party servers; ARGS="litellm" chooses some, each prints what it needs
 	@$(PYTHON_IN_VENV) -m tests.servers $(ARGS)

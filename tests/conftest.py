@@ -33,7 +33,7 @@ hypothesis.settings.load_profile("patient")
 
 @pytest.hookimpl(optionalhook=True)  # where xdist is at work
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    return SideBySide(config, log)
+    return SideBySide(config, log) if config.option.dist == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

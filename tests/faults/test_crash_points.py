@@ -18,6 +18,7 @@ from tests.model_server import ScriptedModel
 from tests.postgres import postgres
 
 SAMPLE = 5  # points, where not all are tried
+PARTS = 4 if SOAK else 1  # tests that share the points, so that several run at once
 
 
 @pytest.fixture(params=["sqlite", "postgres"] if SOAK else ["sqlite"])
@@ -39,13 +40,15 @@ def served(site: CrashingSite) -> Iterator[CrashingSite]:
     site.records.close()
 
 
-def test_a_process_may_die_at_any_point(site: CrashingSite, seed: int) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_process_may_die_at_any_point(site: CrashingSite, seed: int, part: int) -> None:
     site.start()
     site.work(then=0)  # to its end, and then the process dies
     points = len(site.passed)
     assert points > 60, "the whole turn is counted"
-    tried = range(1, points + 1) if SOAK else sorted(random.Random(seed).sample(range(1, points + 1), SAMPLE))
-    violations = dict(violated(site, list(tried)))
+    every = range(1, points + 1)
+    tried = list(every[part::PARTS]) if SOAK else sorted(random.Random(seed).sample(every, SAMPLE))
+    violations = dict(violated(site, tried))
     print(f"{len(tried)} of {points} crash points, violations: {violations or 'none'}")  # noqa: T201
     assert not violations
 
