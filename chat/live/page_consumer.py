@@ -149,9 +149,10 @@ class PageConsumer(AsyncWebsocketConsumer):
 
     async def regions_changed(self, hint: dict[str, Any]) -> None:
         state = await self.drawings(self.key)
-        if state is not None:
-            names = tuple(hint["regions"])
-            await self.send_lacking(state, Have(), Lacking(turns=False, regions=names))
+        if state is None:
+            await self.close(code=CLOSE_NOT_FOUND)
+            return
+        await self.send_lacking(state, Have(), Lacking(turns=False, regions=tuple(hint["regions"])))
 
     async def resync(self, _hint: dict[str, Any]) -> None:
         """Make the page request a resync: the channel layer may have lost messages."""

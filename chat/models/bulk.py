@@ -216,6 +216,14 @@ class BulkAct(models.Model):
         return cls._open(user).filter(count__gt=0).defer("before").order_by("-at").first()
 
     @classmethod
+    def that_deleted(cls, conversation: Conversation) -> BulkAct | None:
+        """The action that deleted it, if that can still be undone."""
+        if conversation.deleted_at is None:
+            return None
+        deletions = cls._open(conversation.owner).filter(kind=cls.Kind.DELETE)
+        return deletions.filter(at=conversation.deleted_at).first()
+
+    @classmethod
     def _open(cls, user: User) -> models.QuerySet[BulkAct]:
         return cls.objects.filter(owner=user.pk, undone_at=None, at__gt=timezone.now() - UNDO_TIME)
 

@@ -54,6 +54,12 @@ _ROWS = {"message": Message, "tool-call": ToolCall, "summary": Summary}
 @audience("owner")
 @require_safe
 def show(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    deleted = Conversation.with_deleted.filter(
+        pk=conversation_id, owner=request.user, deleted_at__isnull=False
+    ).first()
+    if deleted:
+        context = {"conversation": deleted, "act": BulkAct.that_deleted(deleted)}
+        return render(request, "deleted.html", context, status=404)
     return page(request, own_conversation(request, conversation_id))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -128,6 +129,22 @@ def test_the_menu_pins_and_tags_without_leaving_the_page(site: Site, visitors: V
     page.locator("#archived").get_by_role("button", name="Unarchive").click()
     expect(page.locator("#archived")).to_be_empty()
     expect(other.locator("#sidebar h2").first).to_have_text("Pinned")
+
+
+def test_a_tab_is_told_at_once_that_its_conversation_was_deleted(site: Site, visitors: Visitors) -> None:
+    visitors.expected.append("404")
+    page, other = visitors.enter(site), visitors.enter(site)
+    begin(page, "To be deleted")
+    at_rest(page)
+    page.fill("#composer-text", "Half a thought")
+    other.goto("/")
+    post(site, other, f"{urlsplit(page.url).path}delete/")
+    expect(page.locator("h1")).to_have_text("This conversation was deleted", timeout=4000)
+    expect(page.locator("main")).to_contain_text("Messages can no longer be sent to it.")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("status")).to_have_text("1 conversation restored.")
+    row(page, "To be deleted").get_by_role("link", name="To be deleted").click()
+    expect(page.locator("#composer-text")).to_have_value("Half a thought")
 
 
 def test_with_the_keyboard_alone(site: Site, visitors: Visitors) -> None:

@@ -214,6 +214,22 @@ def test_no_address_of_a_deleted_conversation_is_found(
             assert getattr(owners, method)(where).status_code == 404, name
 
 
+def test_its_own_page_says_so_and_offers_an_undo(
+    owners: Client, strangers: Client, conversation: Conversation
+) -> None:
+    where = f"/conversations/{conversation.pk}/"
+    act = BulkAct.carry_out(conversation.owner, "delete", [conversation.pk])
+    assert "Look around" not in strangers.get(where).content.decode()
+    page = owners.get(where).content.decode()
+    assert "This conversation was deleted" in page
+    assert f'action="/conversations/undo/{act.pk}/"' in page
+    BulkAct.objects.update(at=act.at - UNDO_TIME)
+    Conversation.with_deleted.update(deleted_at=act.at - UNDO_TIME)
+    page = owners.get(where).content.decode()
+    assert "This conversation was deleted" in page
+    assert "Undo" not in page
+
+
 def test_organising_one_from_its_menu(owners: Client, conversation: Conversation) -> None:
     where = f"/conversations/{conversation.pk}/"
 
