@@ -62,7 +62,10 @@
     note("");
     button.disabled = true; // or a second click would bring a text twice
     try {
-      if (await act(button.formAction, body)) button.closest("dialog")?.close();
+      if (await act(button.formAction, body)) {
+        delete event.target.dataset.changed;
+        button.closest("dialog")?.close();
+      }
     } catch {
       askAgain();
     } finally {

@@ -15,8 +15,9 @@ document.addEventListener(
 );
 // A link to a form opens it in a dialog; where that fails, its page.
 document.addEventListener("click", async (event) => {
-  const close = event.target.closest?.("dialog [data-close]");
-  if (close) {
+  const close = event.target.closest?.("[data-close]");
+  if (close) delete close.closest("form").dataset.changed;
+  if (close?.closest("dialog")) {
     event.preventDefault();
     close.closest("dialog").close();
   }
@@ -24,10 +25,12 @@ document.addEventListener("click", async (event) => {
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   const { signal } = shown.gone;
+  const dialog = document.getElementById(link.dataset.dialog);
+  // Escape has closed it with what was typed.
+  if (dialog.querySelector("form[data-changed]")?.action === link.href) return dialog.showModal();
   const answer = await fetch(link.href, { headers: { "HX-Request": "true" } }).catch(() => null);
   if (signal.aborted) return;
   if (!answer?.ok) return void (location.href = link.href);
-  const dialog = document.getElementById(link.dataset.dialog);
   dialog.innerHTML = await answer.text();
   dialog.showModal();
   const field = dialog.querySelector("textarea");

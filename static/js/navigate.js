@@ -93,6 +93,7 @@ const redraw = async () => {
     if (navigationType !== "reload") navigation.updateCurrentEntry({ state: position() });
     if (navigationType === "reload" || event.formData || event.downloadRequest !== null) return;
     if (!PAGES.test(new URL(destination.url).pathname)) return;
+    if (event.cancelable && isUnsaved() && !confirm(content().dataset.unsaved)) return event.preventDefault();
     event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event) });
   });
 }
