@@ -133,6 +133,7 @@ TURN = Table(
         "sentence": "status_message",
         "blind": "vision_unsupported",
         "profile_then": "profile_snapshot",
+        "deaths": "crash_count",
     },
 )
 STEP = Table(

@@ -81,7 +81,7 @@ class Turn(models.Model):
     frame = models.PositiveIntegerField(default=0)
     # By the worker's clock, which others cannot rely on; they only check whether it changes.
     lease_until = models.DateTimeField(null=True)
-    deaths = models.PositiveSmallIntegerField(default=0)
+    crash_count = models.PositiveSmallIntegerField(default=0)
     # When rows last became final that are not indexed yet; cleared when a worker has indexed them.
     unindexed_at = models.DateTimeField(null=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)

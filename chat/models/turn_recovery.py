@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone
@@ -18,11 +18,7 @@ from django.utils.translation import gettext as _
 
 from chat.models.turn import Turn
 
-if TYPE_CHECKING:
-    from chat.models.turn import Turn
-
-
-MAX_DEATHS = 3  # of workers; after that many the turn is not queued again
+MAX_CRASHES = 3  # of workers; after that many the turn is not queued again
 
 
 def recover_abandoned_turns(monitor: LeaseMonitor) -> list[Turn]:
@@ -46,8 +42,8 @@ def recover_turn(turn: Turn) -> bool:
         pk=turn.pk, fence=turn.fence, status__in=Turn.LEASED, lease_until=turn.lease_until
     )
     with transaction.atomic():
-        changes = {**_next_status(turn), "unindexed_at": timezone.now()}
-        recovered = unchanged.update(worker="", fence=turn.fence + 1, deaths=turn.deaths + 1, **changes)
+        changes = {**_next_status(turn), "unindexed_at": timezone.now(), "crash_count": turn.crash_count + 1}
+        recovered = unchanged.update(worker="", fence=turn.fence + 1, **changes)
         if recovered:
             requeued = changes["status"] == Turn.Status.QUEUED
             turn.close_rows(running="unknown", is_final=not requeued)
@@ -63,12 +59,12 @@ def _has_no_worker(turn: Turn) -> bool:
 def _next_status(turn: Turn) -> dict[str, Any]:
     if turn.stop_requested_at:
         return {"status": Turn.Status.STOPPED, "ended_at": timezone.now()}
-    if turn.deaths + 1 < MAX_DEATHS:
+    if turn.crash_count + 1 < MAX_CRASHES:
         return {"status": Turn.Status.QUEUED}
     sentence = _("The server stopped {count} times while the agent was working. Completed work is kept.")
     return {
         "status": Turn.Status.INTERRUPTED,
-        "status_message": sentence.format(count=MAX_DEATHS),
+        "status_message": sentence.format(count=MAX_CRASHES),
         "ended_at": timezone.now(),
     }
 

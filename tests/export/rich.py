@@ -83,7 +83,7 @@ class Rich:
             status_message=self._text(),
             vision_unsupported=self.random.random() < 0.2,
             stop_requested_at=self.random.choice([None, self._later()]),
-            deaths=self.random.randrange(3),
+            crash_count=self.random.randrange(3),
             started_at=self._later(),
         )
         changed = ["id"] if self.turns and self.turns[-1].profile_snapshot["id"] != then["id"] else []

@@ -82,7 +82,7 @@ def test_no_turn_changes_hands_where_clocks_disagree(
         page = person.get(f"{site.webs[0].address}/conversations/{turn.conversation_id}/")
         [tab] = person.tabs
         until(lambda: tab.shown(turn.pk) == article(page, after), seconds=10)
-    assert (after.status, after.fence, after.deaths) == ("completed", 1, 0)
+    assert (after.status, after.fence, after.crash_count) == ("completed", 1, 0)
     assert len(model.requests) == 1
     assert tab.openings == 1
 
@@ -103,7 +103,7 @@ def test_a_turn_is_taken_over_as_soon_whatever_the_clock_says(
         until(lambda: not site.records.active(), site.workers[0].written, seconds=TAKEN_OVER)
         print(f"clock set by {-hours:+d} h: taken over after {time.monotonic() - frozen:.1f} s")  # noqa: T201
         [after] = site.records.turns(turn.conversation_id)
-    assert (after.status, after.deaths) == ("completed", 1)
+    assert (after.status, after.crash_count) == ("completed", 1)
 
 
 def holds(worker: Worker, turn: Turn) -> bool:

@@ -99,7 +99,7 @@ def test_a_frozen_postgresql_delays_and_loses_nothing(
         ("Begin", "completed"),
         ("Sent meanwhile", "completed"),
     ]
-    assert turns[0].deaths == 0
+    assert turns[0].crash_count == 0
     assert tab.accepted(late)
     page = person.get(address)
     until(lambda: any(article(page, turns[1]) in frame for frame in tab.received), seconds=HEALED)

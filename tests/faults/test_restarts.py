@@ -13,7 +13,7 @@ import pytest
 
 from chat.demo.reply import Reply, Request
 from chat.models import Turn
-from chat.models.turn_recovery import MAX_DEATHS
+from chat.models.turn_recovery import MAX_CRASHES
 from tests.faults import promises
 from tests.faults.conftest import SOAK
 from tests.faults.machines import Machines, Worker, machines
@@ -43,7 +43,7 @@ class Load:
         self.model = model
         self.person = person
         self.open: set[uuid.UUID] = set()
-        self.deaths: list[int] = []
+        self.crashes: list[int] = []
         person.sign_in(site.webs[0].link)
 
     def begin(self) -> None:
@@ -76,7 +76,7 @@ class Load:
 
     def _check(self, conversation: uuid.UUID, turns: list[Turn]) -> None:
         [turn] = turns
-        assert turn.status == "completed" or turn.deaths == MAX_DEATHS, f"{turn}: {turn.status_message}"
+        assert turn.status == "completed" or turn.crash_count == MAX_CRASHES, f"{turn}: {turn.status_message}"
         page = self.person.get(f"{self.site.webs[0].address}/conversations/{conversation}/")
         promises.check_accepted(turns, [TASK])
         promises.check_ended(turns)
@@ -84,7 +84,7 @@ class Load:
         promises.check_page(page, turns)
         if turn.status == "completed":
             promises.check_list(page, turns, items(done=True))
-        self.deaths.append(turn.deaths)
+        self.crashes.append(turn.crash_count)
 
     def _state(self) -> str:
         return "".join([f"{self.site.records.active()}", *(worker.written() for worker in self.site.workers)])
@@ -114,9 +114,9 @@ def test_random_kills_under_load(load: Load, seed: int, part: int) -> None:
         victim.start()
         load.check()
     load.finish()
-    taken_up = sum(deaths > 0 for deaths in load.deaths)
+    taken_up = sum(crashes > 0 for crashes in load.crashes)
     print(  # noqa: T201
-        f"{KILLS} kills in {time.monotonic() - began:.0f} s, {len(load.deaths)} turns, "
+        f"{KILLS} kills in {time.monotonic() - began:.0f} s, {len(load.crashes)} turns, "
         f"{taken_up} taken up again, violations: none"
     )
 
@@ -129,5 +129,5 @@ def test_workers_and_sites_that_leave_in_order_lose_nothing(load: Load) -> None:
         leaving[number % 3].start()
         load.check()
     load.finish()
-    assert set(load.deaths) == {0}, "whoever leaves in order has not died"
-    print(f"{LEAVINGS} restarts in order, {len(load.deaths)} turns, violations: none")  # noqa: T201
+    assert set(load.crashes) == {0}, "whoever leaves in order has not died"
+    print(f"{LEAVINGS} restarts in order, {len(load.crashes)} turns, violations: none")  # noqa: T201

@@ -87,7 +87,7 @@ def test_a_frozen_worker_writes_nothing_when_it_wakes(
         until(partial(agrees, tab, after, page), seconds=10)
     texts = [message.text for message in after.messages.all()]
     assert texts == ["Begin", "By the other."]
-    assert (after.ended_at, after.fence, after.deaths) == (before.ended_at, before.fence, 1)
+    assert (after.ended_at, after.fence, after.crash_count) == (before.ended_at, before.fence, 1)
 
 
 @pytest.mark.parametrize("database", ["postgres", "sqlite"] if SOAK else ["postgres"])

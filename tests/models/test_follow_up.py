@@ -121,7 +121,7 @@ def test_what_is_sent_after_stop_starts_the_next_turn(running: Turn) -> None:
 
 def test_a_turn_that_dies_for_good_leaves_them_held(running: Turn) -> None:
     hold(running.conversation, "One")
-    Turn.objects.update(deaths=2)
+    Turn.objects.update(crash_count=2)
     running.refresh_from_db()
     assert recover_turn(running)
     assert FollowUp.objects.get().status == "held"

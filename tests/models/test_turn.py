@@ -144,7 +144,7 @@ def test_orphans_are_queued_again_and_their_rows_closed(running: Turn) -> None:
     Turn.objects.update(lease_until=None)
     assert recover_abandoned_turns(LeaseMonitor()) == [running]
     row = Turn.objects.get()
-    assert (row.status, row.fence, row.deaths) == ("queued", 2, 1)
+    assert (row.status, row.fence, row.crash_count) == ("queued", 2, 1)
     statuses = [call.status for call in row.tool_calls.all()]
     assert statuses == ["succeeded", "unknown", "stopped", "stopped", "failed"]
     assert row.messages.get(role="assistant").cut_off
@@ -153,7 +153,7 @@ def test_orphans_are_queued_again_and_their_rows_closed(running: Turn) -> None:
         running.end(Turn.Status.COMPLETED)
 
 
-def test_after_three_deaths_a_turn_is_interrupted(running: Turn) -> None:
+def test_after_three_crashes_a_turn_is_interrupted(running: Turn) -> None:
     for death in (1, 2, 3):
         Turn.objects.update(lease_until=None)
         assert recover_abandoned_turns(LeaseMonitor()) == [running]
@@ -181,7 +181,7 @@ def test_a_dead_process_of_this_machine_is_known_at_once(running: Turn) -> None:
 def test_a_turn_that_is_handed_over_waits_for_another_worker(running: Turn) -> None:
     running.release()
     row = Turn.objects.get()
-    assert (row.status, row.deaths, row.worker) == ("queued", 0, "")
+    assert (row.status, row.crash_count, row.worker) == ("queued", 0, "")
     with pytest.raises(LeaseLost):
         running.release()
 

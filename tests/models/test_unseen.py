@@ -64,7 +64,7 @@ def unanswered(turn: Turn) -> None:
 
 
 def left_too_often(turn: Turn) -> None:
-    Turn.objects.update(deaths=5)
+    Turn.objects.update(crash_count=5)
     taken = Turn.claim("worker", turn.pk)
     assert taken is not None
     assert recover_turn(Turn.objects.get(pk=turn.pk))

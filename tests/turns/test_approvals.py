@@ -113,7 +113,7 @@ async def test_nothing_is_done_before_the_answer_and_all_after_it(desk: DemoRequ
     assert done.decided_at is not None
     assert "foreseen" not in done.detail
     turn = await desk.site.turn(desk.conversation)
-    assert (turn.status, turn.deaths, await turn.steps.acount()) == ("completed", 0, 2)
+    assert (turn.status, turn.crash_count, await turn.steps.acount()) == ("completed", 0, 2)
     assert tab.last_turn().strip() == article(await desk.site.page(desk.conversation), turn)
     assert "Allowed by you" in tab.last_turn()
     assert results(desk.model.requests[1]) == ["Created a.txt (1 line, 4 bytes)."]
@@ -234,7 +234,7 @@ async def test_the_wait_outlives_every_worker(desk: DemoRequest) -> None:
     await tab.until_idle()
     await again.until_idle()
     assert results(desk.model.requests[1]) == ["still here"]
-    assert (await desk.site.turn(desk.conversation)).deaths == 0
+    assert (await desk.site.turn(desk.conversation)).crash_count == 0
 
 
 async def test_an_answer_given_to_a_worker_that_died_still_counts(desk: DemoRequest) -> None:
@@ -246,7 +246,7 @@ async def test_an_answer_given_to_a_worker_that_died_still_counts(desk: DemoRequ
     pool().open()
     await tab.until_idle()
     assert results(desk.model.requests[1]) == ["one", "two"]
-    assert (await desk.site.turn(desk.conversation)).deaths == 1
+    assert (await desk.site.turn(desk.conversation)).crash_count == 1
     assert len(desk.model.requests) == 2, "and the model is not asked for the step again"
 
 

@@ -44,7 +44,7 @@ async def test_a_cut_reply_is_asked_for_again(site: Site, model_server: Scripted
     assert [message["role"] for message in model_server.requests[0]["messages"]] == ["system", "user"]
     message = await Message.objects.aget(turn=turn, role="assistant")
     assert (message.pk, message.text, message.cut_off) == (cut.pk, "The whole answer.", False)
-    assert (turn.deaths, await turn.steps.acount()) == (1, 1)
+    assert (turn.crash_count, await turn.steps.acount()) == (1, 1)
 
 
 async def test_a_cut_text_goes_when_the_new_reply_has_none(site: Site, model_server: ScriptedModel) -> None:
@@ -117,7 +117,7 @@ async def test_only_the_end_was_missing(site: Site, model_server: ScriptedModel)
     step = await left.steps.acreate(number=1, ended_at="2026-01-01T00:00Z")
     await left.messages.acreate(step=step, role="assistant", text="All said.")
     turn = await ended(site, conversation)
-    assert turn.deaths == 1
+    assert turn.crash_count == 1
     assert model_server.requests == []
 
 
@@ -150,7 +150,7 @@ async def test_a_worker_that_leaves_hands_its_turns_over(site: Site, model_serve
     await tab.until(lambda frame: "Anew." in frame)
     await tab.until_idle()
     turn = await site.turn(conversation)
-    assert (turn.status, turn.deaths) == ("completed", 0)
+    assert (turn.status, turn.crash_count) == ("completed", 0)
     assert tab.last_turn().strip() == article(await site.page(conversation), turn)
     assert "Cut off here" not in tab.last_turn()
 

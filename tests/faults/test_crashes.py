@@ -6,7 +6,7 @@ import uuid
 from pathlib import Path
 
 from chat.demo.reply import Reply
-from chat.models.turn_recovery import MAX_DEATHS
+from chat.models.turn_recovery import MAX_CRASHES
 from tests.faults import promises
 from tests.faults.person import Person
 from tests.faults.records import Records
@@ -15,7 +15,7 @@ from tests.model_server import ScriptedModel
 from tests.serving import Served, until
 
 
-def test_after_three_deaths_it_is_interrupted_and_can_be_continued(
+def test_after_three_crashes_it_is_interrupted_and_can_be_continued(
     tmp_path: Path, model: ScriptedModel, person: Person
 ) -> None:
     model.answer = lambda request: Reply(text="It has begun, and goes on.", piece=6, stall_after=3)
@@ -26,13 +26,13 @@ def test_after_three_deaths_it_is_interrupted_and_can_be_continued(
     conversation = person.begin(served.address, "Begin", uuid.uuid4())
     assert conversation
     tab = person.open(served.address, conversation)
-    for deaths in range(1, MAX_DEATHS + 1):
-        until(lambda deaths=deaths: len(model.requests) == deaths)  # type: ignore[misc]
+    for crashes in range(1, MAX_CRASHES + 1):
+        until(lambda crashes=crashes: len(model.requests) == crashes)  # type: ignore[misc]
         served.kill()
         served.start()
     until(lambda: not records.active(), served.written, seconds=10)
     turns = records.turns(conversation)
-    assert (turns[0].status, turns[0].deaths) == ("interrupted", MAX_DEATHS)
+    assert (turns[0].status, turns[0].crash_count) == ("interrupted", MAX_CRASHES)
     page = person.get(f"{served.address}/conversations/{conversation}/")
     promises.check_page(page, turns)
     assert "Continue" in article(page, turns[0])
