@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 from django.conf import settings
 from django.db.models import F, Model, Q
 
+from chat.agent.storable import storable_json
 from chat.agent.workspace import MOUNT
 from chat.files.conversation_workspace import folder_of
 from chat.models import Connection, Conversation, Message, Step, Summary, TodoRevision, ToolCall
 from chat.models.secrets import SecretUnreadableError
-from chat.models.text import clean_json
 
 MIN_SECRET_LENGTH = 20  # characters; a shorter secret can be guessed, and may occur in other texts by chance
 MIN_FOLDER_LENGTH = 8
@@ -99,7 +99,7 @@ def _redact(value: Any, by: Replacements, field_name: str = "") -> Any:
 def _redact_json(text: str, by: Replacements) -> str:
     """Redact the texts in JSON that the model wrote, so that it stays valid JSON."""
     try:
-        value = clean_json(json.loads(text, strict=False))
+        value = storable_json(json.loads(text, strict=False))
     except (ValueError, RecursionError):
         return str(_redact(text, by))
     redacted = _redact(value, by)

@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from chat.agent.storable import storable_json
 from chat.export.file_format import FORMAT, PARTS, VERSION, File, TurnInFile
 from chat.models import SideCall
-from chat.models.text import clean_json
 
 MAX_DEPTH = 48  # of nested objects and lists
 MAX_QUOTE = 200  # characters of the file that a message quotes
@@ -72,7 +72,7 @@ def _parse_json(data: bytes) -> Any:
         text = data.decode("utf-8-sig")
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
         _check_depth(value)
-        return clean_json(value)
+        return storable_json(value)
     except FileRefused:
         raise
     except (ValueError, RecursionError):

@@ -16,13 +16,13 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from chat.agent.storable import storable
 from chat.models.account import Preferences
 from chat.models.connection import ModelSettings
 from chat.models.follow_up import Attachment, FollowUp, joined
 from chat.models.message import Message, MessageRefused, checked_message, title_of
 from chat.models.profile import Profile, answers_by_script
 from chat.models.tag import Tag, folded, normalised
-from chat.models.text import clean
 from chat.models.todo_revision import TodoRevision
 from chat.models.tool_call import ToolCall
 from chat.models.turn import Turn
@@ -600,7 +600,7 @@ class Conversation(Organised):
         return unseen.exists() and bool(unseen.update(unseen_turn=None))  # usually there is nothing to write
 
     def rename(self, title: str) -> None:
-        title = " ".join(clean(title).split())[:200]
+        title = " ".join(storable(title).split())[:200]
         if title:
             self.title = title
             self.save(update_fields=["title"])

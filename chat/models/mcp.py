@@ -15,9 +15,9 @@ from django.db.models import F, Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from chat.agent.storable import storable, storable_json
 from chat.models.profile import Profile
 from chat.models.secrets import seal, unseal
-from chat.models.text import clean, clean_json
 from chat.models.url_validation import check_url
 
 
@@ -121,8 +121,9 @@ class McpServer(models.Model):
 
     def save_problem(self, problem: str, detail: str = "") -> None:
         """Record the state: a sentence for everyone and a detail for administrators, or ""."""
-        columns = {"problem": clean(problem), "problem_detail": clean(detail), "looked_at": timezone.now()}
-        type(self).objects.filter(pk=self.pk).update(**columns)
+        type(self).objects.filter(pk=self.pk).update(
+            problem=storable(problem), problem_detail=storable(detail), looked_at=timezone.now()
+        )
 
 
 @dataclass(frozen=True)
@@ -209,9 +210,9 @@ class McpTool(models.Model):
                     name=tool.name,
                     defaults={
                         "offered_as": tool.offered_as,
-                        "listed": clean_json(tool.definition),
+                        "listed": storable_json(tool.definition),
                         "listed_fingerprint": tool.fingerprint,
-                        "unfit": clean(tool.unfit),
+                        "unfit": storable(tool.unfit),
                     },
                 )
 

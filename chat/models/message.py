@@ -6,8 +6,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from chat.agent.storable import storable
 from chat.models.step import Step
-from chat.models.text import clean
 from chat.models.turn import Turn
 
 AFTER_CALLS = 2**31  # sort key of user messages read after a step's results
@@ -89,7 +89,7 @@ class MessageRefused(ValueError):  # noqa: N818 (a refusal, shown to the user)
 
 def checked_message(text: str) -> str:
     """The text as it is stored; raises MessageRefused if it is blank or above 64 KiB."""
-    text = clean(text).replace("\r\n", "\n").strip()
+    text = storable(text).replace("\r\n", "\n").strip()
     if not text:
         raise MessageRefused(_("The message is empty."))
     if len(text.encode()) > MAX_MESSAGE_BYTES:

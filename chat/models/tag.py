@@ -9,7 +9,7 @@ from django.contrib.auth import get_user_model
 from django.db import models, transaction
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.text import clean
+from chat.agent.storable import storable
 
 MAX_LENGTH = 40  # characters of a word
 MAX_TAGS = 200  # of one user
@@ -89,7 +89,7 @@ class Tag(models.Model):
 
 
 def normalised(word: str) -> str:
-    return " ".join(unicodedata.normalize("NFC", clean(word)).split())
+    return " ".join(unicodedata.normalize("NFC", storable(word)).split())
 
 
 def folded(word: str) -> str:

@@ -11,9 +11,9 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from chat.agent.storable import storable, storable_json
 from chat.models.profile import Allowance
 from chat.models.step import Step
-from chat.models.text import clean, clean_json
 from chat.models.turn import Turn
 
 TODO_WRITE = "TodoWrite"
@@ -151,7 +151,7 @@ class ToolCall(models.Model):
             raise DecisionRefused(_("Choose either Allow or Deny."))
         if decision == self.Decision.CONVERSATION and not self.allows_blanket_approval:
             raise DecisionRefused(_("This command can run other programs, so you can only allow it once."))
-        reason = clean(reason).strip()[:MAX_REASON] if decision == self.Decision.DENIED else ""
+        reason = storable(reason).strip()[:MAX_REASON] if decision == self.Decision.DENIED else ""
         with transaction.atomic():
             # The turn before its rows: the order in which workers and a stop lock them.
             turn = Turn.objects.select_for_update(no_key=True).get(pk=self.turn_id)
@@ -195,7 +195,7 @@ class ToolCall(models.Model):
     def parsed_arguments(self) -> dict[str, Any]:
         """The arguments as an object; empty if they cannot be parsed."""
         try:
-            arguments = clean_json(json.loads(self.arguments or "{}", strict=False))
+            arguments = storable_json(json.loads(self.arguments or "{}", strict=False))
         except (ValueError, RecursionError):
             return {}
         return arguments if isinstance(arguments, dict) else {}

@@ -12,10 +12,10 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_POST
 
+from chat.agent.storable import storable
 from chat.agent.todo import ITEM_ACTIONS, Action, Edit
 from chat.live.broadcast import publish_regions, publish_sidebar
 from chat.models import Conversation
-from chat.models.text import clean
 from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation, page
 from chat.pages.signed_in import SignedInRequest
@@ -53,7 +53,7 @@ def _text_edits(request: HttpRequest, conversation: Conversation) -> Iterator[Ed
         if name == item_id or action == f"skip {item_id}":
             continue
         # The input for a new item may be on the page twice, once hidden.
-        text = next(filter(str.strip, map(clean, request.POST.getlist(name))), "")
+        text = next(filter(str.strip, map(storable, request.POST.getlist(name))), "")
         if item_id == "new":
             if text or action == "add":
                 yield Edit("add", text=text)

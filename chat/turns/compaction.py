@@ -7,9 +7,9 @@ import logging
 from django.utils.translation import gettext_lazy as _
 
 from chat.agent import Compacted
+from chat.agent.storable import storable
 from chat.live.frames import Change, OutputShortened, RowChanged
 from chat.models import SideCall, Step, Summary, ToolCall, Turn
-from chat.models.text import clean
 from chat.turns.billing import record_side_call
 from chat.turns.transcript import MessageWithRow, Row, transcript_with_rows
 
@@ -39,7 +39,7 @@ def _shorten(turn: Turn, entry: MessageWithRow, text: str) -> Change:
     _message, call = entry
     if not isinstance(call, ToolCall):
         raise TypeError(f"{call} has no output that could be shortened")
-    call.shortened, call.shortened_in = clean(text), turn
+    call.shortened, call.shortened_in = storable(text), turn
     call.save(update_fields=["shortened", "shortened_in"])
     return OutputShortened(call)
 
@@ -49,7 +49,7 @@ def _summary(turn: Turn, last: Row, first: Row, event: Compacted, call: SideCall
         number=event.step,
         until_id=last.turn_id,
         until_step=first.number - 1 if isinstance(first, Step) else None,
-        text=clean(event.summary),
-        carried=clean(event.carried),
+        text=storable(event.summary),
+        carried=storable(event.carried),
         side_call=call,
     )

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from django.db.models import Exists, Q, Subquery
 
 from chat.agent import TodoItem
+from chat.agent.storable import storable
 from chat.agent.todo import merged
 from chat.live.frames import PanelChanged
 from chat.live.todo_panel import drafted, panel, panel_of
 from chat.models import FollowUp, Step, TodoRevision, ToolCall, Turn
-from chat.models.text import clean
 from chat.models.todo_revision import Items
 from chat.turns.transcript import turn_chain
 
@@ -130,4 +130,4 @@ def items_of(stored: Items) -> tuple[TodoItem, ...]:
 
 
 def stored(items: Iterable[TodoItem]) -> Items:
-    return [{name: clean(value) for name, value in item.as_stored().items()} for item in items]
+    return [{name: storable(value) for name, value in item.as_stored().items()} for item in items]

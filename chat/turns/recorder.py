@@ -35,11 +35,11 @@ from chat.agent import (
     Usage,
 )
 from chat.agent import ToolCall as CallRequest
+from chat.agent.storable import storable, storable_json
 from chat.agent.todo import TODO_WRITE
 from chat.live.context_meter import context_meter_of, meter_after
 from chat.live.frames import Change, ContextGrew, RowChanged, TextGrew, TurnChanged
 from chat.models import Attachment, FollowUp, LeaseLost, Message, SearchEntry, Step, ToolCall, Turn
-from chat.models.text import clean, clean_json
 from chat.search.index import unindex
 from chat.turns.billing import Account
 from chat.turns.compaction import SUMMARISING, compact
@@ -316,7 +316,7 @@ class Recorder:
             case ToolCallStarted(call):
                 return self._change_call(call, status=ToolCall.Status.RUNNING, started_at=timezone.now())
             case ToolCallProgress(call, text):
-                return self._change_call(call, output=clean(text)[:MAX_OUTPUT])
+                return self._change_call(call, output=storable(text)[:MAX_OUTPUT])
             case TodoUpdate(call, items):
                 return [self._write_revision(self.calls[call.id], items)]
             case ToolCallEnded():
@@ -337,7 +337,7 @@ class Recorder:
         self._change(
             self.step,
             reminder=started.reminder,
-            edit_note=clean(started.edit_note),
+            edit_note=storable(started.edit_note),
             endpoint=started.endpoint[:500],
             model=started.model[:200],
         )
@@ -390,7 +390,7 @@ class Recorder:
             self._change(message, thought_for=round(time.monotonic() - self.thinking_since))
 
     def _set_status_message(self, message: str) -> list[Change]:
-        message = clean(message)
+        message = storable(message)
         if self.turn.status_message == message:
             return []
         self.change_turn(status_message=message)
@@ -398,12 +398,12 @@ class Recorder:
 
     def _record_reply(self, reply: Reply) -> list[Change]:
         changes = self._set_status_message("")
-        self._change(self.step, finish_reason=clean(reply.finish_reason)[:40], ended_at=timezone.now())
+        self._change(self.step, finish_reason=storable(reply.finish_reason)[:40], ended_at=timezone.now())
         if self.message is None and reply.extra:  # reasoning that only the provider can read
             changes.append(self._start_message()[1])
         if self.message:
             self._end_thought(self.message)
-            self._change(self.message, complete=True, extra=clean_json(dict(reply.extra)))
+            self._change(self.message, complete=True, extra=storable_json(dict(reply.extra)))
             changes.append(RowChanged(self.message))
         elif self.cut_off:
             self.cut_off.delete()
@@ -417,10 +417,10 @@ class Recorder:
         call = self.calls[request.id] = ToolCall(turn=self.turn, step=self.step, index=index)
         self._change(
             call,
-            call_id=clean(request.id)[:200],
-            name=clean(request.name)[:200],
-            arguments=clean(request.arguments),
-            extra=clean_json(dict(request.extra)),
+            call_id=storable(request.id)[:200],
+            name=storable(request.name)[:200],
+            arguments=storable(request.arguments),
+            extra=storable_json(dict(request.extra)),
         )
         return call
 
@@ -433,8 +433,8 @@ class Recorder:
         return self._change_call(
             ended.call,
             status=ToolCall.Status(ended.status),
-            output=clean(ended.result.text)[:MAX_OUTPUT],
-            detail=clean_json(dict(ended.result.detail)),
+            output=storable(ended.result.text)[:MAX_OUTPUT],
+            detail=storable_json(dict(ended.result.detail)),
             ended_at=timezone.now(),
         )
 
@@ -458,7 +458,7 @@ class Recorder:
         if status != Turn.Status.COMPLETED or self._has_open_rows():
             # If the user did not stop it, a call without a written result may have taken effect.
             self.turn.close_rows(running="stopped" if status == Turn.Status.STOPPED else "unknown")
-        self.next_turn = self.turn.end(status, clean(message))
+        self.next_turn = self.turn.end(status, storable(message))
         return [TurnChanged()]
 
     def _has_open_rows(self) -> bool:
@@ -497,10 +497,10 @@ def append_text(message: Message, event: Written) -> bool:
     had_reasoning = bool(message.reasoning)
     match event:
         case Text(text):
-            message.text += clean(text)
+            message.text += storable(text)
             return False
         case Reasoning(text):
-            message.reasoning += clean(text)
+            message.reasoning += storable(text)
             return not had_reasoning
         case TextWasReasoning():
             message.reasoning, message.text = message.reasoning + message.text, ""

@@ -16,12 +16,12 @@ from chat import measures
 from chat.agent import Agent, Event, Reply, Spent, TodoItem, Tool, ToolError, Undecided
 from chat.agent import ToolCall as CallRequest
 from chat.agent.arguments import decoded
+from chat.agent.storable import storable_json
 from chat.agent.todo import TODO_WRITE
 from chat.database import in_database
 from chat.live.broadcast import publish_turn
 from chat.live.frames import Change, TurnChanged
 from chat.models import LeaseLost, Message, Reader, Rule, Step, ToolCall, Turn
-from chat.models.text import clean_json
 from chat.models.turn import LEASE
 from chat.turns.agents import agent_for
 from chat.turns.log_context import set_log_context
@@ -54,7 +54,7 @@ class Approvals:
         call = self.recorder.calls[request.id]
         if await in_database(_approve_if_covered, call):
             return None
-        call.detail = {"foreseen": clean_json(await _preview(tool, request))}
+        call.detail = {"foreseen": storable_json(await _preview(tool, request))}
         raise Undecided
 
 
