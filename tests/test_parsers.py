@@ -36,7 +36,7 @@ from chat.agent.turn import Draft
 from chat.demo.demo_request import History, files_listed, split_notes
 from chat.demo.steps import listed, numbered
 from chat.export.markdown_file import code, fenced, inline, quoted
-from chat.export.validation import read
+from chat.export.validation import check_turns, parse
 from chat.files.names import safe_name
 from chat.live import markdown
 from chat.live.diff import diff_of
@@ -261,7 +261,7 @@ def test_arguments_of_calls() -> None:
 
 
 def read_import(text: str) -> None:
-    read(text.encode())
+    list(check_turns(parse(text.encode())))
 
 
 def test_arguments_that_come_in_pieces() -> None:

@@ -223,14 +223,8 @@ class McpServerAdmin(admin.ModelAdmin):  # type: ignore[type-arg] # not subscrip
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return _is_administrator(request)
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        return _is_administrator(request)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return _is_administrator(request)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        return _is_administrator(request)
+    has_add_permission = has_module_permission
+    has_change_permission = has_delete_permission = has_view_permission
 
 
 def _is_administrator(request: HttpRequest) -> bool:

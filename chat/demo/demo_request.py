@@ -194,25 +194,23 @@ class DemoRequest:
             return (yield from ask(Call("bash", {"command": "ls -A"}), text=text))[0].text
         return ""
 
-    def read_files(self, *paths: str, text: str = "") -> Script[list[Result]]:
+    def read_files(self, *paths: str) -> Script[list[Result]]:
         if self.has("read_file"):
-            return (yield from ask(*(Call("read_file", {"path": path}) for path in paths), text=text))
+            return (yield from ask(*(Call("read_file", {"path": path}) for path in paths)))
         if self.has("bash"):
-            return (
-                yield from ask(*(Call("bash", {"command": f"cat -- {path}"}) for path in paths), text=text)
-            )
+            return (yield from ask(*(Call("bash", {"command": f"cat -- {path}"}) for path in paths)))
         return []
 
-    def write_file(self, path: str, content: str, text: str = "") -> Script[Result]:
+    def write_file(self, path: str, content: str) -> Script[Result]:
         """Write a file. Callers use `free_name` first, so that nothing of the user's is overwritten."""
-        return (yield from ask(Call("write_file", {"path": path, "content": content}), text=text))[0]
+        return (yield from ask(Call("write_file", {"path": path, "content": content})))[0]
 
-    def edit_file(self, path: str, old: str, new: str, text: str = "") -> Script[Result]:
+    def edit_file(self, path: str, old: str, new: str) -> Script[Result]:
         arguments = {"path": path, "old_text": old, "new_text": new}
-        return (yield from ask(Call("edit_file", arguments), text=text))[0]
+        return (yield from ask(Call("edit_file", arguments)))[0]
 
-    def run(self, command: str, text: str = "") -> Script[Result]:
-        return (yield from ask(Call("bash", {"command": command}), text=text))[0]
+    def run(self, command: str) -> Script[Result]:
+        return (yield from ask(Call("bash", {"command": command})))[0]
 
 
 def ask(*calls: Call | tuple[str, dict[str, Any]], text: str = "") -> Script[list[Result]]:

@@ -126,9 +126,12 @@ def signature(request: DemoRequest) -> str:
     )
 
 
-def quoted(text: str, language: str = "text", max_lines: int = 12) -> str:
+_MAX_LINES = 12  # of a quotation
+
+
+def quoted(text: str, language: str = "text") -> str:
     lines = text.strip().splitlines()
-    shown = [*lines[:max_lines], *(["…"] if len(lines) > max_lines else [])]
+    shown = [*lines[:_MAX_LINES], *(["…"] if len(lines) > _MAX_LINES else [])]
     fence = "```"
     while fence in text:
         fence += "`"

@@ -75,20 +75,6 @@ def import_steps(data: bytes, owner: User) -> Generator[int, None, Conversation]
         raise
 
 
-def import_file(file: Row, owner: User) -> Conversation:
-    key = _claim(owner)
-    try:
-        steps = _write(file, owner, key)
-        while True:
-            next(steps)
-    except StopIteration as end:
-        conversation: Conversation = end.value
-        return conversation
-    except BaseException:
-        _discard(key)
-        raise
-
-
 def _claim(owner: User) -> uuid.UUID:
     """The key of a new hidden conversation. Raises FileRefused if the owner has another import."""
     with transaction.atomic():

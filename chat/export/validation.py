@@ -26,13 +26,6 @@ class FileRefused(ValueError):  # noqa: N818 (a refusal shown to the user)
     pass
 
 
-def read(data: bytes) -> dict[str, Any]:
-    file = parse(data)
-    for _turn in check_turns(file):
-        pass
-    return file
-
-
 def parse(data: bytes) -> dict[str, Any]:
     """The file's JSON, typed except for the turns. Raises FileRefused."""
     file = _parse_json(data)

@@ -54,9 +54,9 @@ def _across_lines(quote: str) -> Rule:
     return "s", rf"{quote}(?:\\[\s\S]|[^{quote}\\])*+(?:{quote}|\Z|\\\Z)"
 
 
-def _until(opener: str, closer: str = "") -> Rule:
-    """A string between delimiters of several characters, whose only escapes are `\\x`."""
-    return "s", rf"{re.escape(opener)}(?:\\[\s\S]|[\s\S])*?(?:{re.escape(closer or opener)}|\Z)"
+def _until(quote: str) -> Rule:
+    """A string between quotes of several characters, whose only escapes are `\\x`."""
+    return "s", rf"{re.escape(quote)}(?:\\[\s\S]|[\s\S])*?(?:{re.escape(quote)}|\Z)"
 
 
 _WORD: Rule = ("word", r"[^\W\d][\w]*+")

@@ -15,33 +15,6 @@ from chat.models.conversation import Conversation
 from chat.models.todo_revision import TodoRevision
 from chat.models.turn import Turn
 
-COUNTS = (
-    "turns",
-    "steps",
-    "estimated_steps",
-    "input_tokens",
-    "output_tokens",
-    "written_tokens",
-    "estimated_writes",
-    "planning_steps",
-    "planning_input_tokens",
-    "planning_cached_tokens",
-    "offering_tokens",
-    "writes",
-    "refused",
-    "reminders",
-    "followed",
-    "lists",
-    "finished",
-    "finished_together",
-    "given_up",
-    "items",
-    "completed",
-    "ticked",
-    "skipped",
-    "timed",
-)
-
 
 class PlanFigures(models.Model):
     """Figures of a conversation by day, profile and policy (docs/plans.md); derived from its rows.
@@ -103,6 +76,11 @@ class PlanFigures(models.Model):
         return f"{self.lists} lists on {self.day}"
 
 
+COUNTS = tuple(
+    field.name
+    for field in PlanFigures._meta.concrete_fields
+    if isinstance(field, models.PositiveIntegerField | models.PositiveBigIntegerField)
+)
 VERSION = 1  # of the figures' definitions; figures of another version are counted again
 
 

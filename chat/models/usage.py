@@ -15,7 +15,8 @@ from django.utils.translation import gettext_lazy as _
 
 from chat.models.step import ModelCall, SideCall, Step
 
-COUNTS = ("calls", "estimated_calls", "input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+TOKEN_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
+COUNTS = ("calls", "estimated_calls", *TOKEN_COUNTS)
 
 
 class DailyUsage(models.Model):
@@ -68,7 +69,6 @@ class DailyUsage(models.Model):
             cls.objects.filter(**key).update(**more)
 
 
-TOKEN_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 TOKENS = "tokens"
 
 

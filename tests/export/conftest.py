@@ -11,6 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
+from chat.export.importer import import_steps
 from chat.export.json_file import json_pieces
 from chat.models import Conversation
 
@@ -25,6 +26,17 @@ def exported(conversation: Conversation) -> dict[str, Any]:
     """The conversation as its file has it."""
     found: dict[str, Any] = json.loads("".join(json_pieces(conversation)))
     return found
+
+
+def imported(file: dict[str, Any], owner: User) -> Conversation:
+    """The conversation that the import makes of the file."""
+    steps = import_steps(json.dumps(file).encode(), owner)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            conversation: Conversation = end.value
+            return conversation
 
 
 @pytest.fixture

@@ -16,12 +16,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.utils import timezone
 
-from chat.export.importer import import_file, import_steps
-from chat.export.validation import MAX_ROWS, FileRefused, check, read
+from chat.export.importer import import_steps
+from chat.export.validation import MAX_ROWS, FileRefused, check, parse
 from chat.models import Conversation, Turn
 from chat.models.bulk import UNDO_TIME
 from chat.turns.deleted import overdue, remove
-from tests.export.conftest import exported
+from tests.export.conftest import exported, imported
 from tests.export.rich import Rich
 
 File = dict[str, Any]
@@ -144,7 +144,7 @@ def test_what_is_wrong_is_said(file: File, owner: User, workspaces: Path) -> Non
         spoiled = copy.deepcopy(file)
         spoil(spoiled)
         with pytest.raises(FileRefused) as refusal:
-            import_file(read(json.dumps(spoiled).encode()), owner)
+            imported(spoiled, owner)
         assert said in str(refusal.value)
         assert not Conversation.with_deleted.exists(), said
         assert sorted(workspaces.parent.rglob("*")) == before, said
@@ -167,12 +167,12 @@ def test_what_is_wrong_is_said(file: File, owner: User, workspaces: Path) -> Non
 )
 def test_what_is_no_conversation(data: bytes, said: str) -> None:
     with pytest.raises(FileRefused, match=said):
-        read(data)
+        parse(data)
 
 
 def test_text_that_no_database_takes(file: File, owner: User) -> None:
     file["turns"][0]["messages"][0]["text"] = "a\0b\ud800c"
-    made = import_file(read(json.dumps(file).encode()), owner)
+    made = imported(file, owner)
     assert exported(made)["turns"][0]["messages"][0]["text"] == "a\ufffdb\ufffdc"
 
 
@@ -182,7 +182,7 @@ def test_what_was_going_on_is_interrupted(file: File, owner: User) -> None:
         turn.update(status="running", ended_at=None)
     call["status"] = "running"
     file["turns"][place]["messages"][-1]["complete"] = False
-    made = exported(import_file(read(json.dumps(file).encode()), owner))
+    made = exported(imported(file, owner))
     assert {turn["status"] for turn in made["turns"]} == {"interrupted"}
     assert {turn["ended_at"] for turn in made["turns"]} == {file["exported_at"]}
     assert made["turns"][place]["tool_calls"][0]["status"] == "unknown"
@@ -217,11 +217,11 @@ def test_what_a_crash_leaves_is_never_seen_and_goes(file: File, owner: User, own
     assert not Conversation.objects.exists()
     assert owners.get(f"/conversations/{hidden.pk}/").status_code == 404
     with pytest.raises(FileRefused, match="You already have an import running"):
-        import_file(file, owner)
+        imported(file, owner)
     # The process dies here. After the lease its rows are removed like any deleted conversation.
     Conversation.with_deleted.update(deleted_at=timezone.now() - UNDO_TIME)
     assert overdue() == [hidden.pk]
-    made = import_file(file, owner)
+    made = imported(file, owner)
     remove(hidden.pk)
     assert list(Conversation.with_deleted.all()) == [made]
     with pytest.raises(FileRefused, match="The import was interrupted"):
@@ -238,13 +238,12 @@ def test_a_closed_import_leaves_nothing(file: File, owner: User, workspaces: Pat
     assert sorted(workspaces.parent.rglob("*")) == before
 
 
-def test_a_file_of_too_many_parts_is_refused(file: File, owner: User) -> None:
+def test_a_file_of_too_many_parts_is_refused(file: File) -> None:
     file["revisions"] = []
     turn = {name: [] for name in ("steps", "side_calls", "messages", "tool_calls", "summaries")}
     file["turns"] = [turn] * (MAX_ROWS + 1)
     with pytest.raises(FileRefused, match="more than 50000 messages"):
-        import_file(file, owner)
-    assert not Conversation.with_deleted.exists()
+        check(file)
 
 
 def test_references_are_looked_for_in_one_pass(file: File, owner: User) -> None:

@@ -11,12 +11,11 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.export.importer import import_file
 from chat.export.json_file import json_pieces
 from chat.export.markdown_file import markdown_pieces
 from chat.export.page import html_pieces
-from chat.export.validation import read
 from chat.models import Conversation, Message, Step, ToolCall, Turn
+from tests.export.conftest import imported
 
 OUTPUT = 40_000  # characters of each call
 CALLS = 8  # of each turn
@@ -66,6 +65,6 @@ def test_memory_is_that_of_a_turn(owner: User, leave: Callable[[Conversation], I
 
 def test_it_comes_back(owner: User) -> None:
     before = "".join(json_pieces(long_conversation(owner, 6)))
-    made = import_file(read(before.encode()), owner)
+    made = imported(json.loads(before), owner)
     after = "".join(json_pieces(made))
     assert {**json.loads(after), "exported_at": 0} == {**json.loads(before), "exported_at": 0}

@@ -14,15 +14,14 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.export.importer import import_file
 from chat.export.json_file import json_pieces
 from chat.export.markdown_file import markdown_pieces
 from chat.export.page import ReadOnly, html_pieces, page_pieces
 from chat.export.record import Record
 from chat.export.redaction import MAX_SECRETS, REDACTED, Redaction
-from chat.export.validation import read
 from chat.models import Connection, Conversation, ShareLink, Summary, TodoRevision, ToolCall, Turn
 from chat.models.connection import Secrets
+from tests.export.conftest import exported, imported
 
 KEY = "sk-own-0123456789abcdef"
 HEADER = "token-of-a-header-0123"
@@ -192,10 +191,10 @@ def test_what_tools_printed_is_searched(owner: User, site: dict[str, str]) -> No
             assert "Begin" in text
         call = turn.tool_calls.get(name="bash")
         assert json.loads(call.arguments) == {"command": said}, "the rows stay as they are"
-        [exported] = [row for row in _calls(conversation) if row["name"] == "bash"]
-        assert json.loads(exported["arguments"]) == {"command": f'I found "{REDACTED}" there'}
-        assert exported["detail"]["changed"] == [f"KEY={REDACTED}\n"]
-        import_file(read("".join(json_pieces(conversation)).encode()), owner)
+        [call] = [row for row in _calls(conversation) if row["name"] == "bash"]
+        assert json.loads(call["arguments"]) == {"command": f'I found "{REDACTED}" there'}
+        assert call["detail"]["changed"] == [f"KEY={REDACTED}\n"]
+        imported(exported(conversation), owner)
 
 
 def _calls(conversation: Conversation) -> list[dict[str, Any]]:
@@ -221,11 +220,11 @@ def test_what_was_imported_is_not_searched(owner: User, site: dict[str, str]) ->
     conversation = begun(owner, guess)
     worked(conversation, asked=guess, printed=guess, said=guess)
     file = "".join(json_pieces(conversation)).replace(guess, site["METRICS_TOKEN"])
-    imported = import_file(read(file.encode()), owner)
-    for form, text in forms(imported).items():
+    made = imported(json.loads(file), owner)
+    for form, text in forms(made).items():
         assert REDACTED not in text, form
-    worked(imported, asked="Go on", printed=site["METRICS_TOKEN"], said="Done.")
-    outputs = [call["output"] for call in _calls(imported)]
+    worked(made, asked="Go on", printed=site["METRICS_TOKEN"], said="Done.")
+    outputs = [call["output"] for call in _calls(made)]
     assert outputs == ["", site["METRICS_TOKEN"], "", REDACTED]
 
 

@@ -15,11 +15,9 @@ from django.test import Client
 from jsonschema import Draft202012Validator
 
 from chat.export.file_format import EXCLUDED_MODELS, TABLES, Table, schema
-from chat.export.importer import import_file
-from chat.export.validation import read
 from chat.files.conversation_workspace import folder_of
 from chat.models import Conversation, DailyUsage, Turn
-from tests.export.conftest import exported
+from tests.export.conftest import exported, imported
 from tests.export.rich import Rich
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "export.schema.json"
@@ -27,7 +25,7 @@ SCHEMA = Path(__file__).parents[2] / "docs" / "export.schema.json"
 
 def again(conversation: Conversation, owner: User) -> Conversation:
     """The conversation after a journey through a file."""
-    return import_file(read(json.dumps(exported(conversation)).encode()), owner)
+    return imported(exported(conversation), owner)
 
 
 def same(file: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +36,7 @@ def same(file: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.parametrize("seed", range(12))
 def test_it_comes_back_as_it_was(owner: User, stranger: User, seed: int) -> None:
     before = exported(Rich(owner, seed).conversation)
-    made = import_file(read(json.dumps(before).encode()), stranger)
+    made = imported(before, stranger)
     assert same(exported(made)) == same(before)
     assert made.owner == stranger
     assert not DailyUsage.objects.exists()
@@ -109,5 +107,5 @@ def test_a_file_of_before_a_field_was_there(owner: User) -> None:
     older = copy.deepcopy(file)
     for turn in older["turns"]:
         del turn["blind"], turn["deaths"]
-    made = import_file(read(json.dumps(older).encode()), owner)
+    made = imported(older, owner)
     assert {turn["blind"] for turn in exported(made)["turns"]} == {False}
