@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import os
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -18,19 +17,15 @@ from mcp_types import JSONRPCNotification, jsonrpc_message_adapter
 
 from chat.agent.mcp.server import BURST, PIECE, RATE, Program, ServerError
 from chat.agent.ownership import group_of, is_root
-from chat.agent.sandbox import SandboxError, seccomp
+from chat.agent.sandbox import SandboxError
 from chat.agent.sandbox.bubblewrap import (
     ENVIRONMENT,
-    FILES,
-    NAMESPACES,
     READY,
     Invocation,
     can_unshare,
+    confined,
     explain,
     launch_prefix,
-    memory_file,
-    system_mounts,
-    tmpfs,
 )
 from chat.agent.sandbox.limits import SandboxLimits, memory_over, usage
 from chat.agent.sandbox.process import Output, exit_code, kill_sandbox
@@ -252,15 +247,6 @@ HOME = "/data"
 """The scratch folder's path inside the sandbox, and the working directory."""
 SCRATCH = "scratch"
 _UNLIMITED = 100 * 365 * 24 * 3600  # seconds of processor time
-_ENVIRONMENT = {
-    "PATH": "/usr/local/bin:/usr/bin:/bin",
-    "HOME": HOME,
-    "TMPDIR": "/tmp",  # noqa: S108 - the sandbox's own
-    "USER": "user",
-    "LOGNAME": "user",
-    "LANG": "C.UTF-8",
-    "PYTHONUNBUFFERED": "1",
-}
 # As for `bash`, but the program continues to read from the same input.
 _GATE = """printf '\\0' && read -r go && exec "$@" """
 # In a new mount namespace, everything that the server may read is mounted beneath its folder, which is then
@@ -278,24 +264,12 @@ mount -c --rbind . /tmp && cd / && unset OLDPWD PWD && exec "$@"
 def invocation(program: Program, limits: SandboxLimits) -> Iterator[Invocation]:
     """How to start the program in the sandbox; raises ServerError. The descriptors are closed on exit."""
     _check(program)
-    scratch = _prepare(program)
-    with ExitStack() as opened:
-        memory = functools.partial(memory_file, opened)
-        files = {path: memory(text.encode()) for path, text in FILES.items()}
-        status, filter_ = memory(), memory(seccomp.program())
-        arguments = memory("\0".join(_arguments(program, files, limits)).encode())
-        words = [
-            "bwrap",
-            "--args",
-            str(arguments),
-            "--seccomp",
-            str(filter_),
-            "--json-status-fd",
-            str(status),
-        ]
-        words += ["--", "prlimit", *limits.prlimit(_UNLIMITED), "--", "/bin/sh", "-c", _GATE, "sh"]
-        words = [*_launch_prefix(program, scratch), *words, *program.words]
-        yield Invocation(words, str(program.folder), [*files.values(), status, filter_, arguments], status)
+    prefix = _launch_prefix(program, _prepare(program))
+    words = ["prlimit", *limits.prlimit(_UNLIMITED), "--", "/bin/sh", "-c", _GATE, "sh", *program.words]
+    environment = {"HOME": HOME, "PYTHONUNBUFFERED": "1", **program.environment}
+    sandbox = confined(words, _mounts(program), HOME, environment, limits, network=program.network)
+    with sandbox as (argv, descriptors, status):
+        yield Invocation([*prefix, *argv], str(program.folder), descriptors, status)
 
 
 def _check(program: Program) -> None:
@@ -333,23 +307,6 @@ def _launch_prefix(program: Program, scratch: os.stat_result) -> list[str]:
 
 def _uses_mount_namespace() -> bool:
     return is_root() and can_unshare()
-
-
-def _arguments(program: Program, files: dict[str, int], limits: SandboxLimits) -> list[str]:
-    words = [f"--unshare-{name}" for name in NAMESPACES if not (program.network and name == "net")]
-    words += ["--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
-    words += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
-    for name, value in {**_ENVIRONMENT, **program.environment}.items():
-        words += ["--setenv", name, value]
-    words += system_mounts()
-    if program.network:
-        words += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
-    for path, content in files.items():
-        words += ["--file", str(content), path]
-    words += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
-    words += [*tmpfs("/dev/shm", limits.shared_memory), "--remount-ro", "/dev"]  # noqa: S108
-    words += tmpfs("/tmp", limits.temporary)  # noqa: S108
-    return [*words, *_mounts(program), "--remount-ro", "/", "--chdir", HOME]
 
 
 def _mounts(program: Program) -> list[str]:

@@ -7,7 +7,7 @@ import os
 import shutil
 import subprocess
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
@@ -16,18 +16,16 @@ from chat.agent.sandbox import seccomp
 from chat.agent.sandbox.limits import SandboxLimits
 from chat.agent.workspace import MOUNT
 
-NAMESPACES = ["user", "pid", "net", "ipc", "uts", "cgroup-try"]
+_NAMESPACES = ["user", "pid", "net", "ipc", "uts", "cgroup-try"]
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",  # noqa: S108 - the sandbox's own
     "TMPDIR": "/tmp",  # noqa: S108
     "USER": "user",
     "LOGNAME": "user",
-    "SHELL": "/bin/bash",
     "LANG": "C.UTF-8",
-    "TERM": "dumb",
-    "PAGER": "cat",
 }
+_SHELL_ENVIRONMENT = {"SHELL": "/bin/bash", "TERM": "dumb", "PAGER": "cat"}
 _ETC = [
     "alternatives",
     "ca-certificates",
@@ -46,7 +44,7 @@ _ETC = [
     "ssl/openssl.cnf",
     "timezone",
 ]
-FILES = {
+_FILES = {
     "/etc/passwd": "root:x:0:0::/:/bin/false\nuser:x:1000:1000::/tmp:/bin/bash\n",
     "/etc/group": "root:x:0:\nuser:x:1000:\n",
     "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
@@ -73,7 +71,51 @@ class Invocation:
     status: int
 
 
-def memory_file(opened: ExitStack, content: bytes = b"") -> int:
+@contextmanager
+def invocation(command: str, workspace: int, seconds: float, limits: SandboxLimits) -> Iterator[Invocation]:
+    """How to run `command` with bash in the sandbox, in the workspace (a descriptor).
+
+    The descriptors are closed on exit.
+    """
+    words = ["/bin/bash", "-c", _GATE.format(limits=limits.ulimit(seconds)), "bash", command]
+    bind = bind_arguments(workspace)
+    with confined(words, [*bind, MOUNT], MOUNT, _SHELL_ENVIRONMENT, limits) as (argv, descriptors, status):
+        if "--bind-fd" in bind:  # bubblewrap closes it; left open inside, it would be a way out
+            descriptors.append(workspace)
+        argv = [*as_owner_prefix(workspace), *argv]
+        yield Invocation(argv, f"/proc/self/fd/{workspace}", descriptors, status)
+
+
+@contextmanager
+def confined(
+    command: Sequence[str],
+    mounts: Sequence[str],
+    folder: str,
+    environment: Mapping[str, str],
+    limits: SandboxLimits,
+    *,
+    network: bool = False,
+) -> Iterator[tuple[list[str], list[int], int]]:
+    """The argv that runs a command confined, the descriptors that it inherits, and its status descriptor.
+
+    The command starts in `folder`, a path inside, and gets `environment` besides a few fixed variables.
+    bubblewrap's arguments are passed through a descriptor, because argv can be read inside (/proc/1/cmdline).
+    The descriptors are closed on exit.
+    """
+    with ExitStack() as opened:
+        files = {path: _memory_file(opened, text.encode()) for path, text in _FILES.items()}
+        status, filter_ = _memory_file(opened), _memory_file(opened, seccomp.program())
+        words = [
+            *_arguments(files, {**_ENVIRONMENT, **environment}, limits, network=network),
+            *mounts,
+            *("--remount-ro", "/", "--chdir", folder),
+        ]
+        arguments = _memory_file(opened, "\0".join(words).encode())
+        argv = ["bwrap", "--args", f"{arguments}", "--seccomp", f"{filter_}", "--json-status-fd", f"{status}"]
+        yield [*argv, "--", *command], [*files.values(), status, filter_, arguments], status
+
+
+def _memory_file(opened: ExitStack, content: bytes = b"") -> int:
     descriptor = os.memfd_create("sandbox")
     opened.callback(os.close, descriptor)
     os.write(descriptor, content)
@@ -81,60 +123,31 @@ def memory_file(opened: ExitStack, content: bytes = b"") -> int:
     return descriptor
 
 
-@contextmanager
-def invocation(command: str, workspace: int, seconds: float, limits: SandboxLimits) -> Iterator[Invocation]:
-    """How to run `command` with bash in the sandbox, in the workspace (a descriptor).
-
-    bubblewrap's arguments are passed through a descriptor, because argv can be read inside (/proc/1/cmdline).
-    The descriptors are closed on exit.
-    """
-    with ExitStack() as opened:
-        memory = functools.partial(memory_file, opened)
-        files = {path: memory(text.encode()) for path, text in FILES.items()}
-        workspace_bind = bind_arguments(workspace)
-        status, filter_ = memory(), memory(seccomp.program())
-        arguments = memory("\0".join(_arguments(files, workspace_bind, limits)).encode())
-        argv = [
-            "bwrap",
-            "--args",
-            f"{arguments}",
-            "--seccomp",
-            f"{filter_}",
-            "--json-status-fd",
-            f"{status}",
-        ]
-        gate = _GATE.format(limits=limits.ulimit(seconds))
-        argv += ["--", "/bin/bash", "-c", gate, "bash", command]
-        descriptors = [*files.values(), status, filter_, arguments]
-        if "--bind-fd" in workspace_bind:  # bubblewrap closes it; left open inside, it would be a way out
-            descriptors.append(workspace)
-        yield Invocation(
-            [*as_owner_prefix(workspace), *argv], f"/proc/self/fd/{workspace}", descriptors, status
-        )
-
-
-def _arguments(files: dict[str, int], workspace_bind: list[str], limits: SandboxLimits) -> list[str]:
-    argv = [f"--unshare-{name}" for name in NAMESPACES]
+def _arguments(
+    files: Mapping[str, int], environment: Mapping[str, str], limits: SandboxLimits, *, network: bool
+) -> list[str]:
+    argv = [f"--unshare-{name}" for name in _NAMESPACES if not (network and name == "net")]
     argv += ["--disable-userns", "--uid", "1000", "--gid", "1000", "--hostname", "sandbox"]
     argv += ["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--clearenv"]
-    for name, value in _ENVIRONMENT.items():
+    for name, value in environment.items():
         argv += ["--setenv", name, value]
-    argv += system_mounts()
+    argv += _system_mounts()
+    if network:
+        argv += ["--ro-bind-try", "/etc/resolv.conf", "/etc/resolv.conf"]
     for path, content in files.items():
         argv += ["--file", str(content), path]
     argv += ["--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys", "--dev", "/dev"]
-    argv += [*tmpfs("/dev/shm", limits.shared_memory), "--remount-ro", "/dev"]  # noqa: S108
-    argv += tmpfs("/tmp", limits.temporary)  # noqa: S108
-    return [*argv, *workspace_bind, MOUNT, "--remount-ro", "/", "--chdir", MOUNT]
+    argv += [*_tmpfs("/dev/shm", limits.shared_memory), "--remount-ro", "/dev"]  # noqa: S108
+    return [*argv, *_tmpfs("/tmp", limits.temporary)]  # noqa: S108
 
 
-def tmpfs(path: str, size: int) -> list[str]:
+def _tmpfs(path: str, size: int) -> list[str]:
     """A folder in memory; without a size it could take half of the machine's memory."""
     return ["--perms", "1777", "--size", str(size), "--tmpfs", path]
 
 
 @functools.cache
-def system_mounts() -> list[str]:
+def _system_mounts() -> list[str]:
     """Arguments for the parts of this machine that a command may read: an allow-list."""
     argv = ["--ro-bind", "/usr", "/usr"]
     for name in ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"):
