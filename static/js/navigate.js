@@ -1,5 +1,6 @@
 // Moves between the pages without loading them: a page is fetched, and its content takes the place of the last one's.
-// A browser without the Navigation API, and any answer that is no such page, leads to an ordinary load.
+// So does the answer to a form marked data-stay. A browser without the Navigation API, and any answer that is no such
+// page, leads to an ordinary load.
 
 // Draws again what an action changed, where no socket does that.
 const redraw = async () => {
@@ -62,21 +63,23 @@ const redraw = async () => {
     scroller().scrollTop = 0;
   };
 
-  const go = async (event) => {
-    const { destination, navigationType, signal } = event;
+  const go = async (event, from) => {
+    const { destination, formData, navigationType, signal } = event;
     const again = new URL(destination.url).pathname === shown.path && navigationType === "replace";
     content().setAttribute("aria-busy", "true");
     try {
-      const answer = await fetch(destination.url, { headers: { Accept: "text/html" }, signal });
+      const method = formData ? "POST" : "GET";
+      const answer = await fetch(destination.url, { method, body: formData, headers: { Accept: "text/html" }, signal });
       const page = await answer.text();
       const address = new URL(answer.url);
-      if (!answer.ok || !PAGES.test(address.pathname) || !page.includes('id="content"')) return location.reload();
+      const isPage = PAGES.test(address.pathname) && page.includes('id="content"');
+      if (!isPage || (!answer.ok && !formData)) return load(answer, formData, page);
       if (signal.aborted) return;
       await put(page, address.pathname);
       if (answer.redirected) history.replaceState(null, "", address);
     } catch (error) {
-      if (!signal.aborted) location.reload();
-      return;
+      if (signal.aborted) return;
+      return formData ? stay(from) : location.reload();
     }
     const left = (navigationType === "traverse" || again) && navigation.currentEntry.getState();
     shown.restored = Boolean(left);
@@ -86,14 +89,33 @@ const redraw = async () => {
     focusHeading();
   };
 
+  const load = (answer, formData, page) => {
+    if (!formData) return location.reload();
+    if (answer.redirected) return location.replace(answer.url);
+    shown.gone.abort();
+    document.documentElement.innerHTML = page; // what went wrong; to ask again would send the form again
+  };
+  // Nothing was sent, so what was typed stays.
+  const stay = (from) => {
+    history.replaceState(null, "", from);
+    content().removeAttribute("aria-busy");
+    shown.gone.abort();
+    shown.gone = new AbortController();
+    dispatchEvent(new Event("content"));
+    alert(content().dataset.lost);
+  };
+
   globalThis.navigation?.addEventListener("navigate", (event) => {
-    const { destination, navigationType } = event;
+    const { destination, formData, navigationType, sourceElement } = event;
     const stays = event.hashChange || (destination.sameDocument && navigationType !== "traverse");
     if (!event.canIntercept || stays || !content()) return;
     if (navigationType !== "reload") navigation.updateCurrentEntry({ state: position() });
-    if (navigationType === "reload" || event.formData || event.downloadRequest !== null) return;
-    if (!PAGES.test(new URL(destination.url).pathname)) return;
-    if (event.cancelable && isUnsaved() && !confirm(content().dataset.unsaved)) return event.preventDefault();
-    event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event) });
+    const form = sourceElement?.form ?? sourceElement;
+    if (formData && !form?.hasAttribute("data-stay")) return;
+    if (navigationType === "reload" || event.downloadRequest !== null) return;
+    if (!formData && !PAGES.test(new URL(destination.url).pathname)) return;
+    if (event.cancelable && !formData && isUnsaved() && !confirm(content().dataset.unsaved)) return event.preventDefault();
+    const from = location.href;
+    event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event, from) });
   });
 }

@@ -221,3 +221,69 @@ def test_rows_have_a_menu(page: Page, scripted: Site) -> None:
     page.goto("/conversations/tags/")
     page.get_by_role("button", name="Delete tidy").click()
     expect(page.get_by_role("status")).to_contain_text("tidy")
+
+
+def test_forms_are_sent_while_the_page_stays(page: Page, scripted: Site, visitors: Visitors) -> None:
+    visitors.expected.append("400 (Bad Request)")
+    scripted.model.script(Reply(text="Hello."))
+    page.goto("/")
+    is_same = stays(page)
+    page.fill("#composer-text", "First talk")
+    page.press("#composer-text", "Enter")
+    page.wait_for_selector(LIVE)
+    at_rest(page)
+    expect(page).to_have_url(re.compile("/conversations/[0-9a-f-]{36}/$"))
+    assert is_same()
+
+    page.goto("/settings/profiles/")
+    is_same = stays(page)
+    page.get_by_role("link", name="Edit").first.click()
+    address = page.url
+    page.locator("form.profile-form").evaluate("form => { form.noValidate = true; }")
+    page.fill("[name=title]", "")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator("#content .errorlist, #content [role=alert]").first).to_be_visible()
+    expect(page).to_have_url(address)
+    page.fill("[name=title]", "Careful worker")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_text("Careful worker saved.")).to_be_visible()
+    expect(page).to_have_url(re.compile("/settings/profiles/$"))
+    assert is_same()
+    page.go_back()
+    expect(page.locator("[name=title]")).to_have_value("Careful worker")
+    assert is_same()
+
+
+def test_a_form_that_does_not_arrive_keeps_what_was_typed(
+    page: Page, scripted: Site, visitors: Visitors
+) -> None:
+    said = "Could not reach the server. Try again."
+    visitors.expected += ["ERR_INTERNET_DISCONNECTED", said]
+    scripted.model.script(Reply(text="Hello."))
+    page.goto("/")
+    address = page.url
+    is_same = stays(page)
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: asked.append(dialog.message))
+    page.fill("#composer-text", "First talk")
+    page.context.set_offline(True)
+    page.press("#composer-text", "Enter")
+    until(page, lambda: asked == [said])
+    expect(page.locator("#composer-text")).to_have_value("First talk")
+    expect(page).to_have_url(address)
+    page.context.set_offline(False)
+    page.press("#composer-text", "Enter")
+    page.wait_for_selector(LIVE)
+    at_rest(page)
+    assert is_same()
+
+
+def test_an_answer_that_is_no_such_page_is_shown(page: Page, visitors: Visitors) -> None:
+    visitors.expected.append("404 (Not Found)")
+    page.goto("/settings/profiles/")
+    page.get_by_role("link", name="Edit").first.click()
+    page.locator("form.profile-form").evaluate("form => { form.action = '/settings/profiles/99999/'; }")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
+    page.get_by_role("link").first.click()
+    expect(page.locator("#content")).to_be_visible()
