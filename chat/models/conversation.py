@@ -60,15 +60,17 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         return self.filter(tags__folded=folded(normalised(word)))
 
     def listed(self, start: int, stop: int) -> list[Conversation]:
-        """The rows from `start` to `stop`, with `plan` (the latest list) and `waits` set, in two queries."""
+        """The rows from `start` to `stop` with `plan` (the latest list) and `active_status`: two queries."""
         lists = TodoRevision.objects.filter(conversation=OuterRef("pk"), turn__on_path=True)
         latest = lists.order_by("-pk")
-        waiting = Turn.objects.filter(conversation=OuterRef("pk"), status=Turn.Status.WAITING)
-        conversations = self.annotate(latest=Subquery(latest.values("pk")[:1]), waiting=Exists(waiting))
+        active = Turn.objects.filter(conversation=OuterRef("pk"), status__in=Turn.ACTIVE).order_by()
+        conversations = self.annotate(
+            latest=Subquery(latest.values("pk")[:1]), active=Subquery(active.values("status")[:1])
+        )
         rows: list[Any] = list(conversations[start:stop])
         plans = TodoRevision.objects.in_bulk([row.latest for row in rows if row.latest])
         for row in rows:
-            row.plan, row.waits = plans.get(row.latest), row.waiting
+            row.plan, row.active_status = plans.get(row.latest), row.active or ""
         return rows
 
 
@@ -200,7 +202,7 @@ class Conversation(Organised):
     objects = ConversationManager()
     with_deleted = ConversationQuerySet.as_manager()
     plan: TodoRevision | None = None  # its latest list, if prefetched
-    waits = False  # for the user's decision, if prefetched
+    active_status = ""  # of its active turn, if prefetched
 
     class Meta:
         verbose_name = _("conversation")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 from playwright.sync_api import Locator, Page, expect
@@ -149,3 +150,20 @@ def test_on_a_phone_nothing_is_cut_off(scripted: Site, visitors: Visitors) -> No
     expect(rows(board, "unseen")).to_be_visible()
     for place in ("html", "#board"):
         assert board.locator(place).evaluate("place => place.scrollWidth <= innerWidth")
+
+
+def test_the_sidebar_marks_what_is_running(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    scripted.model.script(Reply(text="One moment.", stall_after=1, gate=gate))
+    elsewhere = board_of(visitors, scripted)
+    page = visitors.enter(scripted)
+    key = begin(page, "Count my notes").split("/")[-2]
+    row = f"#sidebar [data-conversation='{key}']"
+    for each in (elsewhere, page):
+        running = each.locator(row).get_by_role("link", name=re.compile("^Running: Count my notes"))
+        expect(running).to_be_visible()
+        expect(each.locator(f"{row} .conversation-row__active")).to_be_visible()
+    gate.set()
+    at_rest(page)
+    expect(elsewhere.locator(f"{row} .conversation-row__active")).to_have_count(0)
+    expect(elsewhere.locator(row)).not_to_contain_text("Running")

@@ -267,4 +267,4 @@ def test_a_list_of_conversations_says_which_wait(running: Turn) -> None:
     quiet = Conversation.objects.create(owner=owner, title="Quiet")
     waiting(running)
     listed = Conversation.objects.visible_to(owner).listed(0, 10)
-    assert {row.pk: row.waits for row in listed} == {running.conversation_id: True, quiet.pk: False}
+    assert {row.pk: row.active_status for row in listed} == {running.conversation_id: "waiting", quiet.pk: ""}
