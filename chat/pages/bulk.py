@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from asgiref.sync import async_to_sync
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
-from django.shortcuts import get_object_or_404
+from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -52,6 +52,8 @@ def undo(request: SignedInRequest, bulk_act_id: uuid.UUID) -> HttpResponse:
         messages.error(request, str(refusal))
         return back_to_list(request)
     async_to_sync(publish_sidebar)(request.user.pk, "organised")
+    if "HX-Request" in request.headers:
+        return render(request, "partials/_undone.html", {"sentence": undo_message(undone)})
     messages.info(request, undo_message(undone))
     return back_to_list(request)
 

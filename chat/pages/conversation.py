@@ -278,6 +278,8 @@ def organise(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRespon
         return action_refused(request, conversation, str(refusal))
     if kind == BulkAct.Kind.TAG and not act.count and not conversation.has_tag(word):
         return action_refused(request, conversation, _("A conversation can have 20 tags. Remove one first."))
+    if act.count and "HX-Request" in request.headers:
+        return render(request, "partials/_undo_note.html", {"undoable": act})
     return action_response(request, conversation)
 
 

@@ -1,4 +1,5 @@
-// The menu of the conversations in the sidebar: one for all rows, about the row whose button opens it.
+// The menu of the conversations in the sidebar: one for all rows, about the row whose button opens it. What it did can be
+// undone where it stands.
 {
   const menu = () => document.getElementById("row-menu");
   const row = () => document.querySelector(`#sidebar [data-conversation="${menu().dataset.about}"]`);
@@ -24,11 +25,13 @@
 
   document.addEventListener("submit", async (event) => {
     const form = event.target;
-    if (form.parentElement !== menu()) return;
+    if (!form.parentElement.matches("#row-menu, #sidebar-undo")) return;
     event.preventDefault();
     const answer = await post(form.action, new FormData(form, event.submitter)).catch(() => null);
     if (!answer?.ok) return say((answer && (await plainText(answer))) || "×");
     menu().hidePopover();
-    redraw();
+    const note = await answer.text();
+    await redraw();
+    document.getElementById("sidebar-undo").innerHTML = note;
   });
 }
