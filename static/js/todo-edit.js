@@ -49,12 +49,14 @@
     const { signal } = shown.gone;
     const answer = await post(form().action, body).catch(() => null);
     if (signal.aborted) return "lost";
-    if (answer?.status === 204) return "done";
-    if (answer?.status !== 409) {
+    if (![200, 204, 409].includes(answer?.status)) {
       note(form().dataset.lost);
       return "lost";
     }
+    document.querySelector(".todo-refused__skipped")?.remove(); // only the latest can be undone
+    if (answer.status === 204) return "done";
     document.getElementById("todo-refused").outerHTML = await answer.text();
+    if (answer.ok) return "done";
     atEnd(document.querySelector("#todo-refused :is(label input, button, a)"));
     return "refused";
   };

@@ -14,8 +14,8 @@ from chat.agent.todo.reading import Reader, TodoError
 
 MAX_ITEM_LENGTH = 500  # characters
 
-Action = Literal["add", "reword", "tick", "untick", "skip", "up", "down", "move"]
-ITEM_ACTIONS: tuple[Action, ...] = ("reword", "tick", "untick", "skip", "up", "down", "move")
+Action = Literal["add", "reword", "tick", "untick", "skip", "restore", "up", "down", "move"]
+ITEM_ACTIONS: tuple[Action, ...] = ("reword", "tick", "untick", "skip", "restore", "up", "down", "move")
 
 
 class EditError(ValueError):
@@ -45,13 +45,15 @@ class Edit:
         """The list after the edit; fields that the user does not enter are set by `filled`.
 
         `seen` is the list that the user had in view: a reword, tick or skip of an item whose text has changed
-        since is refused. Raises EditError.
+        since is refused. A restore puts an item that they skipped back in its place. Raises EditError.
         """
         if self.action == "add":
             listed = [*items, TodoItem(_words(self.text), id=new_id())]
             _check(listed, policy, language)
             return listed
-        index = next((index for index, item in enumerate(items) if item.id == self.item), None)
+        index = _index_of(self.item, items)
+        if self.action == "restore":
+            return self._restored(items, seen, policy, language) if index is None else [*items]
         if index is None:
             raise EditError("gone")
         if self.action in ("up", "down", "move"):
@@ -61,6 +63,16 @@ class Edit:
         if item.content not in (words, *(previous.content for previous in seen if previous.id == item.id)):
             raise EditError("changed", item)
         return [*items[:index], *self._changed(item, words), *items[index + 1 :]]
+
+    def _restored(
+        self, items: Sequence[TodoItem], seen: Sequence[TodoItem], policy: TodoPolicy, language: Language
+    ) -> list[TodoItem]:
+        place = _index_of(self.item, seen)
+        if place is None:
+            raise EditError("gone")
+        listed = [*items[:place], _not_in_progress(seen[place]), *items[place:]]
+        _check(listed, policy, language)
+        return listed
 
     def _changed(self, item: TodoItem, words: str) -> list[TodoItem]:
         match self.action:
@@ -73,6 +85,10 @@ class Edit:
                 return [replace(item, status=Status.PENDING) if done else item]
             case _:
                 return [item if words == item.content else replace(item, content=words, active_form="")]
+
+
+def _index_of(item_id: str, items: Sequence[TodoItem]) -> int | None:
+    return next((index for index, item in enumerate(items) if item.id == item_id), None)
 
 
 def filled(items: Sequence[TodoItem], policy: TodoPolicy) -> list[TodoItem]:

@@ -41,6 +41,13 @@ def test_it_is_made_in_the_list_as_it_is_now() -> None:
     assert after(Edit("up", "a"), now) == ["n -", "a x", "c x", "b >"]
 
 
+def test_what_was_skipped_is_restored_in_its_place() -> None:
+    assert after(Edit("restore", "b"), a_list("a >", "c x")) == ["a >", "b -", "c x"]
+    assert after(Edit("restore", "a"), a_list("b >", "c x")) == ["a -", "b >", "c x"]
+    assert after(Edit("restore", "c"), a_list("n -")) == ["n -", "c x"]
+    assert after(Edit("restore", "b")) == ["a >", "b -", "c x"], "it is there already"
+
+
 @pytest.mark.parametrize("action", ["reword", "tick", "untick", "skip"])
 def test_words_that_were_not_read_are_left_alone(action: Action) -> None:
     now = a_list("a >", "b - Something else", "c x")
