@@ -33,18 +33,26 @@ async def test_plain_talk_says_what_this_is(talk: Talk, asked: str) -> None:
 
 
 SCENARIOS = {
-    "refactor": ["Refactor these 5 files, please", "can you refactor the modules?", "把这五个文件重构一下"],
-    "forgetful": ["work that forgets its list until reminded", "be forgetful about the plan", "忘了更新任务"],
-    "wrong_status": ["use an invalid status", "a status that is wrong", "无效的状态"],
-    "failure": ["run a failing command", "show me an error", "read a missing file", "命令失败了会怎样"],
-    "program": ["write me a small script", "create a package with a module and tests", "做一个小程序"],
-    "steps": [
+    "refactor.script": [
+        "Refactor these 5 files, please",
+        "can you refactor the modules?",
+        "把这五个文件重构一下",
+    ],
+    "mistakes.forget": [
+        "work that forgets its list until reminded",
+        "be forgetful about the plan",
+        "忘了更新任务",
+    ],
+    "mistakes.write_wrong_status": ["use an invalid status", "a status that is wrong", "无效的状态"],
+    "mistakes.fail": ["run a failing command", "show me an error", "read a missing file", "命令失败了会怎样"],
+    "program.script": ["write me a small script", "create a package with a module and tests", "做一个小程序"],
+    "errand.run_steps": [
         "read the script, write notes about it, then test it",
         "- look\n- refactor five files",
         "先看看，再写笔记",
     ],
-    "errand": ["make a note about the script", "fix the bug", "tidy up", "修复错误"],
-    "talk": ["hi", "What is this?", "thanks, that was nice", "你是谁？", "the sky is blue"],
+    "errand.script": ["make a note about the script", "fix the bug", "tidy up", "修复错误"],
+    "talk.script": ["hi", "What is this?", "thanks, that was nice", "你是谁？", "the sky is blue"],
 }
 
 
@@ -56,7 +64,8 @@ def test_ordinary_words_choose_the_scenario(name: str, asked: str) -> None:
     tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in names]
     request = Request.read({"messages": [{"role": "user", "content": asked}], "tools": tools}, {}, 1)
     chosen: Any = script(DemoRequest.read(request))
-    assert Path(chosen.gi_code.co_filename).stem == name
+    code = chosen.gi_code
+    assert f"{Path(code.co_filename).stem}.{code.co_name}" == name
 
 
 @pytest.mark.parametrize(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from chat.agent.context.annotations import Message, cut_point, kept_user_messages, render_message
 from chat.agent.context.summary import Summary, carried_text, summary_of
-from chat.agent.context.window import ENOUGH, FULL, GOAL, Overflow, Window
 from chat.agent.events import Compacted, Summarising, Usage
 from chat.agent.meter import message_tokens, text_tokens, tools_tokens
 from chat.agent.model import ModelError
+from chat.agent.model.errors import window_in
 from chat.agent.prompts import Language, phrase
 from chat.agent.todo import TodoList
 
@@ -244,3 +246,37 @@ def _subject(arguments: str) -> str:
         return ""
     subject = next((values[name] for name in ("command", "path") if name in values), "")
     return " ".join(str(subject).split())[:MAX_SUBJECT]
+
+
+RESERVE = 8192  # tokens kept free for the reply in a large window
+FULL = 0.8  # of the room; the conversation is compacted above it
+GOAL = 0.5  # of the room; the size after compaction. Far below FULL: each time costs the prompt cache
+ENOUGH = 0.65  # of the room; no summary if trimming alone gets below this
+
+_MAX_RATIO = 50  # of the window: no request is that long, so a larger number is something else
+
+
+@dataclass(frozen=True)
+class Window:
+    size: int  # tokens of request and reply together; 0 if unknown
+    longest_reply: int = 0
+
+    @property
+    def room(self) -> int:
+        return self.size - min(self.longest_reply or RESERVE, self.size // 4)
+
+
+@dataclass(frozen=True)
+class Overflow:
+    """The tokens of a too long request and of the window, as the error states them; 0 if it does not."""
+
+    request: int
+    window: int
+
+    @classmethod
+    def of(cls, error: ModelError) -> Overflow:
+        report = getattr(error, "report", None)
+        text = str(report.text if report else error.values.get("detail", "")).lower()
+        window = window_in(text)
+        numbers = [int(number) for number in re.findall(r"\d{3,12}", text)]
+        return cls(max((each for each in numbers if window < each <= window * _MAX_RATIO), default=0), window)

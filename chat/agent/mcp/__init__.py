@@ -1,8 +1,7 @@
 """Tools of MCP servers. Importing this does not load the `mcp` package."""
 
-from chat.agent.mcp.definition import Definition, UnfitError, offered_name
+from chat.agent.mcp.definition import Definition, UnfitError, offered_name, server_tool
 from chat.agent.mcp.server import NAME, NAME_LIMIT, Address, Program, Server, ServerError
-from chat.agent.mcp.tools import server_tool
 
 __all__ = [
     "NAME",

@@ -7,9 +7,16 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from chat.agent.mcp.server import Program, ServerError
+from chat.agent.sandbox import UNBOUNDED, CommandSlot
 from chat.agent.storable import storable
+from chat.agent.tool import Tool, ToolError
+
+if TYPE_CHECKING:
+    from chat.agent.mcp.connection import Connection
+
 
 NAME_LIMIT = 200
 DESCRIPTION_LIMIT = 1024
@@ -179,3 +186,28 @@ def offered_name(server: str, tool: str) -> str:
         return full
     suffix = hashlib.sha256(full.encode(errors="surrogatepass")).hexdigest()[:_HASH_LENGTH]
     return f"{valid[: MAX_TOOL_NAME - _HASH_LENGTH - 1]}_{suffix}"
+
+
+def server_tool(connection: Connection, definition: Definition, slot: CommandSlot = UNBOUNDED) -> Tool:
+    """The tool as `server__tool`; raises UnfitError. Calls of a local program take a command slot."""
+    is_program = isinstance(connection.server.reached, Program)
+
+    async def call(**arguments: Any) -> str:
+        try:
+            async with slot() if is_program else UNBOUNDED():
+                return await connection.call(definition, arguments)
+        except ServerError as error:
+            raise ToolError(f"Error: {error}") from error
+
+    return Tool(
+        name=offered_name(connection.server.name, definition.name),
+        description=definition.summary,
+        parameters=definition.parameters,
+        function=call,
+        check=_unchecked,
+    )
+
+
+def _unchecked(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Unvalidated: the server validates, and its schemas' patterns must not run here."""
+    return dict(arguments)

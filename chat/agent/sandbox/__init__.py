@@ -2,9 +2,8 @@
 
 from chat.agent.sandbox.bubblewrap import SandboxError
 from chat.agent.sandbox.limits import SandboxLimits
-from chat.agent.sandbox.probe import probe
 from chat.agent.sandbox.process import Output
-from chat.agent.sandbox.runner import UNBOUNDED, CommandSlot, CommandSlots, Ended, Outcome, Sandbox
+from chat.agent.sandbox.runner import UNBOUNDED, CommandSlot, CommandSlots, Ended, Outcome, Sandbox, probe
 
 __all__ = [
     "UNBOUNDED",

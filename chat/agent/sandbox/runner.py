@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Hashable
@@ -10,9 +11,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcon
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from chat.agent.progress import report
+from chat.agent.sandbox import bubblewrap, seccomp
 from chat.agent.sandbox.bubblewrap import SandboxError, explain, invocation
 from chat.agent.sandbox.limits import SandboxLimits, Usage, memory_over, usage
 from chat.agent.sandbox.process import Output, Process
@@ -202,3 +205,39 @@ def _check(command: str) -> None:
 def _usage(workspace: Workspace) -> Usage:
     with workspace.open_root() as folder:
         return usage(folder)
+
+
+# Each line prints a problem; a working sandbox prints only the last word.
+_SELF_TEST = """
+[ "$(id -u)" = 1000 ] || echo "runs as user $(id -u)"
+[ ! -e /etc/shadow ] || echo "/etc/shadow is there"
+[ "$(cat /proc/1/comm)" = bwrap ] || echo "sees other processes"
+set -- /proc/[0-9]*; [ $# -lt 8 ] || echo "sees $# processes"
+[ "$(wc -l < /proc/net/route)" -le 1 ] || echo "has a network"
+(echo x > /probe) 2>/dev/null && echo "can write to /"
+(echo x > /usr/probe) 2>/dev/null && echo "can write to /usr"
+(echo x > /workspace/probe) 2>/dev/null || echo "cannot write to its workspace"
+echo held
+"""
+
+
+async def probe(folder: Path | None = None) -> str | None:
+    """None if commands can run safely with workspaces in `folder`, else a sentence with cause and cure."""
+    if missing := bubblewrap.missing_programs():
+        packages = "bubblewrap" if missing == ["bwrap"] else "bubblewrap, util-linux and mount"
+        return (
+            f"Commands cannot run because {', '.join(missing)} is not installed: apt-get install {packages}."
+        )
+    if not seccomp.supported():
+        return "Commands cannot run on this kind of processor: the sandbox knows x86_64 and aarch64."
+    with tempfile.TemporaryDirectory(prefix="probe-", dir=folder, ignore_cleanup_errors=True) as path:
+        try:
+            outcome = await Sandbox().run(_SELF_TEST, Workspace.create(path), timeout=10)
+        except SandboxError as error:
+            return str(error)
+    output = outcome.output.strip()
+    return (
+        None
+        if output == "held" and outcome.ok
+        else f"Commands cannot run: the sandbox failed its self-test ({output})."
+    )

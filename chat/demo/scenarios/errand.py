@@ -1,14 +1,14 @@
-"""Work without explicit steps: a single action is done directly, anything larger gets a short plan."""
+"""Work in steps: the user's own become the list; without any, a single action is done, or a plan is made."""
 
 from __future__ import annotations
 
 import re
 
+from chat.demo import steps
 from chat.demo.demo_request import DemoRequest, Item, Script
 from chat.demo.heuristics import Heuristics
-from chat.demo.scenarios.steps import run_steps
 from chat.demo.words import asks_for_work, files_in, is_question
-from chat.demo.work import signature
+from chat.demo.work import Work, signature
 
 _FIX = re.compile(r"\b(fix|repair|bug)\b|修复|修正|错误", re.IGNORECASE)
 _WRITE = re.compile(r"\b(write|create|draft|make|generate)\b|写|创建|新建|生成", re.IGNORECASE)
@@ -74,3 +74,32 @@ def _plan(request: DemoRequest) -> list[str]:
     if request.has("write_file"):
         plan.append(say("Write a note about the files", "写一份关于文件的笔记"))
     return [*plan, say("Sum up", "总结")]
+
+
+def has_numbered_steps(request: DemoRequest) -> bool:
+    """A numbered or bulleted list, which takes precedence over all other scenarios but `resume`."""
+    return bool(steps.numbered(request.text))
+
+
+def run_numbered_steps(request: DemoRequest) -> Script[str]:
+    return run_steps(request, steps.numbered(request.text))
+
+
+def has_listed_steps(request: DemoRequest) -> bool:
+    """Steps separated by commas and "then"."""
+    return bool(steps.listed(request.text))
+
+
+def run_listed_steps(request: DemoRequest) -> Script[str]:
+    return run_steps(request, steps.listed(request.text))
+
+
+def run_steps(request: DemoRequest, texts: list[str]) -> Script[str]:
+    """Plan the steps and do them one after the other."""
+    opening = request.say(
+        f"That's {len(texts)} steps, so I'll start with a plan.",
+        f"一共 {len(texts)} 个步骤，我先列出计划。",
+    )
+    work = Work.planned(request, texts)
+    yield from work.start(opening)
+    return (yield from work.run(Heuristics(request).do))
