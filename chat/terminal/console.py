@@ -24,13 +24,6 @@ OUTPUT_WIDTH = 160  # characters per line
 ARGUMENTS_WIDTH = 80  # characters of a call's arguments
 
 COLOUR_OF_ITEM = {"[x]": "done", "[>]": "now"}
-ENDED = {
-    ToolCall.Status.SUCCEEDED,
-    ToolCall.Status.FAILED,
-    ToolCall.Status.DENIED,
-    ToolCall.Status.STOPPED,
-    ToolCall.Status.UNKNOWN,
-}
 
 
 class TerminalScreen:
@@ -114,7 +107,7 @@ class TerminalScreen:
             self._head(call)
             self._open_call = None
             self._list(self.panel)
-        elif call.status in ENDED:
+        elif call.status in ToolCall.FINAL:
             self._call(call)
 
     def _list(self, panel: TodoPanel | None) -> None:
@@ -129,7 +122,7 @@ class TerminalScreen:
             if self._open_call != call.pk:
                 self._head(call)
             self._output(call.output.splitlines(keepends=True), whole=False)
-        elif call.status in ENDED:
+        elif call.status in ToolCall.FINAL:
             if self._open_call != call.pk:
                 self._head(call)
             self._outcome(call)
