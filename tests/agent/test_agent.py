@@ -12,7 +12,6 @@ import pytest
 
 from chat.agent import Agent, Model, Retry, Text, TodoItem, TodoUpdate, Usage, tool
 from chat.agent.model import Delta, Finish, ToolCallDelta
-from chat.agent.prompts import Language
 from chat.agent.todo import Status
 from chat.demo.reply import Reply
 from tests.agent.conftest import MakeAgent
@@ -42,21 +41,6 @@ class Parrot:
         yield Finish("stop")
 
 
-@pytest.mark.parametrize(("language", "name"), [("en", "Assistant"), ("zh", "智能助理")])
-def test_an_agent_without_a_name_has_one(language: Language, name: str) -> None:
-    agent = Agent(model=Parrot(), language=language)
-    assert agent.name == name
-    assert name in agent.system_prompt
-
-
-async def test_todo_write_is_registered_by_itself_ahead_of_the_tools(
-    make_agent: MakeAgent, model_server: ScriptedModel
-) -> None:
-    model_server.script(Reply("ok"))
-    await told(make_agent(tools=[look]))
-    assert [given["function"]["name"] for given in model_server.requests[0]["tools"]] == ["TodoWrite", "look"]
-
-
 async def test_temperature_and_options_pass_through(
     make_agent: MakeAgent, model_server: ScriptedModel
 ) -> None:
@@ -66,12 +50,6 @@ async def test_temperature_and_options_pass_through(
     asked = model_server.requests[0]
     assert (asked["model"], asked["temperature"], asked["top_p"]) == ("scripted", 0.3, 0.9)
     assert (asked["enable_thinking"], asked["max_tokens"]) == (False, 50)
-
-
-async def test_without_a_temperature_none_is_sent(make_agent: MakeAgent, model_server: ScriptedModel) -> None:
-    model_server.script(Reply("ok"))
-    await told(make_agent())
-    assert "temperature" not in model_server.requests[0]
 
 
 async def test_the_system_prompt_leads_every_request(

@@ -9,18 +9,11 @@ from chat.agent import (
     VALID_STATUSES,
     Event,
     EventType,
-    Limits,
-    LoopLimits,
-    Retry,
-    RetryConfig,
     Text,
     TodoItem,
-    TodoList,
     TodoPolicy,
-    TodoStore,
     TodoUpdate,
     ToolCall,
-    create_todo_tool,
     events,
 )
 from chat.agent.todo import POLICIES, TODO_WRITE
@@ -31,22 +24,6 @@ CALL = ToolCall("1", TODO_WRITE, "{}")
 def test_every_exported_name_exists_once() -> None:
     assert len(set(chat.agent.__all__)) == len(chat.agent.__all__)
     assert all(hasattr(chat.agent, name) for name in chat.agent.__all__)
-
-
-def test_limits_and_retry_have_their_other_names() -> None:
-    assert LoopLimits(steps=3) == Limits(steps=3)
-    assert RetryConfig(attempts=2) == Retry(attempts=2)
-
-
-async def test_a_todo_store_is_written_whole_rendered_and_asked_for_its_statuses() -> None:
-    store = TodoStore("checklist")
-    assert isinstance(store, TodoList)
-    written = await create_todo_tool(store).call(
-        {"items": [{"id": "1", "text": "Read", "status": "done"}, {"id": "2", "text": "Write"}]}
-    )
-    assert written.text == store.render() == "[x] Read\n[ ] Write"
-    assert store.statuses == ["done", "pending"]
-    assert create_todo_tool(store).name == "TodoWrite"
 
 
 def test_the_valid_statuses_are_those_of_a_policy() -> None:

@@ -77,30 +77,6 @@ def test_a_style_is_a_valid_configuration(style: str, formatter: type[logging.Fo
     assert isinstance(made.configure_formatter({"()": formatter}), formatter)
 
 
-def test_another_format_stops_the_start(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "manage.py", "check"],
-        cwd=ROOT,
-        env={"LOG_FORMAT": "xml", "DATA_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert "LOG_FORMAT must be one of plain, json, not 'xml'." in ran.stderr
-
-
-def test_a_site_logs_as_it_is_told(tmp_path: Path) -> None:
-    ran = subprocess.run(
-        [sys.executable, "manage.py", "shell", "--no-imports", "-c", "import logging; logging.error('hm')"],
-        cwd=ROOT,
-        env={"LOG_FORMAT": "json", "DATA_DIR": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert json.loads(ran.stderr)["message"] == "hm"
-
-
 def test_clients_that_left_early_are_nobodys_error(tmp_path: Path) -> None:
     code = (
         "import logging; from django.core.exceptions import RequestAborted;"

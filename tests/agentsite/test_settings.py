@@ -41,6 +41,7 @@ REFUSED = {
     "DEBUG": ["maybe"],
     "LANGUAGE_CODE": ["de", "EN"],
     "APPROVAL_SECONDS": ["0", "a day"],
+    "LOG_FORMAT": ["xml"],
     "LOCAL_SERVERS": ["127.0.0.1", "http://127.0.0.1:11434", "localhost:0", "localhost:66000"],
     "MAX_COMMANDS": ["0", "-1", "two"],
     "MAX_QUEUED_PER_USER": ["0", "many"],
@@ -82,8 +83,8 @@ def test_a_bad_value_is_refused_by_name(name: str, value: str) -> None:
     assert "secret@" not in sentence
 
 
-@pytest.mark.parametrize("name", ["ALLOWED_HOSTS", "DATABASE_URL", "TIME_ZONE"])
-def test_the_start_stops_with_one_line(name: str) -> None:
+def test_the_start_stops_with_one_line() -> None:
+    name = "DATABASE_URL"
     ran = subprocess.run(
         [sys.executable, "manage.py", "check"],
         env={**os.environ, name: REFUSED[name][0]},

@@ -5,13 +5,7 @@ from __future__ import annotations
 import importlib
 from pathlib import Path
 
-import pytest
-
-ROWS = [
-    f"{family}{row}"
-    for family, last in (("A", 19), ("B", 12), ("C", 5), ("D", 10))
-    for row in range(1, last + 1)
-]
+LAST_ROWS = {"A": 19, "B": 12, "C": 5, "D": 10}
 MODULES = [path.stem for path in sorted(Path(__file__).parent.glob("test_*.py")) if path != Path(__file__)]
 PLAYED = {
     scenario.row
@@ -20,6 +14,6 @@ PLAYED = {
 }
 
 
-@pytest.mark.parametrize("row", ROWS)
-def test_a_row_is_played(row: str) -> None:
-    assert row in PLAYED
+def test_every_row_is_played() -> None:
+    rows = {f"{family}{row}" for family, last in LAST_ROWS.items() for row in range(1, last + 1)}
+    assert rows <= PLAYED

@@ -10,7 +10,6 @@ from email.utils import formatdate
 from time import time
 from typing import Any
 
-import httpx2
 import pytest
 
 from chat.agent.events import Reasoning, Text, Usage
@@ -213,7 +212,9 @@ async def test_an_endpoint_that_does_not_stream_is_read_whole(ask: Ask) -> None:
         (422, "refused", False),
         (429, "rate_limited", True),
         (500, "unavailable", True),
+        (502, "unavailable", True),
         (503, "unavailable", True),
+        (504, "unavailable", True),
         (529, "unavailable", True),
     ],
 )
@@ -319,27 +320,6 @@ async def test_a_stream_that_ends_early_is_cut(failure: Ask, broken: bool) -> No
 async def test_half_a_chunk_at_the_end_is_no_completion(failure: Ask) -> None:
     error = await failure(Reply(raw=[*sse(chunk({"content": "a"})), b'data: {"choices": [{"del']))
     assert error.kind in ("cut", "garbage")
-
-
-async def test_silence_is_a_timeout(model_server: ScriptedModel) -> None:
-    model_server.script(Reply("abc", stall_after=1))
-    client = ChatModel("m", model_server.base_url, timeout=httpx2.Timeout(0.2))
-    with pytest.raises(ModelError) as caught:
-        [delta async for delta in client.stream(HELLO, (), {})]
-    await client.close()
-    assert (caught.value.kind, caught.value.retryable) == ("timeout", True)
-
-
-async def test_an_endpoint_that_is_down_cannot_be_reached() -> None:
-    with closing(listening()) as taken:
-        address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-    client = ChatModel("m", address)
-    with pytest.raises(ModelError) as caught:
-        [delta async for delta in client.stream(HELLO, (), {})]
-    await client.close()
-    assert (caught.value.kind, caught.value.retryable) == ("unreachable", True)
-    assert caught.value.values["where"] == address
-    assert caught.value.values["detail"]
 
 
 async def test_a_name_that_nobody_knows_cannot_be_reached() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from chat.agent.prompts import Language
 from chat.agent.todo import POLICIES, Status, TodoError, TodoItem, TodoList
-from tests.agent.todo.lists import STATES, contents, item, written
+from tests.agent.todo.lists import contents, item, written
 
 POLICY_NAMES = sorted(POLICIES)
 
@@ -95,13 +95,6 @@ def test_items_of_another_policy_keep_a_state_that_this_one_does_not_have() -> N
     assert lean.render() == "[>] one <- Doing one\n\n(0/1 completed)"
     lean.apply_edits([TodoItem("two", Status.IN_PROGRESS)])
     assert lean.statuses == ["in_progress"]
-
-
-def test_focused_strips_its_three_fields_and_lower_cases_the_status() -> None:
-    todos = TodoList("focused")
-    todos.write({"items": [{"content": " a ", "status": " In_Progress ", "activeForm": " doing a "}]})
-    todo = todos.items[0]
-    assert (todo.content, todo.status, todo.active_form) == ("a", Status.IN_PROGRESS, "doing a")
 
 
 @pytest.mark.parametrize("status", [None, "", "  "])
@@ -252,36 +245,6 @@ CHINESE = [
 @pytest.mark.parametrize(("policy", "items", "text"), CHINESE)
 def test_refusals_are_in_chinese_for_a_chinese_profile(policy: str, items: list[Any], text: str) -> None:
     assert refused(holding_one(policy, "zh"), {"items": items}) == text
-
-
-@pytest.mark.parametrize(
-    ("policy", "expected"),
-    [
-        ("focused", "[x] a\n[>] b <- Doing b\n[ ] c\n\n(1/3 completed)"),
-        ("checklist", "[x] a\n[>] b\n[ ] c"),
-    ],
-)
-def test_a_list_is_rendered_as_its_policy_has_it(policy: str, expected: str) -> None:
-    done, doing, open_ = (
-        item(policy, "a", STATES[policy]),
-        item(policy, "b", "in_progress"),
-        item(policy, "c"),
-    )
-    todos = TodoList(policy)
-    assert todos.write({"items": [done, doing, open_]}) == expected
-    assert todos.render() == expected
-
-
-def test_lean_renders_two_states_and_the_count() -> None:
-    todos = TodoList("lean")
-    rendered = todos.write({"todos": [item("lean", "a", "completed"), item("lean", "b")]})
-    assert rendered == "[x] a\n[ ] b\n\n(1/2 completed)"
-
-
-def test_the_count_is_in_chinese_for_a_chinese_profile() -> None:
-    todos = TodoList("focused", language="zh")
-    rendered = todos.write({"items": [item("focused", "a", "completed"), item("focused", "b")]})
-    assert rendered == "[x] a\n[ ] b\n\n(1/2 已完成)"
 
 
 @pytest.mark.parametrize("policy", POLICY_NAMES)
