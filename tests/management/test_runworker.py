@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import urllib.request
 import uuid
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 
 from chat.demo.reply import Reply
 from chat.models import Conversation, Turn
@@ -26,11 +29,25 @@ def status(turn: Turn) -> str:
     return Turn.objects.get(pk=turn.pk).status
 
 
-def test_it_is_refused_without_redis(site: Site) -> None:
-    done = site.run("runworker", "agent")
-    assert done.returncode == 1
-    assert "needs REDIS_URL" in done.stderr
-    assert "reaches no other process" in done.stderr
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["other"], "invalid choice: 'other'"),
+        (["agent", "--metrics", "9100"], "--metrics takes HOST:PORT"),
+        (["agent", "--metrics", "127.0.0.1:x"], "--metrics takes HOST:PORT"),
+        (["agent", "--metrics", "127.0.0.1:70000"], "--metrics takes HOST:PORT"),
+    ],
+)
+def test_it_is_refused_what_it_does_not_take(settings: Any, words: list[str], sentence: str) -> None:
+    settings.REDIS_URL = "redis://127.0.0.1:9"
+    with pytest.raises(CommandError, match=re.escape(sentence)):
+        call_command("runworker", *words)
+
+
+def test_it_is_refused_without_redis(settings: Any) -> None:
+    settings.REDIS_URL = ""
+    with pytest.raises(CommandError, match=r"needs REDIS_URL.* reaches no other process"):
+        call_command("runworker", "agent")
 
 
 def test_it_is_refused_when_redis_does_not_answer(site: Site) -> None:
@@ -54,43 +71,7 @@ def test_it_waits_a_moment_for_redis(site: Site) -> None:
         server.kill()
 
 
-def test_it_listens_on_no_other_channel(site: Site) -> None:
-    done = site.run("runworker", "other")
-    assert done.returncode == 2
-    assert "invalid choice: 'other'" in done.stderr
-
-
-def test_it_takes_a_turn_that_waits(site: Site, scripted: ScriptedModel, owner: User, redis_url: str) -> None:
-    site.settings["REDIS_URL"] = redis_url
-    scripted.script(Reply(text="Here I am."))
-    turn = queued(owner)
-    worker = site.start("runworker", "agent")
-    wait_until(lambda: status(turn) == "completed", lambda: worker.written)
-    assert [message.text for message in turn.messages.all()] == ["hello", "Here I am."]
-    worker.signal(signal.SIGTERM)
-    assert worker.ended() == 0
-    assert "Traceback" not in worker.written
-
-
-@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
-def test_it_hands_its_turns_over_when_it_is_told_to_go(
-    site: Site, scripted: ScriptedModel, owner: User, redis_url: str, told: signal.Signals
-) -> None:
-    site.settings["REDIS_URL"] = redis_url
-    scripted.script(Reply(text="I begin and never end.", stall_after=2))
-    turn, later = queued(owner), queued(owner, "later")
-    site.settings["MAX_TURNS"] = "1"
-    worker = site.start("runworker", "agent")
-    scripted.wait_for_requests(1, seconds=30)
-    wait_until(lambda: turn.messages.filter(role="assistant").exists())
-    worker.signal(told)
-    assert worker.ended() == 0
-    assert status(turn) == "queued"
-    assert status(later) == "queued"  # nothing more is claimed on the way out
-    assert "Traceback" not in worker.written
-
-
-def test_it_shows_its_figures_where_it_is_told_to(
+def test_it_takes_a_turn_that_waits_and_shows_its_figures(
     site: Site, scripted: ScriptedModel, owner: User, redis_url: str
 ) -> None:
     site.settings["REDIS_URL"] = redis_url
@@ -99,17 +80,28 @@ def test_it_shows_its_figures_where_it_is_told_to(
     place = f"127.0.0.1:{free_port()}"
     worker = site.start("runworker", "agent", "--metrics", place)
     wait_until(lambda: status(turn) == "completed", lambda: worker.written)
+    assert [message.text for message in turn.messages.all()] == ["hello", "Here I am."]
     with urllib.request.urlopen(f"http://{place}/metrics", timeout=10) as response:
         lines = response.read().decode().splitlines()
     assert "agentsite_queue_wait_seconds_count 1.0" in lines
     assert "agentsite_step_seconds_count 1.0" in lines
+    worker.signal(signal.SIGINT)
+    assert worker.ended() == 0
+    assert "Traceback" not in worker.written
+
+
+def test_it_hands_its_turns_over_when_it_is_told_to_go(
+    site: Site, scripted: ScriptedModel, owner: User, redis_url: str
+) -> None:
+    site.settings["REDIS_URL"] = redis_url
+    scripted.script(Reply(text="I begin and never end.", stall_after=2))
+    turn, later = queued(owner), queued(owner, "later")
+    site.settings["MAX_TURNS"] = "1"
+    worker = site.start("runworker", "agent")
+    scripted.wait_for_requests(1, seconds=30)
+    wait_until(lambda: turn.messages.filter(role="assistant").exists())
     worker.signal(signal.SIGTERM)
     assert worker.ended() == 0
-
-
-@pytest.mark.parametrize("place", ["9100", "127.0.0.1:x", "127.0.0.1:70000"])
-def test_a_place_for_figures_that_is_none_is_refused(site: Site, redis_url: str, place: str) -> None:
-    site.settings["REDIS_URL"] = redis_url
-    done = site.run("runworker", "agent", "--metrics", place)
-    assert done.returncode == 1
-    assert "--metrics takes HOST:PORT" in done.stderr
+    assert status(turn) == "queued"
+    assert status(later) == "queued"  # nothing more is claimed on the way out
+    assert "Traceback" not in worker.written
