@@ -11,7 +11,6 @@ import httpx2
 import openai
 
 from chat.agent.model.endpoint import Endpoint
-from chat.agent.model.http import Allow
 from chat.agent.storable import storable
 
 MAX_MODELS = 2000
@@ -31,30 +30,14 @@ class ListedModel:
 
 
 async def models_at(
-    base_url: str | None = None,
-    api_key: str | None = None,
-    *,
-    headers: Mapping[str, str] | None = None,
-    transport: httpx2.AsyncBaseTransport | None = None,
-    timeout: httpx2.Timeout | None = None,
-    proxy: str | None = None,
-    allow: Allow | None = None,
+    base_url: str | None = None, api_key: str | None = None, **options: Any
 ) -> list[ListedModel]:
-    """The models that the endpoint lists, in its order, at most MAX_MODELS; parameters as for ChatModel.
+    """The models that the endpoint lists, in its order, at most MAX_MODELS; parameters as for Endpoint.
 
     Raises ModelError ("not_found" if there is no list, which does not mean that there are no models), and
     ValueError for an invalid address.
     """
-    endpoint = Endpoint(
-        base_url,
-        api_key,
-        headers=headers,
-        transport=transport,
-        timeout=timeout,
-        silence=TIMEOUT,
-        proxy=proxy,
-        allow=allow,
-    )
+    endpoint = Endpoint(base_url, api_key, silence=TIMEOUT, **options)
     try:
         return list(_models(json.loads(await _list(endpoint))))[:MAX_MODELS]
     except (ValueError, RecursionError) as error:
