@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shlex
@@ -9,6 +10,7 @@ import socket
 
 import pytest
 
+from chat.agent.sandbox import Outcome, Sandbox
 from tests.agent.tools.people import Server
 
 # Each prints ESCAPED if it works. {secret} and {folder} are paths on the server, {pid} is its process.
@@ -77,23 +79,29 @@ def listener() -> object:
         yield made.getsockname()[1]
 
 
-@pytest.mark.parametrize("attempt", ATTEMPTS)
-def test_a_command_cannot_get(
-    server: Server, attempt: str, listener: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_command_escapes(server: Server, listener: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERVER_SECRET", "SERVER_SECRET")
-    named = {"{secret}": str(server.secret), "{folder}": str(server.folder), "{pid}": str(os.getpid())}
-    command = ATTEMPTS[attempt].replace("{port}", str(listener))
-    for name, value in named.items():
-        command = command.replace(name, value)
+    named = {"secret": server.secret, "folder": server.folder, "pid": os.getpid(), "port": listener}
+
+    async def scenario() -> list[Outcome]:
+        commands = [_filled_in(command, named) for command in ATTEMPTS.values()]
+        runs = (Sandbox().run(f"{command}\necho tried", server.workspace, 60) for command in commands)
+        return await asyncio.gather(*runs)
+
     with socket.socket(socket.AF_UNIX) as host:
         host.bind(f"{server.secret}.socket")
         host.listen()
-        outcome = server.bash(f"{command}\necho tried")
-    assert outcome.output.rstrip().endswith("tried")
-    assert "ESCAPED" not in outcome.output
-    assert "command not found" not in outcome.output
-    assert "a secret" not in outcome.output
+        outcomes = server.run(scenario)
+    for attempt, outcome in zip(ATTEMPTS, outcomes, strict=True):
+        assert outcome.output.rstrip().endswith("tried"), attempt
+        for sign in ("ESCAPED", "command not found", "a secret"):
+            assert sign not in outcome.output, attempt
+
+
+def _filled_in(command: str, named: dict[str, object]) -> str:
+    for name, value in named.items():
+        command = command.replace(f"{{{name}}}", str(value))
+    return command
 
 
 CALLS = {
