@@ -43,48 +43,8 @@ def test_pieces_are_told_apart_by_their_index() -> None:
     assert calls(*pieces, Piece(1, arguments="2}")) == [("a", "f", '{"x":1}'), ("b", "g", '{"y":2}')]
 
 
-def test_without_an_index_by_their_id() -> None:
-    pieces = [Piece(None, "a", "f", '{"x":'), Piece(None, "b", "g", "{}"), Piece(None, "a", "", "1}")]
-    assert calls(*pieces) == [("a", "f", '{"x":1}'), ("b", "g", "{}")]
-
-
-def test_with_neither_they_belong_to_the_call_that_was_open_last() -> None:
-    pieces = [Piece(None, "a", "f", '{"x":'), Piece(None, arguments="1}")]
-    assert calls(*pieces) == [("a", "f", '{"x":1}')]
-
-
 def test_an_index_that_is_given_only_once_is_found_again_by_the_id() -> None:
     pieces = [Piece(0, "a", "f", '{"x":'), Piece(None, "a", "", "1}")]
-    assert calls(*pieces) == [("a", "f", '{"x":1}')]
-
-
-def test_another_id_at_the_same_index_is_another_call() -> None:
-    pieces = [Piece(0, "a", "f", '{"a":1}'), Piece(0, "b", "f", '{"b":'), Piece(0, "", "", "2}")]
-    assert calls(*pieces) == [("a", "f", '{"a":1}'), ("b", "f", '{"b":2}')]
-
-
-@pytest.mark.parametrize("key", [0, None])
-def test_whole_calls_without_ids_at_one_index_are_calls_of_their_own(key: int | None) -> None:
-    whole = reply(Piece(key, "", "f", '{"a":1}'), Piece(key, "", "f", '{"b":2}'), Piece(key, "", "g", "{}"))
-    assert [(call.name, call.arguments) for call in whole.calls] == [
-        ("f", '{"a":1}'),
-        ("f", '{"b":2}'),
-        ("g", "{}"),
-    ]
-
-
-def test_empty_ids_and_names_later_on_change_nothing() -> None:
-    pieces = [Piece(0, "a", "f", "{"), Piece(0, "", "", "}"), Piece(0, "", "", "")]
-    assert calls(*pieces) == [("a", "f", "{}")]
-
-
-def test_an_id_and_name_repeated_with_every_piece_are_one_call() -> None:
-    pieces = [
-        Piece(0, "a", "f", '{"x":'),
-        Piece(0, "a", "f", "1"),
-        Piece(0, "a", "f", "}"),
-        Piece(0, "", "f"),
-    ]
     assert calls(*pieces) == [("a", "f", '{"x":1}')]
 
 
@@ -118,17 +78,6 @@ def test_a_reply_without_end_is_given_up(piece: Delta) -> None:
     with pytest.raises(ModelError) as caught:
         assembly.add(piece)
     assert (caught.value.kind, caught.value.retryable) == ("endless", False)
-
-
-def test_a_whole_call_that_comes_again_without_a_new_id_is_the_same() -> None:
-    pieces = [Piece(0, "a", "f", '{"x":'), Piece(0, arguments="1}"), Piece(0, "", "f", '{"x":1}')]
-    assert calls(*pieces) == [("a", "f", '{"x":1}')]
-
-
-def test_whole_calls_with_one_id_and_no_index_are_calls_of_their_own() -> None:
-    first, second = reply(Piece(None, "a", "f", '{"x":1}'), Piece(None, "a", "f", '{"x":2}')).calls
-    assert (first.arguments, second.arguments) == ('{"x":1}', '{"x":2}')
-    assert first.id == "a" != second.id
 
 
 def test_text_that_was_reasoning_is_taken_as_such() -> None:

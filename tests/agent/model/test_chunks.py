@@ -65,17 +65,6 @@ def test_text_reasoning_finish_and_usage_come_in_this_order() -> None:
     assert list(deltas(chunk)) == [Reasoning("b"), Text("a"), Finish("stop"), Usage(3, 2)]
 
 
-@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
-def test_reasoning_goes_by_two_names(name: str) -> None:
-    assert of_delta({name: "hm"}) == [Reasoning("hm")]
-
-
-def test_a_choice_numbered_one_is_read_when_it_is_the_only_one() -> None:
-    reader = ChunkReader()
-    chunk = {"choices": [{"index": 1, "delta": {"content": "a"}}]}
-    assert [*reader.deltas(chunk), *reader.rest()] == [Text("a")]
-
-
 def test_content_may_be_a_list_of_parts() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "reference"}, "x", {"type": "text", "text": "b"}]
     assert of_delta({"content": parts}) == [Text("ab")]
@@ -91,41 +80,14 @@ def test_a_calls_index_is_its_key_if_it_is_a_number(index: Any, key: int | None)
     assert of_call({"index": index, "id": "x"}).key == key
 
 
-@pytest.mark.parametrize(("given", "read"), [(None, ""), ("", ""), ("call_1", "call_1"), (7, "7")])
-def test_an_id_that_is_missing_is_empty(given: Any, read: str) -> None:
-    assert of_call({"index": 0, "id": given, "function": {"name": None, "arguments": None}}).id == read
-
-
-@pytest.mark.parametrize(
-    ("given", "read"),
-    [
-        ('{"a": 1}', '{"a": 1}'),
-        ({"a": "ü"}, '{"a": "ü"}'),
-        ({}, "{}"),
-        (None, ""),
-        ("", ""),
-    ],
-)
-def test_arguments_may_be_text_an_object_or_nothing(given: Any, read: str) -> None:
-    assert of_call({"index": 0, "function": {"name": "f", "arguments": given}}).arguments == read
-
-
 @pytest.mark.parametrize("function", [None, "f", [], {}])
 def test_a_call_without_a_function_is_an_empty_piece(function: Any) -> None:
     assert of_call({"index": 0, "function": function}) == ToolCallDelta(0)
 
 
-def test_template_junk_is_cut_off_a_name() -> None:
-    assert of_call({"function": {"name": "bash<|channel|>commentary"}}).name == "bash"
-
-
 def test_the_providers_own_fields_of_a_call_are_kept() -> None:
     extra = {"extra_content": {"google": {"thought_signature": "s"}}}
     assert of_call({"index": 0, "id": "a", "type": "function", "function": {}, **extra}).extra == extra
-
-
-def test_the_old_form_of_a_call_is_one_call() -> None:
-    assert of_delta({"function_call": {"name": "f", "arguments": "{}"}}) == [ToolCallDelta(0, "", "f", "{}")]
 
 
 @pytest.mark.parametrize(
