@@ -25,10 +25,12 @@ LISTEN = """() => {
     static async requestPermission() { return (this.permission = "granted"); }
     constructor(title, { body }) { super(); sent.push(`${title}: ${body}`); }
   };
-  addEventListener("DOMContentLoaded", () => {
+  const listen = () => {
     const place = document.getElementById("announcer");
     if (place) new MutationObserver(() => said.push(place.textContent)).observe(place, { childList: true });
-  });
+  };
+  addEventListener("DOMContentLoaded", listen);
+  addEventListener("content", listen);
 }"""
 
 
