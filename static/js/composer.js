@@ -113,16 +113,20 @@
     keep();
   });
 
+  // A command is chosen from its list; one that is not on it is no message either, unless a blank is put first.
+  const commandIn = (text) => text.match(/^\/\p{L}[\p{L}\p{N}_-]*(?=\s*$)/u)?.[0];
+
   // The socket takes no more; a textarea's own limit would cut a paste off without a word.
   document.addEventListener(
     "submit",
     (event) => {
       if (event.target.id !== "composer" || event.submitter?.name === "text") return;
       const { value, dataset } = field();
-      if (new Blob([value.trim()]).size <= dataset.mostBytes) return;
+      const command = commandIn(value);
+      if (!command && new Blob([value.trim()]).size <= dataset.mostBytes) return;
       event.preventDefault();
       event.stopImmediatePropagation();
-      note(dataset.tooLong);
+      note(command ? dataset.noCommand.replace("/x", command) : dataset.tooLong);
     },
     true,
   );

@@ -52,6 +52,28 @@ def test_an_enter_that_confirms_a_candidate_does_not_send(scripted: Site, visito
     assert len(scripted.model.requests) == 2
 
 
+def test_an_unknown_command_is_not_sent(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    page.goto("/")
+    text, refused = page.locator("#composer-text"), page.locator("#composer-note")
+    for command in ("/clear", "/帮助"):
+        text.press_sequentially(command)
+        text.press("Enter")
+        expect(refused).to_contain_text(f"There is no command {command} here.")
+        expect(text).to_have_value(command)
+        text.fill("")
+    scripted.model.answer = lambda request: Reply(text="I see.")
+    begin(page, "/etc/hosts")
+    text.fill("/clear")
+    page.click("#send")
+    expect(refused).to_contain_text("There is no command /clear here.")
+    text.press("Home")
+    page.keyboard.type(" ")
+    expect(refused).to_be_hidden()
+    text.press("Enter")
+    expect(page.locator("[data-role='user'] .message__body")).to_have_text(["/etc/hosts", "/clear"])
+
+
 def test_a_blank_message_is_not_sent(scripted: Site, visitors: Visitors) -> None:
     page = opened(scripted, visitors)
     scripted.model.script(Reply(text="Now I see something."))
