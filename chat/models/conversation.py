@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models, transaction
-from django.db.models import Count, Exists, F, Index, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -84,65 +84,6 @@ class ConversationManager(_Manager["Conversation"]):
         return ConversationQuerySet(self.model, using=self._db).kept()
 
 
-class Organised(models.Model):
-    """Pinned, archived and deleted conversations, and tags."""
-
-    pinned = models.BooleanField(_("pinned"), default=False)
-    archived_at = models.DateTimeField(_("archived"), null=True, blank=True)
-    deleted_at = models.DateTimeField(_("deleted"), null=True, blank=True)
-    tags = models.ManyToManyField(Tag, verbose_name=_("tags"), related_name="conversations", blank=True)
-
-    known_words: list[str] | None = None  # the words of its tags, if prefetched
-    if TYPE_CHECKING:
-        owner_id: int
-
-    class Meta:
-        abstract = True
-
-    # Each serves one list, in its order and with its condition.
-    INDEXES = [
-        Index(
-            F("owner"),
-            F("pinned").desc(),
-            F("updated_at").desc(),
-            F("id").desc(),
-            condition=Q(archived_at__isnull=True, deleted_at__isnull=True),
-            name="conversation_current",
-        ),
-        Index(
-            F("owner"),
-            F("updated_at").desc(),
-            F("id").desc(),
-            condition=Q(archived_at__isnull=False, deleted_at__isnull=True),
-            name="conversation_archived",
-        ),
-        Index(fields=["deleted_at"], condition=Q(deleted_at__isnull=False), name="conversation_deleted"),
-    ]
-
-    @property
-    def archived(self) -> bool:
-        return self.archived_at is not None
-
-    @property
-    def words(self) -> list[str]:
-        if self.known_words is None:
-            self.known_words = list(self.tags.values_list("word", flat=True))
-        return self.known_words
-
-    @property
-    def suggested_tags(self) -> QuerySet[Tag]:
-        return Tag.objects.filter(owner=self.owner_id).exclude(conversations=self.pk)
-
-    def has_tag(self, word: str) -> bool:
-        """Whether it has this tag of its owner's, in any spelling of the word."""
-        return self.tags.filter(folded=folded(normalised(word))).exists()
-
-    def bring_back(self) -> None:
-        """Unarchive it, even if this object is outdated."""
-        type(self)._default_manager.filter(pk=self.pk).update(archived_at=None)
-        self.archived_at = None
-
-
 def _refuse_if_busy(facts: Mapping[str, Any]) -> None:
     if facts["works"]:
         raise MessageRefused(_("The agent is still working. Send this when it has finished, or stop it."))
@@ -157,7 +98,7 @@ Sent = TypeVar("Sent", Turn, FollowUp)
 MAX_HELD = 20  # messages that wait for one turn
 
 
-class Conversation(Organised):
+class Conversation(models.Model):
     """A user's exchange with an agent: turns in order, a workspace, a plan."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -194,6 +135,10 @@ class Conversation(Organised):
         related_name="+",
         help_text=_("Its last turn, if it has ended and the owner has not looked at it since."),
     )
+    pinned = models.BooleanField(_("pinned"), default=False)
+    archived_at = models.DateTimeField(_("archived"), null=True, blank=True)
+    deleted_at = models.DateTimeField(_("deleted"), null=True, blank=True)
+    tags = models.ManyToManyField(Tag, verbose_name=_("tags"), related_name="conversations", blank=True)
     # Raised when its path changes other than at its end, so that pages notice; 0 if it never had branches.
     path_version = models.PositiveIntegerField(default=0)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
@@ -203,6 +148,7 @@ class Conversation(Organised):
     with_deleted = ConversationQuerySet.as_manager()
     plan: TodoRevision | None = None  # its latest list, if prefetched
     active_status = ""  # of its active turn, if prefetched
+    known_words: list[str] | None = None  # the words of its tags, if prefetched
 
     class Meta:
         verbose_name = _("conversation")
@@ -218,7 +164,25 @@ class Conversation(Organised):
                 condition=Q(unseen_turn__isnull=False),
                 name="conversation_unseen",
             ),
-            *Organised.INDEXES,
+            # Each serves one list, in its order and with its condition.
+            models.Index(
+                F("owner"),
+                F("pinned").desc(),
+                F("updated_at").desc(),
+                F("id").desc(),
+                condition=Q(archived_at__isnull=True, deleted_at__isnull=True),
+                name="conversation_current",
+            ),
+            models.Index(
+                F("owner"),
+                F("updated_at").desc(),
+                F("id").desc(),
+                condition=Q(archived_at__isnull=False, deleted_at__isnull=True),
+                name="conversation_archived",
+            ),
+            models.Index(
+                fields=["deleted_at"], condition=Q(deleted_at__isnull=False), name="conversation_deleted"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -527,6 +491,29 @@ class Conversation(Organised):
         if row.conversation_id != self.pk:
             raise MessageRefused(_("This message was already sent in another conversation."))
         return row
+
+    @property
+    def archived(self) -> bool:
+        return self.archived_at is not None
+
+    @property
+    def words(self) -> list[str]:
+        if self.known_words is None:
+            self.known_words = list(self.tags.values_list("word", flat=True))
+        return self.known_words
+
+    @property
+    def suggested_tags(self) -> QuerySet[Tag]:
+        return Tag.objects.filter(owner=self.owner_id).exclude(conversations=self.pk)
+
+    def has_tag(self, word: str) -> bool:
+        """Whether it has this tag of its owner's, in any spelling of the word."""
+        return self.tags.filter(folded=folded(normalised(word))).exists()
+
+    def bring_back(self) -> None:
+        """Unarchive it, even if this object is outdated."""
+        Conversation.objects.filter(pk=self.pk).update(archived_at=None)
+        self.archived_at = None
 
     def profile_in_use(self) -> Profile:
         """The profile of its next turn: the chosen one if its owner may use it, else their default.

@@ -65,7 +65,7 @@ class Message(models.Model):
         return f"message-{self.pk}"
 
     @property
-    def place(self) -> tuple[int, int]:
+    def sort_key(self) -> tuple[int, int]:
         if self.step is None:
             return (0, 0)
         return (self.step.number, AFTER_CALLS if self.role == self.Role.USER else -1)

@@ -112,5 +112,5 @@ class Summary(models.Model):
         return f"summary-{self.pk}"
 
     @property
-    def place(self) -> tuple[int, int]:
+    def sort_key(self) -> tuple[int, int]:
         return (self.number, AHEAD)

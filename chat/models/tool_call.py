@@ -123,7 +123,7 @@ class ToolCall(models.Model):
         return f"{self.dom_id}-shortened"
 
     @property
-    def place(self) -> tuple[int, int]:
+    def sort_key(self) -> tuple[int, int]:
         return (self.step.number, self.index)
 
     @property

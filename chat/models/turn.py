@@ -323,7 +323,7 @@ class Turn(models.Model):
             *self.tool_calls.all(),
             *self.summaries.all(),
         ]
-        return sorted(rows, key=lambda row: row.place)
+        return sorted(rows, key=lambda row: row.sort_key)
 
     @classmethod
     def with_rows(cls) -> QuerySet[Turn]:

@@ -86,7 +86,7 @@ def _turn_messages(turn: Turn) -> Iterator[MessageWithRow]:
     latest: list[MessageWithRow] = [(question.as_note() | pictures_of(question), question)]
     rows = defaultdict[int | None, list[Message | ToolCall]](list)
     contents: list[Message | ToolCall] = [*turn.messages.all(), *turn.tool_calls.all()]
-    for row in sorted(contents, key=lambda row: row.place):
+    for row in sorted(contents, key=lambda row: row.sort_key):
         rows[row.step_id].append(row)
     for step in turn.steps.all():
         if latest and step.edit_note and (step.ended_at or not turn.is_active):

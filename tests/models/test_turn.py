@@ -423,7 +423,7 @@ def test_turns_with_more_steps_than_a_query_takes_keys(running: Turn) -> None:
     ToolCall.objects.bulk_create(ToolCall(turn=running, step=step, index=0, name="bash") for step in steps)
     Message.objects.bulk_create(Message(turn=running, step=step, role="assistant") for step in steps)
     rows = Turn.with_rows().get(pk=running.pk).rows()
-    assert [row.place for row in rows[:3]] == [(0, 0), (1, -1), (1, 0)]
+    assert [row.sort_key for row in rows[:3]] == [(0, 0), (1, -1), (1, 0)]
     assert len(rows) == 1 + 2 * 1101
 
 
