@@ -24,7 +24,7 @@ from tests.postgres import postgres
 from tests.serving import Served, until
 
 PARTS = 3 if SOAK else 1  # tests that share the kills, so that several run at once
-KILLS = 100 if SOAK else 3  # of each
+KILLS = 50 if SOAK else 3  # of each
 LEAVINGS = 20 if SOAK else 3
 Process = Worker | Served
 AT_ONCE = 3  # conversations that are begun between two restarts
