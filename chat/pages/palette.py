@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from django.http import HttpResponse
@@ -92,7 +93,7 @@ def complete(request: SignedInRequest) -> HttpResponse:
 def keys(request: SignedInRequest) -> HttpResponse:
     """The sheet of keys, as a dialog."""
     control = "⌘" if "Mac" in request.headers.get("User-Agent", "") else "Ctrl"
-    context = {"commands": _named(_commands(_conversation_of(request)), ""), "control": control}
+    context = {"commands": _command_titles(), "control": control}
     return render(request, "partials/_keys.html", context)
 
 
@@ -117,28 +118,35 @@ def _conversation_of(request: SignedInRequest) -> Conversation | None:
     return own_conversation(request, key) if isinstance(key, uuid.UUID) else None
 
 
+def _command_titles() -> dict[str, str]:
+    """All commands, by what is typed after a slash; some are offered only in a conversation."""
+    return {
+        "new": _("New conversation"),
+        "model": _("Choose a model"),
+        "profile": _("Choose a profile"),
+        "plan": _("Plan history"),
+        "stop": _("Stop the agent"),
+        "export": _("Export as Markdown"),
+        "help": _("Keyboard shortcuts"),
+    }
+
+
 def _commands(conversation: Conversation | None) -> list[Option]:
-    """The commands; `name` is what is typed after a slash."""
-    named = [
-        Option(_("New conversation"), href=reverse("new_conversation"), name="new"),
-        Option(_("Choose a model"), click="#model-choice", name="model"),
-        Option(
-            _("Choose a profile"), click="#profile-button, #composer select[name=profile]", name="profile"
-        ),
-    ]
+    """The commands that can be used here."""
+    actions: dict[str, dict[str, Any]] = {
+        "new": {"href": reverse("new_conversation")},
+        "model": {"click": "#model-choice"},
+        "profile": {"click": "#profile-button, #composer select[name=profile]"},
+        "help": {"click": "?"},
+    }
     if conversation:
-        works = conversation.turns.filter(status__in=Turn.ACTIVE).exists()
-        named += [
-            Option(_("Plan history"), href=reverse("plan", args=[conversation.pk]), name="plan"),
-            *([Option(_("Stop the agent"), click="#stop", name="stop")] if works else []),
-            Option(
-                _("Export as Markdown"),
-                href=reverse("export_markdown", args=[conversation.pk]),
-                name="export",
-                download=True,
-            ),
-        ]
-    return [*named, Option(_("Keyboard shortcuts"), click="?", name="help"), *_places(conversation)]
+        actions["plan"] = {"href": reverse("plan", args=[conversation.pk])}
+        actions["export"] = {"href": reverse("export_markdown", args=[conversation.pk]), "download": True}
+        if conversation.turns.filter(status__in=Turn.ACTIVE).exists():
+            actions["stop"] = {"click": "#stop"}
+    titles = _command_titles().items()
+    named = [Option(title, name=name, **actions[name]) for name, title in titles if name in actions]
+    return [*named, *_places(conversation)]
 
 
 def _places(conversation: Conversation | None) -> list[Option]:

@@ -47,6 +47,14 @@ def test_a_slash_offers_commands_by_their_name(
     assert offered(owners, "/complete/", sign="@") == offered(owners, "/complete/", sign="?") == []
 
 
+def test_the_sheet_of_keys_has_every_command(owners: Client, conversation: Conversation) -> None:
+    for page in ("/", f"/conversations/{conversation.pk}/"):
+        headers = {"HX-Current-URL": f"http://testserver{page}"}
+        sheet = owners.get("/keys/", headers=headers).content.decode()
+        for name in ("new", "model", "profile", "plan", "stop", "export", "help"):
+            assert f"<kbd>/{name}</kbd>" in sheet
+
+
 def test_files_and_items_are_those_of_the_conversation(
     owners: Client, strangers: Client, conversation: Conversation, turn: Turn, workspaces: Path
 ) -> None:
@@ -62,5 +70,5 @@ def test_files_and_items_are_those_of_the_conversation(
     conversation.revisions.create(turn=turn, items=items)
     assert offered(owners, "/complete/", here, sign="#", q="DOOR") == ["Paint the door"]
     headers = {"HX-Current-URL": f"http://testserver{here}"}
-    for address in ("/complete/", "/palette/", "/keys/"):
+    for address in ("/complete/", "/palette/"):
         assert strangers.get(address, headers=headers).status_code == 404, address
