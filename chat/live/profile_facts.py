@@ -74,6 +74,11 @@ def _names() -> dict[str, str]:
     }
 
 
+def setup_of(profile: Profile) -> str:
+    """What tells profiles with the same model apart: the to-do policy, and the rules that differ."""
+    return " · ".join([profile.get_todo_policy_display(), *_rules(profile.rules).splitlines()])
+
+
 def _rules(rules: Mapping[str, str]) -> str:
     """The rules that differ from the defaults, one per line."""
     changed = {name: rule for name, rule in rules.items() if rule != rule_in({}, name)}

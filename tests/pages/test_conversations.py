@@ -123,3 +123,7 @@ def test_a_full_page_is_light(owners: Client, owner: User, many: list[str]) -> N
     _sidebar, _, content = page.partition(b'id="content"')
     assert 10_000 < len(content) < 30_000
     assert len(gzip.compress(page)) < 8_000
+
+
+def test_a_rows_menu_is_named_after_it(owners: Client, conversation: Conversation) -> None:
+    assert 'aria-label="Actions for Look around"' in owners.get("/").content.decode()

@@ -56,6 +56,12 @@ def staff(owner: User, owners: Client) -> Client:
     return owners
 
 
+def test_the_list_says_what_tells_them_apart(owners: Client, mine: Profile, common: Profile) -> None:
+    page = owners.get("/settings/profiles/").content.decode()
+    assert "Focused: three states, shows what it is doing · bash: ask · files__list: run" in page
+    assert "shows what it is doing</p>" in page
+
+
 def where(profile: Profile, act: str = "") -> str:
     return f"/settings/profiles/{profile.pk}/{act}"
 
