@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
@@ -26,6 +27,12 @@ def password(owner: User, settings: Any, collected: None) -> str:
 
 def is_in(browser: Client) -> bool:
     return browser.get("/").status_code == 200
+
+
+def test_the_page_names_the_command_of_the_readme(client: Client, collected: None) -> None:
+    command = ".venv/bin/python manage.py sign-in-link"
+    assert command in client.get("/accounts/login/").content.decode()
+    assert command in (settings.BASE_DIR / "README.md").read_text()
 
 
 def test_the_link_leads_to_the_composer(client: Client, link: str) -> None:
