@@ -1,7 +1,7 @@
 // "/" goes to the search box, unless a message is begun. What an input method composes is searched for once it is
 // confirmed, and the Enter that confirms it searches for nothing.
 {
-  const box = () => document.querySelector(".search [name='q'], .search-box [name='q']");
+  const box = () => document.querySelector(".search [name='q']") ?? document.querySelector(".search-box [name='q']");
   const isTyping = (place) =>
     place.closest?.("input, textarea, select, [contenteditable]") || document.getElementById("composer-text")?.value;
   const go = () => {

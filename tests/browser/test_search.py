@@ -123,7 +123,7 @@ def test_results_come_while_one_types(page: Page) -> None:
 def test_without_a_script_and_narrowed(page: Page, scripted: Site, visitors: Visitors) -> None:
     plain = visitors.enter(scripted, java_script_enabled=False)
     plain.goto("/conversations/")
-    plain.get_by_role("searchbox").fill("zebra")
+    plain.locator("main").get_by_role("searchbox").fill("zebra")
     plain.locator("summary", has_text="Filters").click()
     plain.get_by_label("Status").select_option("completed")
     plain.get_by_role("button", name="Search").click()

@@ -127,3 +127,16 @@ def test_a_full_page_is_light(owners: Client, owner: User, many: list[str]) -> N
 
 def test_a_rows_menu_is_named_after_it(owners: Client, conversation: Conversation) -> None:
     assert 'aria-label="Actions for Look around"' in owners.get("/").content.decode()
+
+
+def test_the_sidebar_searches_on_every_page(owners: Client) -> None:
+    for page in ("/", "/conversations/", "/conversations/?q=word", "/settings/usage/"):
+        sidebar, _, _content = owners.get(page).content.decode().partition('id="content"')
+        assert 'type="search"' in sidebar, page
+
+
+def test_only_filters_that_were_set_are_unfolded(owners: Client) -> None:
+    unfolded = 'id="search-filters" open'
+    assert unfolded not in owners.get("/conversations/?todos=unfinished").content.decode()
+    assert unfolded in owners.get("/conversations/?todos=unfinished&status=failed").content.decode()
+    assert unfolded in owners.get("/conversations/?status=failed").content.decode()
