@@ -469,6 +469,10 @@ class Unfinished:
     left: int
     total: int
 
+    @property
+    def done(self) -> int:
+        return self.total - self.left
+
 
 def unfinished_of(conversation: Conversation) -> Unfinished | None:
     """Open items; None while the agent works, after a bad end, and if there are none. Reads the database."""

@@ -90,7 +90,7 @@ def test_going_on_with_what_is_left(scripted: Site, visitors: Visitors) -> None:
     other.goto(page.url)
     at_rest(page)
     for each in (page, other):
-        expect(each.locator("#unfinished")).to_contain_text("1 of 2 to do")
+        expect(each.locator("#unfinished")).to_contain_text("1 of 2 done")
     page.locator("#unfinished").get_by_role("button", name="Continue").click()
     expect(turns(page)).to_have_count(2)
     at_rest(page)
@@ -106,7 +106,7 @@ def test_dismissing_it_shows_in_every_tab(scripted: Site, visitors: Visitors) ->
     at_rest(page)
     other = visitors.enter(scripted)
     other.goto(page.url)
-    expect(other.locator("#unfinished")).to_contain_text("1 of 1 to do")
+    expect(other.locator("#unfinished")).to_contain_text("0 of 1 done")
     page.locator("#unfinished").get_by_role("button", name="Dismiss").click()
     for each in (page, other):
         expect(each.locator("#unfinished")).to_be_empty()

@@ -181,11 +181,11 @@ def test_mark_all_as_seen_is_about_ones_own(owners: Client, owner: User, strange
 def test_what_was_left_unfinished(owners: Client, owner: User) -> None:
     work = Work(owner).write("a x", "b > Write").end()
     row = only_row(owners, "unseen")
-    assert "1 of 2 to do" in row
+    assert "1 of 2 done" in row
     assert f"/conversations/{work.conversation.pk}/continue/" in row
     work.conversation.mark_seen(work.turn.pk)
     row = only_row(owners, "unfinished")
-    assert "1 of 2 to do: Write" in re.sub(r"<[^>]+>", "", row)
+    assert "1 of 2 done · Next: Write" in re.sub(r"<[^>]+>", "", row)
     assert "Mark as read" not in row
     answer = owners.post(f"/conversations/{work.conversation.pk}/dismiss/", {"back": "board"})
     assert answer["Location"] == "/board/"

@@ -108,7 +108,7 @@ def test_a_plan_of_ones_own_before_there_was_any(work: Work, owners: Client) -> 
     assert send(owners, work, "add", **{"text-new": "First"}).status_code == 204
     page = owners.get(f"/conversations/{work.conversation.pk}/").content.decode()
     assert 'id="todo-panel"' in page
-    assert "1 of 1 to do" in page
+    assert "0 of 1 done" in page
 
 
 def test_of_two_tabs_both_changes_are_made(planned: Work, owners: Client) -> None:

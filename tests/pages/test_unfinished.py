@@ -14,7 +14,7 @@ from tests.plan.conftest import Work, work
 
 __all__ = ["work"]
 
-LEFT = '<span class="unfinished__text">1 of 2 to do</span>'
+LEFT = '<span class="unfinished__text">1 of 2 done</span>'
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def main_of(page: str) -> str:
 
 def test_it_is_said_at_the_end_and_in_the_list(left: Work, owners: Client) -> None:
     assert LEFT in page_of(owners, left)
-    assert "1 of 2 to do" in main_of(owners.get("/conversations/").content.decode())
+    assert "1 of 2 done" in main_of(owners.get("/conversations/").content.decode())
     assert listed(owners)
 
 
