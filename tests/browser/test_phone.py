@@ -28,6 +28,19 @@ def fades(place: Locator) -> list[float]:
     return [place.evaluate(style, name) for name in names]
 
 
+def test_the_board_shows_whole_titles(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    scripted.model.script(todo("completed", "pending"), Reply(text="Half of it."))
+    title = "Sort all of the notes of the last three years by year and by what they are about"
+    begin(page, title)
+    at_rest(page)
+    page.goto("/board/")
+    shown = page.locator(".board-row__title", has_text=title).first
+    expect(shown).to_be_visible()
+    assert shown.evaluate("title => title.scrollWidth <= title.clientWidth")
+    assert page.evaluate("document.documentElement.scrollWidth") == WIDTH
+
+
 def test_what_does_not_fit_shows_it(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
     scripted.model.script(todo("completed", "in_progress", "pending"), Reply(text=TABLE))
