@@ -31,7 +31,8 @@ class PreferencesForm(forms.ModelForm):  # type: ignore[type-arg] # not subscrip
         assert isinstance(field, forms.ModelChoiceField)  # noqa: S101 (as the model has it)
         field.queryset = Profile.offered_to(self.instance.user)
         field.label = gettext_lazy("Default profile")
-        field.empty_label = _("The first profile")
+        first = field.queryset.order_by("position", "pk").first()
+        field.empty_label = _("First on the list (%(title)s)") % {"title": first.title} if first else "—"
         self.fields["name_conversations"].label = gettext_lazy("Let the model name conversations")
         zone = self.instance.browser_time_zone or settings.TIME_ZONE
         of_browser = _("Same as the browser (%(time_zone)s)") % {"time_zone": zone}

@@ -42,6 +42,10 @@ def test_the_browser_chooses_the_language(client: Client, accepts: str, language
     assert "Accept-Language" in answer["Vary"]
 
 
+def test_the_profile_that_nobody_chose_has_its_name(owners: Client) -> None:
+    assert "First on the list (Focused)" in page(owners)
+
+
 def test_a_browser_that_accepts_neither_gets_the_sites_language(owners: Client, settings: Any) -> None:
     settings.LANGUAGE_CODE = "zh-hans"
     assert CHINESE in page(owners, accepts="fr")
