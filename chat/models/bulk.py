@@ -146,6 +146,7 @@ def _as_json(value: Any) -> Any:
 
 
 UNDO_TIME = datetime.timedelta(minutes=10)
+NOTICE_TIME = datetime.timedelta(minutes=1)  # for which the list offers to undo what is not a deletion
 
 
 @dataclass(frozen=True)
@@ -212,8 +213,9 @@ class BulkAct(models.Model):
 
     @classmethod
     def offered_to(cls, user: User) -> BulkAct | None:
-        """The latest action that the user can still undo and that changed anything."""
-        return cls._open(user).filter(count__gt=0).defer("before").order_by("-at").first()
+        """The latest action that changed anything, for a minute; a deletion while it can be undone."""
+        recent = Q(kind=cls.Kind.DELETE) | Q(at__gt=timezone.now() - NOTICE_TIME)
+        return cls._open(user).filter(recent, count__gt=0).defer("before").order_by("-at").first()
 
     @classmethod
     def that_deleted(cls, conversation: Conversation) -> BulkAct | None:

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.models import BulkAct, Conversation, FollowUp, Tag, Turn
-from chat.models.bulk import UNDO_TIME
+from chat.models.bulk import NOTICE_TIME, UNDO_TIME
 from tests.pages.routes import address, routes
 
 TITLE = re.compile(r'__title">(?:<span.*?</span></span>)?([^<]*)<')
@@ -155,6 +155,13 @@ def test_an_undo_that_comes_twice_or_late_says_so(owners: Client, rows: list[Con
     BulkAct.objects.update(at=timezone.now() - UNDO_TIME)
     assert "it is too late to undo it" in undo(owners, page)
     assert titles(owners, "?archived=1") == ["Third"]
+
+
+def test_the_notice_of_a_deletion_stays_longer(owners: Client, rows: list[Conversation]) -> None:
+    for kind, stays in (("archive", False), ("delete", True)):
+        assert "undo-note" in press(owners, kind, rows[:1])
+        BulkAct.objects.update(at=timezone.now() - NOTICE_TIME)
+        assert ("undo-note" in main_of(owners)) == stays
 
 
 def test_an_undo_says_what_stays(owners: Client, rows: list[Conversation]) -> None:
