@@ -123,8 +123,9 @@ def date_time(at: datetime.datetime) -> str:
 
 @register.filter
 def zoned(at: datetime.datetime) -> str:
-    """The same with the time zone, for pages whose readers may be anywhere."""
-    return f"{date_time(at)} {timezone.localtime(at):%Z}"
+    """The same with year and time zone, for pages that are read anywhere and later."""
+    local = timezone.localtime(at)
+    return f"{formats.date_format(local, 'DATETIME_FORMAT')} {local:%Z}"
 
 
 @register.simple_tag

@@ -36,6 +36,8 @@ def test_times(language: str, zone: str, recent: str, older: str, exact: str) ->
         older = older.removeprefix("2026年")
     assert drawn("{{ at|date_time }}", language, zone, at=THIS_YEAR) == recent
     assert drawn("{{ at|date_time }}", language, zone, at=AT) == older
+    assert str(AT.year) in drawn("{{ at|zoned }}", language, "UTC", at=AT)
+    assert "2026" in drawn("{{ at|zoned }}", language, "UTC", at=THIS_YEAR.replace(year=2026))
     when = drawn('{% when at "row" %}', language, zone, at=AT)
     assert (
         when
