@@ -100,5 +100,6 @@ def checked_message(text: str) -> str:
 
 
 def title_of(text: str) -> str:
-    line = " ".join(text.splitlines()[0].split())
+    """The first line, without the marks of code: a title is plain text."""
+    line = " ".join(text.splitlines()[0].replace("`", "").split()) or text.splitlines()[0]
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"

@@ -138,6 +138,18 @@ def test_a_message_of_64_kib_is_taken_and_not_a_byte_more(owner: User, longest: 
         begin(owner, longest.strip() + "y")
 
 
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("Rename `a.py` to `b.py`\nplease", "Rename a.py to b.py"),
+        ("```\ncode", "```"),
+        ("`" * 300, "`" * 79 + "…"),
+    ],
+)
+def test_a_title_has_no_marks_of_code(owner: User, text: str, title: str) -> None:
+    assert begin(owner, text).title == title
+
+
 @pytest.mark.parametrize("unfit", ["\x00", "\ud800"])
 def test_text_that_no_database_takes_is_made_fit(owner: User, unfit: str) -> None:
     conversation = begin(owner, f"a{unfit}b")
