@@ -1,26 +1,32 @@
-"""A scripted chat-completions server on a real port, for every test, and the demo model for end-to-end runs.
-
-`python -m tests.model_server --port 8100 --demo` serves the demo's rules until it is interrupted.
-"""
+"""A scripted chat-completions server on a real port, for every test."""
 
 from __future__ import annotations
 
-import argparse
+import asyncio
 import functools
+import inspect
+import json
 import socket
-import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
 
 import pytest
 import uvicorn
 
 from chat.agent.prompts import text
-from chat.demo.reply import Reply, Request
-from chat.demo.server import Answer, App, Message, ModelServer, Receive, Send
+from chat.demo.reply import Reply, Request, stream
+from chat.demo.transport import MODELS
+
+Message = MutableMapping[str, Any]
+Send = Callable[[Message], Awaitable[None]]
+Receive = Callable[[], Awaitable[Message]]
+App = Callable[[Message, Receive, Send], Awaitable[None]]
+Answer = Callable[[Request], Reply | Awaitable[Reply]]
+
+_GATE_POLL = 0.01  # seconds; polled because a gate may be set in another thread
 
 TITLE_OPENINGS = [text("title", language).template.split("\n")[0] for language in ("en", "zh")]
 NO_TITLE = Reply(text="")
@@ -106,6 +112,151 @@ class ScriptedModel:
             self._port = None
 
 
+class AsgiResponse:
+    """Sends one response. `complete` is true once everything has been sent."""
+
+    def __init__(self, send: Send) -> None:
+        self.send = send
+        self.complete = False
+
+    async def whole(self, status: int, body: Any, headers: Mapping[str, str] | None = None) -> None:
+        content, media_type = _encoded(body)
+        await self.start(
+            status, {"content-type": media_type, "content-length": str(len(content))}, headers or {}
+        )
+        await self.end(content)
+
+    async def error(self, status: int, text: str) -> None:
+        await self.whole(status, {"error": {"message": text, "type": "server_error", "code": None}})
+
+    async def start(self, status: int, *headers: Mapping[str, str]) -> None:
+        merged = {name.lower(): value for mapping in headers for name, value in mapping.items()}
+        pairs = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in merged.items()]
+        await self.send({"type": "http.response.start", "status": status, "headers": pairs})
+
+    async def chunk(self, piece: bytes) -> None:
+        await self.send({"type": "http.response.body", "body": piece, "more_body": True})
+
+    async def end(self, piece: bytes = b"") -> None:
+        # A client may disconnect once it has read [DONE], before this last message.
+        self.complete = True
+        await self.send({"type": "http.response.body", "body": piece, "more_body": False})
+
+
+def _encoded(body: Any) -> tuple[bytes, str]:
+    if isinstance(body, bytes):
+        return body, "application/octet-stream"
+    if isinstance(body, str):
+        return body.encode(), "text/plain; charset=utf-8"
+    return json.dumps(body, ensure_ascii=False).encode(), "application/json"
+
+
+class BrokenConnectionError(Exception):
+    """Raised out of the app so that its server drops the connection in the middle of the body."""
+
+
+class ModelServer:
+    """Serves `POST .../chat/completions` with `answer(request)`, and `GET .../models`.
+
+    `requests` has the body of every chat-completions request; `disconnects` counts clients that left before
+    their response was complete.
+    """
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.requests: list[dict[str, Any]] = []
+        self.disconnects = 0
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        body = await _read(receive)
+        response = AsgiResponse(send)
+        answering = asyncio.ensure_future(self._answer(scope, body, response))
+        disconnecting = asyncio.ensure_future(_disconnected(receive))
+        try:
+            await asyncio.wait({answering, disconnecting}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self.disconnects += not (answering.done() or response.complete)
+            disconnecting.cancel()
+            answering.cancel()
+        if answering.done():
+            answering.result()
+
+    async def _answer(self, scope: Message, body: bytes, response: AsgiResponse) -> None:
+        path = scope["path"].rstrip("/")
+        if scope["method"] == "GET" and path.endswith("/models"):
+            await response.whole(200, MODELS)
+        elif scope["method"] == "POST" and path.endswith("/chat/completions"):
+            headers = {
+                name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
+            }
+            await self._complete(headers, body, response)
+        else:
+            await response.error(404, f"no such address: {scope['method']} {scope['path']}")
+
+    async def _complete(self, headers: Mapping[str, str], body: bytes, response: AsgiResponse) -> None:
+        data = json.loads(body)
+        self.requests.append(data)
+        request = Request(data, headers, len(self.requests))
+        try:
+            answer = self.answer(request)
+            reply = await answer if inspect.isawaitable(answer) else answer
+        except Exception as error:  # so that a fault in a script shows in the test's output
+            await response.error(500, f"the answer failed: {type(error).__name__}: {error}")
+            return
+        await asyncio.sleep(reply.first_delay)
+        await self._send(request, reply, response)
+
+    async def _send(self, request: Request, reply: Reply, response: AsgiResponse) -> None:
+        if reply.status != 200:
+            await response.whole(reply.status, reply.body, reply.headers)
+        else:
+            chunks = stream(request, reply) if reply.raw is None else reply.raw
+            await self._send_chunks(chunks, reply, response)
+
+    async def _send_chunks(self, chunks: Iterable[bytes], reply: Reply, response: AsgiResponse) -> None:
+        await response.start(
+            200, {"content-type": "text/event-stream", "cache-control": "no-store"}, reply.headers
+        )
+        sent = 0
+        for sent, piece in enumerate(chunks, 1):
+            if sent > 1:
+                await asyncio.sleep(reply.delay)
+            if await _cut(reply, sent - 1):
+                break
+            await response.chunk(piece)
+        else:
+            await _cut(reply, sent)
+        await response.end()
+
+
+async def _cut(reply: Reply, sent: int) -> bool:
+    """Stall if the reply says so; returns whether the body ends after `sent` chunks."""
+    if reply.stall_after == sent:
+        await _wait_for(reply.gate or threading.Event())
+    if reply.cut_after == sent and reply.broken:
+        raise BrokenConnectionError(f"broken after {sent} chunks, as scripted")
+    return reply.cut_after == sent
+
+
+async def _wait_for(gate: threading.Event) -> None:
+    while not gate.is_set():  # noqa: ASYNC110  an asyncio.Event could not be set from a test's thread
+        await asyncio.sleep(_GATE_POLL)
+
+
+async def _read(receive: Receive) -> bytes:
+    body: bytes = b""
+    while True:
+        message: Message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body"):
+            return body
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
 class Port:
     """An app on a free loopback port, served by a thread of its own until it is closed."""
 
@@ -172,26 +323,3 @@ def _wait(ready: Callable[[], bool], seconds: float, describe: Callable[[], str]
     while not ready():
         assert time.monotonic() < deadline, f"after {seconds} seconds: {describe()}"
         time.sleep(0.005)
-
-
-def main() -> None:
-    """Serve the demo's rules, or an empty script, on a loopback port."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    parser.add_argument("--demo", action="store_true", help="answer by the demo's rules")
-    parser.add_argument("--pace", type=float, default=0.0, help="seconds between chunks")
-    options = parser.parse_args()
-    bound = listening(options.port)
-    sys.stdout.write(f"http://127.0.0.1:{bound.getsockname()[1]}/v1\n")
-    sys.stdout.flush()
-    uvicorn.Server(_config(ModelServer(_chosen(options.demo), options.pace))).run(sockets=[bound])
-
-
-def _chosen(demo: bool) -> Answer:
-    from chat.demo.transport import answer
-
-    return answer if demo else lambda request: EMPTY
-
-
-if __name__ == "__main__":
-    main()

@@ -1,79 +1,44 @@
-"""An in-process httpx2 transport for an ASGI app, which streams like a network connection."""
+"""The demo model as an httpx2 transport: it answers in this process, whatever the URL."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import httpx2
 
 from chat.demo.demo_request import DemoRequest, play
-from chat.demo.reply import Reply, Request
+from chat.demo.reply import Reply, Request, stream
 from chat.demo.scenarios import script
-from chat.demo.server import App, Message, ModelServer
 
-_BUFFER = 16  # chunks in flight; then the app waits for the client, as with a socket
+MODELS = {"object": "list", "data": [{"id": "demo", "object": "model", "created": 0, "owned_by": "demo"}]}
 
 
-class AppTransport(httpx2.AsyncBaseTransport):
-    def __init__(self, app: App) -> None:
-        self.app = app
+class DemoTransport(httpx2.AsyncBaseTransport):
+    def __init__(self, pace: float) -> None:
+        self.pace = pace
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        exchange = _Exchange(request, await request.aread())
-        exchange.run(self.app)
-        try:
-            start = await exchange.next()
-        except BaseException:
-            await exchange.aclose()
-            raise
-        return httpx2.Response(start["status"], headers=start["headers"], stream=exchange, request=request)
+        if request.method == "GET":
+            return httpx2.Response(200, json=MODELS, request=request)
+        asked = Request(json.loads(await request.aread()))
+        body = _PacedBody(stream(asked, answer(asked)), self.pace)
+        headers = {"content-type": "text/event-stream"}
+        return httpx2.Response(200, headers=headers, stream=body, request=request)
 
 
-class _Exchange(httpx2.AsyncByteStream):
-    def __init__(self, request: httpx2.Request, body: bytes) -> None:
-        self.request = request
-        self.incoming: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
-        self.outgoing: asyncio.Queue[Message | Exception] = asyncio.Queue(_BUFFER)
-        self.timeout: float | None = (request.extensions.get("timeout") or {}).get("read")
-
-    def run(self, app: App) -> None:
-        self.task = asyncio.create_task(self._run(app))
-
-    async def _run(self, app: App) -> None:
-        try:
-            await app(_scope(self.request), self._receive, self.outgoing.put)
-            ended = httpx2.RemoteProtocolError("the app ended without a whole response", request=self.request)
-        except Exception as error:
-            ended = httpx2.RemoteProtocolError(f"the app failed: {error}", request=self.request)
-        await self.outgoing.put(ended)
-
-    async def _receive(self) -> Message:
-        if not self.incoming:
-            await asyncio.Event().wait()  # a disconnect cancels the task instead
-        return self.incoming.pop()
-
-    async def next(self) -> Message:
-        """The app's next message. Raises ReadTimeout, or RemoteProtocolError if the app has ended."""
-        try:
-            async with asyncio.timeout(self.timeout):  # Python 3.11's wait_for may swallow a cancellation
-                message = await self.outgoing.get()
-        except TimeoutError:
-            raise httpx2.ReadTimeout("nothing came in time", request=self.request) from None
-        if isinstance(message, Exception):
-            raise message
-        return message
+class _PacedBody(httpx2.AsyncByteStream):
+    def __init__(self, chunks: Iterator[bytes], pace: float) -> None:
+        self.chunks = chunks
+        self.pace = pace
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        more = True
-        while more:
-            message = await self.next()
-            more = message.get("more_body", False)
-            yield message.get("body", b"")
-
-    async def aclose(self) -> None:
-        self.task.cancel()
+        for index, chunk in enumerate(self.chunks):
+            if index:
+                await asyncio.sleep(self.pace)
+            yield chunk
 
 
 def demo_transport(pace: float | None = None) -> httpx2.AsyncBaseTransport:
@@ -82,8 +47,7 @@ def demo_transport(pace: float | None = None) -> httpx2.AsyncBaseTransport:
     `pace` is the time between chunks in seconds, by default DEMO_PACE or 0.02. Raises ValueError if DEMO_PACE
     is invalid.
     """
-
-    return AppTransport(ModelServer(answer, pace=_pace() if pace is None else pace))
+    return DemoTransport(_pace() if pace is None else pace)
 
 
 def _pace() -> float:
@@ -95,22 +59,6 @@ def _pace() -> float:
     if not 0 <= seconds <= 60:
         raise ValueError(f"DEMO_PACE is {text!r}; allowed are seconds between chunks, from 0 to 60")
     return seconds
-
-
-def _scope(request: httpx2.Request) -> Message:
-    return {
-        "type": "http",
-        "asgi": {"version": "3.0"},
-        "http_version": "1.1",
-        "method": request.method,
-        "scheme": request.url.scheme,
-        "path": request.url.path,
-        "raw_path": request.url.raw_path,
-        "query_string": request.url.query,
-        "headers": [(name.lower(), value) for name, value in request.headers.raw],
-        "client": None,
-        "server": None,
-    }
 
 
 def answer(request: Request) -> Reply:

@@ -16,8 +16,7 @@ from chat.agent.model import Delta
 from chat.agent.model.assembly import MAX_REPLY
 from chat.agent.model.chat_model import ChatModel
 from chat.agent.prompts import FOLDER, Language, phrase
-from chat.demo.reply import Reply
-from chat.demo.server import chunk, sse
+from chat.demo.reply import Reply, chunk, sse
 from tests.agent.conftest import MakeAgent
 from tests.agent.turns import end, of, told
 from tests.model_server import ScriptedModel, listening

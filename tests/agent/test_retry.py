@@ -9,8 +9,7 @@ from contextlib import aclosing, closing
 import pytest
 
 from chat.agent import ModelSilent, Retry, Retrying, TodoDraft
-from chat.demo.reply import Reply
-from chat.demo.server import chunk, sse
+from chat.demo.reply import Reply, chunk, sse
 from tests.agent.conftest import MakeAgent
 from tests.agent.turns import PLAN, end, of, told
 from tests.model_server import ScriptedModel, listening

@@ -212,7 +212,7 @@ async def test_a_reply_finished_with_tool_calls_but_without_any_is_the_answer(
 async def test_the_providers_own_fields_of_a_call_go_back_to_it(
     make_agent: MakeAgent, model_server: ScriptedModel
 ) -> None:
-    from chat.demo.server import chunk, sse
+    from chat.demo.reply import chunk, sse
 
     extra = {"extra_content": {"google": {"thought_signature": "s"}}}
     call = {"index": 0, "id": "1", "function": {"name": "double", "arguments": '{"number": 4}'}, **extra}

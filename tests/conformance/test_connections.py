@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat.demo.reply import Reply
-from chat.demo.server import chunk, sse
+from chat.demo.reply import Reply, chunk, sse
 from chat.models import Message
 from tests.conformance.conftest import Play
 from tests.conformance.scenario import DONE, Scenario, raw

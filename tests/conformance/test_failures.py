@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from chat.demo.reply import Reply
-from chat.demo.server import chunk, sse
+from chat.demo.reply import Reply, chunk, sse
 from tests.conformance.conftest import Play
 from tests.conformance.scenario import DONE, FILE_TEXT, Call, Scenario, call, piece, raw, said, stream
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chat.demo.reply import Reply
-from chat.demo.server import chunk
+from chat.demo.reply import Reply, chunk
 from tests.conformance.conftest import Play
 from tests.conformance.scenario import FILE_TEXT, Call, Scenario, call, piece, said, stream, text
 

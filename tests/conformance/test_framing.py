@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from chat.agent.model.assembly import MAX_REPLY
-from chat.demo.reply import Reply
-from chat.demo.server import chunk, sse
+from chat.demo.reply import Reply, chunk, sse
 from tests.conformance.conftest import Play
 from tests.conformance.scenario import DONE, Call, Scenario, call, piece, raw, said, stream, text
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chat.demo.server import chunk, sse
+from chat.demo.reply import chunk, sse
 from tests.conformance.conftest import Play
 from tests.conformance.scenario import FILE_TEXT, Call, Scenario, call, piece, raw, refusal, said, text
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chat.demo.server import chunk
+from chat.demo.reply import chunk
 from tests.conformance.conftest import Play
 from tests.conformance.scenario import Scenario, stream
 

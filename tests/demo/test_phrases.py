@@ -62,7 +62,7 @@ SCENARIOS = {
 def test_ordinary_words_choose_the_scenario(name: str, asked: str) -> None:
     names = ("TodoWrite", "bash", "read_file", "write_file", "edit_file")
     tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in names]
-    request = Request.read({"messages": [{"role": "user", "content": asked}], "tools": tools}, {}, 1)
+    request = Request({"messages": [{"role": "user", "content": asked}], "tools": tools})
     chosen: Any = script(DemoRequest.read(request))
     code = chosen.gi_code
     assert f"{Path(code.co_filename).stem}.{code.co_name}" == name

@@ -1,4 +1,4 @@
-"""Turns with the demo model: the real client, the real list and tools, and a loop of a few lines."""
+"""Turns with the demo model: the real list and tools, and a loop of a few lines."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from openai import AsyncOpenAI
-
 from chat.agent.todo import TodoItem, TodoList
 from chat.agent.todo.tool import todo_tool
 from chat.agent.tool import Tool, ToolError, tool
@@ -18,7 +16,8 @@ from chat.agent.tools.edit_file import edit_file_tool
 from chat.agent.tools.read_file import read_file_tool
 from chat.agent.tools.write_file import write_file_tool
 from chat.agent.workspace import Workspace
-from tests.demo.clients import listen
+from chat.demo.reply import Call, Reply, Request, call_data
+from chat.demo.transport import answer
 
 _MOST_STEPS = 100
 # The results of calls that the user stopped, and of later calls in the same reply.
@@ -48,7 +47,6 @@ class Called:
 class Conversation:
     """A conversation with the demo. `calls` are those of the last turn."""
 
-    client: AsyncOpenAI
     workspace: Path
     policy: str = "focused"
     without: Iterable[str] = ()
@@ -85,13 +83,14 @@ class Conversation:
         self.calls = []
         self.rounds = 0
         for _ in range(_MOST_STEPS):
-            heard = await listen(self.client, self.messages, self.definitions)
-            self.messages.append(heard.message())
-            if not heard.calls:
-                return heard.text
-            if self.stop_at is not None and self.stop_at < len(self.calls) + len(heard.calls):
-                return await self._stop(heard.calls, self.stop_at - len(self.calls))
-            round_ = [await self._answer(call) for call in heard.calls]
+            reply = answer(Request({"messages": self.messages, "tools": self.definitions}))
+            calls = reply.calls
+            self.messages.append(_message(reply))
+            if not calls:
+                return reply.text
+            if self.stop_at is not None and self.stop_at < len(self.calls) + len(calls):
+                return await self._stop(calls, self.stop_at - len(self.calls))
+            round_ = [await self._answer(call) for call in calls]
             self._remind(round_)
             self._change(len(self.calls), round_)
             self.calls += round_
@@ -101,27 +100,27 @@ class Conversation:
     def definitions(self) -> list[dict[str, Any]]:
         return [tool.definition() for tool in self.tools.values()]
 
-    async def _answer(self, call: dict[str, str]) -> Called:
+    async def _answer(self, call: Call) -> Called:
         called = await self._run(call)
         self._tell(call, called.text)
         return called
 
-    async def _run(self, call: dict[str, str]) -> Called:
-        called = Called(call["name"], json.loads(call["arguments"]))
+    async def _run(self, call: Call) -> Called:
+        called = Called(call.name, json.loads(call.text))
         try:
-            called.text = (await self.tools[call["name"]].call(called.arguments)).text
+            called.text = (await self.tools[call.name].call(called.arguments)).text
         except ToolError as error:
             called.text = str(error)
         return called
 
-    def _tell(self, call: dict[str, str], text: str) -> None:
-        self.messages.append({"role": "tool", "tool_call_id": call["id"], "content": text})
+    def _tell(self, call: Call, text: str) -> None:
+        self.messages.append({"role": "tool", "tool_call_id": call.id, "content": text})
 
-    async def _stop(self, calls: list[dict[str, str]], place: int) -> str:
+    async def _stop(self, calls: list[Call], place: int) -> str:
         """Answer the calls of a reply ahead of that place, and stop there."""
         for call in calls[:place]:
             await self._answer(call)
-        if self.had_effect and calls[place]["name"] != "TodoWrite":
+        if self.had_effect and calls[place].name != "TodoWrite":
             await self._run(calls[place])
         self._tell(calls[place], _STOPPED)
         for call in calls[place + 1 :]:
@@ -144,6 +143,14 @@ class Conversation:
             told = self.todos.apply_edits(change(list(self.todos.items)))
             first = self.messages[-len(round_)]
             first["content"] = f"<todo-change>{told}</todo-change>\n{first['content']}"
+
+
+def _message(reply: Reply) -> dict[str, Any]:
+    """The reply as the next request's assistant message."""
+    message: dict[str, Any] = {"role": "assistant", "content": reply.text or None}
+    if reply.tool_calls:
+        message["tool_calls"] = [call_data(call, call.text) for call in reply.calls]
+    return message
 
 
 def _bash(folder: Path) -> Tool:

@@ -6,8 +6,7 @@ import re
 from html import unescape
 from typing import Any
 
-from chat.demo.reply import Reply
-from chat.demo.server import chunk, sse
+from chat.demo.reply import Reply, chunk, sse
 from chat.models import Conversation, Message, Turn
 from tests.live.site import Site, article
 from tests.model_server import ScriptedModel

@@ -10,8 +10,7 @@ import pytest
 from chat.agent.events import Text
 from chat.agent.model import ModelError, Traits
 from chat.agent.model.chat_model import ChatModel
-from chat.demo.reply import Reply, Request
-from chat.demo.server import sse
+from chat.demo.reply import Reply, Request, sse
 from tests.model_server import ScriptedModel
 
 USER = {"role": "user", "content": "hello"}

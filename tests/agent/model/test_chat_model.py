@@ -15,8 +15,7 @@ import pytest
 from chat.agent.events import Reasoning, Text, Usage
 from chat.agent.model import Delta, Finish, ModelError, ToolCallDelta
 from chat.agent.model.chat_model import ChatModel
-from chat.demo.reply import Reply, Request
-from chat.demo.server import chunk, sse
+from chat.demo.reply import Reply, Request, chunk, sse
 from tests.agent.turns import HELLO
 from tests.model_server import ScriptedModel, listening
 
