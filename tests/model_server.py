@@ -8,7 +8,6 @@ import inspect
 import json
 import socket
 import threading
-import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from typing import Any
@@ -19,6 +18,7 @@ import uvicorn
 from chat.agent.prompts import text
 from chat.demo.reply import Reply, Request, stream
 from chat.demo.transport import MODELS
+from tests.serving import until
 
 Message = MutableMapping[str, Any]
 Send = Callable[[Message], Awaitable[None]]
@@ -90,16 +90,16 @@ class ScriptedModel:
 
     def wait_for_requests(self, count: int = 1, seconds: float = 5.0) -> None:
         """Return once so many requests have come; raises AssertionError when that takes too long."""
-        _wait(
+        until(
             lambda: len(self.requests) >= count,
-            seconds,
             lambda: f"{len(self.requests)} requests, not {count}",
+            seconds,
         )
 
     def wait_for_disconnects(self, count: int = 1, seconds: float = 5.0) -> None:
         """Return once so many clients have left early; raises AssertionError when that takes too long."""
-        _wait(
-            lambda: self.disconnects >= count, seconds, lambda: f"{self.disconnects} disconnects, not {count}"
+        until(
+            lambda: self.disconnects >= count, lambda: f"{self.disconnects} disconnects, not {count}", seconds
         )
 
     def __enter__(self) -> ScriptedModel:
@@ -316,10 +316,3 @@ def listening(port: int = 0) -> socket.socket:
 
 def _config(app: App) -> uvicorn.Config:
     return uvicorn.Config(app, http="h11", ws="none", lifespan="off", log_level="critical", access_log=False)
-
-
-def _wait(ready: Callable[[], bool], seconds: float, describe: Callable[[], str]) -> None:
-    deadline = time.monotonic() + seconds
-    while not ready():
-        assert time.monotonic() < deadline, f"after {seconds} seconds: {describe()}"
-        time.sleep(0.005)

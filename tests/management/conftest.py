@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from tests.management.site import Site, wait_until
+from tests.management.site import Site
 from tests.model_server import ScriptedModel
+from tests.serving import until
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def redis_url() -> Iterator[str]:
     port = free_port()
     words = ["redis-server", "--port", str(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"]
     server = subprocess.Popen(words, stdout=subprocess.DEVNULL)
-    wait_until(lambda: _listens(port), lambda: "redis-server does not listen")
+    until(lambda: _listens(port), lambda: "redis-server does not listen")
     yield f"redis://127.0.0.1:{port}"
     server.terminate()
     server.wait()

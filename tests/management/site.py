@@ -11,12 +11,11 @@ import subprocess
 import sys
 import termios
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from django.db import connection
+
+from tests.serving import until
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 30.0  # seconds that anything may take on a busy machine
@@ -119,13 +118,13 @@ class Process:
 
     def wait_for(self, text: str, times: int = 1) -> None:
         """Return once it has written `text` so often."""
-        wait_until(lambda: self.written.count(text) >= times, lambda: f"no {text!r} in {self.written!r}")
+        until(lambda: self.written.count(text) >= times, lambda: f"no {text!r} in {self.written!r}")
 
     def wait_for_prompt(self, times: int = 1) -> None:
         """Return once it has prompted and reads: readline prompts first, and loses a signal in between."""
         self.wait_for("> ", times)
         status = Path(f"/proc/{self.popen.pid}/stat")
-        wait_until(lambda: status.read_text().rsplit(") ", 1)[1].startswith("S"))
+        until(lambda: status.read_text().rsplit(") ", 1)[1].startswith("S"))
 
     def signal(self, number: signal.Signals) -> None:
         self.popen.send_signal(number)
@@ -140,14 +139,6 @@ class Process:
         if self.popen.poll() is None:
             self.popen.kill()
             self.popen.wait()
-
-
-def wait_until(ready: Callable[[], Any], describe: Callable[[], str] = lambda: "it did not happen") -> None:
-    """Return once `ready` says so; an AssertionError when that takes too long."""
-    deadline = time.monotonic() + PATIENCE
-    while not ready():
-        assert time.monotonic() < deadline, f"after {PATIENCE:.0f} s: {describe()}"
-        time.sleep(0.02)
 
 
 def _take_terminal() -> None:

@@ -15,8 +15,9 @@ from django.utils import timezone
 
 from chat.demo.reply import Call, Reply
 from chat.models import Conversation, Profile, TodoRevision, Turn
-from tests.management.site import Site, wait_until
+from tests.management.site import Site
 from tests.model_server import ScriptedModel
+from tests.serving import until
 
 ITEMS = [
     {"content": "Read", "status": "completed", "activeForm": "Reading"},
@@ -148,7 +149,7 @@ def test_a_shell_command_that_is_stopped_has_no_result(site: Site, scripted: Scr
     process = site.start("chat", "wait a minute")
     process.wait_for("bash touch begun; sleep 60")
     workspaces = site.folder / "workspaces"
-    wait_until(lambda: list(workspaces.glob("*/begun")))
+    until(lambda: list(workspaces.glob("*/begun")))
     process.signal(signal.SIGINT)
     assert process.ended() == 1
     assert "bash touch begun; sleep 60 (Stopped)\n\nStopped.\n" in process.written
@@ -163,7 +164,7 @@ def test_no_other_worker_can_take_the_turn_while_it_works(site: Site, scripted: 
     assert turn.status == Turn.Status.RUNNING
     assert f":{process.popen.pid}:" in turn.worker
     assert Turn.claim("another") is None
-    wait_until(lambda: Turn.objects.get().lease_until > turn.lease_until)  # type: ignore[operator]
+    until(lambda: Turn.objects.get().lease_until > turn.lease_until)  # type: ignore[operator]
     turn.request_stop()  # as the browser's Stop does
     assert process.ended() == 1
     assert Turn.objects.get().status == Turn.Status.STOPPED

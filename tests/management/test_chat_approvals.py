@@ -10,8 +10,9 @@ import pytest
 from chat.demo.reply import Call, Reply
 from chat.models import Allowance, Profile, ToolCall, Turn, recover_abandoned_turns
 from chat.models.turn_recovery import LeaseMonitor
-from tests.management.site import Process, Site, wait_until
+from tests.management.site import Process, Site
 from tests.model_server import ScriptedModel
+from tests.serving import until
 
 PROFILE = ("--profile", "asks FIRST")
 
@@ -95,7 +96,7 @@ def test_a_killed_terminal_leaves_the_question_to_the_browser(asked: Process) ->
     assert turn.status == "waiting"
     assert recover_abandoned_turns(LeaseMonitor()) == []
     ToolCall.objects.get(status="waiting").decide("once")
-    wait_until(lambda: Turn.objects.get().status == "queued")
+    until(lambda: Turn.objects.get().status == "queued")
 
 
 def test_where_nobody_can_answer_it_waits_for_the_browser(site: Site, scripted: ScriptedModel) -> None:

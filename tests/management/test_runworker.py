@@ -16,8 +16,9 @@ from chat.demo.reply import Reply
 from chat.models import Conversation, Turn
 from tests.faults.machines import RedisServer
 from tests.management.conftest import free_port
-from tests.management.site import Site, wait_until
+from tests.management.site import Site
 from tests.model_server import ScriptedModel
+from tests.serving import until
 
 
 def queued(owner: User, text: str = "hello") -> Turn:
@@ -61,10 +62,10 @@ def test_it_waits_a_moment_for_redis(site: Site) -> None:
     server = RedisServer()
     site.settings["REDIS_URL"] = server.address
     worker = site.start("runworker", "agent")
-    wait_until(lambda: "does not answer" in worker.written, lambda: worker.written)
+    until(lambda: "does not answer" in worker.written, lambda: worker.written)
     server.start()
     try:
-        wait_until(lambda: "Taking turns" in worker.written, lambda: worker.written)
+        until(lambda: "Taking turns" in worker.written, lambda: worker.written)
         worker.signal(signal.SIGTERM)
         assert worker.ended() == 0
     finally:
@@ -79,7 +80,7 @@ def test_it_takes_a_turn_that_waits_and_shows_its_figures(
     turn = queued(owner)
     place = f"127.0.0.1:{free_port()}"
     worker = site.start("runworker", "agent", "--metrics", place)
-    wait_until(lambda: status(turn) == "completed", lambda: worker.written)
+    until(lambda: status(turn) == "completed", lambda: worker.written)
     assert [message.text for message in turn.messages.all()] == ["hello", "Here I am."]
     with urllib.request.urlopen(f"http://{place}/metrics", timeout=10) as response:
         lines = response.read().decode().splitlines()
@@ -99,7 +100,7 @@ def test_it_hands_its_turns_over_when_it_is_told_to_go(
     site.settings["MAX_TURNS"] = "1"
     worker = site.start("runworker", "agent")
     scripted.wait_for_requests(1, seconds=30)
-    wait_until(lambda: turn.messages.filter(role="assistant").exists())
+    until(lambda: turn.messages.filter(role="assistant").exists())
     worker.signal(signal.SIGTERM)
     assert worker.ended() == 0
     assert status(turn) == "queued"

@@ -18,8 +18,9 @@ from chat.agent.mcp.connection import Connection
 from chat.agent.progress import Watched
 from chat.agent.sandbox import CommandSlots
 from chat.agent.tool import ToolError
+from tests import serving
 from tests.agent.mcp.conftest import Connect
-from tests.agent.mcp.waiting import PATIENCE, until
+from tests.agent.mcp.waiting import until
 
 Make = Callable[..., Program]
 ROOT = Path(__file__).resolve().parents[3]
@@ -216,10 +217,7 @@ def test_nothing_outlives_a_site_that_is_killed(program: Make, tmp_path: Path) -
         assert process.stdout.readline() == "ready\n"
         assert running(mark)
         process.send_signal(signal.SIGKILL)
-    deadline = time.monotonic() + PATIENCE
-    while running(mark):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    serving.until(lambda: not running(mark))
 
 
 _SITE = """
