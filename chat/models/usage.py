@@ -109,16 +109,11 @@ class Totals:
         return sum(map(cls._of_call, calls), cls())
 
     @classmethod
-    def of_turn(cls, turn_id: int) -> Totals:
-        return cls._summed(turn_id=turn_id)
-
-    @classmethod
     def of_conversation(cls, conversation_id: uuid.UUID) -> Totals:
-        return cls._summed(turn__conversation_id=conversation_id)
-
-    @classmethod
-    def _summed(cls, **which: Any) -> Totals:
-        steps, side_calls = (_by_currency(calls.objects.filter(**which)) for calls in (Step, SideCall))
+        steps, side_calls = (
+            _by_currency(calls.objects.filter(turn__conversation=conversation_id))
+            for calls in (Step, SideCall)
+        )
         return sum(map(cls._of_sums, steps.union(side_calls, all=True)), cls())
 
     @classmethod
