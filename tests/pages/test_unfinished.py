@@ -41,7 +41,8 @@ def main_of(page: str) -> str:
 
 def test_it_is_said_at_the_end_and_in_the_list(left: Work, owners: Client) -> None:
     assert LEFT in page_of(owners, left)
-    assert "1 of 2 done" in main_of(owners.get("/conversations/").content.decode())
+    rows = main_of(owners.get("/conversations/").content.decode())
+    assert '<span class="conversation-row__left">Unfinished</span>' in rows
     assert listed(owners)
 
 
