@@ -20,40 +20,40 @@ class Undecided(Exception):  # noqa: N818 (a state, not an error)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CallOutcome:
     status: CallStatus
     result: ToolResult
     seconds: float = 0
 
     @classmethod
-    def failed(cls, text: str, detail: Mapping[str, Any] | None = None) -> Outcome:
+    def failed(cls, text: str, detail: Mapping[str, Any] | None = None) -> CallOutcome:
         return cls("failed", ToolResult(text, detail or {}))
 
     @classmethod
-    def denied(cls, reason: str, language: Language) -> Outcome:
+    def denied(cls, reason: str, language: Language) -> CallOutcome:
         which = "call.denied" if reason.strip() else "call.denied_silently"
         return cls("denied", ToolResult(storable(phrase(language, which, reason=reason.strip()))))
 
-    def after(self, seconds: float) -> Outcome:
+    def after(self, seconds: float) -> CallOutcome:
         return replace(self, seconds=seconds)
 
 
-async def run_call(call: ToolCall, tools: Mapping[str, Tool], language: Language) -> Outcome:
+async def run_call(call: ToolCall, tools: Mapping[str, Tool], language: Language) -> CallOutcome:
     tool = tools.get(call.name)
     if tool is None:
         names = ", ".join(tools)
-        return Outcome.failed(phrase(language, "call.unknown_tool", name=call.name, names=names))
+        return CallOutcome.failed(phrase(language, "call.unknown_tool", name=call.name, names=names))
     try:
         result = await tool.call(_parse_arguments(call.arguments, language))
     except ToolError as error:
-        return Outcome.failed(storable(str(error)), error.detail)
+        return CallOutcome.failed(storable(str(error)), error.detail)
     except asyncio.CancelledError as error:
         if _is_cancelled():
             raise
         return _crash_outcome(error, language)
     except Exception as error:  # whatever a tool raises, the model reads it
         return _crash_outcome(error, language)
-    return Outcome("succeeded", replace(result, text=storable(result.text)))
+    return CallOutcome("succeeded", replace(result, text=storable(result.text)))
 
 
 def _is_cancelled() -> bool:
@@ -62,9 +62,9 @@ def _is_cancelled() -> bool:
     return task is None or task.cancelling() > 0
 
 
-def _crash_outcome(error: BaseException, language: Language) -> Outcome:
+def _crash_outcome(error: BaseException, language: Language) -> CallOutcome:
     reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-    return Outcome.failed(storable(phrase(language, "call.crashed", reason=reason)))
+    return CallOutcome.failed(storable(phrase(language, "call.crashed", reason=reason)))
 
 
 def _parse_arguments(text: str, language: Language) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from jiter import from_json
 
 from chat.agent.arguments import readable
 from chat.agent.calls import (
-    Outcome,
+    CallOutcome,
     Undecided,
     answered_call_ids,
     first_latest_result,
@@ -262,7 +262,7 @@ class TurnRun:
             except LimitError as limit:
                 reached = limit
                 reason = phrase(self.language, "call.not_run", reason=limit)
-                outcome = Outcome.failed(f"{reason}\n{progress}".rstrip("\n"), {REFUSAL: "call.not_run"})
+                outcome = CallOutcome.failed(f"{reason}\n{progress}".rstrip("\n"), {REFUSAL: "call.not_run"})
             wrote = wrote or call.name == TODO_WRITE
             for event in self._add_result(call, outcome.after(time.monotonic() - began)):
                 await self.emit(event)
@@ -270,19 +270,19 @@ class TurnRun:
         if reached:
             raise reached
 
-    async def _refusal(self, call: ToolCall, *, second_write: bool) -> Outcome | None:
+    async def _refusal(self, call: ToolCall, *, second_write: bool) -> CallOutcome | None:
         if second_write:
             refusal = self.todos.reader.refusal("second_write")
-            return Outcome.failed(str(refusal), refusal.detail)
+            return CallOutcome.failed(str(refusal), refusal.detail)
         if self.reply.finish_reason == "length" and not readable(call.arguments):
-            return Outcome.failed(phrase(self.language, "call.cut"), {REFUSAL: "call.cut"})
+            return CallOutcome.failed(phrase(self.language, "call.cut"), {REFUSAL: "call.cut"})
         self.pending_call = call
         with self.budget.paused():
             reason = await self.approve(call)
         self.pending_call = None
-        return None if reason is None else Outcome.denied(reason, self.language)
+        return None if reason is None else CallOutcome.denied(reason, self.language)
 
-    def _add_result(self, call: ToolCall, outcome: Outcome) -> list[Event]:
+    def _add_result(self, call: ToolCall, outcome: CallOutcome) -> list[Event]:
         result = {"role": "tool", "tool_call_id": call.id, "content": outcome.result.text}
         self.messages.append(result | pictures_field(outcome.result.pictures))
         events: list[Event] = [ToolCallEnded(call, outcome.status, outcome.result, outcome.seconds)]

@@ -293,9 +293,9 @@ class Quota:
     def refusal(self, folder: int, size: int = 0, new: int = 0) -> str:
         """Why `size` more bytes in `new` more files do not fit into the folder (a descriptor), or ""."""
         # Imported here to break an import cycle: the sandbox imports this module.
-        from chat.agent.sandbox.limits import usage
+        from chat.agent.sandbox.limits import disk_usage
 
-        used = usage(folder)
+        used = disk_usage(folder)
         if used.size + size > self.size:
             more = f"; {size / 2**20:.1f} MiB more do not fit" if size else ""
             return (

@@ -6,7 +6,7 @@ import re
 
 from chat.demo.demo_request import DemoRequest, Item, Result, Script, files_listed, free_name
 from chat.demo.words import files_in, one_line
-from chat.demo.work import Outcome, quoted
+from chat.demo.work import ItemOutcome, quoted
 from chat.demo.workspace import SHOP_FIX, SHOP_FLAW
 
 _COMMAND = re.compile(r"`([^`\n]+)`")
@@ -33,7 +33,7 @@ class Heuristics:
         self.last_line = ""
         self.noted_count = 0
 
-    def do(self, item: Item) -> Script[Outcome]:
+    def do(self, item: Item) -> Script[ItemOutcome]:
         text, names = item.text, files_in(item.text)
         command = _COMMAND.search(text)
         if command and self.request.has("bash"):
@@ -43,7 +43,7 @@ class Heuristics:
         if names and (_READ.search(text) or not _WRITE.search(text)):
             return (yield from self.read(names))
         if _SUMMARISE.search(text) and not names:
-            return Outcome(self.request.say("see above", "见上文"))
+            return ItemOutcome(self.request.say("see above", "见上文"))
         if _RUN.search(text) and self.request.has("bash"):
             return (yield from self.run("python3 -B -m unittest"))
         if _READ.search(text) and not _WRITE.search(text):
@@ -52,7 +52,7 @@ class Heuristics:
             return (yield from self.look())
         return (yield from self.write(text, names))
 
-    def look(self) -> Script[Outcome]:
+    def look(self) -> Script[ItemOutcome]:
         self.listing = yield from self.request.look()
         names = files_listed(self.listing)
         examples = ", ".join(f"`{name}`" for name in names[:6])
@@ -63,25 +63,25 @@ class Heuristics:
             else none
         )
         self.findings.append(summary)
-        return Outcome(summary)
+        return ItemOutcome(summary)
 
-    def read(self, names: list[str]) -> Script[Outcome]:
+    def read(self, names: list[str]) -> Script[ItemOutcome]:
         if not names and not self.listing:
             self.listing = yield from self.request.look()
         paths = names or files_listed(self.listing)[:_MAX_FILES]
         results = (yield from self.request.read_files(*paths)) if paths else []
         if not results:
-            return Outcome(self.request.say("there was nothing to read", "没有可读的内容"), ok=not names)
+            return ItemOutcome(self.request.say("there was nothing to read", "没有可读的内容"), ok=not names)
         summaries = [self._file_summary(path, result) for path, result in zip(paths, results, strict=False)]
         self.findings += summaries
-        return Outcome("; ".join(summaries), ok=not any(result.failed for result in results))
+        return ItemOutcome("; ".join(summaries), ok=not any(result.failed for result in results))
 
-    def run(self, command: str) -> Script[Outcome]:
+    def run(self, command: str) -> Script[ItemOutcome]:
         result = yield from self.request.run(command)
         status = self.request.say("failed", "失败") if result.failed else self.request.say("ran", "已运行")
-        return Outcome(f"`{command}`: {status}", ok=not result.failed, quote=quoted(result.text))
+        return ItemOutcome(f"`{command}`: {status}", ok=not result.failed, quote=quoted(result.text))
 
-    def fix(self, path: str) -> Script[Outcome]:
+    def fix(self, path: str) -> Script[ItemOutcome]:
         (original,) = yield from self.request.read_files(path)
         if SHOP_FLAW not in original.text:
             reason = (
@@ -89,17 +89,17 @@ class Heuristics:
                 if original.failed
                 else self.request.say("no bug the demo knows", "没有演示模型认识的错误")
             )
-            return Outcome(f"`{path}`: {reason}", ok=False)
+            return ItemOutcome(f"`{path}`: {reason}", ok=False)
         edited = yield from self.request.edit_file(path, SHOP_FLAW, SHOP_FIX)
         explanation = self.request.say(
             "a percentage was subtracted as if it were money", "把百分比当成金额减掉了"
         )
         quote = quoted(f"- {SHOP_FLAW.strip()}\n+ {SHOP_FIX.strip()}", "diff")
-        return Outcome(f"`{path}`: {explanation}", ok=not edited.failed, quote=quote)
+        return ItemOutcome(f"`{path}`: {explanation}", ok=not edited.failed, quote=quote)
 
-    def write(self, text: str, names: list[str]) -> Script[Outcome]:
+    def write(self, text: str, names: list[str]) -> Script[ItemOutcome]:
         if not self.request.has("write_file"):
-            return Outcome(self.request.say("no available tool can do this", "没有可用的工具"), ok=False)
+            return ItemOutcome(self.request.say("no available tool can do this", "没有可用的工具"), ok=False)
         lines = self._lines(text)
         if self.note and not names and self.request.has("edit_file"):
             result = yield from self.request.edit_file(
@@ -127,15 +127,15 @@ class Heuristics:
         free = free_name(name, listing)
         return f"{folder}{slash}{free}", free == name
 
-    def _written(self, path: str, result: Result, renamed: bool = False) -> Outcome:
+    def _written(self, path: str, result: Result, renamed: bool = False) -> ItemOutcome:
         if result.failed:
-            return Outcome(one_line(result.text), ok=False)
+            return ItemOutcome(one_line(result.text), ok=False)
         text = self.request.say(f"written to `{path}`", f"写入 `{path}`")
         if renamed:
             text += self.request.say(
                 " (the name was taken; the existing file is unchanged)", "（已有同名文件，未改动）"
             )
-        return Outcome(text)
+        return ItemOutcome(text)
 
     def _lines(self, text: str) -> str:
         new, self.noted_count = self.findings[self.noted_count :], len(self.findings)

@@ -10,7 +10,7 @@ from chat.demo.words import doing, one_line
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ItemOutcome:
     """The result of an item as Markdown; it is ticked off only if `ok`. A question ends the turn."""
 
     text: str
@@ -19,7 +19,7 @@ class Outcome:
     question: str = ""
 
 
-Do = Callable[[Item], Script[Outcome]]
+Do = Callable[[Item], Script[ItemOutcome]]
 
 
 class Work:
@@ -31,7 +31,7 @@ class Work:
     def __init__(self, request: DemoRequest, items: Sequence[Item]) -> None:
         self.request = request
         self.items = list(items)
-        self.outcomes: list[tuple[Item, Outcome]] = []
+        self.outcomes: list[tuple[Item, ItemOutcome]] = []
         self.refusal = ""
         self.skipped: set[str] = set()
 

@@ -27,7 +27,7 @@ from chat.agent.sandbox.bubblewrap import (
     explain,
     launch_prefix,
 )
-from chat.agent.sandbox.limits import SandboxLimits, memory_over, usage
+from chat.agent.sandbox.limits import SandboxLimits, disk_usage, memory_over
 from chat.agent.sandbox.process import Output, exit_code, kill_sandbox
 from chat.agent.token_bucket import TokenBucket
 from chat.agent.workspace import Workspace
@@ -224,7 +224,7 @@ class ServerProcess:
 
     def _exceeds_disk(self) -> bool:
         with Workspace(self._program.folder / SCRATCH).open_root() as folder:
-            used = usage(folder)
+            used = disk_usage(folder)
         limits = self._limits
         return used.size > limits.workspace_bytes or used.files > limits.workspace_files
 

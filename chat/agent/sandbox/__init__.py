@@ -3,14 +3,22 @@
 from chat.agent.sandbox.bubblewrap import SandboxError
 from chat.agent.sandbox.limits import SandboxLimits
 from chat.agent.sandbox.process import Output
-from chat.agent.sandbox.runner import UNBOUNDED, CommandSlot, CommandSlots, Ended, Outcome, Sandbox, probe
+from chat.agent.sandbox.runner import (
+    UNBOUNDED,
+    CommandOutcome,
+    CommandSlot,
+    CommandSlots,
+    Ended,
+    Sandbox,
+    probe,
+)
 
 __all__ = [
     "UNBOUNDED",
+    "CommandOutcome",
     "CommandSlot",
     "CommandSlots",
     "Ended",
-    "Outcome",
     "Output",
     "Sandbox",
     "SandboxError",

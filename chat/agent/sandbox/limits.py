@@ -82,11 +82,11 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 @dataclass(frozen=True)
-class Usage:
+class DiskUsage:
     size: int
     files: int
 
-    def less_than(self, other: Usage) -> bool:
+    def less_than(self, other: DiskUsage) -> bool:
         """Whether something was deleted and nothing grew."""
         return (self.size, self.files) != (other.size, other.files) and (
             self.size <= other.size and self.files <= other.files
@@ -129,7 +129,7 @@ def _pss(pid: int) -> int:
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:")), 0)
 
 
-def usage(folder: int) -> Usage:
+def disk_usage(folder: int) -> DiskUsage:
     """The usage of a folder (a descriptor), following no links; too deeply nested ones exceed any limit."""
     size = files = 0
     pending = ["."]
@@ -141,7 +141,7 @@ def usage(folder: int) -> Usage:
             if stat.S_ISDIR(status.st_mode):
                 files += _UNCOUNTABLE if len(path) > _LONGEST_PATH else 0
                 pending.append(f"{path}/{name}")
-    return Usage(size, files)
+    return DiskUsage(size, files)
 
 
 def _entries(folder: int, path: str) -> list[tuple[str, os.stat_result]]:

@@ -17,7 +17,7 @@ from typing import Any
 from chat.agent.progress import report
 from chat.agent.sandbox import bubblewrap, seccomp
 from chat.agent.sandbox.bubblewrap import SandboxError, explain, invocation
-from chat.agent.sandbox.limits import SandboxLimits, Usage, memory_over, usage
+from chat.agent.sandbox.limits import DiskUsage, SandboxLimits, disk_usage, memory_over
 from chat.agent.sandbox.process import Output, Process
 from chat.agent.workspace import Workspace
 
@@ -90,7 +90,7 @@ class Ended(StrEnum):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CommandOutcome:
     output: str
     exit_code: int
     ended: Ended
@@ -120,7 +120,7 @@ class Sandbox:
         workspace: Workspace,
         timeout: float | None = None,
         on_output: Callable[[Output], object] | None = None,
-    ) -> Outcome:
+    ) -> CommandOutcome:
         """Run `command` with bash in the workspace; `timeout` is in seconds, up to the limit.
 
         `on_output` is called with all kept output whenever there is more; it must be quick. Cancelling kills
@@ -137,7 +137,7 @@ class Sandbox:
             if ended is Ended.EXIT and not process.ready:
                 raise SandboxError(explain(process.setup_output.decode(errors="replace")))
         note = self._note(ended, process.exit_code, seconds)
-        return Outcome(output.text(), process.exit_code, ended, time.monotonic() - started, note)
+        return CommandOutcome(output.text(), process.exit_code, ended, time.monotonic() - started, note)
 
     async def _end(self, process: Process, workspace: Workspace, seconds: float) -> Ended:
         watch = asyncio.create_task(self._watch(process, workspace))
@@ -153,20 +153,20 @@ class Sandbox:
             await asyncio.shield(process.finished)
 
     async def _watch(self, process: Process, workspace: Workspace) -> Ended:
-        before: Usage | None = None
+        before: DiskUsage | None = None
         pause = _FIRST_CHECK
         while True:
             await asyncio.sleep(pause)
             if await asyncio.to_thread(memory_over, process.pid, self.limits.memory):
                 return Ended.MEMORY
             started = time.monotonic()
-            current = await asyncio.to_thread(_usage, workspace)
+            current = await asyncio.to_thread(_disk_usage, workspace)
             if before and self._is_full(current) and not current.less_than(before):
                 return Ended.DISK
             before = current
             pause = max(_CHECK_INTERVAL, 5 * (time.monotonic() - started))
 
-    def _is_full(self, current: Usage) -> bool:
+    def _is_full(self, current: DiskUsage) -> bool:
         return current.size > self.limits.workspace_bytes or current.files > self.limits.workspace_files
 
     def _note(self, ended: Ended, exit_code: int, seconds: float) -> str:
@@ -202,9 +202,9 @@ def _check(command: str) -> None:
         )
 
 
-def _usage(workspace: Workspace) -> Usage:
+def _disk_usage(workspace: Workspace) -> DiskUsage:
     with workspace.open_root() as folder:
-        return usage(folder)
+        return disk_usage(folder)
 
 
 # Each line prints a problem; a working sandbox prints only the last word.

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from chat.agent.progress import report
-from chat.agent.sandbox import Outcome, Output, Sandbox, SandboxError
+from chat.agent.sandbox import CommandOutcome, Output, Sandbox, SandboxError
 from chat.agent.scan import Scan, Stamp, is_utf8, scan_workspace
 from chat.agent.tool import Tool, ToolError, ToolResult, tool
 from chat.agent.workspace import Workspace, WorkspaceError
@@ -56,7 +56,7 @@ def _report_output(output: Output) -> None:
     report(lambda: output.text(_LIVE_HEAD, _LIVE_TAIL))
 
 
-def _shown(outcome: Outcome, quota_excess: str) -> str:
+def _shown(outcome: CommandOutcome, quota_excess: str) -> str:
     printed = outcome.output.rstrip("\n")
     notes = (outcome.note, f"[{quota_excess}]" if quota_excess else "")
     return "\n".join(part for part in (printed, *notes) if part) or "(no output)"

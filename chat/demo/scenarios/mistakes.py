@@ -7,7 +7,7 @@ import re
 from chat.demo.demo_request import DemoRequest, Dialect, Item, Result, Script, ask, files_listed
 from chat.demo.heuristics import Heuristics
 from chat.demo.reply import Call
-from chat.demo.work import Outcome, Work, quoted, signature
+from chat.demo.work import ItemOutcome, Work, quoted, signature
 
 _FORGET = re.compile(r"\bforg[eo]t\w*|忘", re.IGNORECASE)
 _A_LIST = re.compile(r"\b(?:list|todos?|plan|tasks?|remind\w*)\b|提醒|列表|清单|任务|计划", re.IGNORECASE)
@@ -121,23 +121,23 @@ def fail(request: DemoRequest) -> Script[str]:
     work = Work.planned(request, texts)
     yield from work.start(say("Let me show you what failures look like.", "我来演示一下失败的情况。"))
 
-    def do(item: Item) -> Script[Outcome]:
+    def do(item: Item) -> Script[ItemOutcome]:
         if item.text == run_item:
             return _failure_outcome(request, (yield from request.run(_COMMAND)))
         if item.text == read_item:
             return _failure_outcome(request, (yield from request.read_files(_MISSING))[0])
-        return Outcome(say("see above", "见上文"))
+        return ItemOutcome(say("see above", "见上文"))
 
     return (yield from work.run(do))
 
 
-def _failure_outcome(request: DemoRequest, result: Result) -> Outcome:
+def _failure_outcome(request: DemoRequest, result: Result) -> ItemOutcome:
     if not result.failed:
-        return Outcome(request.say("it worked unexpectedly", "意外成功了"), quote=quoted(result.text))
+        return ItemOutcome(request.say("it worked unexpectedly", "意外成功了"), quote=quoted(result.text))
     code = (
         request.say(f" with exit code {result.exit_code}", f"，退出码 {result.exit_code}")
         if result.exit_code
         else ""
     )
     # The failure was the goal, so the item is done.
-    return Outcome(request.say(f"it failed{code}", f"失败了{code}"), quote=quoted(result.text))
+    return ItemOutcome(request.say(f"it failed{code}", f"失败了{code}"), quote=quoted(result.text))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from chat.demo.demo_request import DemoRequest, Item, Script, free_name
 from chat.demo.heuristics import Heuristics
 from chat.demo.words import files_in
-from chat.demo.work import Outcome, Work, quoted
+from chat.demo.work import ItemOutcome, Work, quoted
 
 _MAKE = r"\b(?:write|make|create|build|develop)\b"
 _ASKED = re.compile(
@@ -93,7 +93,7 @@ def _paths(items: Sequence[Item]) -> list[str]:
 def _rest(request: DemoRequest, work: Work, folder: str) -> Script[str]:
     command = f"cd {folder or '.'} && python3 -B -m unittest -v"
 
-    def do(item: Item) -> Script[Outcome]:
+    def do(item: Item) -> Script[ItemOutcome]:
         if item.text in _RUN_TESTS and request.has("bash"):
             return (yield from _run(request, command))
         path = (files_in(item.text) or [""])[0]
@@ -109,14 +109,14 @@ def _rest(request: DemoRequest, work: Work, folder: str) -> Script[str]:
     return closing if request.has("bash") else f"{hint}\n\n{closing}"
 
 
-def _written(request: DemoRequest, path: str, content: str) -> Script[Outcome]:
+def _written(request: DemoRequest, path: str, content: str) -> Script[ItemOutcome]:
     result = yield from request.write_file(path, content)
     lines = len(content.splitlines())
     summary = request.say(f"{lines} lines", f"{lines} 行")
-    return Outcome(result.text if result.failed else summary, ok=not result.failed)
+    return ItemOutcome(result.text if result.failed else summary, ok=not result.failed)
 
 
-def _run(request: DemoRequest, command: str) -> Script[Outcome]:
+def _run(request: DemoRequest, command: str) -> Script[ItemOutcome]:
     result = yield from request.run(command)
     passed = not result.failed and bool(re.search(r"^OK\b", result.text, re.MULTILINE))
     summary = (
@@ -124,4 +124,4 @@ def _run(request: DemoRequest, command: str) -> Script[Outcome]:
         if passed
         else request.say("the run failed", "运行失败")
     )
-    return Outcome(summary, ok=passed, quote=quoted(result.text))
+    return ItemOutcome(summary, ok=passed, quote=quoted(result.text))

@@ -10,7 +10,7 @@ from chat.demo.demo_request import DemoRequest, Item, Script, ask, free_name
 from chat.demo.heuristics import Heuristics
 from chat.demo.reply import Call
 from chat.demo.words import files_in
-from chat.demo.work import Outcome, Work, quoted
+from chat.demo.work import ItemOutcome, Work, quoted
 
 _ASKED = re.compile(
     r"refactor\w*\b.*\b(?:files|modules|five|5)\b|重构.*(?:文件|模块|五|5)|(?:文件|模块).*重构", re.I | re.S
@@ -93,7 +93,7 @@ def _module(path: str) -> Module | None:
 
 
 def _rest(request: DemoRequest, work: Work, choice: str) -> Script[str]:
-    def do(item: Item) -> Script[Outcome]:
+    def do(item: Item) -> Script[ItemOutcome]:
         path = (files_in(item.text) or [""])[0]
         module = _module(path)
         if module is None:
@@ -105,24 +105,24 @@ def _rest(request: DemoRequest, work: Work, choice: str) -> Script[str]:
     return (yield from work.run(do))
 
 
-def _replaced(request: DemoRequest, path: str, module: Module) -> Script[Outcome]:
+def _replaced(request: DemoRequest, path: str, module: Module) -> Script[ItemOutcome]:
     (original,) = yield from request.read_files(path)
     if original.failed:
-        return Outcome(original.text, ok=False)
+        return ItemOutcome(original.text, ok=False)
     if (
         module.before.strip() not in original.text and module.after.strip() in original.text
     ):  # done by a turn that was stopped
-        return Outcome(request.say(module.english, module.chinese))
+        return ItemOutcome(request.say(module.english, module.chinese))
     edited = yield from request.edit_file(path, module.before, module.after)
-    return Outcome(
+    return ItemOutcome(
         edited.text if edited.failed else request.say(module.english, module.chinese), ok=not edited.failed
     )
 
 
-def _questioned(request: DemoRequest, path: str, work: Work) -> Script[Outcome]:
+def _questioned(request: DemoRequest, path: str, work: Work) -> Script[ItemOutcome]:
     (original,) = yield from request.read_files(path)
     if original.failed:
-        return Outcome(original.text, ok=False)
+        return ItemOutcome(original.text, ok=False)
     both = quoted(f"{OLD_RESTOCK.rstrip()}\n\n{NEW_RESTOCK}", "python")
     done, total = sum(item.state == "done" for item in work.items), len(work.items)
     question = request.say(
@@ -133,10 +133,10 @@ def _questioned(request: DemoRequest, path: str, work: Work) -> Script[Outcome]:
         f"而且两个版本不同。\n\n{both}\n\n应该保留哪一个？"
         "请回复 **保留新版本** 或 **保留旧版本**，我会继续。",
     )
-    return Outcome("", ok=False, question=question)
+    return ItemOutcome("", ok=False, question=question)
 
 
-def _decided(request: DemoRequest, path: str, choice: str) -> Script[Outcome]:
+def _decided(request: DemoRequest, path: str, choice: str) -> Script[ItemOutcome]:
     old = choice == "old"
     removed, kept = (NEW_RESTOCK, OLD_RESTOCK.rstrip() + "\n") if old else (OLD_RESTOCK, NEW_RESTOCK)
     edited = yield from request.edit_file(path, OLD_RESTOCK + NEW_RESTOCK, kept)
@@ -148,7 +148,7 @@ def _decided(request: DemoRequest, path: str, choice: str) -> Script[Outcome]:
     if not done:  # a stopped turn may have edited the file already
         (current,) = yield from request.read_files(path)
         done = kept.strip() in current.text and removed.strip() not in current.text
-    return Outcome(summary if done else edited.text, ok=done, quote=quoted(diff, "diff"))
+    return ItemOutcome(summary if done else edited.text, ok=done, quote=quoted(diff, "diff"))
 
 
 OLD_RESTOCK = '''def restock(shelf, name, count):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from chat.agent.sandbox import Outcome, Sandbox, SandboxLimits
+from chat.agent.sandbox import CommandOutcome, Sandbox, SandboxLimits
 from chat.agent.workspace import Workspace
 
 PEOPLE = ["root", "user"] if os.geteuid() == 0 else ["user"]
@@ -46,11 +46,11 @@ class Server:
     def folder(self) -> Path:
         return self.workspace.path
 
-    def bash(self, command: str, timeout: float = 20, **limits: int) -> Outcome:
-        async def scenario() -> Outcome:
+    def bash(self, command: str, timeout: float = 20, **limits: int) -> CommandOutcome:
+        async def scenario() -> CommandOutcome:
             return await Sandbox(SandboxLimits(**limits)).run(command, self.workspace, timeout)
 
-        outcome: Outcome = self.run(scenario)
+        outcome: CommandOutcome = self.run(scenario)
         return outcome
 
     def run(self, scenario: Callable[[], Coroutine[Any, Any, Any]]) -> Any:

@@ -10,7 +10,7 @@ import socket
 
 import pytest
 
-from chat.agent.sandbox import Outcome, Sandbox
+from chat.agent.sandbox import CommandOutcome, Sandbox
 from tests.agent.tools.people import Server
 
 # Each prints ESCAPED if it works. {secret} and {folder} are paths on the server, {pid} is its process.
@@ -83,7 +83,7 @@ def test_no_command_escapes(server: Server, listener: int, monkeypatch: pytest.M
     monkeypatch.setenv("SERVER_SECRET", "SERVER_SECRET")
     named = {"secret": server.secret, "folder": server.folder, "pid": os.getpid(), "port": listener}
 
-    async def scenario() -> list[Outcome]:
+    async def scenario() -> list[CommandOutcome]:
         commands = [_filled_in(command, named) for command in ATTEMPTS.values()]
         runs = (Sandbox().run(f"{command}\necho tried", server.workspace, 60) for command in commands)
         return await asyncio.gather(*runs)

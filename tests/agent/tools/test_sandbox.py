@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from chat.agent.ownership import SANDBOX_UID
-from chat.agent.sandbox import Outcome, Sandbox, SandboxError, probe
+from chat.agent.sandbox import CommandOutcome, Sandbox, SandboxError, probe
 from chat.agent.sandbox.bubblewrap import explain
 from chat.agent.workspace import Workspace, WorkspaceError
 from tests.agent.tools.people import Server
@@ -29,7 +29,7 @@ def test_files_of_commands_and_of_file_tools_are_everyones(server: Server) -> No
             )
         ).ok
         workspace.write("from_bash", b"two\n", expected=workspace.read("from_bash"))
-        found: Outcome = await Sandbox().run(
+        found: CommandOutcome = await Sandbox().run(
             "cat src/from_tool from_bash; rm -r src; stat -c %a:%U from_bash", workspace
         )
         return found.output
