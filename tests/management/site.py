@@ -11,7 +11,6 @@ import subprocess
 import sys
 import termios
 import threading
-import time
 from pathlib import Path
 
 from django.db import connection
@@ -125,7 +124,7 @@ class Process:
         """Return once it has prompted and reads: readline prompts first, and loses a signal in between."""
         self.wait_for("> ", times)
         status = Path(f"/proc/{self.popen.pid}/stat")
-        until(lambda: all(_sleeps(status) for _ in range(5)))
+        until(lambda: status.read_text().rsplit(") ", 1)[1].startswith("S"))
 
     def signal(self, number: signal.Signals) -> None:
         self.popen.send_signal(number)
@@ -140,11 +139,6 @@ class Process:
         if self.popen.poll() is None:
             self.popen.kill()
             self.popen.wait()
-
-
-def _sleeps(status: Path) -> bool:
-    time.sleep(0.02)
-    return status.read_text().rsplit(") ", 1)[1].startswith("S")
 
 
 def _take_terminal() -> None:
