@@ -111,13 +111,6 @@ SCENARIOS = [
         sent={1: {"temperature": 0.2}, 2: {"temperature": None}, 3: {"temperature": None}},
         learned={"drop_params": ["temperature"]},
     ),
-    learns(
-        "D3",
-        "two parameters are refused, one after the other",
-        "Unknown parameter: 'stream_options'.",
-        profile={"top_p": 0.5},
-        learned={"drop_params": ["stream_options"]},
-    ),
     fails(
         "D3",
         "a parameter that is not ours is refused, and nobody asks twice",
