@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from bench.budgets import TARGETS
 from bench.site import ROOT
 from bench.table import format_rows, number
 
+BEFORE = ROOT / "bench" / "before.json"  # from before the live path was rebuilt
 HEADS = ["", "old", "new", "new/old", "target", "old/floor", "new/floor"]
 
 
@@ -30,20 +32,27 @@ def main() -> None:
     sys.stdout.write(format_rows(rows(old, new)))
 
 
-def rows(old: dict[str, Any], new: dict[str, Any]) -> list[list[str]]:
+def beside_before(figures: Mapping[str, Any], floors: Mapping[str, Any]) -> str:
+    """These figures beside those from before the live path was rebuilt."""
+    before = json.loads(BEFORE.read_text())
+    before["figures"] = {name: value for name, value in before["figures"].items() if name in figures}
+    return format_rows(rows(before, {"figures": figures, "floors": floors}))
+
+
+def rows(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[list[str]]:
     """The table's rows, in the order of the new run. Missing values are empty."""
     names = [*new["figures"], *(name for name in old["figures"] if name not in new["figures"])]
     return [HEADS, *(_row(name, old, new) for name in names)]
 
 
-def _row(name: str, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+def _row(name: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     before, after = old["figures"].get(name), new["figures"].get(name)
     ratio = f"{after / before:.2f}" if before and after is not None else ""
     floors = [_floor_ratio(name, run) for run in (old, new)]
     return [name, number(before), number(after), ratio, number(TARGETS.get(name)), *floors]
 
 
-def _floor_ratio(name: str, run: dict[str, Any]) -> str:
+def _floor_ratio(name: str, run: Mapping[str, Any]) -> str:
     floors: list[dict[str, float]] = list(run["floors"].values())
     floor = floors[0].get(name) if floors else None
     value = run["figures"].get(name)

@@ -24,6 +24,7 @@ import aiohttp
 
 from bench.budgets import TARGETS
 from bench.chromium import browse
+from bench.compare import beside_before
 from bench.floor import FLOORS, Floor
 from bench.processes import Child
 from bench.site import HERE, ROOT, Counts, Person, Server, Site
@@ -305,6 +306,8 @@ def main() -> None:
         run = Run(arguments, Path(name), model)
         asyncio.run(run.measure())
     sys.stdout.write(table(run.figures, run.floors, TARGETS))
+    if not arguments.short:
+        sys.stdout.write(f"\n{beside_before(run.figures, run.floors)}")
     for scenario in run.bench.texts if arguments.top else ():
         _print_statements(scenario, run.bench.texts[scenario], arguments.top)
     for other in OTHERS if arguments.checkout == ROOT else ():
