@@ -98,7 +98,7 @@ def begin_and_ask(page: Page, model: ScriptedModel) -> str:
     at_rest(page)
     is_folded(page)
     expect(page.locator("#todo-panel .todo-panel__line")).to_contain_text("2/5")
-    expect(page.locator("#unfinished")).to_contain_text("3")
+    expect(page.locator("#unfinished")).to_contain_text("2 of 5 done")
     return address
 
 

@@ -12,9 +12,9 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.demo.reply import Reply
-from chat.export.importer import import_file
 from chat.models import Conversation, MessageRefused, ShareLink, Turn
 from tests.bodies import body
+from tests.export.conftest import imported
 from tests.live.site import Site, Tab, article, until
 from tests.model_server import ScriptedModel
 from tests.search.conftest import index_marked
@@ -132,7 +132,7 @@ async def records(site: Site, conversation: Conversation, shown: list[int], othe
         assert [turn["on_path"] for turn in file["turns"]] == [True, True, True, False, True]
         assert [turn["parent"] for turn in file["turns"]] == [None, 1, 2, 1, 3]
         conversation.show_version(other)
-        copy = import_file(file, site.user)
+        copy = imported(file, site.user)
         assert [turn.user_text for turn in copy.path] == ["Hi", "Plan", "Third?", "Fourth?"]
         copied = copy.turns.get(messages__text="Replanned.")
         copy.show_version(copied.pk)
@@ -141,7 +141,7 @@ async def records(site: Site, conversation: Conversation, shown: list[int], othe
         for turn in file["turns"]:  # as an earlier version of the site wrote it
             for name in ("parent", "on_path", "chosen"):
                 del turn[name]
-        old = import_file(file, site.user)
+        old = imported(file, site.user)
         assert old.path.count() == 5
         # a hit in another branch leads to it
         index_marked()
