@@ -63,8 +63,8 @@ const redraw = async () => {
     scroller().scrollTop = 0;
   };
 
-  const go = async (event, from) => {
-    const { destination, formData, navigationType, signal } = event;
+  const go = async (event, formData, from) => {
+    const { destination, navigationType, signal } = event;
     const again = new URL(destination.url).pathname === shown.path && navigationType === "replace";
     content().setAttribute("aria-busy", "true");
     try {
@@ -105,17 +105,23 @@ const redraw = async () => {
     alert(content().dataset.lost);
   };
 
+  // What a form held as it was submitted: the event of the navigation comes later, with what is typed until then.
+  let submitted = null;
+  addEventListener("submit", ({ defaultPrevented, target, submitter }) => {
+    submitted = !defaultPrevented && target.hasAttribute("data-stay") ? new FormData(target, submitter) : null;
+  });
+
   globalThis.navigation?.addEventListener("navigate", (event) => {
-    const { destination, formData, navigationType, sourceElement } = event;
+    const { destination, navigationType } = event;
     const stays = event.hashChange || (destination.sameDocument && navigationType !== "traverse");
     if (!event.canIntercept || stays || !content()) return;
     if (navigationType !== "reload") navigation.updateCurrentEntry({ state: position() });
-    const form = sourceElement?.form ?? sourceElement;
-    if (formData && !form?.hasAttribute("data-stay")) return;
-    if (navigationType === "reload" || event.downloadRequest !== null) return;
+    const formData = event.formData && submitted;
+    submitted = null;
+    if (navigationType === "reload" || event.downloadRequest !== null || (event.formData && !formData)) return;
     if (!formData && !PAGES.test(new URL(destination.url).pathname)) return;
     if (event.cancelable && !formData && isUnsaved() && !confirm(content().dataset.unsaved)) return event.preventDefault();
     const from = location.href;
-    event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event, from) });
+    event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event, formData, from) });
   });
 }

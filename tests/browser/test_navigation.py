@@ -295,3 +295,15 @@ def test_an_answer_that_is_no_such_page_is_shown(page: Page, visitors: Visitors)
     expect(page.get_by_role("heading", name="Page not found")).to_be_visible()
     page.get_by_role("link").first.click()
     expect(page.locator("#content")).to_be_visible()
+
+
+def test_what_is_typed_after_a_form_was_sent_is_not_sent(page: Page, scripted: Site) -> None:
+    scripted.model.script(Reply(text="Hello."))
+    page.goto("/")
+    page.fill("#composer-text", "First talk")
+    page.locator("#composer").evaluate(
+        "form => { form.requestSubmit(); form.elements.text.value += ' and'; }"
+    )
+    page.wait_for_selector(LIVE)
+    expect(page.locator("[data-role='user'] .message__body")).to_have_text("First talk")
+    at_rest(page)
