@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections.abc import Callable
 
 import pytest
@@ -39,6 +40,16 @@ LISTENERS = """() => {
 TYPE_ON = """() => document.addEventListener("keydown", (event) => {
   if (event.key === "Enter") document.getElementById("composer-text").value += " and";
 })"""
+
+# How long it takes from a click on a link until the page's content is painted, in milliseconds.
+CLOCK = """() => {
+  window.taken = [];
+  let began = 0;
+  addEventListener("click", () => (began = performance.now()), true);
+  addEventListener("content", () =>
+    requestAnimationFrame(() => setTimeout(() => taken.push(performance.now() - began))));
+}"""
+QUICK = 600  # milliseconds at the median, on a machine that is busy with other tests; 150 on a quiet one
 
 
 @pytest.fixture
@@ -310,3 +321,14 @@ def test_what_is_typed_after_a_form_was_sent_is_not_sent(page: Page, scripted: S
     page.wait_for_selector(LIVE)
     expect(page.locator("[data-role='user'] .message__body")).to_have_text("First talk")
     at_rest(page)
+
+
+def test_moving_about_is_quick(page: Page, scripted: Site) -> None:
+    conversations(page, scripted, "First talk", "Second talk")
+    page.evaluate(CLOCK)
+    for clicks, title in enumerate(("First talk", "Second talk", *SIDEBAR) * 4, 1):
+        page.locator("#sidebar").get_by_role("link", name=title).first.click()
+        until(page, lambda clicks=clicks: page.evaluate("taken.length") == clicks)
+    taken = page.evaluate("taken")
+    print(f"moving: p50 {statistics.median(taken):.0f} ms, max {max(taken):.0f} ms")  # noqa: T201
+    assert statistics.median(taken) < QUICK
