@@ -138,7 +138,7 @@ class ListedTool:
 
 
 class McpTool(models.Model):
-    """A tool of a server, offered while its listed definition is the accepted one.
+    """A tool of an MCP server. Models are offered it only if its definition is the one that was accepted.
 
     A fingerprint stands for name, description and schema; "" for none.
     """

@@ -99,6 +99,7 @@ const redraw = async () => {
   const stay = (from) => {
     history.replaceState(null, "", from);
     content().removeAttribute("aria-busy");
+    for (const form of content().querySelectorAll("form[data-guarded]")) form.dataset.changed = "";
     shown.gone.abort();
     shown.gone = new AbortController();
     dispatchEvent(new Event("content"));

@@ -178,12 +178,12 @@ def test_a_password_that_must_be_encoded_is_what_the_sentence_is_about(password:
 
 
 def test_an_at_sign_elsewhere_is_no_password() -> None:
-    for address in (
-        "postgres://db:5432/site?options=a@b",
-        "sqlite:////srv/a@b/site.sqlite3",
-        "postgres:///a@b",
+    for address, name in (
+        ("postgres://db:5432/site?options=a@b", "site"),
+        ("sqlite:////srv/a@b/site.sqlite3", "/srv/a@b/site.sqlite3"),
+        ("postgres:///a@b", "a@b"),
     ):
-        settings(DATABASE_URL=address)
+        assert settings(DATABASE_URL=address)["DATABASES"]["default"]["NAME"] == name
 
 
 @pytest.mark.parametrize("password", ["pa/s#s?@[%41", "plain"])

@@ -301,6 +301,23 @@ def test_a_form_that_does_not_arrive_keeps_what_was_typed(
     assert is_same()
 
 
+def test_settings_that_do_not_arrive_are_still_unsaved(page: Page, visitors: Visitors) -> None:
+    said = "Could not reach the server. Try again."
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: asked.append(dialog.message))
+    visitors.expected += ["ERR_INTERNET_DISCONNECTED", said, "Leave without saving?"]
+    page.goto("/settings/profiles/")
+    page.get_by_role("link", name="Edit").first.click()
+    page.fill("[name=title]", "Careful worker")
+    page.context.set_offline(True)
+    page.get_by_role("button", name="Save").click()
+    until(page, lambda: asked == [said])
+    page.context.set_offline(False)
+    page.locator("#sidebar").get_by_role("link", name="Board").click()
+    until(page, lambda: asked[1:] == ["Leave without saving? Your changes will be lost."])
+    expect(page.locator("[name=title]")).to_have_value("Careful worker")
+
+
 def test_an_answer_that_is_no_such_page_is_shown(page: Page, visitors: Visitors) -> None:
     visitors.expected.append("404 (Not Found)")
     page.goto("/settings/profiles/")
