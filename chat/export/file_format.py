@@ -99,6 +99,7 @@ CONVERSATION = Table(
         "workspace": "a directory of this machine",
         "unseen_turn": "what its owner has not read",
         "deleted_at": "deleted conversations are not exported",
+        "imported_at": "when it was imported here",
         "path_version": "counts changes for open pages",
     },
     words=("tags",),

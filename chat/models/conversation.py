@@ -138,6 +138,7 @@ class Conversation(models.Model):
     pinned = models.BooleanField(_("pinned"), default=False)
     archived_at = models.DateTimeField(_("archived"), null=True, blank=True)
     deleted_at = models.DateTimeField(_("deleted"), null=True, blank=True)
+    imported_at = models.DateTimeField(_("imported"), null=True, blank=True)
     tags = models.ManyToManyField(Tag, verbose_name=_("tags"), related_name="conversations", blank=True)
     # Raised when its path changes other than at its end, so that pages notice; 0 if it never had branches.
     path_version = models.PositiveIntegerField(default=0)

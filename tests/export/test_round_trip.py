@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +62,12 @@ def test_the_pages_show_the_same(owner: User, owners: Client) -> None:
         assert shown.status_code == 200
         known = owners.get(f"/conversations/{rich.pk}/{page}").content.decode()
         assert known.count('class="tool-call"') == shown.content.decode().count('class="tool-call"')
+
+
+def test_the_list_says_that_it_was_imported(owner: User, stranger: User, owners: Client) -> None:
+    again(Rich(stranger, 2).conversation, owner)
+    Conversation.begin(owner, "Begun here", uuid.uuid4(), None)
+    assert owners.get("/conversations/").content.decode().count("conversation-row__imported") == 1
 
 
 def test_it_can_be_gone_on_with(owner: User) -> None:
