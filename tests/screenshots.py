@@ -42,6 +42,8 @@ OTHERS = {
     ],
     "zh-hans": ["写一个带测试的 Python 小程序并运行测试", "先制定计划，然后查看文件并写一份总结", "你好"],
 }
+TRANSLATED = {"new", "conversation", "plan", "files", "board"}  # pages with a picture in the Chinese tour
+IN_THE_TOUR = {*TRANSLATED, "list", "search", "usage", "statistics", "profiles", "connections", "preferences"}
 ASKS_FIRST = {"en": "Asks first", "zh-hans": "先问再做"}
 
 
@@ -60,6 +62,30 @@ class View:
 def views(language: str) -> list[View]:
     """Every view in a language."""
     return [View(width, scheme, language) for width in HEIGHTS for scheme in ("light", "dark")]
+
+
+def pages(talk: str) -> dict[str, str]:
+    """The addresses of the pages by the names of their pictures, with a conversation's address."""
+    return {
+        "new": "/",
+        "conversation": talk,
+        "plan": f"{talk}plan/",
+        "files": f"{talk}files/",
+        "share": f"{talk}share/",
+        "board": "/board/",
+        "list": "/conversations/",
+        "search": "/conversations/?q=stock",
+        "import": "/conversations/import/",
+        "usage": "/settings/usage/",
+        "statistics": "/settings/plans/",
+        "profiles": "/settings/profiles/",
+        "profile": "/settings/profiles/add/",
+        "connections": "/settings/connections/",
+        "connection": "/settings/connections/add/",
+        "preferences": "/settings/preferences/",
+        "password": "/settings/preferences/password/",
+        "sign-out": "/accounts/sign-out/",
+    }
 
 
 @contextmanager
@@ -121,6 +147,11 @@ class Site:
             self.errors.append(message.text)
 
 
+def visit(page: Page, site: Site, path: str) -> None:
+    page.goto(path if "://" in path else f"{site.address}{path}")
+    page.wait_for_load_state("networkidle")
+
+
 def rest(page: Page) -> None:
     """Wait until nothing runs and the page is live."""
     page.wait_for_selector("#conversation[data-status='idle'] #connection[data-state='live']", timeout=90_000)
@@ -152,15 +183,14 @@ def fill(site: Site, view: View) -> str:
 def draw_still(site: Site, view: View, talk: str, folder: Path) -> None:
     """The pages on which nothing moves."""
     with site.page(view) as page:
-        page.goto(f"{site.address}/")
-        page.screenshot(path=folder / f"new-{view}.png")
-        page.goto(f"{site.address}/conversations/")
-        page.screenshot(path=folder / f"list-{view}.png")
+        for name, path in pages(talk).items():
+            visit(page, site, path)
+            page.screenshot(path=folder / f"{name}-{view}.png")
         page.goto(talk)
         rest(page)
-        page.screenshot(path=folder / f"finished-{view}.png")
         page.click("[popovertarget='conversation-menu']")
-        page.click("[command='show-modal']")
+        page.screenshot(path=folder / f"menu-{view}.png")
+        page.click("#conversation-menu [command='show-modal']")
         page.screenshot(path=folder / f"delete-{view}.png")
     with site.page(view, signed_in=False) as page:
         page.goto(f"{site.address}/accounts/login/")
@@ -255,27 +285,9 @@ def draw_approval(site: Site, view: View) -> None:
 
 def draw_tour(site: Site, view: View, talk: str) -> None:
     """Every page, as it is after some work."""
-    pages = {
-        "new": "/",
-        "conversation": talk,
-        "plan": f"{talk}plan/",
-        "files": f"{talk}files/",
-        "board": "/board/",
-    }
-    if view.language == "en":
-        pages |= {
-            "list": "/conversations/",
-            "search": "/conversations/?q=stock",
-            "usage": "/settings/usage/",
-            "statistics": "/settings/plans/",
-            "profiles": "/settings/profiles/",
-            "connections": "/settings/connections/",
-            "preferences": "/settings/preferences/",
-        }
     with site.page(view) as page:
-        for name, path in pages.items():
-            page.goto(path if "://" in path else f"{site.address}{path}")
-            page.wait_for_load_state("networkidle")
+        for name in IN_THE_TOUR if view.language == "en" else TRANSLATED:
+            visit(page, site, pages(talk)[name])
             page.screenshot(path=tour_picture(name, view))
 
 
