@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from chat.models import Profile
-from chat.models.profile import OTHERS, rule_in
+from chat.models.profile import OTHERS, Rule, rule_in
 
 Fact = tuple[str, str]
 
@@ -82,4 +83,8 @@ def setup_of(profile: Profile) -> str:
 def _rules(rules: Mapping[str, str]) -> str:
     """The rules that differ from the defaults, one per line."""
     changed = {name: rule for name, rule in rules.items() if rule != rule_in({}, name)}
-    return "\n".join(f"{name if name != OTHERS else _('others')}: {rule}" for name, rule in changed.items())
+    # A label is a word and its explanation: "Ask: wait for an answer first".
+    words = {value: re.split("[:：]", str(label))[0].lower() for value, label in Rule.choices}
+    return "\n".join(
+        f"{name if name != OTHERS else _('others')}: {words.get(rule, rule)}" for name, rule in changed.items()
+    )

@@ -125,4 +125,10 @@ const redraw = async () => {
     const from = location.href;
     event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event, formData, from) });
   });
+
+  // Where the row of tabs scrolls, the page's own is in view.
+  onContent(() => {
+    const tab = document.querySelector(".tabs [aria-current=page]");
+    if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 32;
+  });
 }

@@ -63,8 +63,10 @@ def test_what_does_not_fit_shows_it(scripted: Site, visitors: Visitors) -> None:
     table.evaluate("table => table.scrollTo(9999, 0)")
     expect(table).not_to_have_css("--fade-start", "0px")
     assert fades(table) == pytest.approx([32, 0], abs=1)
-    page.goto("/settings/preferences/")
+    page.goto("/settings/connections/")
     assert fades(page.locator(".tabs"))[1] == pytest.approx(32, abs=1)
+    page.goto("/settings/preferences/")
+    expect(page.locator(".tabs [aria-current=page]")).to_be_in_viewport(ratio=1)
     assert page.evaluate("document.documentElement.scrollWidth") == WIDTH
 
 

@@ -8,6 +8,7 @@ from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -26,7 +27,8 @@ def profiles(request: SignedInRequest) -> HttpResponse:
 @audience("signed_in")
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_profile(request: SignedInRequest) -> HttpResponse:
-    form = ProfileForm(request.POST or None, user=request.user)
+    language = Profile.Language.CHINESE if get_language().startswith("zh") else Profile.Language.ENGLISH
+    form = ProfileForm(request.POST or None, initial={"language": language}, user=request.user)
     if request.method == "POST" and form.is_valid():
         return _save(request, form)
     return form_page(request, form)

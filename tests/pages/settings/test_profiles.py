@@ -56,6 +56,12 @@ def staff(owner: User, owners: Client) -> Client:
     return owners
 
 
+def test_a_new_profile_speaks_the_language_of_the_page(owners: Client) -> None:
+    for accepted, chosen in (("zh-CN", "zh"), ("en", "en")):
+        page = owners.get("/settings/profiles/add/", headers={"accept-language": accepted}).content.decode()
+        assert f'<option value="{chosen}" selected>' in page
+
+
 def test_the_list_says_what_tells_them_apart(owners: Client, mine: Profile, common: Profile) -> None:
     page = owners.get("/settings/profiles/").content.decode()
     assert "Focused: three states, shows what it is doing · bash: ask · files__list: run" in page
