@@ -1,4 +1,4 @@
-"""The site as a process of its own, as a person starts it: `manage.py serve`, with a data folder."""
+"""The site as a process of its own, as a user starts it: `manage.py serve`, with a data folder."""
 
 from __future__ import annotations
 

@@ -120,9 +120,7 @@ def _write(file: Row, owner: User, key: uuid.UUID) -> Generator[int, None, Conve
         Workspace.create(folder_of(conversation), quota_of(conversation))
         values = {name: getattr(conversation, name) for name in CONVERSATION.fields}
         values["path_version"] = int(any(not turn.chosen for turn in imported.turns))
-        Conversation.with_deleted.filter(pk=key).update(
-            **values, imported_at=timezone.now(), deleted_at=None
-        )
+        Conversation.with_deleted.filter(pk=key).update(**values, imported_at=timezone.now(), deleted_at=None)
         index_title(conversation)
     return Conversation.objects.get(pk=key)
 

@@ -86,5 +86,6 @@ def _rules(rules: Mapping[str, str]) -> str:
     # A label is a word and its explanation: "Ask: wait for an answer first".
     words = {value: re.split("[:：]", str(label))[0].lower() for value, label in Rule.choices}
     return "\n".join(
-        f"{name if name != OTHERS else _('others')}: {words.get(rule, rule)}" for name, rule in changed.items()
+        f"{name if name != OTHERS else _('others')}: {words.get(rule, rule)}"
+        for name, rule in changed.items()
     )

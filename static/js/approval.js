@@ -1,4 +1,4 @@
-// A call that waits for an answer: its card unfolds, and the keyboard goes to the question unless the person is
+// A call that waits for an answer: its card unfolds, and the keyboard goes to the question unless the user is
 // busy elsewhere. There Enter allows the call once; in the reason it denies.
 onContent((signal) => {
   const transcript = document.getElementById("transcript");

@@ -1,4 +1,4 @@
-// Keeps the end of the transcript in view, or the question that waits there, but only for a person who is there, and
+// Keeps the end of the transcript in view, or the question that waits there, but only for a user who is there, and
 // not for one who was sent to a place in it.
 onContent((signal) => {
   const view = document.getElementById("scroll");

@@ -1,4 +1,4 @@
-// A person changes the list in its panel. What is being typed outlives every redraw; nothing is drawn here: the
+// A user changes the list in its panel. What is being typed outlives every redraw; nothing is drawn here: the
 // list is as the server drew it, once that has taken the change.
 {
   const form = () => document.getElementById("todo-edit");
@@ -9,10 +9,10 @@
   const field = (item) => row(item)?.querySelector(".todo__editor input");
   const itemOf = (place) => place.closest?.(".todo[id]")?.id.slice("todo-".length);
 
-  // Editors that are open: what is typed in them, and the revision that the person had in view.
+  // Editors that are open: what is typed in them, and the revision that the user had in view.
   const open = new Map();
   let adding = "";
-  let begun = false; // whether the panel that comes is the person's own beginning
+  let begun = false; // whether the panel that comes is the user's own beginning
   let held = null; // what has the focus, for when a redraw takes it away
   let lastLine = null; // for a new item
   const busy = new Set();
@@ -83,7 +83,7 @@
     const came = await send(asked(action, item));
     busy.delete(name);
     if (came === "lost") return;
-    // What was refused stands beneath the panel now, with the person's words.
+    // What was refused stands beneath the panel now, with the user's words.
     if (action === "reword") close(item);
     if (action === "add") adder().value = adding = "";
     if (came === "refused") return;

@@ -7,7 +7,7 @@
   const key = (panel) => `todo-panel ${panel.dataset.turn} ${phase(panel)}`;
   const panelIn = (root) => root.querySelector?.("#todo-panel");
 
-  // `toggle` does not tell who folded; a click on the line or a key on it is always the person.
+  // `toggle` does not tell who folded; a click on the line or a key on it is always the user.
   document.addEventListener("click", (event) => {
     const panel = event.target.closest?.("#todo-panel > summary")?.parentElement;
     if (panel) keptInTab.set(key(panel), panel.open ? "folded" : "unfolded");

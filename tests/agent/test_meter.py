@@ -18,7 +18,7 @@ from chat.agent.meter import (
 )
 
 ENGLISH = (
-    "The agent plans in the open, works with tools, and the plan stays as a record. A person may stop it at "
+    "The agent plans in the open, works with tools, and the plan stays as a record. A user may stop it at "
     "any time; what it did until then is kept, and the next message goes on from there."
 )
 PYTHON = '''def spent_by(turn: Turn) -> Spent:

@@ -116,7 +116,7 @@ def test_arguments_need_names_of_their_own() -> None:
         ({"a": "ü"}, '{"a": "ü"}'),
         ([1, 2], "[1, 2]"),
         (None, "null"),
-        (ToolResult("text", {"for": "the person"}), "text"),
+        (ToolResult("text", {"for": "the user"}), "text"),
     ],
 )
 async def test_what_a_tool_returns_becomes_text(value: Any, text: str) -> None:

@@ -1,4 +1,4 @@
-"""What a person does on the pages, and what they wait to see."""
+"""What a user does on the pages, and what they wait to see."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ def unfold(page: Page) -> None:
 
 
 def record(page: Page) -> list[str]:
-    """Turns and panel as HTML, without what htmx adds, a person unfolds, or nobody sees."""
+    """Turns and panel as HTML, without what htmx adds, a user unfolds, or nobody sees."""
     drawn = page.locator("article.turn, #todo-panel").evaluate_all("all => all.map(one => one.outerHTML)")
     return [bare(html) for html in drawn]
 
 
 def bare(html: str) -> str:
-    """HTML without blanks between elements, how long ago it was, and what htmx adds or a person unfolds."""
+    """HTML without blanks between elements, how long ago it was, and what htmx adds or a user unfolds."""
     return RECENT.sub(r"\1", BETWEEN.sub("><", CHANGING.sub("", html)))
 
 

@@ -123,7 +123,7 @@ PAGES += ["/settings/preferences/password/", "/accounts/sign-out/", "/nowhere/"]
 
 
 class Looks:
-    """The pages of a person, in each language, and what axe-core has found on them."""
+    """The pages of a user, in each language, and what axe-core has found on them."""
 
     def __init__(self, site: Site, visitors: Visitors) -> None:
         self.found: list[str] = []

@@ -1,4 +1,4 @@
-"""The view follows the end while text streams, but only for a person who is there."""
+"""The view follows the end while text streams, but only for a user who is there."""
 
 from __future__ import annotations
 

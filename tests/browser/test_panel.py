@@ -1,4 +1,4 @@
-"""The todo panel: it fills while the list is written, and a person's own fold is obeyed."""
+"""The todo panel: it fills while the list is written, and a user's own fold is obeyed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOUR = ["in_progress", "pending", "pending", "pending"]
 
 
 def fold(page: Page) -> None:
-    """Click the panel's line, as a person does."""
+    """Click the panel's line, as a user does."""
     panel(page).locator("summary").click()
 
 

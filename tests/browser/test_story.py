@@ -1,4 +1,4 @@
-"""One piece of work as a person meets it: asked about, gone on with, changed, killed, finished, kept."""
+"""One piece of work as a user meets it: asked about, gone on with, changed, killed, finished, kept."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def begin_and_ask(page: Page, model: ScriptedModel) -> str:
 
 
 def change_and_kill(page: Page, model: ScriptedModel, served: Served, line: Line) -> None:
-    """The person adds an item and skips one while the agent works; the server dies; the rest is done."""
+    """The user adds an item and skips one while the agent works; the server dies; the rest is done."""
     waits = Reply(text="I go on", piece=7, stall_after=2)
     model.script(Reply(tool_calls=[listed("completed", "completed", "in_progress")]), waits)
     send(page, "keep the new version")

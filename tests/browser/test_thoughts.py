@@ -37,5 +37,5 @@ def test_a_thought_grows_where_it_is_folded_and_stays_open_for_who_opens_it(
     at_rest(page)
     assert shown.evaluate("text => text.textContent") == THOUGHT
     assert shown.locator("*").count() == 0, "the pieces have become one text"
-    assert thought.evaluate("thought => thought.open"), "what a person opened stays open"
+    assert thought.evaluate("thought => thought.open"), "what a user opened stays open"
     ends_as_the_record(page)

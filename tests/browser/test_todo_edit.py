@@ -1,4 +1,4 @@
-"""A person changes the list in its panel: in two tabs, on a phone, with keys, while the agent works."""
+"""A user changes the list in its panel: in two tabs, on a phone, with keys, while the agent works."""
 
 from __future__ import annotations
 

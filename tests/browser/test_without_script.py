@@ -9,7 +9,7 @@ from tests.browser.talk import is_folded, panel, until
 
 
 def ended(page: Page, count: int, status: str = "completed") -> None:
-    """Load the page again, as a person without scripts does, until its turns have ended so."""
+    """Load the page again, as a user without scripts does, until its turns have ended so."""
 
     def looked() -> bool:
         page.reload()

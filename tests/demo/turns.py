@@ -52,7 +52,7 @@ class Conversation:
     without: Iterable[str] = ()
     messages: list[dict[str, Any]] = field(default_factory=list)
     calls: list[Called] = field(default_factory=list)
-    changes: dict[int, Change] = field(default_factory=dict)  # of the person's, behind so many calls
+    changes: dict[int, Change] = field(default_factory=dict)  # of the user's, behind so many calls
     stop_at: int | None = None  # the call at which the next turn is stopped
     had_effect: bool = False  # whether that call had done its work by then
 

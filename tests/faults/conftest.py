@@ -1,4 +1,4 @@
-"""Served sites with a scripted model, a person at each, and a look into their rows."""
+"""Served sites with a scripted model, a user at each, and a look into their rows."""
 
 from __future__ import annotations
 

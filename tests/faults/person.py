@@ -1,4 +1,4 @@
-"""A person with a browser, as far as the wire is concerned: cookies, forms, and sockets that come back."""
+"""A user with a browser, as far as the wire is concerned: cookies, forms, and sockets that come back."""
 
 from __future__ import annotations
 

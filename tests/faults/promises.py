@@ -31,7 +31,7 @@ def check_history(messages: Sequence[Message]) -> None:
 
 
 def check_accepted(turns: Sequence[Turn], said: Sequence[str]) -> None:
-    """Every accepted message is there once, in order, and nothing else was said by the person."""
+    """Every accepted message is there once, in order, and nothing else was said by the user."""
     assert [turn.user_text for turn in turns] == list(said)
 
 

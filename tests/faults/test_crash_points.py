@@ -70,7 +70,7 @@ class CrashingSite:
         else:
             self.served.kill()
         if conversation is None:
-            self.start()  # it was not told of; the person sends it again, and that is not to be counted
+            self.start()  # it was not told of; the user sends it again, and that is not to be counted
             conversation = self.person.begin(self.served.address, TASK, client_id)
             assert conversation is not None
             self._heal(conversation, client_id, tab)

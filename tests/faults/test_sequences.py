@@ -1,4 +1,4 @@
-"""Whatever a person and chance do in whatever order, every promise holds; Hypothesis makes it up."""
+"""Whatever a user and chance do in whatever order, every promise holds; Hypothesis makes it up."""
 
 from __future__ import annotations
 

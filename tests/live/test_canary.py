@@ -32,7 +32,7 @@ def of_canaries(text: str) -> list[str]:
 
 
 def connect(user: Any, base_url: str) -> Profile:
-    """Type the key into the page, as a person does, and choose a model."""
+    """Type the key into the page, as a user does, and choose a model."""
     user.is_staff = user.is_superuser = True
     user.save()
     client = Client()

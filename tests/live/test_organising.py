@@ -126,7 +126,7 @@ async def test_deleting_ends_sockets_and_what_runs_and_an_undo_brings_all_back(
     await sync_to_async(post_undo)(site.user, act)
     await shows_sidebar_of_page(site, there, other)
     again = await site.open(conversation)
-    assert "And this" in again.drawn("#follow-ups", "outerMorph")[-1], "it is held, for the person to decide"
+    assert "And this" in again.drawn("#follow-ups", "outerMorph")[-1], "it is held, for the user to decide"
     assert await conversation.turns.acount() == 1
     assert (await FollowUp.objects.aget()).status == "held"
 

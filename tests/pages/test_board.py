@@ -99,7 +99,7 @@ def test_what_waits_for_an_answer_gets_it_there(
     Work(owner)
     other = ask(Work(owner), "ls")
     call = ask(Work(owner), "rm -r build")
-    _first, second, _queued = rows(shown(owners), "running")  # whoever waits for the person comes first
+    _first, second, _queued = rows(shown(owners), "running")  # whoever waits for the user comes first
     assert "rm -r build" in second
     assert "<title>(2) Board</title>" in shown(owners)
     where = f"/conversations/{call.turn.conversation_id}/tool-calls/{call.pk}/decide/"

@@ -122,5 +122,5 @@ def test_what_the_person_changed_is_marked_as_theirs(work: Work, owners: Client)
     ]
     assert "You changed the list" in stage(page)
     assert page.count('data-author="person"') == 1
-    assert page.count("step ") == 2  # a change of the person's is of no step
+    assert page.count("step ") == 2  # a change of the user's is of no step
     assert "skipped earlier" in stage(page_of(owners, work))

@@ -44,7 +44,7 @@ def places(browser: Client, q: str, **more: Any) -> list[tuple[str, str, str]]:
 
 
 def plain(html: str) -> str:
-    """What a person reads, with what is marked."""
+    """What a user reads, with what is marked."""
     return " ".join(unescape(TAG.sub(" ", html)).split())
 
 

@@ -31,7 +31,7 @@ def results(request: dict[str, Any]) -> list[str]:
 
 
 class DemoRequest:
-    """A conversation whose agent asks, and what a person does about it."""
+    """A conversation whose agent asks, and what a user does about it."""
 
     def __init__(self, site: Site, model: ScriptedModel, conversation: Conversation) -> None:
         self.site = site

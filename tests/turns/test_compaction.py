@@ -93,7 +93,7 @@ async def test_older_turns_are_summarised(site: Site, model: SmallWindow) -> Non
     fold = article(page, summary.turn)
     assert "Earlier turns were summarised for the model" in fold
     assert "<h1>So far</h1>" in fold
-    assert "Make a plan" in page, "the person still sees all of it"
+    assert "Make a plan" in page, "the user still sees all of it"
 
 
 async def test_what_was_sent_changes_only_when_it_became_too_much(site: Site, model: SmallWindow) -> None:

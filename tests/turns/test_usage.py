@@ -25,7 +25,7 @@ COUNTED = {
     "completion_tokens_details": {"reasoning_tokens": 50},
 }
 NONE: dict[str, Any] = {}
-LONG = "The answer is a long one, which the person does not wait for. " * 20
+LONG = "The answer is a long one, which the user does not wait for. " * 20
 
 
 async def answered(site: Site, *, until_it_says: str = "", title: str = "Named") -> Conversation:

@@ -137,7 +137,7 @@ REFUSALS: dict[str, tuple[int, Any, dict[str, Any], list[dict[str, Any]], dict[s
         [SYSTEM, USER],
         {"system_role": "user"},
     ),
-    "Mistral on the person after a result": (
+    "Mistral on the user after a result": (
         400,
         {"object": "error", "message": "Unexpected role 'user' after role 'tool'"},
         {},

@@ -135,7 +135,7 @@ def _of_traits(messages: Sequence[dict[str, Any]], traits: Traits) -> list[str]:
     if traits.id_style == "alnum9" and not all(re.fullmatch("[A-Za-z0-9]{9}", call["id"]) for call in calls):
         found.append("an id that is not of 9 letters and digits")
     if not traits.user_after_tool and any((a["role"], b["role"]) == ("tool", "user") for a, b in pairs):
-        found.append("a person right after a result")
+        found.append("a user right after a result")
     if traits.alternate and any(
         a["role"] == b["role"] != "tool" and not b.get("tool_calls") for a, b in pairs
     ):
