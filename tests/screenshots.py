@@ -43,7 +43,12 @@ OTHERS = {
     "zh-hans": ["写一个带测试的 Python 小程序并运行测试", "先制定计划，然后查看文件并写一份总结", "你好"],
 }
 TRANSLATED = {"new", "conversation", "plan", "files", "board"}  # pages with a picture in the Chinese tour
-IN_THE_TOUR = {*TRANSLATED, "list", "search", "usage", "statistics", "profiles", "connections", "preferences"}
+IN_THE_TOUR = {*TRANSLATED, "list", "search", "share", "usage", "statistics", "preferences"} | {
+    "profiles",
+    "profile",
+    "connections",
+    "connection",
+}
 ASKS_FIRST = {"en": "Asks first", "zh-hans": "先问再做"}
 
 

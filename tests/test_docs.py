@@ -67,6 +67,13 @@ def test_links_and_commands_exist(page: Path) -> None:
     assert stale_commands(text) == set()
 
 
+def test_every_picture_is_shown() -> None:
+    shown = {
+        link for page in PAGES for link in re.findall(r"images/[\w.-]+", page.read_text(encoding="utf-8"))
+    }
+    assert shown == {f"images/{picture.name}" for picture in (ROOT / "docs" / "images").iterdir()}
+
+
 def test_a_dead_link_and_a_stale_command_are_found() -> None:
     page = ROOT / "README.md"
     assert dead_links(
