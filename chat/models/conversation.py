@@ -221,7 +221,7 @@ class Conversation(models.Model):
                 title=title_of(text),
                 workspace=workspace,
             )
-            conversation._start(text, client_id, conversation._facts_for(client_id), attachments=attachments)
+            conversation._start(text, client_id, conversation._facts_for(client_id), attachments)
         return conversation
 
     def send(
@@ -240,25 +240,23 @@ class Conversation(models.Model):
                 return self._own(FollowUp.objects.get(pk=facts["follow_up"]))
             if facts["works"] and not facts["turn"]:
                 return self._queue_follow_up(text, client_id, facts, attachments)
-            return self._start(text, client_id, facts, attachments=attachments)
+            return self._start(text, client_id, facts, attachments)
 
     def start_turn(
         self,
         text: str,
         client_id: uuid.UUID,
-        retries: Turn | None = None,
         attachments: Iterable[Attachment] = (),
     ) -> Turn:
         """Queue a turn that answers `text`. A repeated `client_id` returns the turn that it started.
 
-        Held messages go before the text. The turn replaces the failed turn `retries`. Raises MessageRefused
-        if the text is blank or overlong, a turn works, or too many turns of the owner are queued.
+        Held messages go before the text. Raises MessageRefused if the text is blank or overlong, a turn
+        works, or too many turns of the owner are queued.
         """
-        # A retry repeats accepted text, which several messages together may have made longer.
-        text = text if retries else checked_message(text)
+        text = checked_message(text)
         with transaction.atomic():
             self.lock()
-            return self._start(text, client_id, self._facts_for(client_id), retries, attachments)
+            return self._start(text, client_id, self._facts_for(client_id), attachments)
 
     def run_again(
         self,
@@ -431,19 +429,15 @@ class Conversation(models.Model):
         text: str,
         client_id: uuid.UUID,
         facts: dict[str, Any],
-        retries: Turn | None = None,
         attachments: Iterable[Attachment] = (),
     ) -> Turn:
         if facts["turn"]:
             return self._own(Turn.objects.get(pk=facts["turn"]))
         _refuse_if_busy(facts)
-        held = FollowUp.claim(self.pk) if facts["holds"] and not retries else []
+        held = FollowUp.claim(self.pk) if facts["holds"] else []
         attached = [*attachments, *Attachment.taken_back(self.pk, text)]
         text = joined([*(each.text for each in held), text])
-        latest = follows = facts["latest"]
-        if retries and retries.pk == follows:  # replacing an older one would drop what followed
-            follows = Turn.objects.get(pk=follows).replaced_by_retry()
-        turn = self._queue(text, client_id, latest, follows, held, attached, retries)
+        turn = self._queue(text, client_id, facts["latest"], facts["latest"], held, attached)
         self._touch(turn.created_at, facts["newest"], archived_at=None)
         return turn
 
@@ -465,7 +459,6 @@ class Conversation(models.Model):
         follows: int | None,
         held: list[FollowUp],
         attachments: Iterable[Attachment] = (),
-        retries: Turn | None = None,
     ) -> Turn:
         turn = self.turns.create(
             client_id=client_id, parent_id=parent, follows_id=follows, unindexed_at=timezone.now()
@@ -474,8 +467,6 @@ class Conversation(models.Model):
         if held:
             FollowUp.deliver(held, turn)
             Attachment.deliver(held, message)
-        if retries and text == retries.user_text:
-            attachments = Attachment.objects.filter(message__turn=retries, message__step=None)
         Attachment.add_copies(attachments, message)
         return turn
 

@@ -271,14 +271,6 @@ class Turn(models.Model):
         never_run.update(status="stopped", ended_at=now)
         self.messages.filter(complete=False).update(complete=True, cut_off=True)
 
-    def replaced_by_retry(self) -> int | None:
-        """The turn that a retry follows: the previous one, if this one failed and did nothing.
-
-        After an interruption the retry only says to continue, so the message must stay in context.
-        """
-        kept = self.status != self.Status.FAILED or self.tool_calls.exists()
-        return self.pk if kept else self.follows_id
-
     @property
     def agent_name(self) -> str:
         return str(self.profile_snapshot.get("name") or self.profile_snapshot.get("title") or _("Agent"))
@@ -307,6 +299,11 @@ class Turn(models.Model):
     @property
     def can_be_retried(self) -> bool:
         return self.status in (self.Status.FAILED, self.Status.INTERRUPTED)
+
+    @property
+    def did_nothing(self) -> bool:
+        """Whether it failed before any tool call, so that a retry can begin again."""
+        return self.status == self.Status.FAILED and not self.tool_calls.all()
 
     @property
     def user_text(self) -> str:

@@ -121,23 +121,6 @@ def stop(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 
 @audience("owner")
 @require_POST
-def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
-    conversation = own_conversation(request, conversation_id)
-    failed = get_object_or_404(Turn.with_rows(), pk=turn_id, conversation=conversation)
-    if failed.can_be_retried:
-        # Derived from the turn, so a repeated click starts one retry.
-        client_id = uuid.uuid5(failed.client_id, "retry")
-        try:
-            was_failed = failed.status == Turn.Status.FAILED
-            text = failed.user_text if was_failed else _("Continue where you left off.")
-            publish_turn_sync(conversation.start_turn(text, client_id, retries=failed))
-        except MessageRefused as refusal:
-            return action_refused(request, conversation, str(refusal))
-    return action_response(request, conversation)
-
-
-@audience("owner")
-@require_POST
 def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
     with transaction.atomic():

@@ -66,7 +66,7 @@ urlpatterns = [
         conversation.send_follow_ups,
         name="send_follow_ups",
     ),
-    path("conversations/<uuid:conversation_id>/turns/<int:turn_id>/retry/", conversation.retry, name="retry"),
+    path("conversations/<uuid:conversation_id>/turns/<int:turn_id>/retry/", versions.retry, name="retry"),
     path(
         "conversations/<uuid:conversation_id>/turns/<int:turn_id>/again/",
         versions.run_again,

@@ -1,4 +1,4 @@
-"""Versions of a turn: run it again, also with another message or model, show another one, delete it."""
+"""Versions of a turn: run it again, also with another message or model, retry it, show another, delete it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chat.live.broadcast import notify_workers, publish_path, publish_sidebar
+from chat.live.broadcast import notify_workers, publish_path, publish_sidebar, publish_turn_sync
 from chat.models import Conversation, MessageRefused, Profile, Turn
 from chat.pages.audience import audience
 from chat.pages.conversation import action_id_of, action_refused, action_response, own_conversation
@@ -29,8 +30,31 @@ def run_again(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int
     conversation = own_conversation(request, conversation_id)
     if request.method != "POST":
         return _form(request, conversation, turn_id)
-    archived = conversation.archived
     client_id = action_id_of(request) or uuid.uuid4()
+    return _run_again(request, conversation, turn_id, client_id)
+
+
+@audience("owner")
+@require_POST
+def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
+    """Answer the message of a turn that failed at once again; otherwise continue from what was done."""
+    conversation = own_conversation(request, conversation_id)
+    turn = get_object_or_404(conversation.turns, pk=turn_id)
+    client_id = uuid.uuid5(turn.client_id, "retry")  # a repeated click starts one turn
+    if turn.did_nothing:
+        return _run_again(request, conversation, turn_id, client_id)
+    if turn.can_be_retried:
+        try:
+            publish_turn_sync(conversation.start_turn(_("Continue where you left off."), client_id))
+        except MessageRefused as refusal:
+            return action_refused(request, conversation, str(refusal))
+    return action_response(request, conversation)
+
+
+def _run_again(
+    request: SignedInRequest, conversation: Conversation, turn_id: int, client_id: uuid.UUID
+) -> HttpResponse:
+    archived = conversation.archived
     try:
         conversation.run_again(turn_id, client_id, request.POST.get("text"), _profile(request))
     except MessageRefused as refusal:

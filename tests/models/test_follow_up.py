@@ -97,7 +97,7 @@ def test_a_retry_may_be_longer_than_a_message(running: Turn) -> None:
     claimed = Turn.claim("worker")
     assert claimed is not None
     claimed.end(Turn.Status.FAILED)
-    again = conversation.start_turn(claimed.user_text, uuid.uuid4(), retries=claimed)
+    again = conversation.run_again(claimed.pk, uuid.uuid4())
     assert len(again.user_text) == 120_002
 
 

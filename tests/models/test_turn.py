@@ -321,32 +321,12 @@ def test_what_came_to_something_is_not_retried(turn: Turn, status: str) -> None:
     assert not turn.can_be_retried
 
 
-def test_a_retry_takes_the_place_of_a_turn_that_did_nothing(
-    conversation: Conversation, ended: Callable[..., Turn]
-) -> None:
-    first = ended()
+def test_a_turn_that_failed_at_once_did_nothing(ended: Callable[..., Turn]) -> None:
     failed = ended(Turn.Status.FAILED)
-    again = conversation.start_turn(failed.user_text, uuid.uuid4(), retries=failed)
-    assert again.follows == first
-    Turn.objects.filter(pk=again.pk).update(status="failed")
-    assert conversation.start_turn("Do it", uuid.uuid4(), retries=again).follows == first
-
-
-def test_a_retry_follows_a_turn_that_did_something(
-    conversation: Conversation, ended: Callable[..., Turn]
-) -> None:
-    failed = ended(Turn.Status.FAILED)
-    step = failed.steps.create(number=1)
-    failed.tool_calls.create(step=step, index=0, call_id="a", name="bash")
-    assert conversation.start_turn("Do it", uuid.uuid4(), retries=failed).follows == failed
-
-
-def test_a_retry_forgets_nothing_that_came_after(
-    conversation: Conversation, ended: Callable[..., Turn]
-) -> None:
-    failed = ended(Turn.Status.FAILED)
-    later = ended(Turn.Status.COMPLETED, "Something else")
-    assert conversation.start_turn("Do it", uuid.uuid4(), retries=failed).follows == later
+    assert failed.did_nothing
+    failed.tool_calls.create(step=failed.steps.create(number=1), index=0, call_id="a", name="bash")
+    assert not failed.did_nothing
+    assert not ended(Turn.Status.INTERRUPTED).did_nothing
 
 
 def test_rows_stand_in_the_order_in_which_they_came(
