@@ -526,7 +526,7 @@ class Conversation(models.Model):
     @property
     def is_scripted(self) -> bool:
         """Whether the demo model replies."""
-        return answers_by_script(self.chosen_model or self.profile)
+        return answers_by_script(self.profile_in_use())
 
     def choose(self, profile: Profile) -> None:
         self.profile = profile

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
+
 from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, last_turn
+from tests.browser.talk import at_rest, begin, last_turn, send
 
 CODE = "def f(x):\n    return '<b>' + x\n"
 LONG = "".join(f"line {number} of {'a long line ' * (20 if number == 3 else 1)}\n" for number in range(60))
@@ -45,6 +47,37 @@ def test_messages_and_code_are_copied_as_they_were_written(scripted: Site, visit
     page.mouse.move(0, 0)
     question.get_by_role("button", name="Copy message").focus()
     expect(question.get_by_role("button", name="Copy message")).to_have_css("opacity", "1")
+
+
+def test_code_is_whole_while_it_is_written(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    scripted.model.script(Reply(text=f"```\n{LONG}{LONG}```\n", stall_after=len(LONG) // 12, gate=gate))
+    page = visitors.enter(scripted)
+    begin(page, "Write a function")
+    pre = page.locator(".code-block > pre")
+    expect(pre).to_contain_text("line 30 of")
+    assert pre.evaluate("pre => pre.clientHeight === pre.scrollHeight")
+    gate.set()
+    at_rest(page)
+    expect(page.get_by_role("button", name="Show all")).to_be_visible()
+
+
+def test_the_button_beside_an_earlier_message_can_be_clicked(scripted: Site, visitors: Visitors) -> None:
+    """Turns but the last one are painted only where they are seen."""
+    scripted.model.script(LOOK, Reply(text="It is."), Reply(text="Yes."))
+    page = visitors.enter(scripted)
+    begin(page, "Look")
+    at_rest(page)
+    send(page, "And?")
+    at_rest(page)
+    message = page.locator(".message[data-role='assistant']").first
+    message.hover()
+    copy = message.get_by_role("button", name="Copy message")
+    box = copy.bounding_box()
+    assert box is not None
+    hit = "([x, y]) => document.elementFromPoint(x, y).closest('button')?.ariaLabel"
+    at = [box["x"] + box["width"] - 2, box["y"] + box["height"] / 2]
+    assert page.evaluate(hit, at) == "Copy message"
 
 
 def test_long_code_is_folded_and_long_lines_wrap(scripted: Site, visitors: Visitors) -> None:

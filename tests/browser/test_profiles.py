@@ -47,6 +47,18 @@ def choose(page: Page, title: str) -> None:
     expect(page.locator(".profile-choice__title")).to_have_text(title)
 
 
+def test_the_start_page_names_the_model_of_the_profile(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    make(page, model="large")
+    page.goto("/")
+    name = page.locator(".model-choice__name")
+    usual = name.inner_text()
+    page.select_option("#composer [name=profile]", label="Reviewer")
+    expect(name).to_have_text("large")
+    page.select_option("#composer [name=profile]", index=0)
+    expect(name).to_have_text(usual)
+
+
 def test_the_way_through(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(text="One."), Reply(text="Two."))
     page, other = visitors.enter(scripted), visitors.enter(scripted)
