@@ -85,6 +85,7 @@ class Agent:
         retry: Retry | None = None,
         temperature: float | None = None,
         language: Language = "en",
+        user_language: Language | None = None,
         workspace: str = "",
         context_window: int = 0,
         base_url: str | None = None,
@@ -112,6 +113,7 @@ class Agent:
         self.limits = limits or Limits()
         self.retry = retry or Retry()
         self.language = language
+        self.user_language = user_language or language
         self.workspace = workspace
         self.context_window = context_window
         self.keep_todos = keep_todos

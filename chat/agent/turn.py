@@ -87,10 +87,11 @@ class TurnRun:
     ) -> None:
         self.agent = agent
         self.language = agent.language
+        self.user_language = agent.user_language  # of the sentence that says why the turn ended
         self.emit = emit
         self.inbox = inbox
         self.approve = approve
-        self.budget = Budget(agent.limits, spent, agent.language)
+        self.budget = Budget(agent.limits, spent, agent.user_language)
         self.todos = TodoList(agent.todo_policy, todos, agent.language)
         self.endpoint, self.model = agent.endpoint_and_model
         tools = (todo_tool(self.todos), *agent.tools) if agent.traits.tools else ()
@@ -140,7 +141,7 @@ class TurnRun:
         if self.reply.calls:
             await self._run_calls()
         elif self.reply.finish_reason in _TRUNCATED:
-            raise LimitError(phrase(self.language, f"limit.{self.reply.finish_reason}"))
+            raise LimitError(phrase(self.user_language, f"limit.{self.reply.finish_reason}"))
         elif name := written_call(self.reply.text, self.tools):
             raise ModelError("written_call", where=self.endpoint, model=self.model, name=name)
 
@@ -293,10 +294,10 @@ class TurnRun:
 
     def _sentence(self, error: ModelError) -> str:
         try:
-            return phrase(self.language, f"model.{error.kind}", **error.values)
+            return phrase(self.user_language, f"model.{error.kind}", **error.values)
         except KeyError:  # a custom model may use its own kinds
             detail = f"{error.kind}: {error.values.get('detail', '')}"
-            return phrase(self.language, "model.crashed", detail=detail)
+            return phrase(self.user_language, "model.crashed", detail=detail)
 
     def _end(self, reason: EndReason, sentence: str = "") -> End:
         text = self.reply.text

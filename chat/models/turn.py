@@ -302,8 +302,9 @@ class Turn(models.Model):
 
     @property
     def did_nothing(self) -> bool:
-        """Whether it failed before any tool call, so that a retry can begin again."""
-        return self.status == self.Status.FAILED and not self.tool_calls.all()
+        """Whether it failed before any tool call or change of the plan, so that a retry can begin again."""
+        failed = self.status == self.Status.FAILED
+        return failed and not self.tool_calls.all() and not self.revisions.exists()
 
     @property
     def user_text(self) -> str:

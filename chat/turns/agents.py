@@ -8,6 +8,7 @@ import functools
 from typing import Any, cast
 
 from django.conf import settings
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from chat.agent import Agent, Limits, Model, Retry, TodoPolicy, Tool
@@ -76,6 +77,7 @@ async def agent_for(turn: Turn) -> Agent:
         limits=limits_of_turn(profile),
         retry=Retry(seconds=settings.MODEL_RETRY_SECONDS),
         language=cast(Language, profile.language),
+        user_language="zh" if get_language().startswith("zh") else "en",
         workspace=WORKSPACE_AS_SEEN,
         **options_of(profile),
     )

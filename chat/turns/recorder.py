@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -56,6 +57,8 @@ STATUS_OF_END = {
     "limit": Turn.Status.STOPPED,
     "failed": Turn.Status.FAILED,
 }
+
+log = logging.getLogger(__name__)
 
 TURN_FIELDS = ("status", "status_message", "ended_at", "worker", "fence", "vision_unsupported")
 
@@ -302,6 +305,9 @@ class Recorder:
             case PicturesRefused(pictures):
                 return mark_pictures_refused(self.turn, pictures)
             case Retrying():
+                log.info(
+                    "attempt %d failed, retrying in %.1f s: %s", event.attempt, event.seconds, event.reason
+                )
                 return self._set_status_message(event.reason)
             case ModelSilent():
                 return self._set_status_message("" if event.over else str(SILENT))

@@ -127,10 +127,24 @@ async def test_an_endpoint_that_is_down_is_named(make_agent: MakeAgent) -> None:
     with closing(listening()) as taken:
         address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
     last = end(await told(make_agent(base_url=address, retry=Retry(attempts=1))))
-    assert last.sentence.startswith(
-        f"The model endpoint at {address} cannot be reached (Cannot connect to host"
+    assert last.sentence == (
+        f"The model endpoint at {address} cannot be reached (Connection refused). "
+        "Check that it runs and that the address is right, then retry."
     )
-    assert last.sentence.endswith("Check that it runs and that the address is right, then retry.")
+
+
+async def test_a_host_that_does_not_exist_is_named(make_agent: MakeAgent) -> None:
+    last = end(await told(make_agent(base_url="http://nowhere.invalid/v1", retry=Retry(attempts=1))))
+    assert "http://nowhere.invalid/v1 cannot be reached (" in last.sentence
+    assert "Cannot connect" not in last.sentence
+
+
+async def test_a_failure_is_told_in_the_users_language(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply(status=401))
+    last = end(await told(make_agent(language="en", user_language="zh")))
+    assert "密钥" in last.sentence
 
 
 async def test_silence_is_a_timeout(model_server: ScriptedModel) -> None:

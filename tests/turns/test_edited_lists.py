@@ -227,7 +227,7 @@ async def test_a_turn_that_is_taken_up_again_still_tells_of_it_once(
 
 
 async def test_it_is_told_after_a_turn_that_came_to_nothing(site: Site, model_server: ScriptedModel) -> None:
-    """A turn that failed and is retried stands in no later request: what was told in it is told again."""
+    """The user's change of the plan is kept, so a retry continues, and the model reads of the change."""
     conversation = await site.conversation()
 
     @sync_to_async
@@ -236,7 +236,7 @@ async def test_it_is_told_after_a_turn_that_came_to_nothing(site: Site, model_se
         claimed = Turn.claim("worker", turn.pk)
         assert claimed is not None
         told = TodoRevision.edit(claimed, "focused", [{"id": "a", "content": "Mine", "status": "pending"}])
-        told.delivered_in_step = claimed.steps.create(number=1, edit_note="said")
+        told.delivered_in_step = claimed.steps.create(number=1, edit_note='The user added "Mine".')
         told.save()
         claimed.end(Turn.Status.FAILED, "No.")
         return claimed

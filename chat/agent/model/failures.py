@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import socket
+import ssl
 from collections.abc import Iterable, Iterator
 from email.utils import parsedate_to_datetime
 from time import time
@@ -16,7 +19,7 @@ from chat.agent.model.errors import ErrorReport
 from chat.agent.model.http import MAX_RESPONSE, AddressRefusedError, CompressedError, OversizeError
 from chat.agent.model.protocol import ModelError
 
-# Seconds; an endpoint that asks for a longer wait is not retried (`Retry.max_delay` limits each wait).
+# Seconds; a rate limit that asks for a longer wait is not retried (`Retry.max_delay` limits each wait).
 MAX_WAIT = 180.0
 # Seconds between two requests to a model that is loading.
 LOADING = 3.0
@@ -83,7 +86,7 @@ class Failures:
         # An endpoint to which no connection comes about in time is unreachable.
         if isinstance(cause, httpx2.TimeoutException) and not isinstance(cause, httpx2.ConnectTimeout):
             return self.error("timeout", retryable=True)
-        return self.error("unreachable", str(cause) or type(cause).__name__, retryable=True)
+        return self.error("unreachable", _reason(cause), retryable=True)
 
     def broken(self, error: httpx2.TransportError) -> ModelError:
         if isinstance(error, OversizeError):
@@ -95,6 +98,16 @@ class Failures:
         for secret in self.secrets:
             text = text.replace(secret, "***")
         return text
+
+
+def _reason(error: BaseException) -> str:
+    """Why there is no connection, as the operating system says it: "Connection refused"."""
+    for each in _causes(error):
+        if number := re.search(r"\[Errno (\d+)\]", str(each)):  # of the first of several addresses
+            return os.strerror(int(number[1]))
+        if isinstance(each, socket.gaierror | ssl.SSLError):
+            return each.strerror or str(each)
+    return str(error) or type(error).__name__
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
