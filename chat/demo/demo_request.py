@@ -24,6 +24,7 @@ _EXIT = re.compile(
 )
 # What the site adds: a message with the pictures of results, and lines that name uploaded files.
 _PICTURES = ("The pictures of these results:", "以上结果中的图片：")
+_LEFT_OUT = re.compile(r"^\[.* was left out here: this model cannot see images\.\]$\n?", re.MULTILINE)
 _UPLOADED = re.compile(r"^(?:Uploaded: |已上传：)(.*)$\n?", re.MULTILINE)
 
 
@@ -106,7 +107,7 @@ class History:
 def _with_uploads_named(text: str) -> str:
     """The text with its uploaded files at the end of its last line, where they are no steps of their own."""
     names = [name for name in _UPLOADED.findall(text) if " " not in name]
-    own = _UPLOADED.sub("", text).strip()
+    own = _LEFT_OUT.sub("", _UPLOADED.sub("", text)).strip()
     return f"{own} ({', '.join(names)})" if own and names else own or ", ".join(names)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
@@ -81,6 +83,7 @@ class Message(models.Model):
 
 MAX_MESSAGE_BYTES = 64 * 1024
 TITLE_LENGTH = 80
+_UPLOADED = re.compile(r"^(?:Uploaded: |已上传：)(?:.*/)?")  # as chat.files.uploads names a file
 
 
 class MessageRefused(ValueError):  # noqa: N818 (a refusal, shown to the user)
@@ -100,6 +103,7 @@ def checked_message(text: str) -> str:
 
 
 def title_of(text: str) -> str:
-    """The first line, without the marks of code: a title is plain text."""
-    line = " ".join(text.splitlines()[0].replace("`", "").split()) or text.splitlines()[0]
+    """The first line, without the marks of code: a title is plain text. Of a file without words, its name."""
+    first = _UPLOADED.sub("", text.splitlines()[0])
+    line = " ".join(first.replace("`", "").split()) or first
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"

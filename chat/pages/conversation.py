@@ -134,7 +134,9 @@ def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 @require_POST
 def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
-    act_on(request, BulkAct.Kind.DELETE, [conversation.pk])
+    act = act_on(request, BulkAct.Kind.DELETE, [conversation.pk])
+    if "HX-Request" in request.headers:
+        return render(request, "partials/_undo_note.html", {"undoable": act})
     return redirect("conversations")
 
 

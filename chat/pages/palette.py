@@ -67,6 +67,9 @@ def palette(request: SignedInRequest) -> HttpResponse:
     conversations = Group(_("Conversations"), _conversations(request, conversation, typed))
     # Few commands match what is typed, and those are meant.
     groups = [*found[:2], conversations, found[2]] if typed else [conversations, *found]
+    if typed:
+        address = f"{reverse('conversations')}?{urlencode({'q': typed})}"
+        groups.append(Group("", [Option(_("Search all conversations for “%s”") % typed, href=address)]))
     return _options(request, groups, conversation, typed)
 
 
@@ -166,20 +169,20 @@ def _places(conversation: Conversation | None) -> list[Option]:
 
 def _settings(request: SignedInRequest) -> list[Option]:
     titles = {
-        "connections": _("Connections"),
-        "profiles": _("Profiles"),
-        "usage": _("Usage"),
-        "plan_figures": _("Plan statistics"),
-        "preferences": _("Preferences"),
+        "connections": (_("Connections"), _("models, keys")),
+        "profiles": (_("Profiles"), _("instructions, tools, permissions")),
+        "usage": (_("Usage"), _("tokens, cost")),
+        "plan_figures": (_("Plan statistics"), ""),
+        "preferences": (_("Preferences"), _("language, theme, time zone, password")),
     }
     if request.user.is_staff:
-        titles["admin:index"] = _("Administration")
-    return [Option(title, href=reverse(name)) for name, title in titles.items()]
+        titles["admin:index"] = (_("Administration"), _("users, MCP servers"))
+    return [Option(title, note, href=reverse(name)) for name, (title, note) in titles.items()]
 
 
 def _matching(options: Iterable[Option], typed: str) -> list[Option]:
-    """The options with a word, or a name, that begins with each word that is typed."""
-    return [each for each in options if _matches(f"{each.title} {each.name}", typed)]
+    """The options with a word of title, name or note that begins with each word that is typed."""
+    return [each for each in options if _matches(f"{each.title} {each.name} {each.note}", typed)]
 
 
 def _matches(text: str, typed: str) -> bool:

@@ -108,9 +108,8 @@ document.addEventListener("click", (event) => {
   const place = document.getElementById("composer-text");
   if (!button || !place) return;
   event.preventDefault();
-  place.value = button.value;
-  place.dispatchEvent(new Event("input", { bubbles: true }));
-  place.focus();
+  place.select();
+  document.execCommand("insertText", false, button.value); // so that it can be undone
 });
 // A form to be sent without a click, once: the test of a connection that was just added.
 onContent(() => document.querySelector("form[data-at-once]")?.requestSubmit());

@@ -19,6 +19,10 @@ onContent((signal) => {
     if (isFree()) card.querySelector(".approval").focus({ preventScroll: true });
     since = performance.now();
   };
+  // The note above the composer is for a question that is not in view.
+  const inView = new IntersectionObserver(([{ isIntersecting }]) => {
+    transcript.parentElement.toggleAttribute("data-question-in-view", isIntersecting);
+  }, { threshold: 0.9 });
   const settle = (card) => {
     const held = answered || card.contains(document.activeElement);
     card.open = false;
@@ -31,7 +35,10 @@ onContent((signal) => {
     if (card === asked) return;
     if (asked?.isConnected) settle(asked);
     asked = card;
+    inView.disconnect();
+    transcript.parentElement.removeAttribute("data-question-in-view");
     if (!card) return;
+    inView.observe(card.querySelector(".approval"));
     ask(card);
     answered = false;
   };

@@ -57,7 +57,6 @@
       input.files = held.files;
       list.replaceChildren(...files.map(chip));
       list.hidden = files.length === 0;
-      text.required = files.length === 0;
     };
 
     const add = (files) => {

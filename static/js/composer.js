@@ -53,6 +53,7 @@
     waiting = setTimeout(() => {
       if (!onItsWay()) return;
       if (document.getElementById("connection").dataset.state === "live") composer().requestSubmit();
+      else note(field().dataset.unsent);
       expectAnswer(2 * within);
     }, within);
   };
@@ -122,6 +123,11 @@
     (event) => {
       if (event.target.id !== "composer" || event.submitter?.name === "text") return;
       const { value, dataset } = field();
+      if (!value.trim() && !event.target.elements.files?.files.length) {
+        event.preventDefault();
+        event.stopImmediatePropagation();
+        return field().focus();
+      }
       const command = commandIn(value);
       if (!command && new Blob([value.trim()]).size <= dataset.mostBytes) return;
       event.preventDefault();

@@ -117,6 +117,7 @@ const tell = (said) => {
   };
   // Ahead of all others who listen, who see only what is taken in.
   const next = (event) => {
+    lately = Date.now();
     heard++;
     hear(event);
     begin();
@@ -126,6 +127,7 @@ const tell = (said) => {
   // Messages are drawn one after the other. What the last socket left is drawn before the page says what it has.
   let arrived = 0;
   let heard = 0;
+  let lately = 0; // when the last message came
   let left = null; // how many have arrived by then
   const begin = () => {
     if (left === null || heard < left) return;
@@ -147,6 +149,7 @@ const tell = (said) => {
   });
   document.addEventListener("htmx:ws:after:connection", (event) => {
     connection = event.detail.connection;
+    lately = Date.now();
     // A tab in the background stays connected, to tell how its turn ends; the extension would close the socket.
     document.removeEventListener("visibilitychange", connection.visibilityHandler);
     connection.config.pauseOnBackground = false;
@@ -164,7 +167,13 @@ const tell = (said) => {
   document.addEventListener("visibilitychange", () => {
     if (!document.hidden) ask();
   });
-  // The network is back: this connects at once if the socket is closed and the page in view.
+  // Without a network nothing closes the socket for long, so the page asks whether the server is there. With it back, this
+  // connects at once if the socket is closed and the page in view.
+  const doubt = () => {
+    show("reconnecting");
+    ask();
+  };
+  addEventListener("offline", doubt);
   addEventListener("online", () => connection?.visibilityHandler());
   addEventListener("submit", (event) => (leaving = !event.defaultPrevented));
   addEventListener("pageshow", () => (leaving = false));
@@ -175,7 +184,9 @@ const tell = (said) => {
     else if (!leaving) location.reload();
   });
 
+  // Every heartbeat is answered.
   const beat = () => {
+    if (connection && Date.now() - lately > 2.5 * BEAT && !document.hidden) doubt();
     tell({ type: "heartbeat", ...have() });
     setTimeout(beat, BEAT - (Date.now() % BEAT) + Math.random() * 500);
   };

@@ -53,4 +53,5 @@ onContent((signal) => {
   });
   // Whoever sends a message wants to see what comes of it.
   document.addEventListener("htmx:ws:after:message:outgoing", toEnd, { signal });
+  document.addEventListener("submit", ({ submitter }) => submitter?.hasAttribute("data-follow") && toEnd(), { signal });
 });

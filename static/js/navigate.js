@@ -126,9 +126,10 @@ const redraw = async () => {
     event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event, formData, from) });
   });
 
-  // Where the row of tabs scrolls, the page's own is in view.
+  // Where the row of tabs scrolls, the page's own is in view, as is what a form was refused for.
   onContent(() => {
     const tab = document.querySelector(".tabs [aria-current=page]");
+    document.querySelector(".field__error, .settings__problem")?.scrollIntoView({ block: "nearest" });
     if (tab) tab.parentElement.scrollLeft = tab.offsetLeft - tab.parentElement.offsetLeft - 32;
   });
 }

@@ -25,11 +25,13 @@
 
   document.addEventListener("submit", async (event) => {
     const form = event.target;
-    if (!form.parentElement.matches("#row-menu, #sidebar-undo")) return;
+    const isShown = shown.path === row()?.querySelector("a").pathname; // what is deleted here leads to the list
+    if (!form.parentElement.matches("#row-menu, #sidebar-undo, #row-delete") || (form.parentElement.id === "row-delete" && isShown)) return;
     event.preventDefault();
     const answer = await post(form.action, new FormData(form, event.submitter)).catch(() => null);
     if (!answer?.ok) return say((answer && (await plainText(answer))) || "×");
     menu().hidePopover();
+    document.getElementById("row-delete").close();
     const note = await answer.text();
     await redraw();
     document.getElementById("sidebar-undo").innerHTML = note;

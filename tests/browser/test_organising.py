@@ -147,6 +147,22 @@ def test_a_tab_is_told_at_once_that_its_conversation_was_deleted(site: Site, vis
     expect(page.locator("#composer-text")).to_have_value("Half a thought")
 
 
+def test_deleting_another_conversation_leaves_this_one_in_view(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site)
+    page.goto("/conversations/")
+    page.locator("#sidebar").get_by_role("link", name="Talk 4").click()
+    expect(page.locator("#title")).to_have_text("Talk 4")
+    row = page.locator("#sidebar .conversation-row", has_text="Talk 2")
+    row.hover()
+    row.get_by_role("button", name="Actions for Talk 2").click()
+    page.locator("#row-menu").get_by_role("button", name="Delete").click()
+    page.locator("#row-delete").get_by_role("button", name="Delete").click()
+    expect(row).to_have_count(0)
+    expect(page.locator("#title")).to_have_text("Talk 4")
+    page.locator("#sidebar-undo").get_by_role("button", name="Undo").click()
+    expect(row).to_have_count(1)
+
+
 def test_with_the_keyboard_alone(site: Site, visitors: Visitors) -> None:
     page = visitors.enter(site)
     page.goto("/conversations/")

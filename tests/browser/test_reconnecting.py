@@ -67,3 +67,40 @@ def test_the_network_that_is_back_is_used_at_once(scripted: Site, visitors: Visi
         until(page, lambda: tries(page)[-1] > back / 1000)
         first = next(at for at in tries(page) if at > back / 1000)
     assert first - back / 1000 < 0.3
+
+
+def test_a_message_that_cannot_be_sent_is_told_of(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected += [*REFUSED, "htmx:error: Failed to fetch"]
+    scripted.model.script(Reply(text="Yes?"), Reply(text="Now."))
+    page = visitors.enter(scripted)
+    begin(page, "hello")
+    at_rest(page)
+    page.context.set_offline(True)
+    expect(page.locator("#connection")).to_have_attribute("data-state", "reconnecting")
+    page.fill("#composer-text", "and now")
+    page.press("#composer-text", "Enter")
+    expect(page.locator("#composer-note")).to_contain_text("Not sent yet.")
+    expect(page.locator("#composer-text")).to_have_value("and now")
+    page.context.set_offline(False)
+    expect(page.locator("article.turn").last).to_contain_text("Now.")
+    expect(page.locator("#composer-note")).to_be_hidden()
+    expect(page.locator("#composer-text")).to_have_value("")
+    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+
+
+def test_a_line_that_went_dead_is_noticed(scripted: Site, visitors: Visitors) -> None:
+    """Nothing closes the socket; no answer comes."""
+    visitors.expected += [*REFUSED, "htmx:error: Failed to fetch"]
+    scripted.model.script(Reply(text="Yes?"))
+    with Proxy(scripted.served.port) as line:
+        page = visitors.enter(scripted, address=line.address)
+        page.clock.install()
+        begin(page, "hello")
+        at_rest(page)
+        line.stall()
+        for _ in range(4):
+            page.clock.run_for(8_000)
+        expect(page.locator("#connection")).to_have_attribute("data-state", "reconnecting")
+        line.flow()
+        page.clock.run_for(8_000)
+        expect(page.locator("#connection")).to_have_attribute("data-state", "live")

@@ -30,9 +30,13 @@ def test_commands_and_settings_are_found_by_the_start_of_a_word(
     assert conversation.title not in everything, "the user is there already"
     assert offered(owners, "/palette/")[0] == conversation.title
     assert "Plan history" not in offered(owners, "/palette/")
-    assert offered(owners, "/palette/", q="pref") == ["Preferences"]
-    assert offered(owners, "/palette/", q="shortc key") == ["Keyboard shortcuts"]
-    assert offered(owners, "/palette/", q="!!!") == []
+    for typed, title in (
+        ("pref", "Preferences"),
+        ("theme", "Preferences"),
+        ("shortc key", "Keyboard shortcuts"),
+    ):
+        assert offered(owners, "/palette/", q=typed) == [title, f"Search all conversations for “{typed}”"]
+    assert offered(owners, "/palette/", q="!!!") == ["Search all conversations for “!!!”"]
 
 
 def test_a_slash_offers_commands_by_their_name(

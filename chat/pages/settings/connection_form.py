@@ -162,7 +162,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
         data: dict[str, Any] = super().clean() or self.cleaned_data
         if url := data.get("base_url"):
             self._check_host(url, inside=self._allows_inside())
-            data["name"] = data.get("name") or urlsplit(url).hostname
+            data["name"] = data.get("name") or urlsplit(url).netloc.rpartition("@")[2]
         if self.instance.pk and data.get("everyones") is False and self._is_used_by_others():
             self.add_error("everyones", _("Other users' profiles use it."))
         return data

@@ -175,7 +175,7 @@ def test_staff_may_lead_inside_and_open_it_to_everyone(staffs: Client) -> None:
     assert staffs.post(ADD, local).status_code == 302
     row = Connection.objects.get()
     assert (row.owner, row.inside) == (None, True)
-    assert (row.name, row.base_url) == ("127.0.0.1", "http://127.0.0.1:11434/v1")
+    assert (row.name, row.base_url) == ("127.0.0.1:11434", "http://127.0.0.1:11434/v1")
 
 
 def test_staff_is_told_what_to_tick(staffs: Client) -> None:
