@@ -10,8 +10,12 @@ from playwright.sync_api import Locator, expect
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import at_rest, begin, panel, todo
+from tests.browser.test_approvals import begin as begin_asking_first
 
 WIDTH = 390
+PAGES = ["/", "/conversations/", "/board/", "/settings/connections/", "/settings/connections/add/"]
+PAGES += ["/settings/profiles/", "/settings/profiles/add/", "/settings/usage/", "/settings/plans/"]
+PAGES += ["/settings/preferences/", "/settings/preferences/password/"]
 TABLE = "| " + " | ".join(f"column number {n}" for n in range(9)) + " |\n" + "|---" * 9 + "|\n"
 
 
@@ -39,6 +43,24 @@ def test_the_board_shows_whole_titles(scripted: Site, visitors: Visitors) -> Non
     expect(shown).to_be_visible()
     assert shown.evaluate("title => title.scrollWidth <= title.clientWidth")
     assert page.evaluate("document.documentElement.scrollWidth") == WIDTH
+
+
+def test_the_page_itself_never_scrolls(scripted: Site, visitors: Visitors) -> None:
+    """The content scrolls in its own place; what only a screen reader reads makes no page longer."""
+    page = visitors.enter(scripted)
+    scripted.model.script(todo("completed", *["pending"] * 9), Reply(text="Done."))
+    own = [begin(page, "Make a plan")]
+    at_rest(page)
+    scripted.model.script(Reply(tool_calls=[("bash", {"command": "pwd"})]))
+    begin_asking_first(page)
+    page.locator(".approval").wait_for()
+    own.append(f"{own[0]}plan/")
+    for size in ((WIDTH, 844), (320, 640), (640, 400), (1280, 800)):
+        page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+        for address in (*PAGES, *own):
+            page.goto(address)
+            longer = page.evaluate("document.scrollingElement.scrollHeight - innerHeight")
+            assert longer <= 0, f"{address} at {size} is {longer} pixels too long"
 
 
 def test_what_does_not_fit_shows_it(scripted: Site, visitors: Visitors) -> None:
