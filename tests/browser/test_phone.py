@@ -63,6 +63,39 @@ def test_the_page_itself_never_scrolls(scripted: Site, visitors: Visitors) -> No
             assert longer <= 0, f"{address} at {size} is {longer} pixels too long"
 
 
+@pytest.mark.parametrize("size", [(640, 400), (844, 390)])
+def test_a_low_window(scripted: Site, visitors: Visitors, size: tuple[int, int]) -> None:
+    """At 200 % zoom, or a phone on its side: every menu can be read to its end, and an open plan too."""
+    page = visitors.enter(scripted, viewport=dict(zip(("width", "height"), size, strict=True)))
+    scripted.model.script(todo("completed", *["pending"] * 9), Reply(text="One is done."))
+    begin(page, "A long plan")
+    at_rest(page)
+    openers = page.locator(".bar [popovertarget], .composer [popovertarget]")
+    for opener in openers.all():
+        menu = page.locator(f"#{opener.get_attribute('popovertarget')}")
+        if not opener.is_visible() or menu.evaluate("menu => menu.matches('.sidebar')"):
+            continue
+        opener.click()
+        place = box(menu)
+        assert place["y"] >= 0, menu
+        assert place["y"] + place["height"] <= size[1], menu
+        page.keyboard.press("Escape")
+    page.get_by_role("button", name="Conversation menu").click()
+    delete = page.locator("#conversation-menu").get_by_role("button", name="Delete").first
+    delete.scroll_into_view_if_needed()
+    expect(delete).to_be_in_viewport(ratio=1)
+    page.keyboard.press("Escape")
+
+    panel(page).locator("summary").click()
+    above = page.locator(".dock__above")
+    assert box(above)["height"] > 0.4 * size[1]
+    expect(page.get_by_role("button", name="Continue")).to_be_in_viewport(ratio=1)
+    last = panel(page).locator(".todo").last
+    last.scroll_into_view_if_needed()
+    expect(last).to_be_in_viewport(ratio=1)
+    expect(page.locator("#send")).to_be_in_viewport(ratio=1)
+
+
 def test_what_does_not_fit_shows_it(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
     scripted.model.script(todo("completed", "in_progress", "pending"), Reply(text=TABLE))
