@@ -105,7 +105,7 @@ def _words(row: Message | ToolCall | None) -> tuple[str, str]:
         "TodoWrite": pgettext("activity", "Updating the plan"),
         "bash": pgettext("activity", "Running"),
         "read_file": pgettext("activity", "Reading"),
-        "write_file": pgettext("activity", "Writing"),
+        "write_file": pgettext("activity on a file", "Writing"),
         "edit_file": pgettext("activity", "Editing"),
     }
     if row.is_todo_write:

@@ -23,6 +23,7 @@ from django.template.loader import render_to_string
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from chat.live.activity import Activity
 from chat.live.call_group import CallGroup, Row
@@ -200,7 +201,7 @@ def tail_of(message: Message, settled: int, html: str, *, live: bool) -> SafeStr
 def thought_line(message: Message) -> str:
     """The line above the reasoning: what the model does, then how long it took."""
     if message.thought_for is None:
-        return _("Thinking")
+        return pgettext("activity", "Thinking")
     if message.thought_for == 0:
         return _("Thought for less than a second")
     return _("Thought for %(duration)s") % {"duration": lasting(message.thought_for)}

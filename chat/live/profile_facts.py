@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from chat.models import Profile
 from chat.models.profile import OTHERS, Rule, rule_in
@@ -51,7 +52,7 @@ def _changes(snapshot: Mapping[str, Any]) -> str:
     names |= {"instructions": _("instructions"), "language": _("language"), "asked": _("model")}
     names |= {"todo_policy": _("to-do policy"), "rules": _("rules for tools"), "connection": _("connection")}
     changed = [names[name] for name in snapshot["changed"] if name in names]
-    return ", ".join(name.lower() for name in changed)
+    return pgettext("list", ", ").join(name.lower() for name in changed)
 
 
 def _numbers(snapshot: Mapping[str, Any]) -> Iterator[Fact]:
@@ -85,7 +86,8 @@ def _rules(rules: Mapping[str, str]) -> str:
     changed = {name: rule for name, rule in rules.items() if rule != rule_in({}, name)}
     # A label is a word and its explanation: "Ask: wait for an answer first".
     words = {value: re.split("[:：]", str(label))[0].lower() for value, label in Rule.choices}
+    others, colon = _("other tools"), _(": ")
     return "\n".join(
-        f"{name if name != OTHERS else _('others')}: {words.get(rule, rule)}"
+        f"{name if name != OTHERS else others}{colon}{words.get(rule, rule)}"
         for name, rule in changed.items()
     )

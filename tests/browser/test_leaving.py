@@ -82,7 +82,7 @@ def test_a_link_for_anybody(page: Page, scripted: Site, visitors: Visitors) -> N
     page.get_by_role("button", name=MENU).click()
     page.get_by_role("link", name="Share", exact=True).click()
     page.get_by_role("button", name="Create link").click()
-    address = page.get_by_role("textbox", name="Address").input_value()
+    address = page.get_by_role("textbox", name="Link").input_value()
     stranger = visitors.enter(scripted, signed_in=False)
     stranger.goto(address)
     expect(stranger.get_by_text("The second block.")).to_be_visible()

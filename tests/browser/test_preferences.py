@@ -60,11 +60,11 @@ def test_two_browsers_speak_their_own_languages(scripted: Site, visitors: Visito
     scripted.model.script(Reply(text="So far", piece=6, stall_after=2))
     chinese = visitors.enter(scripted, locale="zh-CN")
     begin(chinese, "do it")
-    expect(last_turn(chinese, "running")).to_contain_text("正在写")
+    expect(last_turn(chinese, "running")).to_contain_text("正在输出")
     english = visitors.enter(scripted, locale="en-US")
     # The Chinese browser remains the latest that told of itself.
     english.route("**/browser/", lambda route: route.fulfill(status=204))
-    for page, words, others in ((english, "Writing", "正在写"), (chinese, "正在写", "Writing")) * 2:
+    for page, words, others in ((english, "Writing", "正在输出"), (chinese, "正在输出", "Writing")) * 2:
         page.goto(chinese.url)
         page.wait_for_selector(LIVE)
         expect(last_turn(page, "running")).to_contain_text(words)

@@ -67,7 +67,7 @@ def test_a_replay_does_nothing_in_its_readers_name(scripted: Site, visitors: Vis
     at_rest(page)
     post(page, f"{page.url.removeprefix(scripted.served.address)}share/make/")
     page.goto(f"{page.url}share/")
-    shared = page.get_by_role("textbox", name="Address").input_value()
+    shared = page.get_by_role("textbox", name="Link").input_value()
 
     administrator = visitors.enter(scripted)
     asked: list[Request] = []
@@ -111,7 +111,7 @@ def test_a_page_that_is_only_read_can_send_nothing(scripted: Site, visitors: Vis
     at_rest(page)
     post(page, f"{conversation.removeprefix(scripted.served.address)}share/make/")
     page.goto(f"{conversation}share/")
-    shared = page.get_by_role("textbox", name="Address").input_value()
+    shared = page.get_by_role("textbox", name="Link").input_value()
     visitors.expected += ["Content Security Policy", "Refused to", "violates the following"]
     asked: list[str] = []
     page.on("request", lambda request: asked.append(f"{request.method} {request.url}"))
