@@ -76,7 +76,7 @@ def _bars(steps: Steps) -> Generator[str, None, Conversation]:
             conversation: Conversation = end.value
             return conversation
         # Without progress a space is sent, which fails if the client has disconnected.
-        bar = format_html('<progress max="100" value="{0}">{0} %</progress>', percent)
+        bar = format_html('<progress max="100" value="{0}">{0}%</progress>', percent)
         yield bar if percent > shown else " "
         shown = max(shown, percent)
 

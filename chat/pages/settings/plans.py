@@ -293,7 +293,7 @@ class Bars:
 
 
 def finished_bars(lines: Sequence[Line]) -> Bars:
-    return Bars([_finished(line) for line in _with_lists(lines)], ("0 %", "100 %"))
+    return Bars([_finished(line) for line in _with_lists(lines)], ("0%", "100%"))
 
 
 def time_bars(lines: Sequence[Line]) -> Bars:
@@ -305,7 +305,7 @@ def time_bars(lines: Sequence[Line]) -> Bars:
 def token_bars(lines: Sequence[Line]) -> Bars:
     shown = _with_lists(lines)
     highest = max((line.planning.percent for line in shown if line.is_enough), default=0.0)
-    return Bars([_tokens(line, highest) for line in shown], ("0 %", percent(highest, 1)))
+    return Bars([_tokens(line, highest) for line in shown], ("0%", percent(highest, 1)))
 
 
 def _with_lists(lines: Sequence[Line]) -> list[Line]:
@@ -340,7 +340,7 @@ def _tokens(line: Line, highest: float) -> Bar:
 
 
 def percent(value: float, digits: int = 0) -> str:
-    return f"{number_format(round(value, digits), digits)} %"
+    return f"{number_format(round(value, digits), digits)}%"
 
 
 def _piece(start: float, length: float, whole: float, *, faint: bool = False) -> Piece:

@@ -58,8 +58,8 @@ def test_it_tells_what_became_of_lists(owners: Client, owner: User) -> None:
     counted(owner, 3, lists=4, finished=4)
     counted(owner, policy="lean", lists=7)
     text = text_of(shown(owners))
-    assert "Unfinished Focused 10 8 80 % 1 1 1 Lean 7 0 0 % 0 0 7 Total 17 8 47 % 1 1 8" in text
-    assert "80 % · 8 of 10" in text
+    assert "Unfinished Focused 10 8 80% 1 1 1 Lean 7 0 0% 0 0 7 Total 17 8 47% 1 1 8" in text
+    assert "80% · 8 of 10" in text
 
 
 def test_few_lists_are_counts_and_no_percentages(owners: Client, owner: User) -> None:
@@ -72,7 +72,7 @@ def test_few_lists_are_counts_and_no_percentages(owners: Client, owner: User) ->
     assert "Focused 4 3 0 0 1" in text
     assert "Focused 9 4 0 0 4" in text
     assert "Focused 1 3 1 9 2" in text
-    assert not re.search(r"\d %", text)
+    assert not re.search(r"\d%", text)
     assert "plan-bars" not in page[: page.index("How this is counted")]
 
 
@@ -88,7 +88,7 @@ def test_it_tells_of_reminders_and_refused_lists(owners: Client, owner: User) ->
             reasons={"required.activeForm": 4, "other": 1})  # fmt: skip
     counted(owner, policy="lean", reminders=1, writes=2, refused=2, reasons={"unknown_status": 2})
     text = text_of(shown(owners))
-    assert "Focused 1 8 6 75 % 20 5 25 % Lean 1 1 0 2 2" in text
+    assert "Focused 1 8 6 75% 20 5 25% Lean 1 1 0 2 2" in text
     assert "an item without activeForm 4 0 4 a status the policy does not have 0 2 2" in text
     assert "another reason 1 0 1" in text
 
@@ -99,7 +99,7 @@ def test_it_tells_what_planning_took(owners: Client, owner: User) -> None:
     counted(owner, **usual, **plans, written_tokens=1000, offering_tokens=5000)
     text = text_of(shown(owners))
     assert "Focused 20 4 4.0k 1.5k ~5.0k 1.0k 10k" in text
-    assert "~10.0 % · ~10k" in text
+    assert "~10.0% · ~10k" in text
     counted(owner, steps=1, estimated_steps=1, estimated_writes=1)
     assert "Focused 21 4 ~4.0k 1.5k ~5.0k ~1.0k ~10k" in text_of(shown(owners))
 
