@@ -48,7 +48,7 @@ def change_of(snapshot: Mapping[str, Any]) -> str:
 
 
 def _changes(snapshot: Mapping[str, Any]) -> str:
-    names = {**_names(), "title": _("title"), "name": _("agent's name"), "colour": _("colour")}
+    names = {**_names(), "title": _("name"), "name": _("agent's name"), "colour": _("colour")}
     names |= {"instructions": _("instructions"), "language": _("language"), "asked": _("model")}
     names |= {"todo_policy": _("to-do policy"), "rules": _("rules for tools"), "connection": _("connection")}
     changed = [names[name] for name in snapshot["changed"] if name in names]

@@ -68,7 +68,7 @@ def usage_line(usage: TurnUsage) -> str:
     counts = {"asked": tokens(usage.totals.input_tokens), "said": tokens(usage.totals.output_tokens)}
     mark = "~" if usage.totals.estimated else ""
     costs = [f"{money(cost)} {currency}" for currency, cost in usage.totals.costs]
-    words = _("%(asked)s in, %(said)s out") % counts
+    words = _("%(asked)s tokens in, %(said)s out") % counts
     return " · ".join([f"{mark}{words}", *costs, lasting(usage.seconds)])
 
 
@@ -77,7 +77,7 @@ def tokens_so_far(spent: Totals) -> str:
     mark = "~" if spent.estimated else ""
     counts = {"asked": tokens(spent.input_tokens), "said": tokens(spent.output_tokens)}
     if spent.input_tokens:
-        return mark + _("%(asked)s in, %(said)s out") % counts
+        return mark + _("%(asked)s tokens in, %(said)s out") % counts
     return mark + _("%(said)s tokens") % counts if spent.output_tokens else ""
 
 

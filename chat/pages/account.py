@@ -98,6 +98,7 @@ def _password_form(request: SignedInRequest) -> SetPasswordForm[Any]:
     form.fields["new_password1"].help_text = gettext_lazy(
         "At least 8 characters. Not a common password, not only digits, and not similar to your user name."
     )
+    form.fields["new_password2"].label = gettext_lazy("Confirm new password")
     form.fields["new_password2"].help_text = ""
     return form
 

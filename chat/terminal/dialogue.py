@@ -176,7 +176,7 @@ class ApprovalPrompt:
 
     def _print_call(self) -> None:
         self.console.gap()
-        self.console.write(_("May the agent run %s?") % self.call.name, "strong")
+        self.console.write(_("Allow the agent to use %s?") % self.call.name, "strong")
         self.console.end_line()
         change = self.call.detail.get("foreseen")
         if change:

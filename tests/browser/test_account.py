@@ -25,7 +25,7 @@ def new_link(served: Served) -> str:
 
 def save_password(page: Page, new: str) -> None:
     page.get_by_label("New password", exact=True).fill(new)
-    page.get_by_label("New password confirmation").fill(new)
+    page.get_by_label("Confirm new password").fill(new)
     page.get_by_role("main").get_by_role("button", name="Save").click()
 
 

@@ -41,9 +41,9 @@ def begin(page: Page, text: str = "do it") -> str:
     return page.url
 
 
-def question(page: Page, tool: str = "bash") -> Locator:
+def question(page: Page) -> Locator:
     """The question on the card of the call that waits, as a screen reader finds it."""
-    found = page.get_by_role("group", name=f"May the agent run {tool}?")
+    found = page.get_by_role("group", name="Allow this command?")
     expect(found).to_be_visible()
     return found
 

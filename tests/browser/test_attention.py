@@ -62,12 +62,12 @@ def test_a_turn_is_followed_without_looking_at_it(scripted: Site, visitors: Visi
     busy = last_turn(page, "running").locator(".turn__busy")
     expect(busy.locator(".turn__doing")).to_contain_text("Running until [ -e go ]; do sleep 0.1; done")
     expect(busy.locator(".turn__doing .elapsed")).to_have_text(re.compile("[1-9] s"))
-    expect(busy.locator(".turn__spent")).to_contain_text(" in, ")
+    expect(busy.locator(".turn__spent")).to_contain_text(" tokens in, ")
     assert page.title() == f"▸\u2002{title}"
     running = icon(page)
     assert running
     page.reload()
-    expect(busy).to_contain_text(" in, ")
+    expect(busy).to_contain_text(" tokens in, ")
     until(page, lambda: page.title() == f"▸\u2002{title}")
     [workspace] = scripted.served.data.glob(f"workspaces/{address.split('/')[-2]}*")
     (workspace / "go").touch()

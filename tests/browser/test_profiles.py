@@ -29,7 +29,7 @@ def put_back(scripted: Site, visitors: Visitors) -> Iterator[None]:
 def make(page: Page, **filled: str) -> None:
     """Fill in the form of a new profile, and save it."""
     page.goto("/settings/profiles/add/")
-    page.get_by_label("Title").fill("Reviewer")
+    page.get_by_label("Name", exact=True).fill("Reviewer")
     page.get_by_label("Agent's name").fill("Ada")
     page.locator(".swatch[data-colour=violet]").click()
     page.get_by_label("Instructions").fill("Be brief.")
@@ -135,7 +135,7 @@ def test_what_is_typed_outlives_what_is_wrong(scripted: Site, visitors: Visitors
     make(page)
     page.goto("/settings/profiles/add/")
     visitors.expected.append("status of 400 (Bad Request)")
-    page.get_by_label("Title").fill("Reviewer two")
+    page.get_by_label("Name", exact=True).fill("Reviewer two")
     page.get_by_label("Instructions").fill("Kept.")
     page.get_by_text("Individual tools", exact=True).click()
     page.get_by_label("Individual tools of MCP servers").fill("files__list")

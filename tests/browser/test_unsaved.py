@@ -51,7 +51,7 @@ def test_saving_and_cancelling_ask_nothing(scripted: Site, visitors: Visitors) -
     expect(page.locator(".messages")).to_have_text("Preferences saved.")
     page.get_by_role("link", name="Profiles").click()
     page.get_by_role("link", name="Add a profile").click()
-    page.get_by_label("Title").fill("Reviewer")
+    page.get_by_label("Name", exact=True).fill("Reviewer")
     page.get_by_role("link", name="Cancel").click()
     expect(page.locator("h1")).to_have_text("Profiles")
     assert asked == []

@@ -101,7 +101,7 @@ async def test_a_question_is_asked_and_answered_there(site: Site, model_server: 
     profile = await Profile.objects.filter(title="Asks first").afirst()
     tab = await site.board()
     conversation = await begin(site, profile=profile)
-    await shows(tab, "running", 'data-status="waiting"', "May the agent run", 'value="denied"')
+    await shows(tab, "running", 'data-status="waiting"', "Allow this command?", 'value="denied"')
     await is_the_record(site, tab)
     (where,) = set(
         re.findall(r'formaction="/conversations/[^/]+/([^"]+)/decide/"', displayed(tab, "running"))

@@ -51,7 +51,7 @@ def test_one_prompt_is_answered_and_kept_for_the_browser(site: Site) -> None:
     assert "[x] Write a summary\n\n(3/3 completed)\n" in done.stdout
     assert re.search(r"read_file README.md \(Done, \d+ ms\)\n    # Corner shop\n", done.stdout)
     assert "Done: 3 of 3." in done.stdout
-    assert re.search(r"\n[\d.]+k in, \d+ out · [\d.]+ s\n", done.stdout)
+    assert re.search(r"\n[\d.]+k tokens in, \d+ out · [\d.]+ s\n", done.stdout)
     assert "\x1b" not in done.stdout
     assert done.stderr == ""
     assert conversation.turns.get().status == Turn.Status.COMPLETED

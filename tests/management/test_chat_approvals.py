@@ -39,7 +39,7 @@ def asked(site: Site, scripted: ScriptedModel) -> Process:
     scripted.script(Reply(tool_calls=[bash("echo one"), bash("echo two; pwd")]), Reply(text="Done."))
     process = site.start("chat", *PROFILE)
     process.type("do it\n")
-    process.wait_for("May the agent run bash?\n    command: echo one\n")
+    process.wait_for("Allow the agent to use bash?\n    command: echo one\n")
     process.wait_for("[a] allow once, [c] allow echo in this conversation, [d] deny > ")
     return process
 
@@ -104,7 +104,7 @@ def test_where_nobody_can_answer_it_waits_for_the_browser(site: Site, scripted: 
     scripted.script(Reply(tool_calls=[write]))
     done = site.run("chat", *PROFILE, "write it")
     assert done.returncode == 1
-    assert "May the agent run write_file?\n    a.txt\n    + one\n    + two\n" in done.stdout
+    assert "Allow the agent to use write_file?\n    a.txt\n    + one\n    + two\n" in done.stdout
     assert "The agent is waiting for your answer, which you can give in the browser." in done.stdout
     assert "/conversations/" in done.stdout
     assert Turn.objects.get().status == "waiting"

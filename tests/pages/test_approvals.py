@@ -41,7 +41,7 @@ def answer(browser: Client, call: ToolCall, conversation: object = None, **field
 def test_the_page_asks_and_says_that_it_waits(owners: Client, waiting: ToolCall) -> None:
     page = owners.get(f"/conversations/{waiting.turn.conversation_id}/").content.decode()
     assert '<main id="conversation" class="conversation" data-status="waiting"' in page
-    assert "May the agent run <code>bash</code>?" in page
+    assert "Allow this command?" in page
     assert "Allow <code>grep</code> in this conversation" in page
     assert "The agent is waiting for your answer" in page
     assert 'class="conversation-row__waits">Waiting for your answer' in page

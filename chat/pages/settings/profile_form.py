@@ -200,7 +200,8 @@ class ProfileForm(RulesForm):
         field.empty_label = _("Demo") if settings.DEMO else _("Environment: %s") % settings.MODEL_NAME
         field.help_text = ""
         self.fields["model"].help_text = _("Without a connection, blank means %s.") % settings.MODEL_NAME
-        self.fields["title"].help_text = _("Name shown in menus.")
+        self.fields["title"].label = _("Name")
+        self.fields["title"].help_text = _("Shown in menus.")
         self.fields["name"].help_text = _("Shown next to its messages.")
 
     def _offer_servers(self) -> None:

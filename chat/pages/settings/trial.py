@@ -25,11 +25,11 @@ from chat.pages.audience import audience
 from chat.pages.signed_in import SignedInRequest
 
 LABELS: dict[Step, str | Promise] = {
-    "reached": _("Reachable"),
+    "reached": _("Connection"),
     "key": _("Key"),
     "models": _("Models"),
-    "streams": _("Answers"),
-    "tools": _("Calls tools"),
+    "streams": _("Reply"),
+    "tools": _("Tool call"),
 }
 _MARK = "<!--steps-->"
 START_KEY = "try_at_once"  # session key: the connection just added, whose test starts without a click
