@@ -185,6 +185,10 @@ class DemoRequest:
     def say(self, english: str, chinese: str) -> str:
         return chinese if self.chinese else english
 
+    @property
+    def colon(self) -> str:
+        return self.say(": ", "：")
+
     def has(self, *names: str) -> bool:
         return self.tools.issuperset(names)
 

@@ -55,7 +55,7 @@ class Heuristics:
     def look(self) -> Script[ItemOutcome]:
         self.listing = yield from self.request.look()
         names = files_listed(self.listing)
-        examples = ", ".join(f"`{name}`" for name in names[:6])
+        examples = self.request.say(", ", "、").join(f"`{name}`" for name in names[:6])
         none = self.request.say("no files yet", "还没有文件")
         summary = (
             self.request.say(f"{len(names)} files: {examples}", f"{len(names)} 个文件：{examples}")
@@ -74,12 +74,16 @@ class Heuristics:
             return ItemOutcome(self.request.say("there was nothing to read", "没有可读的内容"), ok=not names)
         summaries = [self._file_summary(path, result) for path, result in zip(paths, results, strict=False)]
         self.findings += summaries
-        return ItemOutcome("; ".join(summaries), ok=not any(result.failed for result in results))
+        return ItemOutcome(
+            self.request.say("; ", "；").join(summaries), ok=not any(result.failed for result in results)
+        )
 
     def run(self, command: str) -> Script[ItemOutcome]:
         result = yield from self.request.run(command)
         status = self.request.say("failed", "失败") if result.failed else self.request.say("ran", "已运行")
-        return ItemOutcome(f"`{command}`: {status}", ok=not result.failed, quote=quoted(result.text))
+        return ItemOutcome(
+            f"`{command}`{self.request.colon}{status}", ok=not result.failed, quote=quoted(result.text)
+        )
 
     def fix(self, path: str) -> Script[ItemOutcome]:
         (original,) = yield from self.request.read_files(path)
@@ -89,13 +93,13 @@ class Heuristics:
                 if original.failed
                 else self.request.say("no bug the demo knows", "没有演示模型认识的错误")
             )
-            return ItemOutcome(f"`{path}`: {reason}", ok=False)
+            return ItemOutcome(f"`{path}`{self.request.colon}{reason}", ok=False)
         edited = yield from self.request.edit_file(path, SHOP_FLAW, SHOP_FIX)
         explanation = self.request.say(
             "a percentage was subtracted as if it were money", "把百分比当成金额减掉了"
         )
         quote = quoted(f"- {SHOP_FLAW.strip()}\n+ {SHOP_FIX.strip()}", "diff")
-        return ItemOutcome(f"`{path}`: {explanation}", ok=not edited.failed, quote=quote)
+        return ItemOutcome(f"`{path}`{self.request.colon}{explanation}", ok=not edited.failed, quote=quote)
 
     def write(self, text: str, names: list[str]) -> Script[ItemOutcome]:
         if not self.request.has("write_file"):
@@ -143,11 +147,11 @@ class Heuristics:
             "noted by the demo; a real model would do it here.",
             "由演示模型记下；真实的模型会在这里完成这一步。",
         )
-        return "\n".join(f"- {line}" for line in new) or f"- {text}: {placeholder}"
+        return "\n".join(f"- {line}" for line in new) or f"- {text}{self.request.colon}{placeholder}"
 
     def _file_summary(self, path: str, result: Result) -> str:
         if result.failed:
-            return f"`{path}`: {one_line(result.text, 90)}"
+            return f"`{path}`{self.request.colon}{one_line(result.text, 90)}"
         lines = [line for line in result.text.splitlines() if line.strip() and not line.startswith("[lines ")]
         first = one_line(lines[0].strip("# \"'"), 50) if lines else ""
         count = len(result.text.splitlines())

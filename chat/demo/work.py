@@ -101,7 +101,7 @@ class Work:
         done, total = sum(item.state == "done" for item in self.items), len(self.items)
         head = say(f"**Done: {done} of {total}.**", f"**完成：{done}/{total}。**")
         lines = [
-            f"- {'✓' if outcome.ok else '✗'} **{item.text}**: {outcome.text}"
+            f"- {'✓' if outcome.ok else '✗'} **{item.text}**{self.request.colon}{outcome.text}"
             for item, outcome in self.outcomes
         ]
         quotes = [outcome.quote for _, outcome in self.outcomes if outcome.quote]
@@ -139,5 +139,5 @@ def quoted(text: str, language: str = "text") -> str:
 
 
 def _rest(request: DemoRequest, texts: Sequence[str]) -> str:
-    joined = one_line("; ".join(texts), 80)
+    joined = one_line(request.say("; ", "；").join(texts), 80)
     return request.say(f"Do the remaining {len(texts)}: {joined}", f"完成其余 {len(texts)} 项：{joined}")

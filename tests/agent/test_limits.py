@@ -34,7 +34,7 @@ def looking(request: Request) -> Reply:
 
 @pytest.mark.parametrize(
     ("language", "sentence"),
-    [("en", "Stopped: the turn reached its limit of 3 steps."), ("zh", "已停止: 本轮达到了 3 步的上限。")],
+    [("en", "Stopped: the turn reached its limit of 3 steps."), ("zh", "已停止：本轮达到了 3 步的上限。")],
 )
 async def test_steps(
     make_agent: MakeAgent, model_server: ScriptedModel, language: Language, sentence: str
@@ -49,7 +49,7 @@ async def test_steps(
     ("language", "sentence"),
     [
         ("en", "Stopped: the turn reached its limit of 2 tool calls."),
-        ("zh", "已停止: 本轮达到了 2 次工具调用的上限。"),
+        ("zh", "已停止：本轮达到了 2 次工具调用的上限。"),
     ],
 )
 async def test_tool_calls(
@@ -77,7 +77,7 @@ async def test_tool_calls_that_are_used_up_allow_no_further_step(
     ("language", "sentence"),
     [
         ("en", "Stopped: the turn reached its time limit of 0.3 seconds."),
-        ("zh", "已停止: 本轮达到了 0.3 秒的时间上限。"),
+        ("zh", "已停止：本轮达到了 0.3 秒的时间上限。"),
     ],
 )
 async def test_seconds_in_a_tool(
@@ -108,7 +108,7 @@ async def test_seconds_while_waiting_to_try_again(make_agent: MakeAgent, model_s
     ("language", "sentence"),
     [
         ("en", "Stopped: the agent asked for the same call (look) 5 times in a row."),
-        ("zh", "已停止: 助理连续 5 次发出相同的调用（look）。"),
+        ("zh", "已停止：助理连续 5 次发出相同的调用（look）。"),
     ],
 )
 async def test_the_same_call_five_times_in_a_row(

@@ -45,7 +45,7 @@ def _is_one_thing(request: DemoRequest) -> bool:
 def _do_one(request: DemoRequest) -> Script[str]:
     outcome = yield from Heuristics(request).do(Item(_as_command(request)))
     heading = request.say("Here is the result", "结果如下")
-    parts = [f"{heading}: {outcome.text}", outcome.quote, signature(request)]
+    parts = [f"{heading}{request.colon}{outcome.text}", outcome.quote, signature(request)]
     return "\n\n".join(part for part in parts if part)
 
 
