@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
@@ -120,7 +121,7 @@ def _message(errors: list[ErrorDetails], parent: Path) -> str:
         return _("In the file, %(place)s is missing “%(name)s”.") % {**values, "name": path[-1]}
     if kind == "extra_forbidden":
         names = sorted(str(each["loc"][-1]) for each in errors if each["loc"][:-1] == error["loc"][:-1])
-        texts = {"place": json_path(path[:-1]), "names": ", ".join(names)[:MAX_QUOTE]}
+        texts = {"place": json_path(path[:-1]), "names": pgettext("list", ", ").join(names)[:MAX_QUOTE]}
         return _("In the file, %(place)s has unknown fields: %(names)s.") % texts
     if kind == "implausible_time":
         return str(refused(path, _("is not a valid time")))
@@ -130,7 +131,7 @@ def _message(errors: list[ErrorDetails], parent: Path) -> str:
     if kind == "literal_error":
         allowed = re.findall("'([^']*)'", error["ctx"]["expected"])
         text = _("In the file, %(place)s is “%(value)s”; it must be one of: %(allowed)s.")
-        return text % {**values, "allowed": ", ".join(each or '""' for each in allowed)}
+        return text % {**values, "allowed": pgettext("list", ", ").join(each or '""' for each in allowed)}
     return _("In the file, %(place)s is “%(value)s”, which is not valid.") % values
 
 

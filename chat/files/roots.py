@@ -7,6 +7,7 @@ from pathlib import Path
 
 from django.conf import settings
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from chat.agent.safe_open import open_beneath
 
@@ -46,7 +47,7 @@ def chosen_folder(path: str) -> str:
     for root in roots():
         if path.rstrip("/") == str(root) or path.startswith(f"{root}/"):
             return _resolve_beneath(root, path[len(str(root)) :].strip("/") or ".")
-    allowed = ", ".join(map(str, roots()))
+    allowed = pgettext("list", ", ").join(map(str, roots()))
     if not allowed:
         raise FolderRefused(
             _("No folders are available to conversations here. Set WORKSPACE_ROOTS to allow some.")

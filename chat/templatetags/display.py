@@ -11,6 +11,7 @@ from django import template
 from django.utils import formats, timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
 from chat.files.tree import address, shown
@@ -119,6 +120,12 @@ def date_time(at: datetime.datetime) -> str:
     local = timezone.localtime(at)
     is_this_year = local.year == timezone.localdate().year
     return str(formats.date_format(local, "SHORT_DATETIME_FORMAT" if is_this_year else "DATETIME_FORMAT"))
+
+
+@register.simple_tag
+def gap() -> str:
+    """The space between two sentences, which Chinese does without."""
+    return "" if (get_language() or "").startswith("zh") else " "
 
 
 @register.filter

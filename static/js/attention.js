@@ -48,7 +48,8 @@
   const say = (kind, text) => {
     words[kind] = text;
     timer ||= setTimeout(() => {
-      if (place("announcer")) place("announcer").textContent = Object.values(words).join(". ");
+      const announcer = place("announcer");
+      if (announcer) announcer.textContent = Object.values(words).join(announcer.dataset.stop);
       words = {};
       timer = 0;
     }, 1000);
@@ -69,7 +70,7 @@
       if (turn !== last.turn) say("turn", told.running);
       return;
     }
-    const text = [told[status], status === "waiting" && textOf(".approval-note__text code")].filter(Boolean).join(": ");
+    const text = [told[status], status === "waiting" && textOf(".approval-note__text code")].filter(Boolean).join(told.colon);
     if (!ACTIVE[status] && !isSeen()) unseen = ["failed", "interrupted"].includes(status) ? "failed" : "ended";
     say("turn", text);
     notify(text);

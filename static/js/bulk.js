@@ -17,7 +17,7 @@ const startBulk = (signal) => {
     page.checked = chosen === boxes.length;
     page.indeterminate = chosen > 0 && !page.checked;
     const number = every?.checked ? count.dataset.every : chosen;
-    count.textContent = Number(number) ? `${number} ${count.dataset.words}` : "";
+    count.textContent = Number(number) ? count.dataset.words.replace("{}", number) : "";
   };
   const range = (box) => {
     const [from, to] = [boxes.indexOf(last), boxes.indexOf(box)].sort((a, b) => a - b);

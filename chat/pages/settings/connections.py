@@ -13,6 +13,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -81,7 +82,7 @@ def delete_connection(request: SignedInRequest, connection_id: int) -> HttpRespo
     try:
         row.delete()
     except RestrictedError:
-        titles = ", ".join(row.profiles.values_list("title", flat=True))
+        titles = pgettext("list", ", ").join(row.profiles.values_list("title", flat=True))
         message = _(
             "%(name)s is used by these profiles: %(titles)s. Choose another connection for them first."
         )

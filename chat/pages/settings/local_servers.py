@@ -10,6 +10,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from django.views.decorators.http import require_POST
 
 from chat.connections.endpoint import InsecureError, endpoint_of
@@ -26,7 +27,7 @@ from chat.pages.signed_in import SignedInRequest
 @require_POST
 async def look_for_servers(request: SignedInRequest) -> HttpResponse:
     if not await scan():
-        places = ", ".join(settings.LOCAL_SERVERS) or "-"
+        places = pgettext("list", ", ").join(settings.LOCAL_SERVERS) or "-"
         messages.info(request, _("No model server found on this machine (%s).") % places)
     return redirect("connections")
 

@@ -111,7 +111,7 @@ class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscr
 
     def _add_choice(self, name: str, label: Label, choices: dict[str, Label]) -> None:
         known_label = choices.get(_choice_value(self.known[name]), "")
-        automatic = ("", format_lazy("{} {}", gettext_lazy("automatic:"), known_label))
+        automatic = ("", format_lazy(gettext_lazy("automatic: {}"), known_label))
         self.fields[name] = forms.ChoiceField(
             label=label, choices=[automatic, *choices.items()], required=False
         )

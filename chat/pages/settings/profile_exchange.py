@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.models import Connection, Profile
@@ -128,7 +129,7 @@ def _checked(profile: object) -> dict[str, Any]:
     if not isinstance(profile, dict):
         raise FileRefused(_("The file has no “profile”."))
     if unknown := sorted(profile.keys() - {*FIELDS, "connection"}):
-        named = ", ".join(unknown)[:200]
+        named = pgettext("list", ", ").join(unknown)[:200]
         raise FileRefused(_("The file has unknown fields: %s.") % named)
     for name, value in profile.items():
         _check_type(name, value)
