@@ -20,7 +20,19 @@ from django.db.models import F, Model, Q
 from chat.agent.storable import storable_json
 from chat.agent.workspace import MOUNT
 from chat.files.conversation_workspace import folder_of
-from chat.models import Connection, Conversation, Message, Step, Summary, TodoRevision, ToolCall
+from chat.models import (
+    Attachment,
+    Connection,
+    Conversation,
+    FollowUp,
+    Message,
+    SideCall,
+    Step,
+    Summary,
+    TodoRevision,
+    ToolCall,
+    Turn,
+)
 from chat.models.secrets import SecretUnreadableError
 
 MIN_SECRET_LENGTH = 20  # characters; a shorter secret can be guessed, and may occur in other texts by chance
@@ -38,6 +50,17 @@ WRITTEN: Mapping[type[Model], tuple[str, ...]] = {
     TodoRevision: ("items",),
 }
 """Fields written by the model."""
+KEPT: Mapping[type[Model], tuple[str, ...]] = {
+    Conversation: ("title",),  # `Redaction.title` redacts it
+    Turn: ("status_message", "profile_snapshot"),
+    Step: ("reminder", "finish_reason", "endpoint", "model", "currency"),
+    SideCall: ("endpoint", "model", "currency"),
+    ToolCall: ("call_id", "name", "reason"),
+    TodoRevision: ("policy", "skipped"),
+    FollowUp: ("text",),
+    Attachment: ("path", "media_type", "digest"),
+}
+"""Fields of the site and of the user, which are exported as they are."""
 UNREDACTED = {"items": ("id", "key", "status"), "detail": ("digest", "state", "media_type", "fault")}
 """Keys in JSON fields whose values the site uses for lookups."""
 

@@ -70,7 +70,7 @@
       if (turn !== last.turn) say("turn", told.running);
       return;
     }
-    const text = [told[status], status === "waiting" && textOf(".approval-note__text code")].filter(Boolean).join(told.colon);
+    const text = [told[status], status === "waiting" && textOf(".tool-call[data-status='waiting'] .tool-call__name")].filter(Boolean).join(told.colon);
     if (!ACTIVE[status] && !isSeen()) unseen = ["failed", "interrupted"].includes(status) ? "failed" : "ended";
     say("turn", text);
     notify(text);

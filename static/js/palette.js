@@ -41,7 +41,7 @@
     }
   });
   document.addEventListener("click", (event) => {
-    if (event.target.closest?.("#open-palette")) openPalette();
+    if (event.target.closest?.("#open-palette, .search-box [type=search]")) openPalette();
     // What is chosen closes the palette, as does a click beside it.
     const dialog = event.target.closest?.("#palette");
     if (dialog && (event.target === dialog || event.target.closest("[role=option]"))) dialog.close();

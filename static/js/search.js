@@ -1,12 +1,11 @@
-// "/" goes to the search box, unless a message is begun. What an input method composes is searched for once it is
+// "/" goes to the search box of the list, or opens the palette, unless a message is begun. What an input method composes is searched for once it is
 // confirmed, and the Enter that confirms it searches for nothing.
 {
-  const box = () => document.querySelector(".search [name='q']") ?? document.querySelector(".search-box [name='q']");
+  const box = () => document.querySelector(".search [name='q']");
   const isTyping = (place) =>
     place.closest?.("input, textarea, select, [contenteditable]") || document.getElementById("composer-text")?.value;
   const go = () => {
-    const sidebar = box().closest("#sidebar");
-    if (sidebar && !box().checkVisibility()) sidebar.showPopover();
+    if (!box()) return document.getElementById("open-palette").click();
     box().focus();
     box().select();
   };
@@ -17,7 +16,7 @@
       return;
     }
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping(event.target)) return;
-    if (!box() || document.querySelector("dialog[open], [popover]:popover-open:not(#sidebar, [popover='manual'])")) return;
+    if (!document.getElementById("open-palette") || document.querySelector("dialog[open], [popover]:popover-open:not(#sidebar, [popover='manual'])")) return;
     event.preventDefault();
     go();
   });

@@ -68,9 +68,8 @@ def test_the_keyboard_is_at_the_question_and_enter_allows(scripted: Site, visito
     page = visitors.enter(scripted)
     begin(page)
     expect(question(page)).to_be_focused()
-    expect(page.get_by_role("status").filter(has_text="is waiting for your answer")).to_contain_text(
-        "echo first"
-    )
+    expect(page.locator("#approval-note")).to_contain_text("echo first")
+    expect(page.locator("#approval-note")).to_be_hidden()  # the question is in view
     expect(page.locator("#sidebar .conversation-row").first).to_contain_text("Waiting for your answer")
     expect(page.locator("article.turn .turn__busy")).to_have_text("Waiting for your answer")
     page.keyboard.press("Tab")
@@ -106,7 +105,7 @@ def test_the_keyboard_is_at_the_question_and_enter_allows(scripted: Site, visito
 
 def test_whoever_types_is_not_disturbed_and_allows_nothing(scripted: Site, visitors: Visitors) -> None:
     gate = threading.Event()
-    asking = Reply("I look first.", tool_calls=[bash("pwd")], stall_after=1, gate=gate)
+    asking = Reply("I look first.\n\n" * 60, tool_calls=[bash("pwd")], stall_after=1, gate=gate)
     scripted.model.script(asking, Reply(text="Done."))
     page = visitors.enter(scripted)
     begin(page)
@@ -117,6 +116,8 @@ def test_whoever_types_is_not_disturbed_and_allows_nothing(scripted: Site, visit
     page.keyboard.press("Enter")
     expect(page.locator(".follow-up")).to_contain_text("and then")
     question(page)
+    page.locator("#scroll").hover()
+    page.mouse.wheel(0, -9999)
     page.get_by_role("link", name="Show").click()
     expect(question(page)).to_be_focused()
     press_enter_until_answered(page, "pwd")

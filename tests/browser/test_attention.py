@@ -121,7 +121,7 @@ def test_a_question_calls_who_looks_elsewhere(scripted: Site, visitors: Visitors
     page.evaluate(LOOK_AWAY, "hidden")
     send(page, "Remove it")
     until(page, lambda: page.title() == f"?\u2002{title}")
-    assert icon(page)
+    until(page, lambda: bool(icon(page)))
     until(page, lambda: page.evaluate("sent") == [f"{title}: Waiting for your answer: bash"])
     until(page, lambda: "Waiting for your answer: bash" in page.evaluate("said"))
     page.evaluate(LOOK_AWAY, "visible")

@@ -127,7 +127,7 @@ def test_keys_that_nothing_else_takes_go_to_the_composer(scripted: Site, visitor
     box.fill("")
     leave(page)
     page.keyboard.press("/")
-    expect(page.locator(".search-box [name='q']")).to_be_focused()
+    expect(page.locator("#palette [name='q']")).to_be_focused()
 
 
 def test_what_is_typed_behind_the_first_message_waits_for_its_page(

@@ -44,9 +44,9 @@ def search(page: Page, text: str) -> None:
 def test_an_identifier_leads_to_the_card_of_the_call(page: Page) -> None:
     page.locator("h1").click()
     page.keyboard.press("/")
-    expect(page.locator(".search-box [name='q']")).to_be_focused()
+    expect(page.locator("#palette [name='q']")).to_be_focused()
     page.keyboard.type("zebra_notes")
-    page.keyboard.press("Enter")
+    page.locator("#palette").get_by_text("Search all conversations for “zebra_notes”").click()
     place = page.locator(".search-place[data-kind='call']").first
     expect(place.locator("mark").first).to_have_text("zebra_notes")
     place.get_by_role("link").click()

@@ -12,13 +12,15 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db.models import CharField, JSONField, TextField
 from django.utils import timezone
 
+from chat.export.file_format import TABLES, Table
 from chat.export.json_file import json_pieces
 from chat.export.markdown_file import markdown_pieces
 from chat.export.page import ReadOnly, html_pieces, page_pieces
 from chat.export.record import Record
-from chat.export.redaction import MAX_SECRETS, REDACTED, Redaction
+from chat.export.redaction import KEPT, MAX_SECRETS, PRINTED, REDACTED, WRITTEN, Redaction
 from chat.models import Connection, Conversation, ShareLink, Summary, TodoRevision, ToolCall, Turn
 from chat.models.connection import Secrets
 from tests.export.conftest import exported, imported
@@ -255,3 +257,16 @@ def test_the_folder_of_a_conversation_is_not_told(owner: User, workspaces: Any) 
 def test_a_secret_is_in_no_representation(owner: User, site: dict[str, str]) -> None:
     record = Record.whole(begun(owner))
     assert not [secret for secret in site.values() if secret in repr(record)]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.model.__name__)
+def test_every_field_with_text_is_redacted_or_named_as_kept(table: Table[Any]) -> None:
+    texts = {
+        name
+        for name in map(table.attribute, table.fields)
+        if isinstance(field := table.model._meta.get_field(name), CharField | TextField | JSONField)
+        and not field.choices
+    }
+    named = [*(name for kind in (PRINTED, WRITTEN, KEPT) for name in kind.get(table.model, ()))]
+    assert texts <= set(named)
+    assert len(named) == len(set(named))
