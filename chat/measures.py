@@ -32,8 +32,8 @@ model_tokens = Counter(
 )
 
 open_sockets = Gauge("agentsite_open_sockets", "Sockets of tabs that are open now")
-frames = Counter("agentsite_frames", "Frames sent to open tabs")
-resyncs = Counter("agentsite_resyncs", "Times that a tab missed frames and asked for a turn whole")
+frames = Counter("agentsite_frames", "Messages sent to groups of open tabs")
+resyncs = Counter("agentsite_resyncs", "Resync requests of tabs, one at each connect included")
 lease_losses = Counter("agentsite_lease_losses", "Turns that were taken from this worker")
 database_errors = Counter("agentsite_database_errors", "Statements that failed because the database did")
 layer_errors = Counter("agentsite_layer_errors", "Messages that the channel layer did not take in time")

@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chat.export.record import Record, Reminder, Row, rows_of
-from chat.live.usage_text import lasting, usage_line, usage_of
+from chat.live.usage_text import format_duration, usage_line, usage_of
 from chat.models import Conversation, Message, Summary, ToolCall, Turn
 from chat.plan.difference import Kind, Line
 from chat.plan.history import Plan
@@ -109,7 +109,7 @@ def _message(message: Message) -> Iterator[str]:
 
 
 def _call(call: ToolCall) -> Iterator[str]:
-    duration = f" · {lasting(call.seconds)}" if call.seconds is not None else ""
+    duration = f" · {format_duration(call.seconds)}" if call.seconds is not None else ""
     yield f"**{code(call.name)}** · {inline(str(call.get_status_display()))}{duration}"
     if call.decision:
         parts = [inline(str(call.get_decision_display())), _time(call.decided_at), inline(call.reason)]

@@ -19,7 +19,7 @@ ESTIMATE_EVERY = 2.0  # seconds between counts of the tokens that are being writ
 
 
 class Activity(NamedTuple):
-    """`call_since` is when the running call started; `since` when the turn did, later by its waits."""
+    """`call_since` is when the running call started; `since` is the turn's start plus the time it waited."""
 
     words: str
     subject: str = ""

@@ -57,8 +57,8 @@ async def send_to_sockets_of(user_id: int, message: dict[str, Any]) -> None:
         await _send_or_log(get_channel_layer().group_send(group, message))
 
 
-async def send_to(channel: str, frame: dict[str, Any]) -> None:
-    await _send_or_log(get_channel_layer().send(channel, frame))
+async def send_to(channel: str, message: dict[str, Any]) -> None:
+    await _send_or_log(get_channel_layer().send(channel, message))
 
 
 async def channel_layer_responds() -> bool:
@@ -107,7 +107,7 @@ async def _send_or_log(sending: Any) -> None:
             await sending
     except Exception as error:  # whatever it raises, pages resync from the rows
         measures.layer_errors.inc()
-        log.warning("the channel layer did not take a message: %r", error)
+        log.warning("sending to the channel layer failed: %r", error)
 
 
 PICKUP_DELAY = 0.2  # seconds within which a worker with room claims a turn

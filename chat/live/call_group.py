@@ -20,7 +20,7 @@ class CallGroup:
 
     def __init__(self, first: Message | ToolCall) -> None:
         self.turn_id = first.turn_id
-        self.step = first.sort_key[0]  # in which it begins, as no other group does
+        self.step = first.sort_key[0]  # the first one; no other group has it, so it is its id
         self._rows: dict[str, Message | ToolCall] = {}
         self.put(first)
 

@@ -72,7 +72,7 @@ class Diff:
     binary: bool = False
     """One of the sides is no text, so there are no lines."""
     cut: bool = False
-    """The texts themselves were cut before they came here, so what follows them is not compared."""
+    """The texts were cut before, so what follows them is not compared."""
 
     @property
     def same(self) -> bool:

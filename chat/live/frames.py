@@ -29,7 +29,7 @@ from chat.live.activity import Activity
 from chat.live.call_group import CallGroup, Row
 from chat.live.context_meter import ContextMeter
 from chat.live.todo_panel import TodoPanel
-from chat.live.usage_text import lasting
+from chat.live.usage_text import format_duration
 from chat.models import Message, Step, Summary, ToolCall, Turn
 
 END = 2**31  # the number of a turn's last frame
@@ -46,9 +46,7 @@ class Position(NamedTuple):
         return ".".join(map(str, self))
 
 
-def position_of(turn: Turn | None) -> Position:
-    if turn is None:
-        return Position()
+def position_of(turn: Turn) -> Position:
     return Position(turn.pk, turn.fence, turn.frame if turn.is_active else END)
 
 
@@ -185,7 +183,7 @@ def _placed(container: str, tag: str, style: str, dom_id: str, html: str) -> lis
 
 def shortened_message(call: ToolCall) -> str:
     html = render_to_string("partials/_shortened.html", {"call": call})
-    return partial(f"#{call.note_id}", "outerMorph", html)
+    return partial(f"#{call.shortened_dom_id}", "outerMorph", html)
 
 
 def tail_of(message: Message, settled: int, html: str, *, live: bool) -> SafeString:
@@ -204,7 +202,7 @@ def thought_line(message: Message) -> str:
         return pgettext("activity", "Thinking")
     if message.thought_for == 0:
         return _("Thought for less than a second")
-    return _("Thought for %(duration)s") % {"duration": lasting(message.thought_for)}
+    return _("Thought for %(duration)s") % {"duration": format_duration(message.thought_for)}
 
 
 def thought_of(message: Message, start: int, text: str, *, live: bool) -> SafeString:

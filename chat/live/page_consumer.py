@@ -113,7 +113,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         if not self.joined:
             return  # the socket is being closed
         try:
-            await self.handle(parse_frame(text_data))
+            await self.handle(parse_json(text_data))
         except ValueError as error:
             await self.send_json(type="error", message=str(error))
 
@@ -182,7 +182,7 @@ class PageConsumer(AsyncWebsocketConsumer):
         try:
             await work
         except Exception as error:  # the next heartbeat makes the page resync
-            log.warning("work for an open page failed: %r", error)
+            log.warning("background task of a socket failed: %r", error)
 
 
 class OpenSockets:
@@ -262,20 +262,20 @@ def batched_heartbeats(read: Callable[[list[Any]], Any]) -> Coalescer[Any, Any]:
     return Coalescer(run, HEARTBEAT_DELAY)
 
 
-MAX_FRAME = 256 * 1024  # characters of one incoming frame
+MAX_MESSAGE = 256 * 1024  # characters
 MAX_KEY = 10**18
 
 
-def parse_frame(data: str | None) -> dict[str, Any]:
-    """The JSON object in an incoming frame; raises ValueError with a message for the user."""
-    if data is None or len(data) > MAX_FRAME:
-        raise ValueError(_("This frame is not a message: it must be a JSON object of at most 256 KiB."))
+def parse_json(data: str | None) -> dict[str, Any]:
+    """The JSON object that a page sent; raises ValueError with a message for the user."""
+    if data is None or len(data) > MAX_MESSAGE:
+        raise ValueError(_("This is not a message: it must be a JSON object of at most 256 KiB."))
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
-        raise _invalid_frame()
+        raise _invalid_message()
     return content
 
 
@@ -285,7 +285,7 @@ def parse_message(content: dict[str, Any]) -> tuple[str, uuid.UUID]:
         text = content["text"]
         client_id = uuid.UUID(content["client_id"]) if "client_id" in content else uuid.uuid4()
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise _invalid_frame() from None
+        raise _invalid_message() from None
     if not isinstance(text, str):
         raise ValueError(_("The text of a message must be a string."))
     return text, client_id
@@ -294,9 +294,9 @@ def parse_message(content: dict[str, Any]) -> tuple[str, uuid.UUID]:
 def parse_seen(content: dict[str, Any]) -> int:
     seen = content.get("turn")
     if not isinstance(seen, int):
-        raise _invalid_frame()
+        raise _invalid_message()
     return max(0, min(seen, MAX_KEY))
 
 
-def _invalid_frame() -> ValueError:
-    return ValueError(_("This frame is not a message: it must be a JSON object with a text and a client_id."))
+def _invalid_message() -> ValueError:
+    return ValueError(_("This is not a message: it must be a JSON object with a text and a client_id."))

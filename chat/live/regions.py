@@ -62,9 +62,7 @@ class OwnerState:
 
     @property
     def version(self) -> str:
-        """Differs if the sidebar's list very likely does. Other changes are published by the code that makes
-        them.
-        """
+        """Changes when the list probably did; other changes of the list are published by who makes them."""
         return digest(self.attention, str(self.newest))
 
     @cached_property

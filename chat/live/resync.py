@@ -18,7 +18,7 @@ from chat.live.frames import END, Position, path_frame, position_of, resync_fram
 from chat.live.regions import REGIONS, ConversationState, Region, transcript_message
 from chat.models import Turn
 
-TRANSCRIPT = "transcript"  # what a page reports the version of its path as
+TRANSCRIPT = "transcript"  # the key under which a page reports the version of its path
 MAX_REGIONS = 40
 MAX_KEY = 2**63 - 1
 MAX_VERSION = 100  # characters

@@ -240,7 +240,7 @@ class TurnStream:
                 self._note(message)
                 self._rows.setdefault(message.dom_id, change)
             case OutputShortened(call):
-                self._rows[call.note_id] = change
+                self._rows[call.shortened_dom_id] = change
             case PanelChanged():
                 self._panel = change
             case ContextGrew():

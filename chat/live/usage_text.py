@@ -36,7 +36,7 @@ def money(cost: Decimal) -> str:
     return number_format(rounded, places, force_grouping=True)
 
 
-def lasting(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """A duration: 0.4 s, 12 s, 2 min 5 s. Whole seconds, given as an integer, have no decimals."""
     if isinstance(seconds, float) and seconds < 10:
         return _("%(seconds)s s") % {"seconds": number_format(round(seconds, 1), 1)}
@@ -69,7 +69,7 @@ def usage_line(usage: TurnUsage) -> str:
     mark = "~" if usage.totals.estimated else ""
     costs = [f"{money(cost)} {currency}" for currency, cost in usage.totals.costs]
     words = _("%(asked)s tokens in, %(said)s out") % counts
-    return " · ".join([f"{mark}{words}", *costs, lasting(usage.seconds)])
+    return " · ".join([f"{mark}{words}", *costs, format_duration(usage.seconds)])
 
 
 def tokens_so_far(spent: Totals) -> str:

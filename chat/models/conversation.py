@@ -292,7 +292,7 @@ class Conversation(models.Model):
         return turn
 
     def show_version(self, turn_id: int) -> None:
-        """Put this version of a turn on the path, with the turns that were last on it after it.
+        """Put this version of a turn on the path, with the most recently shown turns that follow it.
 
         Raises MessageRefused while a turn works, or if the version was deleted.
         """
@@ -367,7 +367,7 @@ class Conversation(models.Model):
             return self.start_held() if self._locked() and not self._works() else None
 
     def start_held(self) -> Turn | None:
-        """The same for a caller who holds the lock and knows that no turn works."""
+        """Like `send_held`, for a caller who holds the lock and has checked that no turn is active."""
         held = FollowUp.claim(self.pk)
         if not held:
             return None
@@ -501,11 +501,6 @@ class Conversation(models.Model):
     def has_tag(self, word: str) -> bool:
         """Whether it has this tag of its owner's, in any spelling of the word."""
         return self.tags.filter(folded=folded(normalised(word))).exists()
-
-    def bring_back(self) -> None:
-        """Unarchive it, even if this object is outdated."""
-        Conversation.objects.filter(pk=self.pk).update(archived_at=None)
-        self.archived_at = None
 
     def profile_in_use(self) -> Profile:
         """The profile of its next turn: the chosen one if its owner may use it, else their default.

@@ -77,7 +77,7 @@ class Message(models.Model):
         """Whether the user sees anything of it; some hold only provider fields."""
         return bool(self.text or self.reasoning or self.cut_off or not self.complete)
 
-    def as_note(self) -> dict[str, str]:
+    def as_chat_message(self) -> dict[str, str]:
         return {"role": "user", "content": self.text}
 
 

@@ -119,7 +119,7 @@ class ToolCall(models.Model):
         return f"tool-call-{self.pk}"
 
     @property
-    def note_id(self) -> str:
+    def shortened_dom_id(self) -> str:
         return f"{self.dom_id}-shortened"
 
     @property

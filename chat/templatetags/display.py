@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 from chat.files.tree import address, shown
 from chat.live.activity import activity_of
 from chat.live.profile_facts import Fact, change_of, facts_of, setup_of
-from chat.live.usage_text import grouped, lasting, money, tokens, usage_of
+from chat.live.usage_text import format_duration, grouped, money, tokens, usage_of
 from chat.models import BulkAct, ToolCall
 from chat.models.usage import TOKENS, Totals
 from chat.pages.bulk import act_message
@@ -90,7 +90,7 @@ register.filter("profile_change", change_of)
 register.filter("setup", setup_of)
 register.simple_tag(activity_of)
 register.simple_tag(usage_of)  # {% usage_of turn as usage %}
-for figure in (tokens, grouped, money, lasting):
+for figure in (tokens, grouped, money, format_duration):
     register.filter(figure.__name__, figure)
 
 

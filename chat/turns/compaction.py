@@ -26,7 +26,8 @@ def compact(turn: Turn, event: Compacted) -> list[Change]:
     messages = transcript_with_rows(turn)
     if len(messages) != event.count:
         # The turn continues with its messages in memory; a worker that resumes it compacts again.
-        log.error("%s has %d messages and its agent %d", turn, len(messages), event.count)
+        counts = len(messages), event.count
+        log.error("%s: %d messages in the database, %d in memory; compaction not saved", turn, *counts)
         return []
     changes = [_shorten(turn, messages[index], text) for index, text in event.shortened.items()]
     if event.kept_from:

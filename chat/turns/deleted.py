@@ -40,7 +40,7 @@ async def remove_deleted(keys: list[uuid.UUID]) -> None:
         try:
             await in_database(remove, key)
         except Exception:
-            log.exception("deleted conversation %s is not removed yet", key)
+            log.exception("removing deleted conversation %s failed, will be retried", key)
     await in_database(BulkAct.forget_old)
 
 

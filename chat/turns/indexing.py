@@ -28,7 +28,7 @@ async def index_marked(after: float = 0.0) -> None:
     try:
         marked = await in_database(marked_turns)
     except Exception as error:  # only search depends on it
-        log.warning("turns wait to be indexed: %r", error)
+        log.warning("indexing turns failed, will be retried: %r", error)
         return
     for turn in marked:
         try:
@@ -43,5 +43,5 @@ async def _catch_up() -> bool:
         is_more: bool = await in_database(catch_up, BATCH_SECONDS)
         return is_more
     except Exception as error:  # only search depends on it
-        log.warning("conversations wait to be indexed: %r", error)
+        log.warning("indexing conversations failed, will be retried: %r", error)
         return False

@@ -53,7 +53,7 @@ async def name_conversation(turn: Turn) -> None:
         if request:
             await _name(request)
     except Exception as error:  # nothing depends on the title
-        log.warning("the conversation of %s was not named: %r", turn, error)
+        log.warning("naming the conversation of %s failed: %r", turn, error)
 
 
 async def _name(request: TitleRequest) -> None:

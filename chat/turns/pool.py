@@ -34,7 +34,7 @@ async def count_missed() -> None:
     try:
         behind = await in_database(_uncounted_conversations)
     except Exception as error:  # the database may come back
-        log.warning("cannot find out which plan statistics are missing: %r", error)
+        log.warning("looking up missing plan statistics failed: %r", error)
         return
     for conversation_id in behind:
         began = time.monotonic()
@@ -152,8 +152,9 @@ class Pool:
     async def _poll(self) -> None:
         """Renew leases and act on changes: one statement if no turn runs here and none is queued."""
         running_here = dict(self.running)
-        silent = [running.turn for running, _task in running_here.values() if self._is_silent(running.turn)]
-        turns = await in_database(_renew_and_read, silent)
+        turns_here = [running.turn for running, _task in running_here.values()]
+        outdated = [turn for turn in turns_here if self._needs_renewal(turn)]
+        turns = await in_database(_renew_and_read, outdated)
         active = {turn.pk: turn for turn in turns if turn.is_active}
         self._is_idle = not turns
         for turn_id, (running, _task) in running_here.items():
@@ -164,7 +165,7 @@ class Pool:
         held = [turn for turn in active.values() if turn.is_held]
         if abandoned := abandoned_turns(self.monitor, held):
             for turn in await in_database(recover_turns, abandoned):
-                log.warning("%s was left by its worker", turn)
+                log.warning("recovered %s: its worker is gone", turn)
                 await publish_turn(turn)
         if any(turn.status == Turn.Status.WAITING for turn in active.values()):
             for turn in await in_database(end_unanswered, settings.APPROVAL_SECONDS):
@@ -179,7 +180,7 @@ class Pool:
         if not self.indexing and not self.closing:
             _run_in_background(index_marked(after), self.indexing)
 
-    def _is_silent(self, turn: Turn) -> bool:
+    def _needs_renewal(self, turn: Turn) -> bool:
         return turn.is_held and time.monotonic() - turn.renewed_at > POLL_INTERVAL / 2
 
     def _check_for_stop(self, turn: Turn, row: Turn | None) -> None:

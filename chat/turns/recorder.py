@@ -173,7 +173,7 @@ class Recorder:
             held = [] if self.turn.stop_is_requested() else FollowUp.claim(self.turn.conversation_id)
             FollowUp.deliver(held, self.turn)
             self.notes = [Attachment.deliver([each], self._add_note(each.text)) for each in held]
-        return [note.as_note() | pictures_of(note) for note in self.notes], changes
+        return [note.as_chat_message() | pictures_of(note) for note in self.notes], changes
 
     def end(self, status: Turn.Status, message: str = "") -> list[Change]:
         return self._write(len(self._pending), lambda: self._close_and_end(status, message))

@@ -68,7 +68,7 @@ def _accepts(tool: Tool, request: CallRequest) -> bool:
     except ToolError:
         return False
     except Exception:  # it may or may not run, so the user is asked
-        log.exception("the arguments of %s could not be checked", tool.name)
+        log.exception("checking the arguments of %s failed; asking the user", tool.name)
     return True
 
 
@@ -87,7 +87,7 @@ async def _preview(tool: Tool, request: CallRequest) -> dict[str, object]:
     except ToolError:
         return {}
     except Exception:  # the user is asked without a preview
-        log.exception("%s could not tell what it would do", tool.name)
+        log.exception("preview of %s failed", tool.name)
         return {}
 
 
@@ -136,7 +136,7 @@ class RunningTurn(Generic[D]):
             await self._end_cancelled()
         except LeaseLost as lost:
             measures.lease_losses.inc()
-            log.warning("%s", lost)
+            log.warning("lease lost: %s", lost)
             await self.display.close()
         except Exception:
             log.exception("turn %s failed", self.turn.pk)
@@ -251,7 +251,7 @@ class RunningTurn(Generic[D]):
             await self._finish()
         except LeaseLost as lost:
             measures.lease_losses.inc()
-            log.warning("%s", lost)
+            log.warning("lease lost: %s", lost)
             await self.display.close()
 
     async def _write_with_retries(self, write: Callable[..., list[Change]], *arguments: Any) -> list[Change]:
@@ -264,7 +264,7 @@ class RunningTurn(Generic[D]):
             except (OperationalError, InterfaceError) as error:
                 if time.monotonic() > deadline:
                     raise
-                log.warning("the end of turn %s is not recorded yet: %s", self.turn.pk, error)
+                log.warning("recording the end of turn %s failed, retrying: %s", self.turn.pk, error)
             await asyncio.sleep(RETRY_DELAY)
 
     async def _finish(self) -> None:

@@ -83,7 +83,7 @@ def _is_summarised(summary: Summary, row: Row) -> bool:
 
 def _turn_messages(turn: Turn) -> Iterator[MessageWithRow]:
     question = next(message for message in turn.messages.all() if message.step_id is None)
-    latest: list[MessageWithRow] = [(question.as_note() | pictures_of(question), question)]
+    latest: list[MessageWithRow] = [(question.as_chat_message() | pictures_of(question), question)]
     rows = defaultdict[int | None, list[Message | ToolCall]](list)
     contents: list[Message | ToolCall] = [*turn.messages.all(), *turn.tool_calls.all()]
     for row in sorted(contents, key=lambda row: row.sort_key):
@@ -111,7 +111,7 @@ def _turn_messages(turn: Turn) -> Iterator[MessageWithRow]:
 
 
 def _note(message: Message) -> ChatMessage:
-    return {**message.as_note(), **pictures_of(message), "note": True}
+    return {**message.as_chat_message(), **pictures_of(message), "note": True}
 
 
 def _request(call: ToolCall) -> CallRequest:

@@ -119,7 +119,7 @@ def test_a_turn_outlives_a_full_disk(
     tab.until("It has")
     with served.full():
         gate.set()
-        until(lambda: "is not recorded yet" in served.written(), served.written)
+        until(lambda: "recording the end of turn" in served.written(), served.written)
         assert status(person, address) in (200, 503)
         assert status(person, f"{served.address}/", text="Not taken", client_id=str(uuid.uuid4())) == 503
         assert status(person, f"{served.address}/healthz") == 200

@@ -11,7 +11,7 @@ import pytest
 from django.template.loader import render_to_string
 
 from chat.live.context_meter import context_meter_of
-from chat.live.usage_text import grouped, lasting, money, tokens, usage_of
+from chat.live.usage_text import format_duration, grouped, money, tokens, usage_of
 from chat.models import Conversation, ModelSettings, SideCall, Step, Turn
 
 
@@ -141,7 +141,7 @@ def test_small_amounts_are_told_from_nothing(cost: str, short: str) -> None:
     ("seconds", "words"), [(0.42, "0.4 s"), (12.3, "12 s"), (59.6, "1 min 0 s"), (125, "2 min 5 s")]
 )
 def test_times_are_words(seconds: float, words: str) -> None:
-    assert lasting(seconds) == words
+    assert format_duration(seconds) == words
 
 
 def test_counts_have_groups() -> None:

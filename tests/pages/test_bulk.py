@@ -166,7 +166,7 @@ def test_the_notice_of_a_deletion_stays_longer(owners: Client, rows: list[Conver
 
 def test_an_undo_says_what_stays(owners: Client, rows: list[Conversation]) -> None:
     page = press(owners, "archive", rows[:2])
-    rows[0].bring_back()
+    press(owners, "bring_back", rows[:1])
     said = undo(owners, page)
     assert "1 conversation restored. 1 has changed since and was left as it is." in said
 

@@ -117,9 +117,9 @@ async def test_results_that_are_read_in_part_carry_a_mark(site: Site, model: Sma
         assert "read book.txt again" in call.shortened
         assert call.output == (LINE * 100).rstrip(), "the record keeps all of it"
         said = "The model now reads only part of this"
-        mark = re.search(rf'<span id="{call.note_id}"[^>]*>{said}</span>', page)
+        mark = re.search(rf'<span id="{call.shortened_dom_id}"[^>]*>{said}</span>', page)
         assert mark
-        drawn = tab.drawn(f"#{call.note_id}", "outerMorph")
+        drawn = tab.drawn(f"#{call.shortened_dom_id}", "outerMorph")
         assert drawn[-1].strip() == mark[0], "live as in the record"
 
 

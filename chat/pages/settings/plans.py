@@ -20,7 +20,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from chat.live.usage_text import grouped, lasting, tokens
+from chat.live.usage_text import format_duration, grouped, tokens
 from chat.models import Conversation, PlanFigures
 from chat.models.plan_stats import COUNTS
 from chat.pages.audience import audience
@@ -299,7 +299,7 @@ def finished_bars(lines: Sequence[Line]) -> Bars:
 def time_bars(lines: Sequence[Line]) -> Bars:
     timed = [line for line in _with_lists(lines) if line.counts["timed"]]
     longest = max((line.ninetieth or 0 for line in timed), default=0)
-    return Bars([_time(line, longest) for line in timed], ("0", lasting(longest)))
+    return Bars([_time(line, longest) for line in timed], ("0", format_duration(longest)))
 
 
 def token_bars(lines: Sequence[Line]) -> Bars:
@@ -324,7 +324,7 @@ def _finished(line: Line) -> Bar:
 def _time(line: Line, longest: float) -> Bar:
     if line.median is None or line.ninetieth is None:
         return Bar(line, _("too few"))
-    words = f"{lasting(line.median)} · {lasting(line.ninetieth)}"
+    words = f"{format_duration(line.median)} · {format_duration(line.ninetieth)}"
     rest = _piece(line.median, line.ninetieth - line.median, longest, faint=True)
     return Bar(line, words, [_piece(0, line.median, longest), rest])
 
