@@ -306,7 +306,7 @@ class Recorder:
                 return mark_pictures_refused(self.turn, pictures)
             case Retrying():
                 log.info(
-                    "attempt %d failed, retrying in %.1f s: %s", event.attempt, event.seconds, event.reason
+                    "attempt %d failed, retrying in %.1f s: %r", event.attempt, event.seconds, event.reason
                 )
                 return self._set_status_message(event.reason)
             case ModelSilent():
