@@ -158,7 +158,7 @@ class TurnRun:
     async def _call_model(self) -> None:
         """Call the model; retry if that may help and none of the reply has been emitted."""
         attempt, shortened, retry = 1, False, self.agent.retry
-        loading = self.agent.traits.patience if retry.loading is None else retry.loading
+        loading = self.agent.traits.first_byte_timeout if retry.loading is None else retry.loading
         began = time.monotonic()
         while True:
             assembly = Assembly(self.tools)

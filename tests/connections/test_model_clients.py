@@ -130,17 +130,17 @@ async def test_somebody_elses_connection(profile: Profile, stranger: User) -> No
 def test_the_site_sets_how_long_models_may_be_silent(db: Any, settings: Any, local: bool) -> None:
     endpoint = Endpoint(None, base_url="http://localhost:11434/v1" if local else "https://models.example/v1")
 
-    def patience() -> tuple[float, float]:
+    def timeouts() -> tuple[float, float]:
         traits = traits_of(endpoint, "any")
-        return traits.patience, traits.silence
+        return traits.first_byte_timeout, traits.silence
 
-    assert patience() == ((600 if local else 120), 120)
+    assert timeouts() == ((600 if local else 120), 120)
     settings.MODEL_SILENCE_SECONDS = 30
-    assert patience() == ((600 if local else 120), 30)
+    assert timeouts() == ((600 if local else 120), 30)
     settings.MODEL_FIRST_BYTE_SECONDS, settings.LOCAL_MODEL_FIRST_BYTE_SECONDS = 40, 50
-    assert patience() == ((50 if local else 40), 30)
+    assert timeouts() == ((50 if local else 40), 30)
     row = ModelSettings.objects.create(model="any", traits={"silence": 900})
-    assert patience() == (900, 900), "what a user set for one model wins, and holds for its first byte"
+    assert timeouts() == (900, 900), "what a user set for one model wins, and holds for its first byte"
     row.traits = {"silence": 900, "first_byte": 5}
     row.save()
-    assert patience() == (5, 900)
+    assert timeouts() == (5, 900)

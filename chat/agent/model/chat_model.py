@@ -62,7 +62,7 @@ class ChatModel:
             headers=headers,
             transport=transport,
             timeout=timeout,
-            silence=max(self.traits.patience, self.traits.silence),
+            silence=max(self.traits.first_byte_timeout, self.traits.silence),
             proxy=proxy,
             allow=allow,
         )
@@ -136,7 +136,7 @@ class ChatModel:
         silence_timeout = (
             SilenceTimeout(None, None)
             if own_timeout
-            else SilenceTimeout(self.traits.patience, self.traits.silence)
+            else SilenceTimeout(self.traits.first_byte_timeout, self.traits.silence)
         )
         async with AsyncExitStack() as stack:
             request = create(**needed, extra_body=further, **call_options)

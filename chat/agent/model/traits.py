@@ -75,7 +75,7 @@ class Traits:
         return dataclasses.replace(self, **known)
 
     @property
-    def patience(self) -> float:
+    def first_byte_timeout(self) -> float:
         """Seconds of silence allowed before the reply begins."""
         return self.first_byte or self.silence
 

@@ -22,7 +22,8 @@ _DONE = {"pending": Status.PENDING, "in_progress": Status.IN_PROGRESS, "done": S
 class TodoPolicy:
     """Fields and limits of a list; `states` maps the model's words to statuses.
 
-    `remind_after` counts rounds: model calls that requested tools without writing a list.
+    `remind_after` counts rounds: model calls that requested tools without writing a list. On the site, a
+    profile may have its own `max_items` and `remind_after`.
     """
 
     name: str
