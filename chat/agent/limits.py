@@ -33,8 +33,8 @@ class Retry:
 
     `attempts` counts all tries; none starts more than `seconds` after the first. Delays in seconds double
     from `first_delay`, with jitter, up to `max_delay`, even if the endpoint asks for more. A loading model is
-    retried for `loading` seconds without counting (default: `Traits.first_byte_timeout`). A model silent for `notice`
-    seconds is reported by a `ModelSilent`.
+    retried for `loading` seconds without counting (default: `Traits.first_byte_timeout`). A model silent for
+    `notice` seconds is reported by a `ModelSilent`.
     """
 
     attempts: int = 3

@@ -90,7 +90,7 @@ def site_traits(base_url: str, name: str) -> Traits:
     if not (first or settings.MODEL_SILENCE_SECONDS):
         return traits
     silence = settings.MODEL_SILENCE_SECONDS or traits.silence
-    return traits.but({"first_byte": first or traits.patience, "silence": silence})
+    return traits.but({"first_byte": first or traits.first_byte_timeout, "silence": silence})
 
 
 def apply_traits(traits: Traits, *rows: Mapping[str, Any]) -> Traits:
