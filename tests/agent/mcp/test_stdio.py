@@ -213,10 +213,13 @@ def test_nothing_outlives_a_site_that_is_killed(program: Make, tmp_path: Path) -
     site.write_text(_SITE.format(program=program(), mark=mark.split()))
     words, surroundings = [sys.executable, str(site)], {**os.environ, "PYTHONPATH": str(ROOT)}
     with subprocess.Popen(words, env=surroundings, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout
-        assert process.stdout.readline() == "ready\n"
-        assert running(mark)
-        process.send_signal(signal.SIGKILL)
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "ready\n"
+            # A program that has just been started has no command line for an instant.
+            serving.until(lambda: running(mark))
+        finally:
+            process.send_signal(signal.SIGKILL)
     serving.until(lambda: not running(mark))
 
 
