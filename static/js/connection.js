@@ -174,7 +174,11 @@ const tell = (said) => {
     ask();
   };
   addEventListener("offline", doubt);
-  addEventListener("online", () => connection?.visibilityHandler());
+  const connect = () => connection?.visibilityHandler();
+  addEventListener("online", () => {
+    connect();
+    setTimeout(connect, 100); // an attempt that was under way without the network has failed by then
+  });
   addEventListener("submit", (event) => (leaving = !event.defaultPrevented));
   addEventListener("pageshow", () => (leaving = false));
   document.addEventListener("htmx:ws:close", (event) => {

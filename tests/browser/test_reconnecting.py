@@ -20,7 +20,8 @@ WATCH = """
         construct: (made, given) => (tried.push(performance.now()), Reflect.construct(made, given)) });
     addEventListener("online", () => back.push(performance.now()), true);
 """
-REFUSED = ["net::ERR", "htmx:ws:error"]  # what the console says of a connection that cannot be made
+# What the console says of a connection that cannot be made, and of files that are asked for as the line ends.
+REFUSED = ["net::ERR", "htmx:ws:error", "htmx:error: Failed to fetch"]
 
 
 def tries(page: Page) -> list[float]:
@@ -50,7 +51,7 @@ def test_the_text_is_back_two_seconds_after_the_line(scripted: Site, visitors: V
 
 
 def test_the_network_that_is_back_is_used_at_once(scripted: Site, visitors: Visitors) -> None:
-    visitors.expected += [*REFUSED, "htmx:error: Failed to fetch"]
+    visitors.expected += REFUSED
     scripted.model.script(Reply(text="Yes?"))
     with Proxy(scripted.served.port) as line:
         page = visitors.enter(scripted, address=line.address)
@@ -70,7 +71,7 @@ def test_the_network_that_is_back_is_used_at_once(scripted: Site, visitors: Visi
 
 
 def test_a_message_that_cannot_be_sent_is_told_of(scripted: Site, visitors: Visitors) -> None:
-    visitors.expected += [*REFUSED, "htmx:error: Failed to fetch"]
+    visitors.expected += REFUSED
     scripted.model.script(Reply(text="Yes?"), Reply(text="Now."))
     page = visitors.enter(scripted)
     begin(page, "hello")
@@ -90,7 +91,7 @@ def test_a_message_that_cannot_be_sent_is_told_of(scripted: Site, visitors: Visi
 
 def test_a_line_that_went_dead_is_noticed(scripted: Site, visitors: Visitors) -> None:
     """Nothing closes the socket; no answer comes."""
-    visitors.expected += [*REFUSED, "htmx:error: Failed to fetch"]
+    visitors.expected += REFUSED
     scripted.model.script(Reply(text="Yes?"))
     with Proxy(scripted.served.port) as line:
         page = visitors.enter(scripted, address=line.address)
