@@ -37,15 +37,19 @@ def run_again(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int
 @audience("owner")
 @require_POST
 def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
-    """Answer the message of a turn that failed at once again; otherwise continue from what was done."""
+    """Answer the message of a turn that failed at once again; otherwise continue from what was done.
+
+    The last turn gets another version. An older one does not, which would take away what followed it.
+    """
     conversation = own_conversation(request, conversation_id)
     turn = get_object_or_404(conversation.turns, pk=turn_id)
     client_id = uuid.uuid5(turn.client_id, "retry")  # a repeated click starts one turn
-    if turn.did_nothing:
+    if turn.did_nothing and not conversation.path.filter(pk__gt=turn_id).exists():
         return _run_again(request, conversation, turn_id, client_id)
     if turn.can_be_retried:
+        text = turn.user_text if turn.did_nothing else _("Continue where you left off.")
         try:
-            publish_turn_sync(conversation.start_turn(_("Continue where you left off."), client_id))
+            publish_turn_sync(conversation.start_turn(text, client_id))
         except MessageRefused as refusal:
             return action_refused(request, conversation, str(refusal))
     return action_response(request, conversation)

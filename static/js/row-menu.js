@@ -25,8 +25,8 @@
 
   document.addEventListener("submit", async (event) => {
     const form = event.target;
-    const isShown = shown.path === row()?.querySelector("a").pathname; // what is deleted here leads to the list
-    if (!form.parentElement.matches("#row-menu, #sidebar-undo, #row-delete") || (form.parentElement.id === "row-delete" && isShown)) return;
+    const isShown = shown.path === row()?.querySelector("a").pathname; // its deletion leads to the list
+    if (!form.parentElement.matches(isShown ? "#row-menu, #sidebar-undo" : "#row-menu, #sidebar-undo, #row-delete")) return;
     event.preventDefault();
     const answer = await post(form.action, new FormData(form, event.submitter)).catch(() => null);
     if (!answer?.ok) return say((answer && (await plainText(answer))) || "×");

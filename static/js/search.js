@@ -1,5 +1,5 @@
-// "/" goes to the search box of the list, or opens the palette, unless a message is begun. What an input method composes is searched for once it is
-// confirmed, and the Enter that confirms it searches for nothing.
+// "/" goes to the search box of the list, or opens the palette, unless a message is begun. What an input method
+// composes is searched for once it is confirmed, and the Enter that confirms it searches for nothing.
 {
   const box = () => document.querySelector(".search [name='q']");
   const isTyping = (place) =>

@@ -248,3 +248,14 @@ def work_through(conversation: Conversation, items: int) -> None:
     todo = turn.tool_calls.create(index=1, call_id="b", name="TodoWrite", **call)
     listed = [{"id": str(number), "content": "Do", "status": "pending"} for number in range(items + 1)]
     conversation.revisions.create(turn=turn, tool_call=todo, items=listed)
+
+
+def test_a_retry_of_an_older_turn_keeps_what_followed(
+    owners: Client, conversation: Conversation, failed: Turn
+) -> None:
+    later = conversation.start_turn("Something else", uuid.uuid4())
+    later.request_stop()
+    owners.post(where(conversation, f"turns/{failed.pk}/retry"))
+    again = conversation.turns.order_by("-pk")[0]
+    assert [turn.pk for turn in conversation.path.order_by("pk")] == [failed.pk, later.pk, again.pk]
+    assert again.user_text == failed.user_text
