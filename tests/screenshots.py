@@ -48,6 +48,7 @@ IN_THE_TOUR = {*TRANSLATED, "list", "search", "share", "usage", "statistics", "p
     "profile",
     "connections",
     "connection",
+    "mcp-server",
 }
 ASKS_FIRST = {"en": "Asks first", "zh-hans": "先问再做"}
 
@@ -87,6 +88,8 @@ def pages(talk: str) -> dict[str, str]:
         "profile": "/settings/profiles/add/",
         "connections": "/settings/connections/",
         "connection": "/settings/connections/add/",
+        "mcp-servers": "/settings/mcp/",
+        "mcp-server": "/settings/mcp/add/",
         "preferences": "/settings/preferences/",
         "password": "/settings/preferences/password/",
         "sign-out": "/accounts/sign-out/",

@@ -97,6 +97,16 @@ class McpServer(models.Model):
         return self.updated_at.isoformat()
 
     @property
+    def offered(self) -> list[McpTool]:
+        """Its tools that models are offered."""
+        return [tool for tool in self.tools.all() if tool.state == McpTool.State.OFFERED]
+
+    @property
+    def waiting(self) -> list[McpTool]:
+        """Its tools whose definitions await approval."""
+        return [tool for tool in self.tools.all() if tool.state in (McpTool.State.NEW, McpTool.State.CHANGED)]
+
+    @property
     def headers(self) -> dict[str, str]:
         return unseal(self.secrets).get("headers", {})
 
@@ -193,11 +203,6 @@ class McpTool(models.Model):
             unfit="",
             listed_fingerprint=F("accepted_fingerprint"),
         ).select_related("server")
-
-    @classmethod
-    def waiting(cls) -> QuerySet[McpTool]:
-        new = ~Q(listed_fingerprint="") & ~Q(listed_fingerprint=F("accepted_fingerprint"))
-        return cls.objects.filter(new, unfit="").select_related("server")
 
     @classmethod
     def save_listing(cls, server: McpServer, listing: Collection[ListedTool]) -> None:

@@ -10,7 +10,7 @@ from asgiref.sync import iscoroutinefunction
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404
 
-Audience = Literal["anyone", "signed_in", "owner", "staff"]
+Audience = Literal["anyone", "signed_in", "owner", "staff", "superuser"]
 View = Callable[..., Any]
 
 
@@ -21,23 +21,25 @@ def audience(who: Audience) -> Callable[[View], View]:
     `signed_in`: every user, who sees and changes only what is their own.
     `owner`: the owner of the row that the address names. To other users it does not exist: the view finds
     it among the user's own, and answers 404.
-    `staff`: for others it does not exist either.
+    `staff`, `superuser`: for others it does not exist either.
     """
 
     def declare(view: View) -> View:
-        declared = _staff_only(view) if who == "staff" else view
+        declared = _only(f"is_{who}", view) if who in ("staff", "superuser") else view
         declared.audience = who  # type: ignore[attr-defined]
         return login_not_required(declared) if who == "anyone" else declared
 
     return declare
 
 
-def _staff_only(view: View) -> View:
+def _only(attribute: str, view: View) -> View:
+    """Answer 404 to users without the attribute."""
+
     if iscoroutinefunction(view):
 
         @wraps(view)
         async def answer(request: Any, *args: Any, **kwargs: Any) -> Any:
-            if not (await request.auser()).is_staff:
+            if not getattr(await request.auser(), attribute):
                 raise Http404
             return await view(request, *args, **kwargs)
 
@@ -45,7 +47,7 @@ def _staff_only(view: View) -> View:
 
         @wraps(view)
         def answer(request: Any, *args: Any, **kwargs: Any) -> Any:
-            if not request.user.is_staff:
+            if not getattr(request.user, attribute):
                 raise Http404
             return view(request, *args, **kwargs)
 

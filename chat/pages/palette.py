@@ -175,8 +175,10 @@ def _settings(request: SignedInRequest) -> list[Option]:
         "plan_figures": (_("Plan statistics"), ""),
         "preferences": (_("Preferences"), _("language, theme, time zone, password")),
     }
+    if request.user.is_superuser:
+        titles["mcp_servers"] = (_("MCP servers"), _("tools"))
     if request.user.is_staff:
-        titles["admin:index"] = (_("Administration"), _("users, MCP servers"))
+        titles["admin:index"] = (_("Administration"), _("users"))
     return [Option(title, note, href=reverse(name)) for name, (title, note) in titles.items()]
 
 

@@ -119,7 +119,13 @@ PAGES += [
     "/settings/profiles/1/",
 ]
 PAGES += ["/settings/profiles/add/", "/settings/usage/", "/settings/plans/", "/settings/preferences/"]
-PAGES += ["/settings/preferences/password/", "/accounts/sign-out/", "/nowhere/"]
+PAGES += [
+    "/settings/mcp/",
+    "/settings/mcp/add/",
+    "/settings/preferences/password/",
+    "/accounts/sign-out/",
+    "/nowhere/",
+]
 
 
 class Looks:

@@ -47,7 +47,9 @@ def row(habit: str = "well", **given: Any) -> McpServer:
 
 @sync_to_async
 def accept_all() -> int:
-    return McpTool.accept([(tool.pk, tool.listed_fingerprint) for tool in McpTool.waiting()])
+    return McpTool.accept(
+        [(tool.pk, tool.listed_fingerprint) for server in McpServer.objects.all() for tool in server.waiting]
+    )
 
 
 @sync_to_async

@@ -28,7 +28,9 @@ def test_one_that_answers_and_one_that_does_not(site: Site) -> None:
 def test_accepted_tools_and_one_that_no_model_takes(site: Site) -> None:
     server("mine", "python3", "-c", SOURCE, "unfit")
     site.run("doctor")
-    McpTool.accept([(tool.pk, tool.listed_fingerprint) for tool in McpTool.waiting()])
+    McpTool.accept(
+        [(tool.pk, tool.listed_fingerprint) for server in McpServer.objects.all() for tool in server.waiting]
+    )
     done = site.run("doctor")
     assert done.returncode == 0, done.stdout
     told = line(done.stdout, "MCP mine")

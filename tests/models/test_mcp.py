@@ -30,7 +30,9 @@ def states(server: McpServer) -> dict[str, str]:
 
 
 def accept_all() -> int:
-    return McpTool.accept([(tool.pk, tool.listed_fingerprint) for tool in McpTool.waiting()])
+    return McpTool.accept(
+        [(tool.pk, tool.listed_fingerprint) for server in McpServer.objects.all() for tool in server.waiting]
+    )
 
 
 def test_a_tool_is_offered_while_it_is_as_it_was_accepted(server: McpServer) -> None:

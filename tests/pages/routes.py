@@ -16,6 +16,7 @@ PARTS: dict[str, Any] = {
     "link_id": 1,
     "path": "notes.txt",
     "connection_id": 1,
+    "server_id": 1,
     "follow_up_id": 1,
     "tool_call_id": 1,
     "message_id": 1,

@@ -81,7 +81,9 @@ def methods_of(owners: Client, where: str) -> set[str]:
 
 def test_every_view_declares_its_audience() -> None:
     undeclared = [
-        name for name in routes() if audience_of(name) not in ("anyone", "signed_in", "owner", "staff")
+        name
+        for name in routes()
+        if audience_of(name) not in ("anyone", "signed_in", "owner", "staff", "superuser")
     ]
     assert not undeclared, "decorate the view with @audience(...)"
     rows = {"conversation_id", "connection_id"}
@@ -94,7 +96,7 @@ def test_every_view_declares_its_audience() -> None:
 
 @pytest.mark.django_db
 def test_nobody_gets_further_than_the_login(client: Client) -> None:
-    for name in names_for("signed_in", "owner", "staff"):
+    for name in names_for("signed_in", "owner", "staff", "superuser"):
         where = address(name)
         for method in METHODS:
             response = ask(client, method, where)
@@ -144,6 +146,15 @@ def test_what_is_for_staff_does_not_exist_for_others(owners: Client, owner: User
     assert {owners.patch(address(name)).status_code for name in ours} == {405}
 
 
+def test_what_is_for_superusers_does_not_exist_for_others(owners: Client, owner: User) -> None:
+    User.objects.filter(pk=owner.pk).update(is_staff=True)
+    names = names_for("superuser")
+    for method in METHODS:
+        assert {ask(owners, method, address(name)).status_code for name in names} == {404}, method
+    User.objects.filter(pk=owner.pk).update(is_superuser=True)
+    assert {owners.patch(address(name)).status_code for name in names} == {405}
+
+
 def test_owners_find_what_is_theirs(owners: Client, owned: dict[str, Any]) -> None:
     found = {}
     for name in names_for("signed_in", "owner"):
@@ -169,7 +180,7 @@ def test_what_changes_something_is_a_post(owners: Client, owned: dict[str, Any])
 def test_who_was_deactivated_is_out_at_once(owners: Client, owned: dict[str, Any]) -> None:
     User.objects.update(is_active=False, is_staff=True, is_superuser=True)
     before = state()
-    for name in names_for("signed_in", "owner", "staff"):
+    for name in names_for("signed_in", "owner", "staff", "superuser"):
         for method in ("get", "post"):
             response = ask(owners, method, address(name, **owned))
             assert response.status_code == 302, (name, method)
@@ -182,7 +193,7 @@ def test_no_post_goes_without_its_token(owner: User, owned: dict[str, Any], coll
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(owner)
     before = state()
-    for name in {*names_for("signed_in", "owner", "staff"), "login"}:
+    for name in {*names_for("signed_in", "owner", "staff", "superuser"), "login"}:
         where = address(name, **owned)
         for headers in ({}, {"Origin": "https://evil.example"}):
             assert browser.post(where, DATA, headers=headers).status_code in (403, 405), name

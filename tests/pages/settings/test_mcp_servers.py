@@ -1,4 +1,4 @@
-"""MCP servers in the admin: access, validation, and secrets that are never shown."""
+"""MCP servers in the settings: access, validation, and secrets that are never shown."""
 
 from __future__ import annotations
 
@@ -7,25 +7,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.apps import apps
-from django.contrib.auth.management import create_permissions
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import User
 from django.test import Client
 
 from chat.models import McpServer, McpTool
 from chat.models.mcp import ListedTool
 from tests.agent.mcp.conftest import SOURCE
 
-ADD = "/admin/chat/mcpserver/add/"
-LIST = "/admin/chat/mcpserver/"
-PROGRAM = {
+ADD = "/settings/mcp/add/"
+LIST = "/settings/mcp/"
+PROGRAM = {  # disabled, so that saving does not connect
     "name": "mine",
-    "enabled": "on",
     "transport": "stdio",
     "command": "python3\n-c\nx",
     "seconds": "60",
-    "tools-TOTAL_FORMS": "0",
-    "tools-INITIAL_FORMS": "0",
 }
 ADDRESS = {**PROGRAM, "transport": "http", "command": "", "url": "https://mcp.example.org/mcp"}
 
@@ -44,7 +39,7 @@ def administrators(db: Any, browser_of: Callable[[User], Client]) -> Client:
 def refused(client: Client, **given: str) -> str:
     """The page with the form's errors."""
     response = client.post(ADD, given)
-    assert response.status_code == 200
+    assert response.status_code == 400
     assert not McpServer.objects.exists()
     return response.content.decode()
 
@@ -52,12 +47,10 @@ def refused(client: Client, **given: str) -> str:
 def test_only_superusers_may(browser_of: Callable[[User], Client], stranger: User) -> None:
     stranger.is_staff = True
     stranger.save()
-    create_permissions(apps.get_app_config("chat"), verbosity=0)
-    stranger.user_permissions.set(Permission.objects.filter(content_type__app_label="chat"))
     client = browser_of(stranger)
     for path in (LIST, ADD):
-        assert client.get(path).status_code == 403
-        assert client.post(path, PROGRAM).status_code == 403
+        assert client.get(path).status_code == 404
+        assert client.post(path, PROGRAM).status_code == 404
     assert not McpServer.objects.exists()
 
 
@@ -73,10 +66,10 @@ def test_a_program_is_kept_word_by_word(administrators: Client) -> None:
 def test_secrets_are_never_shown_again(administrators: Client) -> None:
     assert administrators.post(ADD, {**ADDRESS, "headers": "Authorization: Bearer 5ecret"}).status_code == 302
     server = McpServer.objects.get()
-    page = administrators.get(f"{LIST}{server.pk}/change/").content.decode()
+    page = administrators.get(f"{LIST}{server.pk}/").content.decode()
     assert "5ecret" not in page
     assert "Authorization: ••••••" in page
-    change = f"{LIST}{server.pk}/change/"
+    change = f"{LIST}{server.pk}/"
     kept = {**ADDRESS, "headers": "Authorization: ••••••\nX-More: 1"}
     assert administrators.post(change, kept).status_code == 302
     server.refresh_from_db()
@@ -135,33 +128,60 @@ def test_neither_the_data_folder_nor_what_holds_it_may_be_read(administrators: C
 
 def act(client: Client, action: str, **more: Any) -> str:
     """The page that an action on the one server leads to."""
-    chosen = {"action": action, "_selected_action": str(McpServer.objects.get().pk), **more}
-    return client.post(LIST, chosen, follow=True).content.decode()
+    return client.post(f"{LIST}{McpServer.objects.get().pk}/{action}/", more, follow=True).content.decode()
 
 
 @pytest.mark.django_db(transaction=True)
-def test_its_tools_are_asked_for_read_and_accepted(administrators: Client) -> None:
+def test_its_tools_are_listed_read_and_accepted(administrators: Client) -> None:
     McpServer.objects.create(name="mine", command=["python3", "-c", SOURCE])
-    assert "Mine: 0 offered, 2 awaiting approval" in act(administrators, "look_now")
-    page = act(administrators, "accept")
-    assert "mine__echo (New: awaiting approval)" in page
+    page = act(administrators, "check")
+    assert "2 tools awaiting approval" in page
+    assert "mine__echo" in page
     assert "Say it again." in page
     seen = [f"{tool.pk}:{tool.listed_fingerprint}" for tool in McpTool.objects.all()]
     assert all(f'value="{each}"' in page for each in seen)
-    assert "2 definitions accepted." in act(administrators, "accept", seen=seen)
+    page = act(administrators, "accept", seen=seen)
+    assert "2 definitions accepted." in page
+    assert "2 tools offered" in page
     assert {str(tool.state) for tool in McpTool.objects.all()} == {"offered"}
-    assert "No definitions are awaiting approval." in act(administrators, "accept")
+
+
+def test_only_what_was_shown_is_accepted(administrators: Client) -> None:
+    mine, other = (McpServer.objects.create(name=name, command=["x"]) for name in ("mine", "other"))
+    told = {"description": "Good.", "schema": {}}
+    for server in (mine, other):
+        McpTool.save_listing(server, [ListedTool("tool", f"{server.name}__tool", told, "f" * 64, "")])
+    shown = mine.tools.get()
+    McpTool.save_listing(
+        mine, [ListedTool("tool", "mine__tool", {**told, "description": "Bad."}, "e" * 64, "")]
+    )
+    seen = [f"{shown.pk}:{shown.listed_fingerprint}", f"{other.tools.get().pk}:{'f' * 64}", "x:y"]
+    address = f"{LIST}{mine.pk}/accept/"
+    page = administrators.post(address, {"seen": seen}, follow=True).content.decode()
+    assert "A definition has changed meanwhile. Read it again." in page
+    assert "Bad." in page
+    assert not [tool for tool in McpTool.objects.all() if tool.accepted_fingerprint]
 
 
 def test_a_definition_hides_nothing(administrators: Client) -> None:
     server = McpServer.objects.create(name="mine", command=["x"])
     told = {"description": "Good.\u200b\U000e0041\u202e</textarea><b>", "schema": {}}
     McpTool.save_listing(server, [ListedTool("tool", "mine__tool", told, "f" * 64, "")])
-    page = act(administrators, "accept")
+    page = administrators.get(f"{LIST}{server.pk}/").content.decode()
     assert "Good.\\u{200b}\\u{e0041}\\u{202e}&lt;/textarea&gt;&lt;b&gt;" in page
 
 
 @pytest.mark.django_db(transaction=True)
 def test_one_that_cannot_be_started_says_so(administrators: Client) -> None:
-    McpServer.objects.create(name="mine", command=["no-such-program"])
-    assert "Mine: It ended with exit code 127." in act(administrators, "look_now")
+    page = administrators.post(
+        ADD, {**PROGRAM, "enabled": "on", "command": "no-such-program"}, follow=True
+    ).content.decode()
+    assert "It ended with exit code 127." in page
+    assert "It ended with exit code 127." in administrators.get(LIST).content.decode()
+
+
+def test_one_that_is_deleted_takes_its_tools_with_it(administrators: Client) -> None:
+    server = McpServer.objects.create(name="mine", command=["x"])
+    McpTool.save_listing(server, [ListedTool("tool", "mine__tool", {"schema": {}}, "f" * 64, "")])
+    assert "mine deleted." in act(administrators, "delete")
+    assert not McpTool.objects.exists()
