@@ -11,6 +11,7 @@ from django.conf import settings
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q, QuerySet
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.secrets import SecretUnreadableError, seal, unseal
@@ -27,6 +28,16 @@ class Secrets:
 
     key: str = field(default="", repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class ConnectionStep(models.TextChoices):
+    """A step of a connection's test, as in `chat.agent.model.trial`."""
+
+    REACHED = "reached", _("Connection")
+    KEY = "key", _("Key")
+    MODELS = "models", _("Models")
+    STREAMS = "streams", _("Reply")
+    TOOLS = "tools", _("Tool call")
 
 
 class Connection(models.Model):
@@ -48,6 +59,10 @@ class Connection(models.Model):
         _("allow a local address"),
         default=False,
         help_text=_("On this machine or its network. Otherwise only public addresses can be used."),
+    )
+    tested_at = models.DateTimeField(null=True, editable=False)
+    failed_step = models.CharField(
+        max_length=16, choices=ConnectionStep, blank=True, default="", editable=False
     )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
@@ -77,6 +92,11 @@ class Connection(models.Model):
         parts = {"key": {"is": secrets.key} if secrets.key else {}, "headers": dict(secrets.headers)}
         bound = {"origin": {"is": origin_of(self.base_url)}} if any(parts.values()) else {}
         self.secrets = seal({**bound, **parts})
+
+    def save_test(self, failed_step: str) -> None:
+        """Record the step of the test that failed, or "", unless the connection was changed meanwhile."""
+        unchanged = type(self).objects.filter(pk=self.pk, updated_at=self.updated_at)
+        unchanged.update(tested_at=timezone.now(), failed_step=failed_step)
 
     @property
     def may_reach_inside(self) -> bool:

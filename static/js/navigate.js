@@ -44,6 +44,9 @@ const redraw = async () => {
     heading.focus({ preventScroll: true });
   };
 
+  // Fields that no answer repeats, as those of keys, keep what was typed when a form is refused.
+  const typed = () => [...content().querySelectorAll("input[data-keep]")].map(({ id, value }) => [id, value]);
+
   const put = async (page, path) => {
     shown.gone.abort();
     shown.gone = new AbortController();
@@ -75,7 +78,9 @@ const redraw = async () => {
       const isPage = PAGES.test(address.pathname) && page.includes('id="content"');
       if (!isPage || (!answer.ok && !formData)) return load(answer, formData, page);
       if (signal.aborted) return;
+      const kept = formData && !answer.ok ? typed() : [];
       await put(page, address.pathname);
+      for (const [id, value] of kept) if (document.getElementById(id)) document.getElementById(id).value = value;
       if (answer.redirected) history.replaceState(null, "", address);
     } catch (error) {
       if (signal.aborted) return;

@@ -79,6 +79,17 @@ def test_connect_test_choose_chat(fresh: Site, visitors: Visitors, model: Script
     assert KEY not in fresh.served.written()
 
 
+def test_a_form_that_is_refused_keeps_the_key(fresh: Site, visitors: Visitors, model: ScriptedModel) -> None:
+    visitors.expected.append("status of 400 (Bad Request)")
+    page = visitors.enter(fresh)
+    fill_in(page, model)
+    page.fill("[name=base_url]", "ftp://nowhere")
+    page.click("main button[type=submit]")
+    expect(page.locator(".field__error")).to_be_visible()
+    expect(page.locator("[name=key]")).to_have_value(KEY)
+    assert KEY not in page.content()
+
+
 def test_the_steps_come_one_by_one(fresh: Site, visitors: Visitors, model: ScriptedModel) -> None:
     held = Reply(text=NUMBERS, stall_after=0)
     model.answer = lambda request: held

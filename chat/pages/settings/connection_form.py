@@ -64,7 +64,9 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
         label=gettext_lazy("Key"),
         max_length=_MAX_SECRET_LENGTH,
         required=False,
-        widget=forms.PasswordInput(attrs={"class": "mono", "autocomplete": "new-password"}),
+        widget=forms.PasswordInput(
+            attrs={"class": "mono", "autocomplete": "new-password", "data-keep": True}
+        ),
     )
     forget_key = forms.BooleanField(label=gettext_lazy("Remove the stored key"), required=False)
     headers = forms.CharField(
@@ -108,7 +110,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
 
     def _set_key_hint(self) -> None:
         if self.is_bound and self.data.get(self.add_prefix("key")):
-            hint = _("The key you typed is not shown again. Enter it once more.")
+            hint = _("Enter the key again if this field is empty.")
         elif self.secrets_unreadable:
             hint = _("The stored key can no longer be read and is not sent. Enter it again.")
         elif self.stored.key:
@@ -197,6 +199,8 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
         elif not row.pk:
             row.owner = self.user
         row.seal_secrets(self._secrets(origin_of(row.base_url)))
+        if {"base_url", "key", "forget_key", "headers", "inside"} & set(self.changed_data):
+            row.tested_at, row.failed_step = None, ""
         if commit:
             row.save()
         return row

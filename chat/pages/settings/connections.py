@@ -72,7 +72,8 @@ def connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         return _save(request, form)
     fresh = Connection.objects.get(pk=row.pk)
-    return _form_page(request, form, connection=fresh, models=_models(fresh), listed=listed_models(fresh))
+    more = {"models": _models(fresh), "listed": listed_models(fresh), "used_by": _used_by(fresh)}
+    return _form_page(request, form, connection=fresh, **more)
 
 
 @audience("owner")
@@ -82,11 +83,6 @@ def delete_connection(request: SignedInRequest, connection_id: int) -> HttpRespo
     try:
         row.delete()
     except RestrictedError:
-        titles = pgettext("list", ", ").join(row.profiles.values_list("title", flat=True))
-        message = _(
-            "%(name)s is used by these profiles: %(titles)s. Choose another connection for them first."
-        )
-        messages.error(request, message % {"name": row.name, "titles": titles})
         return redirect("connection", row.pk)
     messages.success(request, _("%s deleted.") % row.name)
     return redirect("connections")
@@ -114,6 +110,11 @@ def _save(request: SignedInRequest, form: ConnectionForm) -> HttpResponse:
         return redirect("connection", row.pk)
     messages.success(request, _("%s saved.") % row.name)
     return redirect("connections")
+
+
+def _used_by(row: Connection) -> str:
+    """The titles of the profiles that use it."""
+    return pgettext("list", ", ").join(row.profiles.values_list("title", flat=True))
 
 
 def _models(row: Connection) -> list[str]:

@@ -10,9 +10,7 @@ from asgiref.sync import sync_to_async
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import aget_object_or_404, render
 from django.template.loader import render_to_string
-from django.utils.functional import Promise
 from django.utils.translation import get_language
-from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
 from chat.agent.model.trial import Outcome, Step, StepBegun, trial
@@ -20,17 +18,11 @@ from chat.agent.prompts import Language, phrase
 from chat.connections.endpoint import Endpoint, InsecureError, endpoint_of
 from chat.connections.model_lists import candidate, known_models
 from chat.models import Connection
+from chat.models.connection import ConnectionStep
 from chat.models.secrets import SecretUnreadableError
 from chat.pages.audience import audience
 from chat.pages.signed_in import SignedInRequest
 
-LABELS: dict[Step, str | Promise] = {
-    "reached": _("Connection"),
-    "key": _("Key"),
-    "models": _("Models"),
-    "streams": _("Reply"),
-    "tools": _("Tool call"),
-}
 _MARK = "<!--steps-->"
 START_KEY = "try_at_once"  # session key: the connection just added, whose test starts without a click
 
@@ -92,23 +84,29 @@ async def _steps(
             yield _render_event(event)
             if isinstance(event, Outcome):
                 outcomes[event.step] = event
-    end = {**context, **_result(outcomes)}
+    result = _result(outcomes)
+    if row := context["connection"]:
+        await sync_to_async(row.save_test)(result["failed_step"])
+    end = {**context, **result}
     yield await sync_to_async(render_to_string)("settings/_trial_end.html", end, request)
     yield tail
 
 
 def _render_event(event: StepBegun | Outcome) -> str:
     if isinstance(event, StepBegun):
-        return render_to_string("settings/_trial_begun.html", {"label": LABELS[event.step]})
+        return render_to_string("settings/_trial_begun.html", {"label": ConnectionStep(event.step).label})
     context = {"outcome": event, "sentence": event.sentence(language())}
     return render_to_string("settings/_trial_outcome.html", context)
 
 
 def _result(outcomes: dict[Step, Outcome]) -> dict[str, Any]:
-    answers = outcomes["streams"]
+    streams = outcomes["streams"]
+    answers = streams.state == "well" or streams.key == "trial.at_once"
+    failed = next((outcome.step for outcome in outcomes.values() if outcome.state == "failed"), "")
     return {
-        "answers": answers.state == "well" or answers.key == "trial.at_once",
-        "model": answers.values.get("model", ""),
+        "answers": answers,
+        "failed_step": "" if answers else failed,
+        "model": streams.values.get("model", ""),
         "names": outcomes["models"].values.get("names", []),
     }
 

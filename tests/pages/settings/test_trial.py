@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from html import unescape
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.http import StreamingHttpResponse
-from django.test import AsyncClient
+from django.test import AsyncClient, Client
 
 from chat.demo.reply import Call, Reply, Request
 from chat.models import Connection
@@ -114,3 +115,22 @@ def test_who_may_not_lead_inside_learns_nothing(connection: Connection, model_se
     page = tried(connection)
     assert steps(page)[0][0] == "failed"
     assert model_server.requests == []
+
+
+def test_the_list_shows_the_latest_result_until_the_connection_changes(
+    connection: Connection, model_server: ScriptedModel, browser_of: Callable[[User], Client]
+) -> None:
+    assert connection.owner
+    client = browser_of(connection.owner)
+    listed = "/settings/connections/"
+    model_server.answer = obliging
+    tried(connection)
+    assert "Working" in client.get(listed).content.decode()
+    model_server.answer = lambda _request: Reply(status=401, body={"error": {"message": "wrong key"}})
+    tried(connection)
+    assert "Test failed: Reply" in client.get(listed).content.decode()
+    saved = {"name": "Renamed", "base_url": connection.base_url, "inside": "on"}
+    client.post(f"{listed}{connection.pk}/", saved)
+    assert "Test failed: Reply" in client.get(listed).content.decode()
+    client.post(f"{listed}{connection.pk}/", {**saved, "key": "sk-another"})
+    assert "Last tested" not in client.get(listed).content.decode()
