@@ -326,12 +326,7 @@ class Title(Region):
         return digest(state.conversation.title)
 
     def message(self, state: ConversationState) -> str:
-        context = {"conversation": state.conversation}
-        field = partial(
-            "#rename-title", "outerMorph", render_to_string("partials/_rename_title.html", context)
-        )
-        heading = partial("head > title", "innerHTML", escape(state.conversation.title))
-        return super().message(state) + field + heading
+        return super().message(state) + partial("head > title", "innerHTML", escape(state.conversation.title))
 
 
 class ProfileChoice(Region):

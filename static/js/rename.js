@@ -1,6 +1,6 @@
 // Renames a conversation in its place: its title, or its row in the sidebar, gives way to a field. Enter or a click
 // elsewhere renames, Escape leaves the name as it was.
-const edit = (place, name, address, end) => {
+const edit = (place, name, address, back, end = () => {}) => {
   const field = document.getElementById("rename-field").content.firstElementChild.cloneNode();
   const before = name.textContent;
   field.value = before;
@@ -15,7 +15,7 @@ const edit = (place, name, address, end) => {
     field.remove();
     if (title) name.textContent = title;
     end();
-    if (held) (place.matches("a") ? place : place.querySelector("button")).focus();
+    if (held) back.focus();
     if (!title || title === before) return;
     const body = new FormData();
     body.append("title", title);
@@ -36,13 +36,14 @@ const edit = (place, name, address, end) => {
 const renameTitle = () => {
   const title = document.getElementById("title");
   const name = title?.querySelector("[data-rename]");
-  if (name && !title.nextElementSibling?.matches(".rename")) edit(title, name, name.dataset.rename, () => {});
+  const back = document.activeElement === name ? name : (document.getElementById("composer-text") ?? name);
+  if (name && !title.nextElementSibling?.matches(".rename")) edit(title, name, name.dataset.rename, back);
 };
 
 const renameRow = (row) => {
   const link = row.querySelector("a");
   row.dataset.renaming = ""; // or what the socket sends would take the field away
-  edit(link, row.querySelector(".conversation-row__title"), `${link.getAttribute("href")}rename/`, () => delete row.dataset.renaming);
+  edit(link, row.querySelector(".conversation-row__title"), `${link.getAttribute("href")}rename/`, link, () => delete row.dataset.renaming);
 };
 
 document.addEventListener("click", (event) => {
