@@ -54,6 +54,27 @@
     }
   };
 
+  // A message waits until the model or profile chosen for it is saved, or that takes too long.
+  let choice = null;
+  let isHeld = false;
+  document.addEventListener(
+    "submit",
+    (event) => {
+      if (event.target.id !== "composer" || !choice) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      if (isHeld) return;
+      isHeld = true;
+      const tooLong = new Promise((resolve) => setTimeout(resolve, SURE));
+      Promise.race([choice, tooLong]).then(() => {
+        isHeld = false;
+        choice = null;
+        event.target.requestSubmit(event.submitter);
+      });
+    },
+    true,
+  );
+
   document.addEventListener("submit", async (event) => {
     const button = event.submitter;
     if (!button?.hasAttribute("data-act")) return;
@@ -62,7 +83,9 @@
     note("");
     button.disabled = true; // or a second click would bring a text twice
     try {
-      if (await act(button.formAction, body)) {
+      const done = act(button.formAction, body);
+      if (["model", "profile"].includes(button.name)) choice = done.catch(() => {});
+      if (await done) {
         delete event.target.dataset.changed;
         button.closest("dialog")?.close();
       }
@@ -70,6 +93,7 @@
       askAgain();
     } finally {
       button.disabled = false;
+      if (!isHeld) choice = null;
     }
   });
   onContent(askAgain);

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, record, send, turns, until
+from tests.browser.talk import at_rest, begin, last_turn, record, send, turns, until
 
 
 @pytest.fixture(autouse=True)
@@ -38,6 +38,7 @@ def make(page: Page, **filled: str) -> None:
     page.get_by_label("Temperature").fill(filled.get("temperature", "0.2"))
     page.get_by_label("Shell commands (bash)").select_option("ask")
     page.get_by_role("button", name="Save").click()
+    expect(page.locator(".messages")).to_contain_text("Reviewer saved.")
 
 
 def choose(page: Page, title: str) -> None:
@@ -59,11 +60,31 @@ def test_the_start_page_names_the_model_of_the_profile(scripted: Site, visitors:
     expect(name).to_have_text(usual)
 
 
+def test_a_message_waits_for_the_choice_of_its_profile(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="One."), Reply(text="Two."))
+    page = visitors.enter(scripted)
+    make(page, model="large")
+    begin(page, "hello")
+    at_rest(page)
+    held: list[Route] = []
+    page.route("**/profile/", lambda route: held.append(route))
+    page.get_by_role("button", name="Profile for the next turn").click()
+    page.locator(".profile-menu__choice", has_text="Reviewer").click()
+    until(page, lambda: held)
+    page.fill("#composer-text", "and now")
+    page.press("#composer-text", "Enter")
+    page.press("#composer-text", "Enter")
+    expect(page.locator("#composer-text")).to_have_value("and now")
+    held[0].continue_()
+    expect(turns(page)).to_have_count(2)
+    expect(last_turn(page, "completed")).to_contain_text("Two.")
+    assert scripted.model.requests[-1]["model"] == "large"
+
+
 def test_the_way_through(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(text="One."), Reply(text="Two."))
     page, other = visitors.enter(scripted), visitors.enter(scripted)
     make(page)
-    expect(page.locator(".messages")).to_contain_text("Reviewer saved.")
     address = begin(page, "hello")
     at_rest(page)
     other.goto(address)
