@@ -54,6 +54,10 @@ class Tree:
     whole: bool
 
     @property
+    def address(self) -> str:
+        return address(self.path)
+
+    @property
     def shown_path(self) -> str:
         return shown(self.path)
 

@@ -298,7 +298,7 @@ class Conversation(models.Model):
         """
         with transaction.atomic():
             self.lock()
-            if self._works():
+            if self.is_working():
                 raise MessageRefused(
                     _("The agent is still working. Switch when it has finished, or stop it.")
                 )
@@ -315,7 +315,7 @@ class Conversation(models.Model):
         """
         with transaction.atomic():
             self.lock()
-            if self._works():
+            if self.is_working():
                 raise MessageRefused(_("The agent is still working. Delete this when it has finished."))
             turn = self.path.filter(pk=turn_id).first()
             if turn is None:
@@ -364,7 +364,7 @@ class Conversation(models.Model):
     def send_held(self) -> Turn | None:
         """Queue a turn with the held messages; None if there are none, a turn works, or this was deleted."""
         with transaction.atomic():
-            return self.start_held() if self._locked() and not self._works() else None
+            return self.start_held() if self._locked() and not self.is_working() else None
 
     def start_held(self) -> Turn | None:
         """Like `send_held`, for a caller who holds the lock and has checked that no turn is active."""
@@ -400,7 +400,7 @@ class Conversation(models.Model):
     def _locked(self) -> bool:
         return Conversation.objects.select_for_update().filter(pk=self.pk).first() is not None
 
-    def _works(self) -> bool:
+    def is_working(self) -> bool:
         return self.turns.filter(status__in=Turn.ACTIVE).exists()
 
     def _facts_for(self, client_id: uuid.UUID) -> dict[str, Any]:

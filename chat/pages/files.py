@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlencode
 
+from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils.http import content_disposition_header
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.pictures import HEAD, image_type
@@ -18,6 +24,7 @@ from chat.files.archive import archive, open_file
 from chat.files.baseline import baseline_of, changes
 from chat.files.colour import coloured_file
 from chat.files.conversation_workspace import folder_of, open_workspace, workspace_of
+from chat.files.file_changes import delete_file, rename_file
 from chat.files.names import safe_name
 from chat.files.pictures import PictureStore
 from chat.files.preview import MAX_IMAGE_BYTES, FilePreview, preview_of
@@ -30,7 +37,7 @@ from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
 from chat.pages.signed_in import SignedInRequest
 from chat.pages.streaming import Stream, content
-from chat.search.index import index_files
+from chat.search.index import index_files, unindex_file
 
 # For files of a workspace: no scripts, no requests and an opaque origin.
 SANDBOXED = "sandbox; default-src 'none'; frame-ancestors 'none'"
@@ -46,7 +53,12 @@ def folder(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 @audience("owner")
 @require_safe
 def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """A file as it is now; with `picture`, the picture of this digest as it was sent."""
     conversation = own_conversation(request, conversation_id)
+    digest = request.GET.get("picture", "")
+    if digest and PictureStore(conversation.pk).read(digest) is not None:
+        name = shown(request.GET.get("path", "").rpartition("/")[2])
+        return _render(request, conversation, "_picture", {"digest": digest, "name": name})
     try:
         preview = preview_of(
             workspace_of(conversation), request.GET.get("path", ""), baseline_of(conversation.pk)
@@ -113,12 +125,58 @@ def upload(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
     return redirect("files", conversation.pk)
 
 
+@audience("owner")
+@require_POST
+def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    conversation = own_conversation(request, conversation_id)
+    path = request.POST.get("path", "")
+    try:
+        with _at_rest(conversation):
+            new_path = rename_file(workspace_of(conversation), path, request.POST.get("name", "").strip())
+    except WorkspaceError as refusal:
+        return _folder(request, conversation, problem=str(refusal), status=400)
+    unindex_file(conversation, path)
+    index_files(conversation, [new_path])
+    return _back_to_folder(request, conversation)
+
+
+@audience("owner")
+@require_POST
+def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    conversation = own_conversation(request, conversation_id)
+    path = request.POST.get("path", "")
+    try:
+        with _at_rest(conversation):
+            delete_file(workspace_of(conversation), path)
+    except WorkspaceError as refusal:
+        return _folder(request, conversation, problem=str(refusal), status=400)
+    unindex_file(conversation, path)
+    return _back_to_folder(request, conversation)
+
+
+@contextmanager
+def _at_rest(conversation: Conversation) -> Iterator[None]:
+    """Keeps a turn from starting; raises WorkspaceError if one is active."""
+    with transaction.atomic():
+        conversation.lock()
+        if conversation.is_working():
+            raise WorkspaceError(
+                _("The agent is working with these files. Rename or delete them when it has finished.")
+            )
+        yield
+
+
+def _back_to_folder(request: SignedInRequest, conversation: Conversation) -> HttpResponse:
+    query = {"path": request.POST.get("folder") or "."}
+    return redirect(f"{reverse('files', args=[conversation.pk])}?{urlencode(query)}")
+
+
 def _folder(
     request: SignedInRequest, conversation: Conversation, problem: str = "", status: int = 200
 ) -> HttpResponse:
     tree = None
     try:
-        tree = _tree(conversation, request.GET.get("path", "."))
+        tree = _tree(conversation, request.POST.get("folder") or request.GET.get("path", "."))
     except WorkspaceError as error:
         problem, status = problem or str(error), 404
     return _render(request, conversation, "_files", {"tree": tree, "problem": problem}, status)

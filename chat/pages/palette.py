@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 from chat.agent.scan import is_utf8, scan_workspace
 from chat.agent.workspace import WorkspaceError
 from chat.files.conversation_workspace import folder_of, workspace_of
-from chat.models import Conversation, ModelSettings, Turn
+from chat.models import Conversation, ModelSettings
 from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
 from chat.pages.model_choice import model_groups, profile_without_model
@@ -145,7 +145,7 @@ def _commands(conversation: Conversation | None) -> list[Option]:
     if conversation:
         actions["plan"] = {"href": reverse("plan", args=[conversation.pk])}
         actions["export"] = {"href": reverse("export_markdown", args=[conversation.pk]), "download": True}
-        if conversation.turns.filter(status__in=Turn.ACTIVE).exists():
+        if conversation.is_working():
             actions["stop"] = {"click": "#stop"}
     titles = _command_titles().items()
     named = [Option(title, name=name, **actions[name]) for name, title in titles if name in actions]

@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
-from chat.models import ToolCall, Turn
+from chat.models import ToolCall
 from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
 from chat.pages.signed_in import SignedInRequest
@@ -34,7 +34,7 @@ def plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     call_id = _parse_number(request.GET.get("call", ""))
     context = {
         "conversation": conversation,
-        "works": conversation.turns.filter(status__in=Turn.ACTIVE).exists(),
+        "works": conversation.is_working(),
         "plans": plans,
         "revisions": revisions,
         "shown": shown,

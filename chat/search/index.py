@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import time
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -81,6 +82,12 @@ def index_files(conversation: Conversation, paths: Iterable[str]) -> None:
     """Index files that were added to the workspace."""
     index_state = SearchIndexState.of(conversation)
     _put(conversation, index_state, _new_files(index_state, documents.of_files(paths)))
+
+
+def unindex_file(conversation: Conversation, path: str) -> None:
+    """Remove the entry of a file that was deleted or renamed."""
+    index_state = SearchIndexState.of(conversation)
+    index_state.entries.filter(kind=Kind.FILE, place=posixpath.normpath(path)).delete()
 
 
 def unindex(kind: Kind, row: int) -> None:

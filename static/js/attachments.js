@@ -1,5 +1,14 @@
 // Files that go with the next message: chosen, dropped or pasted. They travel with the form, as they do without
 // a script; where the page is live the form is sent without leaving it.
+
+// Why these files cannot be sent at once, or "".
+const refusalOf = (files) => {
+  const { mostFiles, mostBytes, tooMany, tooLarge } = document.getElementById("composer-files").dataset;
+  if (files.length > Number(mostFiles)) return tooMany;
+  const size = files.reduce((sum, file) => sum + file.size, 0);
+  return size > Number(mostBytes) ? tooLarge : "";
+};
+
 {
   const chosenAt = new Map(); // by the path of their page, to which the user may come back
 
@@ -11,13 +20,6 @@
     const list = document.getElementById("composer-attached");
     const { path } = shown;
     let chosen = [];
-
-    const refusal = (files) => {
-      const { mostFiles, mostBytes, tooMany, tooLarge } = input.dataset;
-      if (files.length > Number(mostFiles)) return tooMany;
-      const size = files.reduce((sum, file) => sum + file.size, 0);
-      return size > Number(mostBytes) ? tooLarge : "";
-    };
 
     // A picture is shown by its content, which the page's policy allows; by an address of its own it is not.
     const preview = (file) => {
@@ -48,20 +50,23 @@
       return row;
     };
 
+    const held = (files) => {
+      const data = new DataTransfer();
+      for (const file of files) data.items.add(file);
+      return data.files;
+    };
     const keep = (files) => {
       chosen = files;
       if (files.length) chosenAt.set(path, files);
       else chosenAt.delete(path);
-      const held = new DataTransfer();
-      for (const file of files) held.items.add(file);
-      input.files = held.files;
+      input.files = held(files);
       list.replaceChildren(...files.map(chip));
       list.hidden = files.length === 0;
     };
 
     const add = (files) => {
       const all = [...chosen, ...files];
-      const sentence = refusal(all);
+      const sentence = refusalOf(all);
       note(sentence);
       keep(sentence ? chosen : all);
     };
@@ -76,22 +81,35 @@
       add(files);
     });
 
+    // What is dropped on the list of files is uploaded, anything else goes with the message.
     const brings = (event) => event.dataTransfer?.types.includes("Files");
+    const uploadAt = ({ target }) => target.closest?.("#files-panel")?.querySelector(".files__upload");
+    const mark = (place) => {
+      for (const each of document.querySelectorAll("[data-drop]")) if (each !== place) delete each.dataset.drop;
+      if (place) place.dataset.drop = "";
+    };
     document.addEventListener("dragover", (event) => {
       if (!brings(event)) return;
       event.preventDefault();
-      form.dataset.drop = "";
+      mark(uploadAt(event)?.closest("#files-panel") ?? form);
     }, { signal });
     document.addEventListener("dragleave", (event) => {
-      if (!event.relatedTarget) delete form.dataset.drop;
+      if (!event.relatedTarget) mark(null);
     }, { signal });
     document.addEventListener("drop", (event) => {
       if (!brings(event)) return;
       event.preventDefault(); // or the browser would leave the page for the file
-      delete form.dataset.drop;
+      mark(null);
       // A folder has no content of its own, and no type.
-      add([...event.dataTransfer.items].filter((item) => !item.webkitGetAsEntry?.()?.isDirectory).map((item) => item.getAsFile()).filter(Boolean));
-      text.focus();
+      const files = [...event.dataTransfer.items].filter((item) => !item.webkitGetAsEntry?.()?.isDirectory).map((item) => item.getAsFile()).filter(Boolean);
+      const upload = uploadAt(event)?.elements.files;
+      if (!upload) {
+        add(files);
+        return text.focus();
+      }
+      if (!files.length) return;
+      upload.files = held(files);
+      upload.dispatchEvent(new Event("change", { bubbles: true }));
     }, { signal });
 
     const sent = () => {

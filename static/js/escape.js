@@ -3,7 +3,7 @@
 {
   const WITHIN = 4000; // milliseconds
   let clearing;
-  const isOpen = () => document.querySelector("dialog[open], [popover]:popover-open:not([popover='manual'])");
+  const isOpen = () => document.querySelector("dialog:modal, [popover]:popover-open:not([popover='manual'])");
   const isElsewhere = (place, field) =>
     place !== field && place.matches?.("input, textarea, select, [contenteditable]") && (place.type !== "search" || place.value);
 

@@ -1,27 +1,53 @@
-// The panel of files beside the chat: open as it was left in this conversation, and up to date while the agent works.
-// It is offered once there is a file.
+// The panel of files beside the chat, or over it where there is no room: open as it was left in this conversation, and
+// up to date while the agent works. It is offered once there is a file, and a link to a file opens in it.
 onContent((signal) => {
   const panel = document.getElementById("files-panel");
   const transcript = document.getElementById("transcript");
   if (!panel || !transcript) return;
+  const beside = matchMedia("(width >= 60rem)");
   const wide = matchMedia("(width >= 75rem)");
-  const isOpen = () => panel.matches(":popover-open");
   const tell = (id, what) => document.getElementById(id)?.dispatchEvent(new Event(what));
 
   // The first time whole, then what is new: folders stay open.
   const fetchFiles = () => (document.getElementById("files") ? tell("files", "files-changed") : tell("files-body", "files-show"));
 
   const key = `files-panel ${shown.path}`;
-  panel.addEventListener("toggle", () => {
-    if (isOpen()) fetchFiles();
-    kept.set(key, isOpen() && "open");
-  });
-  if (wide.matches && kept.get(key)) panel.showPopover();
+  const open = () => {
+    if (panel.open) return;
+    if (beside.matches) panel.show();
+    else panel.showModal();
+    kept.set(key, "open");
+  };
+  panel.addEventListener("close", () => kept.set(key, panel.open && "open"));
+  beside.addEventListener("change", () => {
+    if (!panel.open) return;
+    panel.close();
+    open();
+  }, { signal });
+  if (wide.matches && kept.get(key)) {
+    panel.open = true; // show() would take the focus
+    setTimeout(fetchFiles); // once htmx knows the page
+  }
 
-  const buttons = document.querySelectorAll(".bar__files");
-  const isOffered = () => !buttons[0].hidden;
+  const button = document.querySelector(".bar__files");
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[data-in-panel]");
+    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    if (link === button && panel.open) return panel.close();
+    open();
+    if (link === button) fetchFiles();
+    else htmx.ajax("GET", link.href, { target: "#files-body", swap: "innerHTML" });
+  }, { signal });
+  panel.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || isComposing(event) || panel.querySelector(":popover-open, dialog[open]")) return;
+    event.preventDefault();
+    panel.close();
+  });
+
+  const isOffered = () => !button.hidden;
   panel.addEventListener("htmx:after:swap", () => {
-    for (const button of buttons) button.hidden &&= !panel.querySelector(".file-row");
+    button.hidden &&= !panel.querySelector(".file-row, .files--one");
   });
 
   // What the agent's tools did shows once they have rested for a moment; while they do not, now and then.
@@ -29,7 +55,7 @@ onContent((signal) => {
   let last = 0;
   const refresh = () => {
     last = Date.now();
-    if (!document.hidden && (isOpen() || !isOffered())) fetchFiles();
+    if (!document.hidden && (panel.open || !isOffered())) fetchFiles();
   };
   const changed = () => {
     clearTimeout(soon);

@@ -4,7 +4,7 @@
 {
   const field = () => document.getElementById("composer-text");
   const isTouch = () => matchMedia("(pointer: coarse)").matches;
-  const isMenuOpen = () => document.querySelector("dialog[open], [popover]:popover-open:not([popover='manual'])") !== null;
+  const isMenuOpen = () => document.querySelector("dialog:modal, [popover]:popover-open:not([popover='manual'])") !== null;
   const isNowhere = (place) => place === document.body || place.matches("#content, h1"); // where a click on empty space leads, or a link
   const isThere = (place) => place.isConnected && place.checkVisibility();
   const isSelecting = () => !document.getSelection().isCollapsed;

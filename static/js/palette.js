@@ -1,7 +1,7 @@
 // Ctrl+K or Cmd+K opens the palette, "?" the sheet of keys. Both are there only while they are open: the palette at
 // once, so that no key is lost, with what it finds fetched as one types.
 {
-  const isBusy = () => document.querySelector("dialog[open]");
+  const isBusy = () => document.querySelector("dialog:modal");
   const isTyping = (place) => place.closest?.("input, textarea, select, [contenteditable]");
   const VISITED = "visited"; // the paths of the last two conversations, this one first
 

@@ -16,7 +16,7 @@
       return;
     }
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.repeat || isTyping(event.target)) return;
-    if (!document.getElementById("open-palette") || document.querySelector("dialog[open], [popover]:popover-open:not(#sidebar, [popover='manual'])")) return;
+    if (!document.getElementById("open-palette") || document.querySelector("dialog:modal, [popover]:popover-open:not(#sidebar, [popover='manual'])")) return;
     event.preventDefault();
     go();
   });

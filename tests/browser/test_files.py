@@ -9,6 +9,7 @@ from playwright.sync_api import Locator, Page, expect
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import at_rest, begin, last_turn, send, turns, until
+from tests.pictures import png
 
 HOSTILE = "<img src=x onerror=alert(1)>.py"
 WIDE = {"width": 1400, "height": 900}
@@ -39,7 +40,7 @@ def test_the_panel_follows_the_agent(scripted: Site, visitors: Visitors) -> None
     scripted.model.script(writes("src/a.py", "import os\n"), Reply(text="Written."))
     page = visitors.enter(scripted, viewport=WIDE)
     begin(page, "write it")
-    page.click(".bar__files--panel")
+    page.click(".bar__files")
     expect(rows(page).filter(has_text="a.py")).to_contain_text("new")
     at_rest(page)
     page.click("#files-panel .files__link >> text=a.py")
@@ -61,7 +62,7 @@ def test_it_stays_as_it_was_left(scripted: Site, visitors: Visitors) -> None:
     begin(page, "write it")
     at_rest(page)
     expect(page.locator("#files-panel")).to_be_hidden()
-    page.click(".bar__files--panel")
+    page.click(".bar__files")
     page.click("#files-panel summary")
     expect(rows(page)).to_be_hidden()
     scripted.model.script(writes("c.txt", "text"), Reply(text="Written."))
@@ -80,27 +81,28 @@ def test_names_and_content_stay_text(scripted: Site, visitors: Visitors) -> None
     scripted.model.script(writes(HOSTILE, "</pre><script>alert(2)</script>"), Reply(text="Written."))
     page = visitors.enter(scripted, viewport=WIDE)
     begin(page, "write it")
-    page.click(".bar__files--panel")
+    page.click(".bar__files")
     rows(page).filter(has_text=HOSTILE).locator("a").click()
     expect(page.locator("#files-panel .files__text")).to_contain_text("</pre><script>alert(2)</script>")
     expect(page.locator("#files-panel .files__path")).to_have_text(HOSTILE)
     assert page.locator("#files-panel :is(script, img)").count() == 0
 
 
-def test_on_a_narrow_screen_files_are_a_page(scripted: Site, visitors: Visitors) -> None:
+def test_on_a_narrow_screen_the_panel_covers_the_page(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(writes("a.txt", "some text"), Reply(text="Written."))
     page = visitors.enter(scripted, viewport=NARROW)
     address = begin(page, "write it")
     at_rest(page)
-    page.click(".bar__files--page")
-    page.click(".files__link >> text=a.txt")
+    page.click(".bar__files")
+    page.click("#files-panel .files__link >> text=a.txt")
     expect(page.locator(".files__text")).to_have_text("some text")
     with page.expect_download() as loading:
-        page.click("text=Download")
+        page.click("#files-body >> text=Download")
     assert loading.value.suggested_filename == "a.txt"
     assert Path(loading.value.path()).read_text() == "some text"
-    page.click(".bar__back")
-    at_rest(page)
+    page.keyboard.press("Escape")
+    expect(page.locator("#files-panel")).to_be_hidden()
+    expect(page.locator(".bar__files")).to_be_focused()
     assert page.url == address
 
 
@@ -118,7 +120,7 @@ def test_files_go_with_the_first_message(scripted: Site, visitors: Visitors) -> 
     assert "b.txt" not in last_turn(page).inner_text()
     asked = scripted.model.requests[-1]["messages"][-1]["content"]
     assert asked.endswith("read this\n\nUploaded: uploads/a.txt")
-    page.click(".bar__files--panel")
+    page.click(".bar__files")
     expect(rows(page)).to_contain_text(["a.txt"])
 
 
@@ -201,3 +203,140 @@ def test_without_a_script(demo: Site, visitors: Visitors) -> None:
     )
     page.click(".files__upload button")
     expect(page.locator(".file-row", has_text="c.txt").last).to_contain_text("new")
+
+
+PICTURE = {"name": "a.png", "mimeType": "image/png", "buffer": png(side=400)}
+NOTES = {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"some text"}
+
+
+def with_attachments(site: Site, visitors: Visitors, viewport: dict[str, int]) -> Page:
+    """A conversation that is longer than the screen, the message with two files in the middle of it."""
+    lines = "\n\n".join(f"Line {number}." for number in range(40))
+    site.model.script(Reply(text=lines), Reply(text=lines))
+    page = visitors.enter(site, viewport=viewport)
+    begin(page, "hello")
+    at_rest(page)
+    page.set_input_files("#composer-files", [PICTURE, NOTES])  # type: ignore[list-item]
+    send(page, "look at these")
+    at_rest(page)
+    page.locator(".attachment__file").scroll_into_view_if_needed()
+    return page
+
+
+def look_in_place(page: Page, link: str, shown: str) -> None:
+    """Open the file of a link, come back with Escape, and be where one was."""
+    page.evaluate("window.stays = true")
+    address, top = page.url, page.locator(link).bounding_box()
+    page.click(link)
+    expect(page.locator(f"#files-panel {shown}")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#files-panel")).to_be_hidden()
+    expect(page.locator(link)).to_be_focused()
+    assert page.url == address
+    assert page.evaluate("window.stays")
+    assert page.locator(link).bounding_box() == top
+
+
+def test_an_attached_file_opens_beside_the_conversation(scripted: Site, visitors: Visitors) -> None:
+    page = with_attachments(scripted, visitors, WIDE)
+    look_in_place(page, ".attachment__file", ".files__text >> text=some text")
+    look_in_place(page, ".attachment__picture", ".files__picture")
+    with page.context.expect_page() as opened:
+        page.click(".attachment__file", modifiers=["ControlOrMeta"])
+    expect(opened.value.locator(".files-page .files__text")).to_have_text("some text")
+
+
+def test_on_a_phone_it_opens_above_the_conversation(scripted: Site, visitors: Visitors) -> None:
+    page = with_attachments(scripted, visitors, NARROW)
+    look_in_place(page, ".attachment__file", ".files__text >> text=some text")
+    look_in_place(page, ".attachment__picture", ".files__picture")
+    page.click(".attachment__file")
+    page.click(".files-panel__close")
+    expect(page.locator(".attachment__file")).to_be_focused()
+
+
+def test_a_changed_file_opens_beside_the_conversation(scripted: Site, visitors: Visitors) -> None:
+    command = {"command": "echo 1 > made-by-bash"}
+    scripted.model.script(Reply(tool_calls=[("bash", command)]), Reply(text="Done."))
+    page = visitors.enter(scripted, viewport=WIDE)
+    begin(page, "do it")
+    at_rest(page)
+    page.click(".tool-call > summary")
+    look_in_place(page, ".changed-files a", ".diff")
+
+
+def test_files_are_uploaded_in_one_step(scripted: Site, visitors: Visitors) -> None:
+    page = with_attachments(scripted, visitors, WIDE)
+    page.click(".bar__files")
+    expect(rows(page)).to_have_count(2)
+    page.set_input_files("#files-panel .files__upload input[type=file]", [NOTES])  # type: ignore[list-item]
+    expect(rows(page).filter(has_text="notes-2.txt")).to_be_visible()
+    page.locator("#files-panel .files__title").evaluate(GIVE, ["dragover", [["d.csv", "text/csv", "1,2"]]])
+    expect(page.locator("#files-panel")).to_have_attribute("data-drop", "")
+    page.locator("#files-panel .files__title").evaluate(GIVE, ["drop", [["d.csv", "text/csv", "1,2"]]])
+    expect(rows(page).filter(has_text="d.csv")).to_be_visible()
+    expect(page.locator("[data-drop]")).to_have_count(0)
+    expect(attached(page)).to_have_count(0)
+    many = [[f"{number}", "text/csv", "x"] for number in range(21)]
+    page.locator("#files-panel .files__title").evaluate(GIVE, ["drop", many])
+    expect(page.locator(".files__upload [role=status]")).to_have_text("You can send up to 20 files at once.")
+    expect(rows(page)).to_have_count(4)
+
+
+def choose(page: Page, name: str) -> Locator:
+    """The menu of a file in the panel."""
+    page.get_by_role("button", name=f"Actions for {name}", exact=True).click()
+    return page.locator("#file-menu")
+
+
+def test_a_file_is_renamed_and_deleted_in_the_panel(scripted: Site, visitors: Visitors) -> None:
+    page = with_attachments(scripted, visitors, WIDE)
+    page.click(".bar__files")
+    menu = choose(page, "notes.txt")
+    menu.get_by_label("Name").fill("a.png")
+    menu.get_by_role("button", name="Rename").click()
+    expect(page.locator(".files__problem")).to_have_text("a.png already exists. Choose another name.")
+    choose(page, "notes.txt").get_by_label("Name").fill("ideas.txt")
+    page.keyboard.press("Enter")
+    expect(rows(page).filter(has_text="ideas.txt")).to_be_visible()
+    expect(page.locator(".files__problem")).to_have_count(0)
+    expect(menu).to_be_hidden()
+    with page.expect_download() as loading:
+        choose(page, "ideas.txt").get_by_text("Download").click()
+    assert Path(loading.value.path()).read_text() == "some text"
+    choose(page, "ideas.txt").get_by_text("Insert path into message").click()
+    expect(page.locator("#composer-text")).to_have_value("uploads/ideas.txt ")
+    choose(page, "ideas.txt").get_by_role("button", name="Delete").click()
+    expect(page.locator("#file-delete")).to_contain_text("ideas.txt")
+    page.keyboard.press("Escape")
+    expect(page.locator("#files-panel")).to_be_visible()
+    choose(page, "ideas.txt").get_by_role("button", name="Delete").click()
+    page.click("#file-delete .button--danger")
+    expect(rows(page)).to_have_count(1)
+
+
+def test_on_a_phone_a_file_is_renamed_deleted_and_mentioned(scripted: Site, visitors: Visitors) -> None:
+    page = with_attachments(scripted, visitors, NARROW)
+    page.click(".bar__files")
+    choose(page, "notes.txt").get_by_label("Name").fill("ideas.txt")
+    page.keyboard.press("Enter")
+    expect(rows(page).filter(has_text="ideas.txt")).to_be_visible()
+    choose(page, "ideas.txt").get_by_role("button", name="Delete").click()
+    page.click("#file-delete .button--danger")
+    expect(rows(page)).to_have_count(1)
+    choose(page, "a.png").get_by_text("Insert path into message").click()
+    expect(page.locator("#files-panel")).to_be_hidden()
+    expect(page.locator("#composer-text")).to_have_value("uploads/a.png ")
+
+
+def test_on_their_page_files_have_the_same_actions(scripted: Site, visitors: Visitors) -> None:
+    page = with_attachments(scripted, visitors, WIDE)
+    page.goto(f"{page.url}files/")
+    page.set_input_files(".files__upload input[type=file]", [NOTES])  # type: ignore[list-item]
+    expect(page.locator(".file-row", has_text="notes-2.txt").last).to_contain_text("new")
+    choose(page, "notes.txt").get_by_label("Name").fill("ideas.txt")
+    page.keyboard.press("Enter")
+    expect(page.locator(".file-row", has_text="ideas.txt").last).to_be_visible()
+    choose(page, "ideas.txt").get_by_role("button", name="Delete").click()
+    page.click("#file-delete .button--danger")
+    expect(page.locator(".file-row[data-kind=file]")).to_have_count(2)

@@ -14,9 +14,14 @@ from django.test import Client
 
 from agentsite.middleware import POLICY
 from chat.files.conversation_workspace import open_workspace
-from chat.models import Conversation
+from chat.files.pictures import PictureStore
+from chat.models import Conversation, Turn
+from chat.models.search_index import SearchEntry
 from chat.pages.files import SANDBOXED
+from chat.search.documents import Kind
+from chat.search.index import index_files
 from tests.bodies import body
+from tests.pictures import png
 
 HTMX = {"HX-Request": "true"}
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&"
@@ -221,3 +226,58 @@ def test_many_files_take_a_moment_and_no_more_queries(
         page = owners.get(where(conversation)).content.decode()
     assert page.count('<li class="file-row"') == 1000
     assert "2001 more items are not shown." in page
+
+
+def test_a_file_is_renamed_and_deleted(
+    owners: Client, conversation: Conversation, failed: Turn, work: Path
+) -> None:
+    open_workspace(conversation).write("src/notes.txt", b"x")
+    index_files(conversation, ["src/notes.txt"])
+    data = {"path": "src/notes.txt", "name": " ideas.txt ", "folder": "src"}
+    response = owners.post(where(conversation, "rename/"), data)
+    assert response["Location"] == where(conversation, "?path=src")
+    assert (work / "src" / "ideas.txt").read_text() == "x"
+    assert indexed(conversation) == ["src/ideas.txt"]
+    response = owners.post(where(conversation, "delete/"), {"path": "src/ideas.txt", "folder": "."})
+    assert response["Location"] == where(conversation, "?path=.")
+    assert list((work / "src").iterdir()) == []
+    assert indexed(conversation) == []
+
+
+def indexed(conversation: Conversation) -> list[str]:
+    return [
+        entry.place
+        for entry in SearchEntry.objects.filter(index_state__conversation=conversation, kind=Kind.FILE)
+    ]
+
+
+def test_a_change_that_is_refused_says_why(
+    owners: Client, conversation: Conversation, failed: Turn, work: Path
+) -> None:
+    (work / "other").write_text("x")
+    response = owners.post(where(conversation, "rename/"), {"path": "other", "name": "kept"})
+    assert response.status_code == 400
+    assert "kept already exists. Choose another name." in response.content.decode()
+    part = owners.post(where(conversation, "delete/"), {"path": "gone"}, headers=HTMX)
+    assert part.status_code == 200
+    assert "gone does not exist." in part.content.decode()
+    assert f'hx-get="{where(conversation)}?path=."' in part.content.decode()
+    assert sorted(path.name for path in work.iterdir()) == ["kept", "other"]
+
+
+def test_files_stay_as_they_are_while_the_agent_works(
+    owners: Client, conversation: Conversation, turn: Turn, work: Path
+) -> None:
+    for change in ("rename/", "delete/"):
+        response = owners.post(where(conversation, change), {"path": "kept", "name": "new"})
+        assert response.status_code == 400
+        assert "The agent is working with these files." in response.content.decode()
+    assert [path.name for path in work.iterdir()] == ["kept"]
+
+
+def test_a_picture_is_shown_as_it_was_sent(owners: Client, conversation: Conversation, work: Path) -> None:
+    digest = PictureStore(conversation.pk).keep("uploads/a.png", png()).digest
+    query = {"path": "uploads/a.png", "picture": digest}
+    page = owners.get(where(conversation, "file/"), query)
+    assert f'src="/conversations/{conversation.pk}/pictures/{digest}/"' in page.content.decode()
+    assert owners.get(where(conversation, "file/"), query | {"picture": "0" * 64}).status_code == 404

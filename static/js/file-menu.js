@@ -1,0 +1,50 @@
+// What can be done with the files of a workspace: one menu, about the file whose button opens it; and uploads.
+{
+  const menu = () => document.getElementById("file-menu");
+
+  document.addEventListener("click", (event) => {
+    const { path } = event.target.closest?.(".file-row__more")?.dataset ?? {};
+    if (!path) return;
+    const name = path.slice(path.lastIndexOf("/") + 1);
+    const dialog = document.getElementById("file-delete");
+    for (const form of [menu().querySelector("form"), dialog.querySelector("form")]) {
+      form.elements.path.value = path;
+      form.elements.folder.value = document.getElementById("files").dataset.folder ?? "";
+    }
+    menu().querySelector("form").elements.name.value = name;
+    menu().dataset.path = path;
+    menu().querySelector("[download]").search = new URLSearchParams({ path });
+    document.getElementById("file-delete-title").textContent = name;
+  });
+
+  document.addEventListener("click", (event) => {
+    const item = event.target.closest?.("#file-menu .row-menu__item");
+    if (!item) return;
+    menu().hidePopover();
+    if (!item.matches("[data-mention]")) return;
+    const panel = document.getElementById("files-panel");
+    if (panel.matches(":modal")) panel.close();
+    document.getElementById("composer-text").focus();
+    document.execCommand("insertText", false, `${menu().dataset.path} `); // so that it can be undone
+  });
+
+  document.addEventListener("submit", ({ target }) => {
+    if (!target.matches("#file-menu form, #file-delete form")) return;
+    menu().hidePopover();
+    document.getElementById("file-delete").close();
+    document.getElementById("files-body")?.focus(); // the row may go
+  });
+
+  // Chosen is uploaded.
+  const status = () => document.querySelector(".files__upload [role=status]");
+  document.addEventListener("change", ({ target }) => {
+    if (!target.matches(".files__upload input")) return;
+    const sentence = document.getElementById("composer-files") ? refusalOf([...target.files]) : "";
+    status().textContent = sentence || status().dataset.sending;
+    if (sentence) target.value = "";
+    else target.form.requestSubmit();
+  });
+  document.addEventListener("htmx:error", ({ target }) => {
+    if (target.matches?.(".files__upload")) status().textContent = document.getElementById("composer-files").dataset.lost;
+  });
+}
