@@ -10,7 +10,32 @@ const refusalOf = (files) => {
 };
 
 {
-  const chosenAt = new Map(); // by the path of their page, to which the user may come back
+  // The files of unsent messages, by user and page, in the browser's database, which takes files. One act at a time.
+  const opened = () =>
+    new Promise((resolve, reject) => {
+      const opening = indexedDB.open("attachments", 1);
+      opening.onupgradeneeded = () => opening.result.createObjectStore("files");
+      opening.onsuccess = () => resolve(opening.result);
+      opening.onerror = () => reject(opening.error);
+    });
+  const done = (transaction) =>
+    new Promise((resolve, reject) => {
+      transaction.oncomplete = resolve;
+      transaction.onabort = () => reject(transaction.error);
+    });
+  let latest = Promise.resolve();
+  const stored = (act) => {
+    const next = latest.then(async () => {
+      const database = await opened();
+      const transaction = database.transaction("files", "readwrite");
+      const asked = act(transaction.objectStore("files"));
+      await done(transaction).finally(() => database.close());
+      return asked.result;
+    });
+    latest = next.catch(() => {});
+    return next;
+  };
+  const FIRST = "files of the first message are on their way";
 
   onContent((signal) => {
     const form = document.getElementById("composer");
@@ -19,6 +44,8 @@ const refusalOf = (files) => {
     const text = document.getElementById("composer-text");
     const list = document.getElementById("composer-attached");
     const { path } = shown;
+    const isLive = form.hasAttribute("hx-ws:send");
+    const keyOf = (where) => `${form.dataset.user} ${where}`;
     let chosen = [];
 
     // A picture is shown by its content, which the page's policy allows; by an address of its own it is not.
@@ -55,13 +82,16 @@ const refusalOf = (files) => {
       for (const file of files) data.items.add(file);
       return data.files;
     };
-    const keep = (files) => {
+    const show = (files) => {
       chosen = files;
-      if (files.length) chosenAt.set(path, files);
-      else chosenAt.delete(path);
       input.files = held(files);
       list.replaceChildren(...files.map(chip));
       list.hidden = files.length === 0;
+    };
+    const keep = (files) => {
+      show(files);
+      const change = (store) => (files.length ? store.put(files, keyOf(path)) : store.delete(keyOf(path)));
+      stored(change).catch(() => files.length && !signal.aborted && note(input.dataset.unkept));
     };
 
     const add = (files) => {
@@ -134,18 +164,30 @@ const refusalOf = (files) => {
       }
     };
 
+    // What was chosen before a reload, or before the user left this page.
+    const giveUp = new Promise((resolve) => setTimeout(resolve, 1000)); // a database that does not answer holds up no message
+    let restoring = Promise.race([stored((store) => store.get(keyOf(path))), giveUp])
+      .then((files) => files && !signal.aborted && show([...files, ...chosen]))
+      .catch(() => {})
+      .finally(() => (restoring = null));
+    // This page is what the first message led to.
+    if (isLive && keptInTab.get(FIRST)) stored((store) => store.delete(keyOf("/"))).catch(() => {});
+    keptInTab.set(FIRST, null);
+
     // Ahead of the socket, which carries text alone.
     document.addEventListener(
       "submit",
       (event) => {
-        if (event.target !== form || !form.hasAttribute("hx-ws:send") || !chosen.length) return;
+        if (event.target !== form) return;
+        const { submitter } = event;
+        if (!isLive && !restoring) return keptInTab.set(FIRST, chosen.length && "1");
+        if (!restoring && !chosen.length) return;
         event.preventDefault();
         event.stopImmediatePropagation();
-        if (!("sending" in form.dataset)) send();
+        if (restoring) restoring.then(() => form.isConnected && form.requestSubmit(submitter));
+        else if (!("sending" in form.dataset)) send();
       },
       { capture: true, signal },
     );
-
-    if (chosenAt.has(path)) keep(chosenAt.get(path));
   });
 }

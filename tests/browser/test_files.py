@@ -340,3 +340,42 @@ def test_on_their_page_files_have_the_same_actions(scripted: Site, visitors: Vis
     choose(page, "ideas.txt").get_by_role("button", name="Delete").click()
     page.click("#file-delete .button--danger")
     expect(page.locator(".file-row[data-kind=file]")).to_have_count(2)
+
+
+def test_attached_files_are_kept_over_a_reload(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Yes?"), Reply(text="Read."))
+    page = visitors.enter(scripted)
+    begin(page, "hello")
+    at_rest(page)
+    page.set_input_files("#composer-files", [PICTURE, NOTES])  # type: ignore[list-item]
+    page.fill("#composer-text", "read these")
+    page.reload()
+    expect(attached(page)).to_have_text(["a.png×", "notes.txt×"])
+    expect(attached(page).locator("img")).to_be_visible()
+    expect(page.locator("#composer-text")).to_have_value("read these")
+    attached(page).first.get_by_role("button").click()
+    page.reload()
+    expect(attached(page)).to_have_text(["notes.txt×"])
+    at_rest(page)
+    page.press("#composer-text", "Enter")
+    expect(last_turn(page, "completed").locator(".attachment")).to_have_text("notes.txt")
+    expect(attached(page)).to_have_count(0)
+    page.reload()
+    at_rest(page)
+    assert "uploads/notes.txt" in scripted.model.requests[-1]["messages"][-1]["content"]
+    expect(attached(page)).to_have_count(0)
+
+
+def test_files_of_the_first_message_are_kept_until_it_is_sent(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Read."))
+    page = visitors.enter(scripted)
+    page.goto("/")
+    page.set_input_files("#composer-files", [NOTES])  # type: ignore[list-item]
+    expect(attached(page)).to_have_count(1)
+    page.reload()
+    expect(attached(page)).to_have_count(1)
+    page.press("#composer-text", "Enter")
+    expect(last_turn(page, "completed").locator(".attachment")).to_have_text("notes.txt")
+    page.goto("/")
+    page.set_input_files("#composer-files", [PICTURE])  # type: ignore[list-item]
+    expect(attached(page)).to_have_text(["a.png×"])
