@@ -17,6 +17,7 @@ from chat.agent.model import Delta, Traits, is_local, known_traits
 from chat.connections.endpoint import Endpoint, InsecureError, endpoint_of
 from chat.database import in_database
 from chat.models import ModelSettings, Profile, Turn
+from chat.models.profile import model_name_of
 from chat.models.secrets import SecretUnreadableError
 
 if TYPE_CHECKING:
@@ -70,6 +71,13 @@ def model_for(profile: Profile) -> Model:
 def new_model(endpoint: Endpoint, name: str) -> ChatModel:
     """A client that is not cached: the caller closes it. Reads rows."""
     return _create(endpoint, name, traits_of(endpoint, name))
+
+
+def sees_images(profile: Profile) -> bool:
+    """False if the profile's model is known not to see images. Reads rows."""
+    connection = profile.connection
+    endpoint = Endpoint(connection.pk, base_url=connection.base_url) if connection else endpoint_of(None)
+    return traits_of(endpoint, model_name_of(profile)).images
 
 
 def traits_of(endpoint: Endpoint, name: str) -> Traits:

@@ -23,6 +23,7 @@ from django.utils.html import escape
 from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 
+from chat.connections.model_clients import sees_images
 from chat.live.attention import Attention, attention_of
 from chat.live.context_meter import ContextMeter, context_meter_of
 from chat.live.frames import END, Position, panel_message, partial
@@ -386,6 +387,7 @@ def profile_choice(conversation: Conversation) -> dict[str, Any]:
         "in_use": in_use,
         "model": conversation.chosen_model,
         "model_in_use": model_name_of(in_use),
+        "sees_images": sees_images(in_use),
         "profiles": Profile.offered_to(conversation.owner),
         "model_of_environment": settings.MODEL_NAME,
     }

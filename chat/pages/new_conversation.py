@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
 from chat.agent.workspace import WorkspaceError
+from chat.connections.model_clients import sees_images
 from chat.files.roots import FolderRefused, offered
 from chat.files.uploads import MAX_FILES, UploadRefused
 from chat.live.broadcast import notify_workers
@@ -82,12 +83,14 @@ def chosen_model(request: SignedInRequest) -> ModelSettings | None:
 def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> HttpResponse:
     chosen = chosen_profile(request) or Preferences.profile_of(request.user)
     model = chosen_model(request)
+    in_use = (chosen or Profile()).with_model(model)
     demo = answers_by_script(model or chosen)
     context = {
         "profiles": Profile.offered_to(request.user),
         "chosen": chosen,
         "model": model,
-        "model_in_use": model_name_of((chosen or Profile()).with_model(model)),
+        "model_in_use": model_name_of(in_use),
+        "sees_images": sees_images(in_use),
         "client_id": uuid.uuid4(),
         "text": request.POST.get("text", ""),
         "roots": offered(),

@@ -137,12 +137,14 @@ document.addEventListener("click", (event) => {
 });
 // A form to be sent without a click, once: the test of a connection that was just added.
 onContent(() => document.querySelector("form[data-at-once]")?.requestSubmit());
-// The model of a new conversation goes with its first message.
+// The model of a new conversation goes with its first message. The server draws what depends on it.
 document.addEventListener("click", (event) => {
   const option = event.target.closest?.("[data-model]");
   if (!option) return;
-  document.getElementById("composer").elements.model.value = option.value;
+  const { model: chosen, profile } = document.getElementById("composer").elements;
+  chosen.value = option.value;
   const [title, model = title] = option.children;
   document.querySelector(".model-choice__name").textContent = (option.value ? title : model).textContent;
   option.closest("[popover]")?.hidePopover();
+  profile?.dispatchEvent(new Event("change", { bubbles: true }));
 });

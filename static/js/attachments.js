@@ -49,8 +49,9 @@ const refusalOf = (files) => {
     let chosen = [];
 
     // A picture is shown by its content, which the page's policy allows; by an address of its own it is not.
+    const isPicture = (file) => /^image\/(png|jpeg|gif|webp)$/.test(file.type);
     const preview = (file) => {
-      if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) return [];
+      if (!isPicture(file)) return [];
       const picture = new Image();
       const reader = new FileReader();
       picture.alt = "";
@@ -65,6 +66,7 @@ const refusalOf = (files) => {
       const name = document.createElement("span");
       const remove = document.createElement("button");
       row.className = "attached";
+      row.toggleAttribute("data-picture", isPicture(file));
       name.textContent = name.title = file.name;
       remove.type = "button";
       remove.textContent = "×";

@@ -7,6 +7,7 @@ from playwright.sync_api import Page, expect
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import at_rest, begin, last_turn, turns
+from tests.pictures import png
 
 COMPOSING = """(text, how) => text.dispatchEvent(new KeyboardEvent("keydown", {
     key: "Enter", bubbles: true, cancelable: true, ...how }))"""
@@ -119,3 +120,64 @@ def test_an_overlong_first_message_is_refused_and_stays(scripted: Site, visitors
     text.press("Enter")
     expect(page.locator("#composer-note")).to_contain_text("longer than 64 KiB")
     expect(text).to_have_value(OVERLONG)
+
+
+def is_dimmed(page: Page) -> None:
+    expect(page.locator("#send")).to_have_css("background-color", "rgba(0, 0, 0, 0)")
+
+
+def is_ready(page: Page) -> None:
+    expect(page.locator("#send")).not_to_have_css("background-color", "rgba(0, 0, 0, 0)")
+
+
+def test_send_is_dimmed_while_there_is_nothing_to_send(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, reduced_motion="reduce")
+    page.goto("/")
+    is_dimmed(page)
+    page.click("#send")
+    expect(page.locator("#composer-text")).to_be_focused()
+    page.keyboard.type("h")
+    is_ready(page)
+    page.keyboard.press("Backspace")
+    is_dimmed(page)
+    page.set_input_files("#composer-files", [{"name": "a", "mimeType": "text/plain", "buffer": b"a"}])
+    is_ready(page)
+    page.locator("#composer-attached button").click()
+    is_dimmed(page)
+
+
+def choose_model(page: Page, name: str) -> None:
+    page.click("#model-choice")
+    page.locator("#model-menu [role=option]", has_text=name).first.click()
+    expect(page.locator(".model-choice__name")).to_have_text(name)
+
+
+def test_a_model_that_sees_no_images_is_told_beside_them(scripted: Site, visitors: Visitors) -> None:
+    models = "from chat.models import ModelSettings as M; M.objects.{}(connection=None, model='gpt-oss:20b')"
+    scripted.served.shell(models.format("create"))
+    scripted.model.script(Reply(text="Yes?"), Reply(text="A file."))
+    page = visitors.enter(scripted)
+    page.goto("/")
+    said = page.locator(".composer__blind")
+    page.set_input_files("#composer-files", [{"name": "a.png", "mimeType": "image/png", "buffer": png()}])
+    expect(page.locator("#composer-attached img")).to_be_visible()
+    expect(said).to_be_hidden()
+    choose_model(page, "gpt-oss:20b")
+    expect(said).to_have_text(
+        "This model cannot see images. You can still send them: the agent gets them as files."
+    )
+    page.locator("#composer-attached button").click()
+    expect(said).to_be_hidden()
+    page.locator("#composer-text").press_sequentially("hello")
+    page.keyboard.press("Enter")
+    last_turn(page, "completed")
+    page.set_input_files("#composer-files", [{"name": "a.png", "mimeType": "image/png", "buffer": png()}])
+    expect(said).to_be_visible()
+    choose_model(page, "scripted")
+    expect(said).to_be_hidden()
+    choose_model(page, "gpt-oss:20b")
+    expect(said).to_be_visible()
+    page.click("#send")
+    expect(last_turn(page, "completed").locator(".attachment__fault")).to_be_visible()
+    expect(said).to_be_hidden()
+    scripted.served.shell(models.format("filter") + ".delete()")
