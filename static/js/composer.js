@@ -9,6 +9,7 @@
     if (text.id !== "composer-text" || event.key !== "Enter" || event.shiftKey) return;
     if (isComposing(event)) return;
     event.preventDefault();
+    if (event.repeat) return; // what is refused is sent by pressing it again
     if (begun !== null && text.value !== begun) return; // what follows the first message waits for its conversation
     if (text.value.trim() || text.form.elements.files?.files.length) text.form.requestSubmit();
   });
@@ -114,8 +115,28 @@
     keep();
   });
 
-  // A command is chosen from its list; one that is not on it is no message either, unless a blank is put first.
-  const commandIn = (text) => text.match(/^\/\p{L}[\p{L}\p{N}_-]*(?=\s*$)/u)?.[0];
+  // A command is chosen from its list. What looks like one is a message only if it is sent twice or begins with a blank.
+  const commandIn = (text) => text.match(/^\/(\p{L}[\p{L}\p{N}_-]*)(?=\s|$)/u)?.[1].toLowerCase();
+  const editDistance = (a, b) => {
+    let row = [...b, ""].map((_, at) => at);
+    for (const [i, letter] of [...a].entries()) {
+      const next = [i + 1];
+      for (const [j, other] of [...b].entries()) next.push(Math.min(next[j] + 1, row[j + 1] + 1, row[j] + (letter !== other)));
+      row = next;
+    }
+    return row.at(-1);
+  };
+  let refused = ""; // the text that was taken for a command
+  const commandRefusal = (value, { commands, knownCommand, nearCommand, noCommand }) => {
+    const name = commandIn(value);
+    if (!name || value === refused) return "";
+    refused = value;
+    const names = commands.split(" ");
+    const distances = names.map((each) => (each.startsWith(name) ? 0 : editDistance(name, each)));
+    const least = Math.min(...distances);
+    const sentence = names.includes(name) ? knownCommand : least <= 2 ? nearCommand : noCommand;
+    return sentence.replace("/x", `/${name}`).replace("/y", `/${names[distances.indexOf(least)]}`);
+  };
 
   // The socket takes no more; a textarea's own limit would cut a paste off without a word.
   document.addEventListener(
@@ -128,11 +149,12 @@
         event.stopImmediatePropagation();
         return field().focus();
       }
-      const command = commandIn(value);
-      if (!command && new Blob([value.trim()]).size <= dataset.mostBytes) return;
+      const isTooLong = new Blob([value.trim()]).size > dataset.mostBytes;
+      const sentence = isTooLong ? dataset.tooLong : commandRefusal(value, dataset);
+      if (!sentence) return;
       event.preventDefault();
       event.stopImmediatePropagation();
-      note(command ? dataset.noCommand.replace("/x", command) : dataset.tooLong);
+      note(sentence);
     },
     true,
   );

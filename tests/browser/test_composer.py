@@ -64,7 +64,7 @@ def test_an_unknown_command_is_not_sent(scripted: Site, visitors: Visitors) -> N
         expect(text).to_have_value(command)
         text.fill("")
     scripted.model.answer = lambda request: Reply(text="I see.")
-    begin(page, "/etc/hosts")
+    begin(page, "/etc/hosts is a file")
     text.fill("/clear")
     page.click("#send")
     expect(refused).to_contain_text("There is no command /clear here.")
@@ -72,7 +72,7 @@ def test_an_unknown_command_is_not_sent(scripted: Site, visitors: Visitors) -> N
     page.keyboard.type(" ")
     expect(refused).to_be_hidden()
     text.press("Enter")
-    expect(page.locator("[data-role='user'] .message__body")).to_have_text(["/etc/hosts", "/clear"])
+    expect(page.locator("[data-role='user'] .message__body")).to_have_text(["/etc/hosts is a file", "/clear"])
 
 
 def test_a_blank_message_is_not_sent(scripted: Site, visitors: Visitors) -> None:
@@ -120,6 +120,26 @@ def test_an_overlong_first_message_is_refused_and_stays(scripted: Site, visitors
     text.press("Enter")
     expect(page.locator("#composer-note")).to_contain_text("longer than 64 KiB")
     expect(text).to_have_value(OVERLONG)
+
+
+def test_a_command_with_text_is_sent_the_second_time(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.answer = lambda request: Reply(text="I see.")
+    page = visitors.enter(scripted)
+    page.goto("/")
+    text, refused = page.locator("#composer-text"), page.locator("#composer-note")
+    for typed, said in {
+        "/nwe start": "There is no command /nwe here. Did you mean /new?",
+        "/prof now": "There is no command /prof here. Did you mean /profile?",
+        "/nothing like it": "There is no command /nothing here. Type / to see the commands",
+        "/help me": "To use /help, choose it from the list",
+    }.items():
+        text.fill(typed)
+        text.press("Enter")
+        expect(refused).to_contain_text(said)
+        expect(refused).to_contain_text("Press Enter again" if "Type" not in said else "press Enter again")
+        expect(text).to_have_value(typed)
+    text.press("Enter")
+    expect(last_turn(page, "completed").locator("[data-role='user'] .message__body")).to_have_text("/help me")
 
 
 def is_dimmed(page: Page) -> None:

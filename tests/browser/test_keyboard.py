@@ -152,25 +152,25 @@ def test_the_composer_completes(scripted: Site, visitors: Visitors) -> None:
     page.keyboard.type("a /")
     assert not asked
     field.fill("")
-    page.keyboard.type("/etc is a folder")
+    page.keyboard.type("/etc/hosts is a file")
     expect(popup(page)).to_have_count(0)
     page.keyboard.press("Enter")
     last_turn(page, "completed")
     at_rest(page)
-    expect(page.locator("[data-role='user'] .message__body").last).to_have_text("/etc is a folder")
+    expect(page.locator("[data-role='user'] .message__body").last).to_have_text("/etc/hosts is a file")
 
     # One's own messages, with the up key in an empty field.
     expect(field).to_have_value("")
     for key, text in (
-        ("ArrowUp", "/etc is a folder"),
+        ("ArrowUp", "/etc/hosts is a file"),
         ("ArrowUp", "Begin it\nwith two lines"),
         ("ArrowUp", "Begin it\nwith two lines"),  # the caret goes up to its first line
         ("ArrowUp", "Begin it\nwith two lines"),  # there are no more
         ("ArrowDown", "Begin it\nwith two lines"),  # the caret goes down
-        ("ArrowDown", "/etc is a folder"),
+        ("ArrowDown", "/etc/hosts is a file"),
         ("ArrowDown", ""),
         ("ArrowDown", ""),
-        ("ArrowUp", "/etc is a folder"),
+        ("ArrowUp", "/etc/hosts is a file"),
     ):
         page.keyboard.press(key)
         expect(field).to_have_value(text)
@@ -178,10 +178,10 @@ def test_the_composer_completes(scripted: Site, visitors: Visitors) -> None:
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowDown")
-    expect(field).to_have_value("/etc is a folder!")
+    expect(field).to_have_value("/etc/hosts is a file!")
     page.reload()
     page.wait_for_selector(LIVE)
-    expect(field).to_have_value("/etc is a folder!")
+    expect(field).to_have_value("/etc/hosts is a file!")
 
 
 def test_commands(scripted: Site, visitors: Visitors) -> None:

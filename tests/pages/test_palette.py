@@ -9,6 +9,7 @@ from typing import Any
 from django.test import Client
 
 from chat.models import Conversation, Turn
+from chat.pages.palette import _command_titles, _commands
 
 OPTION = re.compile(r'class="option__title">([^<]*)<')
 
@@ -76,3 +77,10 @@ def test_files_and_items_are_those_of_the_conversation(
     headers = {"HX-Current-URL": f"http://testserver{here}"}
     for address in ("/complete/", "/palette/"):
         assert strangers.get(address, headers=headers).status_code == 404, address
+
+
+def test_the_composer_names_the_commands(owners: Client, conversation: Conversation) -> None:
+    pages = [owners.get(address).content.decode() for address in ("/", f"/conversations/{conversation.pk}/")]
+    first, live = (re.findall('data-commands="(.*?)"', page)[0].split() for page in pages)
+    assert set(live) == set(_command_titles())
+    assert set(first) == {option.name for option in _commands(None) if option.name}
