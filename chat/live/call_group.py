@@ -9,10 +9,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
 from chat.models import Message, Summary, ToolCall
-from chat.models.tool_call import SHELL, WRITERS
+from chat.models.tool_call import READER, SHELL, WRITERS
 
 Row = Message | Summary | ToolCall
-READER = "read_file"
 
 
 class CallGroup:
@@ -78,7 +77,9 @@ def _folds(call: ToolCall) -> bool:
 
 
 def _summary(calls: list[ToolCall]) -> str:
-    reads = len({call.summary_line for call in calls if call.name == READER})
+    read = [call for call in calls if call.name == READER]
+    reads = len({call.summary_line for call in read if not call.listed_folder})
+    lists = len({call.summary_line for call in read if call.listed_folder})
     changes = len({call.summary_line for call in calls if call.name in WRITERS})
     commands = sum(call.name == SHELL for call in calls)
     others = sum(call.name not in (READER, SHELL, *WRITERS) for call in calls)
@@ -90,6 +91,9 @@ def _summary(calls: list[ToolCall]) -> str:
     elif changes:
         text = ngettext("changed %(number)s file", "changed %(number)s files", changes)
         parts.append(text % {"number": changes})
+    if lists:
+        text = ngettext("listed %(number)s folder", "listed %(number)s folders", lists)
+        parts.append(text % {"number": lists})
     if commands:
         text = ngettext("ran %(number)s command", "ran %(number)s commands", commands)
         parts.append(text % {"number": commands})

@@ -18,6 +18,7 @@ from chat.models.turn import Turn
 
 TODO_WRITE = "TodoWrite"
 SHELL = "bash"
+READER = "read_file"
 WRITERS = ("write_file", "edit_file")
 MAX_CHANGED_PATHS = 20  # files shown of one command
 MAX_REASON = 2000  # characters
@@ -205,6 +206,11 @@ class ToolCall(models.Model):
         """The path of the file that it wrote; empty for other tools."""
         wrote = self.name in WRITERS and self.status == self.Status.SUCCEEDED
         return str(self.parsed_arguments.get("path") or "") if wrote else ""
+
+    @property
+    def listed_folder(self) -> bool:
+        """Whether it read a folder, not a file: of a file the state or the picture is recorded."""
+        return self.name == READER and self.status == self.Status.SUCCEEDED and not self.detail
 
     @property
     def command_changed(self) -> list[str]:

@@ -38,9 +38,11 @@ from chat.agent import (
 from chat.agent import ToolCall as CallRequest
 from chat.agent.storable import storable, storable_json
 from chat.agent.todo import TODO_WRITE
+from chat.files.uploads import FOLDER
 from chat.live.context_meter import context_meter_of, meter_after
 from chat.live.frames import Change, ContextGrew, RowChanged, TextGrew, TurnChanged
 from chat.models import Attachment, FollowUp, LeaseLost, Message, SearchEntry, Step, ToolCall, Turn
+from chat.models.tool_call import SHELL
 from chat.search.index import unindex
 from chat.turns.billing import Account
 from chat.turns.compaction import SUMMARISING, compact
@@ -436,13 +438,33 @@ class Recorder:
         return self.planning.revise(call, items)
 
     def _end_call(self, ended: ToolCallEnded) -> list[Change]:
+        detail = storable_json(dict(ended.result.detail))
+        if ended.call.name == SHELL:
+            detail = self._without_uploads(detail)
         return self._change_call(
             ended.call,
             status=ToolCall.Status(ended.status),
             output=storable(ended.result.text)[:MAX_OUTPUT],
-            detail=storable_json(dict(ended.result.detail)),
+            detail=detail,
             ended_at=timezone.now(),
         )
+
+    def _without_uploads(self, detail: dict[str, Any]) -> dict[str, Any]:
+        """A command's detail without the files that the user uploaded while it ran."""
+        made = [path for path in detail.pop("created", ()) if path.startswith(f"{FOLDER}/")]
+        uploaded = self._uploads_among(made) if made else set()
+        changed = [path for path in detail.pop("changed", ()) if path not in uploaded]
+        return detail | ({"changed": changed} if changed else {})
+
+    def _uploads_among(self, paths: Sequence[str]) -> set[str]:
+        """Those of the new files that came with a message or through the Files panel."""
+        here = self.turn.conversation_id
+        with_message = Q(message__turn__conversation=here) | Q(follow_up__conversation=here)
+        attached = Attachment.objects.filter(with_message, path__in=paths)
+        alone = SearchEntry.objects.filter(
+            index_state__conversation=here, kind=SearchEntry.Kind.FILE, place__in=paths
+        )
+        return {*attached.values_list("path", flat=True), *alone.values_list("place", flat=True)}
 
     def _change_call(self, request: CallRequest, **changes: Any) -> list[Change]:
         call = self.calls[request.id]

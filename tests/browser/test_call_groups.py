@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import base64
 import threading
+from typing import Any
 
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import at_rest, begin, last_turn, panel, record, send, todo
+from tests.pictures import png
 
 
 def test_finished_calls_fold_to_a_line(scripted: Site, visitors: Visitors) -> None:
@@ -77,3 +80,53 @@ def test_finished_calls_fold_to_a_line(scripted: Site, visitors: Visitors) -> No
     expect(calls.nth(3).locator(".tool-call__inside")).to_be_visible()
     panel(page).locator("summary").click()
     expect(panel(page).locator(".todo")).to_have_count(2)
+
+
+def test_a_folder_is_no_file(scripted: Site, visitors: Visitors) -> None:
+    looks = [("read_file", {"path": path}) for path in (".", "src", "src/a.py", "b.png")]
+    image = base64.b64encode(png()).decode()
+    scripted.model.script(
+        Reply(tool_calls=[("write_file", {"path": "src/a.py", "content": "x = 1\n"})]),
+        Reply(tool_calls=[("bash", {"command": f"echo {image} | base64 -d > b.png"})]),
+        Reply(tool_calls=looks),
+        Reply(text="Seen."),
+    )
+    page = visitors.enter(scripted)
+    begin(page, "Look around")
+    at_rest(page)
+    expect(page.locator(".call-group__line")).to_have_text(
+        "Read 2 files, changed 1, listed 2 folders, ran 1 command"
+    )
+
+
+def test_what_the_user_uploads_is_not_changed_by_the_command(scripted: Site, visitors: Visitors) -> None:
+    command = "until [ -e go ]; do sleep 0.1; done; echo 1 > uploads/made; echo 1 >> uploads/a.txt"
+    scripted.model.script(Reply(text="Yes?"), Reply(tool_calls=[("bash", {"command": command})]))
+    scripted.model.script(Reply(text="Done."), Reply(text="Done again."))
+    page = visitors.enter(scripted, viewport={"width": 1400, "height": 900})
+    address = begin(page, "hello")
+    at_rest(page)
+    upload(page, "a.txt")
+    send(page, "do it")
+    expect(page.locator(".tool-call[data-status=running]")).to_be_visible()
+    upload(page, "b.txt")
+    page.fill("#composer-text", "and this")
+    page.press("#composer-text", "Enter")
+    expect(page.locator(".follow-up")).to_contain_text("b.txt")
+    page.click(".bar__files")
+    page.set_input_files(".files__upload input[type=file]", text_file("c.txt"))
+    expect(page.locator("#files-panel .file-row", has_text="c.txt").last).to_be_visible()
+    [workspace] = scripted.served.data.glob(f"workspaces/{address.split('/')[-2]}*")
+    (workspace / "go").touch()
+    expect(page.locator(".tool-call[data-status=succeeded]")).to_have_count(1)
+    at_rest(page)
+    page.click(".tool-call > summary")
+    expect(page.locator(".changed-files")).to_have_text("Changed: go, uploads/a.txt, uploads/made")
+
+
+def upload(page: Page, name: str) -> None:
+    page.set_input_files("#composer-files", text_file(name))
+
+
+def text_file(name: str) -> Any:
+    return {"name": name, "mimeType": "text/plain", "buffer": b"text"}

@@ -74,9 +74,9 @@ class WorkspaceSnapshot:
     def changed(self) -> dict[str, Any]:
         """For a call's `detail`: `changed`, paths of files created, changed or deleted since the snapshot.
 
-        Deleted ones are also in `removed`. Paths beyond the first twenty are only counted, as `changed_more`.
-        Crowded and unreadable folders are not scanned; empty for workspaces with 5,000 or more files and
-        folders.
+        New ones are also in `created`, deleted ones in `removed`. Paths beyond the first twenty are only
+        counted, as `changed_more`. Crowded and unreadable folders are not scanned; empty for workspaces with
+        5,000 or more files and folders.
         """
         if not self.before.whole or not (after := _scan(self.workspace)).whole:
             return {}
@@ -87,6 +87,7 @@ class WorkspaceSnapshot:
         listed = paths[:MAX_LISTED]
         detail = {
             "changed": listed,
+            "created": [path for path in listed if path not in old],
             "removed": [path for path in listed if path not in new],
             "changed_more": len(paths) - len(listed),
         }

@@ -21,6 +21,7 @@ async def test_made_changed_and_removed(tools: dict[str, Tool], workspace: Works
     command = "mkdir -p deep/er; echo 1 > deep/er/new; echo more >> old; rm gone; cat kept; chmod +x same"
     detail = (await tools["bash"].call({"command": command})).detail
     assert (detail["changed"], detail["removed"]) == (["deep/er/new", "gone", "old"], ["gone"])
+    assert detail["created"] == ["deep/er/new"]
     assert await changed(tools, "cat old") is None
 
 
