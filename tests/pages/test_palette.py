@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.test import Client
 
 from chat.models import Conversation, Turn
@@ -77,6 +78,21 @@ def test_files_and_items_are_those_of_the_conversation(
     headers = {"HX-Current-URL": f"http://testserver{here}"}
     for address in ("/complete/", "/palette/"):
         assert strangers.get(address, headers=headers).status_code == 404, address
+
+
+NAMED = re.compile(r"\b(F\d+|Escape|Enter|Tab|Arrow\w+|Home|End|Page(?:Up|Down)|Delete|Backspace)\b")
+LABELS = {"Escape": "Esc", "ArrowUp": "↑", "ArrowDown": "↓", "ArrowLeft": "←", "ArrowRight": "→"}
+
+
+def test_the_sheet_of_keys_has_every_key_of_the_scripts(owners: Client) -> None:
+    """Except those of the replay, a page of its own."""
+    sheet = owners.get("/keys/", headers={"HX-Request": "true"}).content.decode()
+    shown = set(re.findall("<kbd>(.*?)</kbd>", sheet))
+    scripts = [path for path in (settings.BASE_DIR / "static/js").glob("*.js") if path.name != "replay.js"]
+    lines = [line for path in scripts for line in path.read_text().splitlines()]
+    used = {key for line in lines if re.search(r"\.key\b", line) for key in NAMED.findall(line)}
+    assert "F2" in used
+    assert {LABELS.get(key, key) for key in used} <= shown
 
 
 def test_the_composer_names_the_commands(owners: Client, conversation: Conversation) -> None:
