@@ -36,8 +36,9 @@ document.addEventListener("click", async (event) => {
   const field = dialog.querySelector("textarea");
   field?.setSelectionRange(field.value.length, field.value.length);
 });
+// An edited message is sent as one in the composer.
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || !event.target.closest?.("dialog textarea")) return;
+  if (event.key !== "Enter" || event.shiftKey || isComposing(event) || !event.target.matches?.(".again textarea")) return;
   event.preventDefault();
-  event.target.form.querySelector("[type=submit]").click();
+  if (!event.repeat) event.target.form.querySelector("[type=submit]").click();
 });

@@ -11,6 +11,9 @@ from playwright.sync_api import Locator, Page, expect
 from chat.demo.reply import Reply
 
 LIVE = "#conversation #connection[data-state='live']"
+# An Enter that an input method takes for itself.
+COMPOSING = """(text, how) => text.dispatchEvent(new KeyboardEvent("keydown", {
+    key: "Enter", bubbles: true, cancelable: true, ...how }))"""
 BETWEEN = re.compile(r">\s+<")
 RECENT = re.compile(r"(<time [^>]*data-recent[^>]*>)[^<]*")
 CHANGING = re.compile(

@@ -6,11 +6,9 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, last_turn, turns
+from tests.browser.talk import COMPOSING, at_rest, begin, last_turn, turns
 from tests.pictures import png
 
-COMPOSING = """(text, how) => text.dispatchEvent(new KeyboardEvent("keydown", {
-    key: "Enter", bubbles: true, cancelable: true, ...how }))"""
 OVERLONG = "x" * 65_537
 
 

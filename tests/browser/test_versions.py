@@ -6,7 +6,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, panel, record, send, turns, until
+from tests.browser.talk import COMPOSING, at_rest, begin, panel, record, send, turns, until
 
 PLAN = [{"content": "Look", "status": "pending", "activeForm": "Looking"}]
 PLANNED = Reply(tool_calls=[("TodoWrite", {"items": PLAN})])
@@ -148,3 +148,24 @@ def test_another_profile_and_model_answer_one_turn_alone(scripted: Site, visitor
     send(page, "Two")
     at_rest(page)
     expect(turns(page).last).to_contain_text("Focused")
+
+
+def test_an_edited_message_is_sent_with_enter(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply("Yes?"), Reply("Edited."))
+    page = visitors.enter(scripted)
+    begin(page, "One")
+    at_rest(page)
+    turns(page).first.hover()
+    turns(page).first.get_by_role("link", name="Edit").click()
+    field = page.get_by_role("dialog").get_by_label("Message")
+    field.evaluate(COMPOSING, {"isComposing": True})
+    field.evaluate(COMPOSING, {"keyCode": 229})
+    page.keyboard.press("Shift+Enter")
+    page.keyboard.type("and more")
+    expect(field).to_have_value("One\nand more")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("dialog")).to_be_hidden()
+    expect(page.locator("#transcript")).to_contain_text("Edited.")
+    shows(page, "One\nand more")
+    at_rest(page)
+    expect(versions(turns(page).first)).to_have_text("2 of 2")
