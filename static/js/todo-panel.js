@@ -1,6 +1,6 @@
 // The user's own fold of the todo panel is kept for its turn and phase, also over a reload. While a question waits,
 // which is a phase of its own, the panel is folded to leave it room. In a list that is longer than the panel, the
-// item in progress stays in view.
+// item in progress stays in view. On a phone a panel that opened by itself is low; the user unfolds it whole.
 {
   const isWaiting = () => document.getElementById("conversation")?.dataset.status === "waiting";
   const phase = (panel) => (isWaiting() ? "waiting" : panel.dataset.phase);
@@ -10,14 +10,20 @@
   // `toggle` does not tell who folded; a click on the line or a key on it is always the user.
   document.addEventListener("click", (event) => {
     const panel = event.target.closest?.("#todo-panel > summary")?.parentElement;
-    if (panel) keptInTab.set(key(panel), panel.open ? "folded" : "unfolded");
+    if (!panel) return;
+    keptInTab.set(key(panel), panel.open ? "folded" : "unfolded");
+    setWhole(panel);
   });
+  const setWhole = (panel) => {
+    panel.closest(".dock").toggleAttribute("data-plan-whole", keptInTab.get(key(panel)) === "unfolded");
+  };
 
   const restore = (panel) => {
     if (!panel) return;
     const fold = keptInTab.get(key(panel));
     const isEdited = panel.querySelector("[data-editing]") !== null;
     panel.open = isEdited || (fold ? fold === "unfolded" : phase(panel) === "working");
+    setWhole(panel);
   };
 
   const reveal = (slot) => {

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
+import threading
 
 import pytest
 from playwright.sync_api import Locator, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, panel, todo
+from tests.browser.talk import at_rest, begin, is_folded, is_open, panel, todo
 from tests.browser.test_approvals import begin as begin_asking_first
 
 WIDTH = 390
@@ -95,6 +96,43 @@ def test_a_low_window(scripted: Site, visitors: Visitors, size: tuple[int, int])
     last.scroll_into_view_if_needed()
     expect(last).to_be_in_viewport(ratio=1)
     expect(page.locator("#send")).to_be_in_viewport(ratio=1)
+
+
+@pytest.mark.parametrize("size", [(390, 844), (844, 390), (390, 664)])
+def test_a_plan_that_opens_by_itself_leaves_the_conversation_in_view(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    gate = threading.Event()
+    states = [*["completed"] * 6, "in_progress", *["pending"] * 5]
+    work = [("bash", {"command": "true"})]
+    scripted.model.script(
+        todo(*states), Reply(text="I work on it", stall_after=2, gate=gate, tool_calls=work)
+    )
+    scripted.model.script(Reply(text="That is all."))
+    viewport = dict(zip(("width", "height"), size, strict=True))
+    page = visitors.enter(scripted, viewport=viewport, has_touch=True, is_mobile=True)
+    begin(page, "A long plan")
+    is_open(page)
+    expect(page.locator("#transcript")).to_contain_text("I work on it")
+    assert box(panel(page))["height"] <= 0.4 * size[1]
+    expect(panel(page).locator(".todo[data-status=in_progress]")).to_be_in_viewport(ratio=1)
+    expect(page.locator(".message__body", has_text="I work on it")).to_be_in_viewport(ratio=1)
+    add = panel(page).get_by_placeholder("Add a to-do")
+    expect(add).to_be_hidden()
+    line = panel(page).locator("summary")
+    line.tap()
+    is_folded(page)
+    expect(line).to_contain_text("6/12")
+    expect(line).to_contain_text("Doing 7")
+    line.tap()
+    is_open(page)
+    expect(add).to_be_visible()
+    page.reload()
+    is_open(page)
+    expect(add).to_be_visible()
+    gate.set()
+    at_rest(page)
+    is_folded(page)
 
 
 def test_what_does_not_fit_shows_it(scripted: Site, visitors: Visitors) -> None:
