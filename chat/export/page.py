@@ -13,6 +13,7 @@ from django.utils import timezone
 
 from chat.export.pictures import Pictures
 from chat.export.record import Record, Reminder, rows_of
+from chat.live.call_group import CallGroup, grouped
 from chat.live.frames import draw
 from chat.live.todo_panel import TodoPanel
 from chat.models import Conversation, Message, TodoRevision, ToolCall, Turn
@@ -47,14 +48,27 @@ def _turn(record: Record, turn: Turn, read_only: ReadOnly) -> str:
 
 
 def _rows(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> Iterator[str]:
+    drawn = _drawn_rows(turn, revisions, read_only)
+    for part in grouped(turn.rows()):
+        if isinstance(part, CallGroup):
+            rows = "".join(drawn[row.dom_id] for row in part.rows)
+            yield render_to_string("reading/_call_group.html", {"group": part, "rows": rows})
+        else:
+            yield drawn[part.dom_id]
+
+
+def _drawn_rows(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> dict[str, str]:
+    """Each row by its id, with the reminders before it and the lists that it wrote."""
+    drawn: dict[str, str] = {}
+    before = ""
     for row in rows_of(turn):
         if isinstance(row, Reminder):
-            yield render_to_string("reading/_reminder.html", {"step": row.step})
+            before += render_to_string("reading/_reminder.html", {"step": row.step})
             continue
-        yield draw(row, read_only)
-        for revision in revisions:
-            if _follows(revision, row):
-                yield _panel(turn, revision, read_only)
+        lists = (_panel(turn, revision, read_only) for revision in revisions if _follows(revision, row))
+        drawn[row.dom_id] = before + draw(row, read_only) + "".join(lists)
+        before = ""
+    return drawn
 
 
 def _follows(revision: TodoRevision, row: object) -> bool:

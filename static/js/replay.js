@@ -9,6 +9,7 @@ addEventListener("DOMContentLoaded", () => {
 
   // A beat is one thing that appears or changes: `wait` milliseconds after the one before it.
   const LONGEST = 1500;
+  const FOLDS = 800;
   const beats = [];
   const bounded = (value, least, most) => Math.min(Math.max(value || 0, least), most);
   const reading = (text) => bounded(text.trim().length * 33, 200, 3000); // thirty characters a second
@@ -39,9 +40,16 @@ addEventListener("DOMContentLoaded", () => {
     add(call, "end", bounded(Number(call.dataset.took) * 1000, 200, LONGEST));
     moment += Number(call.dataset.took) || 0;
   };
+  // While a group plays, its calls show; then they fold to its line, as on the conversation's page.
+  const addGroup = (group) => {
+    const line = group.querySelector(":scope > .call-group__line:not([hidden])");
+    for (const row of group.children) if (row !== line) addRow(row);
+    if (line) add(line, "row", FOLDS);
+  };
   const addRow = (row) => {
     if (row.hidden) return;
-    if (row.matches(".message")) addMessage(row);
+    if (row.matches(".call-group")) addGroup(row);
+    else if (row.matches(".message")) addMessage(row);
     else if (row.matches(".tool-call")) addCall(row);
     else add(row, row.matches("template") ? "panel" : "row", gap(row));
   };

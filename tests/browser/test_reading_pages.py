@@ -10,7 +10,7 @@ from playwright.sync_api import APIRequestContext, Page, Request, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin
+from tests.browser.talk import at_rest, begin, todo
 
 PASSWORD = "correct horse battery staple"
 # Were these two cut out of the page, a link's title would become attributes that htmx obeys.
@@ -102,6 +102,42 @@ ATTEMPTS = {
     }""",
     "htmx": "() => window.htmx ? 'there' : 'refused'",
 }
+
+
+def test_finished_calls_are_folded_on_a_shared_page_too(scripted: Site, visitors: Visitors) -> None:
+    writes = [("write_file", {"path": name, "content": "x = 1\n"}) for name in ("a.py", "b.py")]
+    scripted.model.script(
+        todo("in_progress", text="I look."),
+        Reply(tool_calls=writes),
+        Reply(tool_calls=[("read_file", {"path": "a.py"}), ("read_file", {"path": "none.py"})]),
+        todo("completed"),
+        Reply(text="Done."),
+    )
+    page = visitors.enter(scripted)
+    begin(page, "Look at them")
+    at_rest(page)
+    post(page, f"{page.url.removeprefix(scripted.served.address)}share/make/")
+    page.goto(f"{page.url}share/")
+    shared = page.get_by_role("textbox", name="Link").input_value()
+
+    guest = visitors.enter(scripted, signed_in=False, java_script_enabled=False)
+    guest.goto(shared)
+    calls, line = guest.locator(".tool-call"), guest.locator(".call-group__line").last
+    expect(line).to_have_text("Read 1 file, changed 2")
+    expect(calls).to_have_count(4)
+    expect(calls.locator("visible=true")).to_have_count(1)
+    expect(calls.locator("visible=true")).to_have_attribute("data-status", "failed")
+    markers = guest.locator(".todo-marker").locator("visible=true")
+    expect(markers).to_have_count(0)
+    line.locator("summary").click()
+    expect(calls.locator("visible=true")).to_have_count(4)
+    expect(markers).to_have_count(2)
+    line.locator("summary").click()
+    expect(calls.locator("visible=true")).to_have_count(1)
+    guest.goto(f"{shared}#{calls.first.get_attribute('id')}")
+    expect(calls.first).to_be_in_viewport()
+    guest.emulate_media(media="print")
+    expect(calls.locator("visible=true")).to_have_count(4)
 
 
 def test_a_page_that_is_only_read_can_send_nothing(scripted: Site, visitors: Visitors) -> None:

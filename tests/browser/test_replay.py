@@ -120,3 +120,35 @@ def test_without_a_script_it_is_the_record(visitors: Visitors, scripted: Site, a
     expect(page.get_by_text("Replay needs JavaScript")).to_be_visible()
     expect(page.get_by_text("Second.")).to_be_visible()
     expect(page.locator(".replay__dock")).to_be_hidden()
+
+
+def test_calls_show_while_they_play_and_fold_when_they_are_done(visitors: Visitors, scripted: Site) -> None:
+    scripted.model.script(
+        Reply(text="I look.", tool_calls=[("read_file", {"path": "."})]),
+        Reply(tool_calls=[("read_file", {"path": "."}), ("bash", {"command": "true"})]),
+        Reply(text="Done."),
+    )
+    page = visitors.enter(scripted)
+    begin(page, "Look around")
+    at_rest(page)
+    expect(page.locator(".call-group__line")).to_have_text("Read 1 file, ran 1 command")
+    page.goto(f"{page.url}replay/")
+    page.wait_for_selector("#replay[data-ready]")
+    pause(page)
+    calls, line = page.locator(".tool-call").locator("visible=true"), page.locator(".call-group__line")
+    seen: list[int] = []
+    while not line.is_visible():
+        page.keyboard.press("ArrowRight")
+        if not line.is_visible() and calls.count() not in seen[-1:]:
+            seen.append(calls.count())
+    assert seen == [0, 1, 2, 3]
+    expect(calls).to_have_count(0)
+    line.locator("summary").click()
+    expect(calls).to_have_count(3)
+    line.locator("summary").click()
+    page.keyboard.press("ArrowLeft")
+    expect(line).to_be_hidden()
+    expect(calls).to_have_count(3)
+    page.keyboard.press("End")
+    expect(page.get_by_text("Done.")).to_be_visible()
+    expect(calls).to_have_count(0)
