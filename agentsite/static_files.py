@@ -19,12 +19,12 @@ from django.core.management import call_command
 # never open.
 SCRIPT_FOLDERS = ["vendor", "js"]
 STYLE_FOLDERS = ["css"]
-# Replays show untrusted text, so they load only this script.
-REPLAY_SCRIPT = "replay.js"
+# Shared pages and replays show untrusted text, so they load only these.
+READ_ONLY_SCRIPTS = ["local-times.js", "replay.js"]
 
 
 class JoinedFinder(BaseFinder):
-    """Finds `app.css`, `app.js` and `replay.js`, which exist only once joined."""
+    """Finds `app.css`, `app.js` and `read-only.js`, which exist only once joined."""
 
     def find(self, path: str, find_all: bool = False, **_kwargs: Any) -> Any:
         """Always empty: the files are only collected, never looked up by path."""
@@ -42,8 +42,8 @@ def joined() -> dict[str, bytes]:
     scripts = _sources(SCRIPT_FOLDERS, ".js")
     return {
         "app.css": _join(_sources(STYLE_FOLDERS, ".css")),
-        "app.js": _join(file for file in scripts if file.name != REPLAY_SCRIPT),
-        REPLAY_SCRIPT: _join(file for file in scripts if file.name == REPLAY_SCRIPT),
+        "app.js": _join(file for file in scripts if file.name not in READ_ONLY_SCRIPTS),
+        "read-only.js": _join(file for file in scripts if file.name in READ_ONLY_SCRIPTS),
     }
 
 

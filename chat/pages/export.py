@@ -15,7 +15,7 @@ from chat.export.markdown_file import markdown_pieces
 from chat.export.page import ReadOnly, html_pieces
 from chat.export.record import Record
 from chat.files.names import safe_name
-from chat.models import Conversation
+from chat.models import Conversation, Preferences
 from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
 from chat.pages.files import SANDBOXED
@@ -71,4 +71,6 @@ def replay(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 
     back = reverse("conversation", args=[conversation.pk])
     read_only = ReadOnly(picture, replays=True)
-    return read_only_page(Record.ended(conversation), read_only, "reading/replay.html", back=back)
+    theme = Preferences.of(request.user).theme
+    record = Record.ended(conversation)
+    return read_only_page(record, read_only, "reading/replay.html", back=back, theme=theme)

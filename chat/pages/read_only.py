@@ -13,7 +13,7 @@ from chat.pages.streaming import RowsStream
 POLICY = "; ".join(
     [
         "default-src 'none'",
-        "script-src {scripts}",
+        "script-src 'self'",
         "style-src 'self'",
         "img-src 'self' data:",
         "connect-src 'none'",
@@ -27,10 +27,6 @@ POLICY = "; ".join(
 def read_only_page(
     record: Record, read_only: ReadOnly, template: str, **more: object
 ) -> StreamingHttpResponse:
-    """Stream the record as a page; only a replay may run scripts."""
     pieces = page_pieces(record, read_only, template, **more)
-    headers = {
-        "Content-Security-Policy": POLICY.format(scripts="'self'" if read_only.replays else "'none'"),
-        "Cache-Control": "private, no-store",
-    }
+    headers = {"Content-Security-Policy": POLICY, "Cache-Control": "private, no-store"}
     return StreamingHttpResponse(RowsStream(pieces), content_type="text/html; charset=utf-8", headers=headers)

@@ -136,6 +136,12 @@ def zoned(at: datetime.datetime) -> str:
 
 
 @register.simple_tag
+def zoned_time(at: datetime.datetime) -> SafeString:
+    """The same, which static/js/local-times.js shows in the zone of a visitor."""
+    return format_html("<time{}>{}</time>", _exactly(at), zoned(at))
+
+
+@register.simple_tag
 def when(at: datetime.datetime, style: str = "when") -> SafeString:
     """A time, which static/js/times.js shows as "2 min ago" while it is recent."""
     return format_html('<time class="{}"{} data-recent>{}</time>', style, _exactly(at), date_time(at))
@@ -144,7 +150,7 @@ def when(at: datetime.datetime, style: str = "when") -> SafeString:
 @register.simple_tag
 def clock(at: datetime.datetime) -> SafeString:
     """A time of day to the second, for lists of what happened in order."""
-    return format_html("<time{}>{}</time>", _exactly(at), f"{timezone.localtime(at):%H:%M:%S}")
+    return format_html("<time data-clock{}>{}</time>", _exactly(at), f"{timezone.localtime(at):%H:%M:%S}")
 
 
 def _exactly(at: datetime.datetime) -> SafeString:

@@ -13,7 +13,7 @@ from asgiref.testing import ApplicationCommunicator
 from django.conf import settings
 from django.templatetags.static import static
 
-from agentsite.static_files import joined
+from agentsite.static_files import READ_ONLY_SCRIPTS, joined
 
 SOURCES = Path(settings.BASE_DIR) / "static"
 YEAR = 365 * 24 * 3600
@@ -48,7 +48,9 @@ async def ask(application: Any, where: str, **headers: str) -> tuple[int, dict[s
 
 
 def places(script: bytes, folder: str, pattern: str) -> list[int]:
-    sources = [file for file in sorted((SOURCES / folder).glob(pattern)) if file.name != "replay.js"]
+    sources = [
+        file for file in sorted((SOURCES / folder).glob(pattern)) if file.name not in READ_ONLY_SCRIPTS
+    ]
     return [script.index(file.read_bytes().rstrip()) for file in sources]
 
 
@@ -63,11 +65,11 @@ def test_the_script_is_htmx_then_its_sockets_then_ours() -> None:
     assert max(vendored) < min(ours)
 
 
-def test_a_replay_has_a_script_of_its_own_without_htmx() -> None:
-    own = (SOURCES / "js" / "replay.js").read_bytes()
-    assert joined()["replay.js"] == own
-    assert own not in joined()["app.js"]
-    assert b"htmx" not in own
+def test_read_only_pages_have_a_script_of_their_own_without_htmx() -> None:
+    own = [(SOURCES / "js" / name).read_bytes() for name in READ_ONLY_SCRIPTS]
+    assert joined()["read-only.js"] == b"\n".join(own)
+    assert not [part for part in own if part in joined()["app.js"]]
+    assert b"htmx" not in joined()["read-only.js"]
 
 
 def test_the_stylesheet_begins_with_its_layers() -> None:
@@ -84,14 +86,14 @@ def test_the_stylesheet_asks_for_nothing_elsewhere() -> None:
     assert not re.search(rb"url\(\s*['\"]?(https?:)?//", sheet)
 
 
-@pytest.mark.parametrize("name", ["app.css", "app.js", "replay.js", "icon.svg"])
+@pytest.mark.parametrize("name", ["app.css", "app.js", "read-only.js", "icon.svg"])
 @pytest.mark.usefixtures("collected")
 def test_names_carry_the_contents_hash(name: str) -> None:
     stem, suffix = name.split(".")
     assert re.fullmatch(rf"/static/{stem}\.[0-9a-f]{{12}}\.{suffix}", static(name))
 
 
-@pytest.mark.parametrize("name", ["app.css", "app.js", "replay.js"])
+@pytest.mark.parametrize("name", ["app.css", "app.js", "read-only.js"])
 async def test_files_are_kept_for_ever_and_sent_small(served: Any, name: str) -> None:
     status, headers, body = await ask(served, static(name), **{"accept-encoding": "gzip"})
     assert (status, headers["content-encoding"]) == (200, "gzip")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime
 import secrets
 import sqlite3
 from contextlib import closing
+from zoneinfo import ZoneInfo
 
 from playwright.sync_api import APIRequestContext, Page, Request, expect
 
@@ -49,6 +51,13 @@ def post(page: Page, where: str, **form: str) -> None:
     assert response.status == 302, response.text()
 
 
+def share(page: Page, site: Site) -> str:
+    """Share the conversation of the page; the link."""
+    post(page, f"{page.url.removeprefix(site.served.address)}share/make/")
+    page.goto(f"{page.url}share/")
+    return page.get_by_role("textbox", name="Link").input_value()
+
+
 def user(site: Site, name: str) -> tuple[int, bool]:
     """The user's key, and whether they are a superuser."""
     with closing(sqlite3.connect(site.served.data / "db.sqlite3", timeout=30)) as rows:
@@ -65,9 +74,7 @@ def test_a_replay_does_nothing_in_its_readers_name(scripted: Site, visitors: Vis
     scripted.model.script(Reply(text=text))
     begin(page, "Hello")
     at_rest(page)
-    post(page, f"{page.url.removeprefix(scripted.served.address)}share/make/")
-    page.goto(f"{page.url}share/")
-    shared = page.get_by_role("textbox", name="Link").input_value()
+    shared = share(page, scripted)
 
     administrator = visitors.enter(scripted)
     asked: list[Request] = []
@@ -82,6 +89,56 @@ def test_a_replay_does_nothing_in_its_readers_name(scripted: Site, visitors: Vis
     assert [path for path in paths if not path.startswith("GET /static/")] == [
         f"GET {shared.removeprefix(scripted.served.address)}replay/"
     ]
+
+
+def test_a_shared_page_says_what_it_is_and_begins_with_the_conversation(
+    scripted: Site, visitors: Visitors
+) -> None:
+    scripted.model.script(todo("completed", "in_progress"), Reply(text="Done."))
+    page = visitors.enter(scripted)
+    begin(page, "Plan it")
+    at_rest(page)
+    shared = share(page, scripted)
+    guest = visitors.enter(scripted, signed_in=False)
+    guest.goto(shared)
+    expect(guest).to_have_title("Plan it · Shared from Agent chat")
+    expect(guest.locator("header")).to_contain_text("Shared from Agent chat")
+    summary, plan = guest.locator(".reading__plan-summary"), guest.locator("#plan")
+    expect(summary).to_contain_text("1 of 2 done")
+    expect(summary.get_by_role("listitem")).to_have_count(2)
+    tops = [place.bounding_box() for place in (summary, guest.locator(".turn"), plan)]
+    heights = [top["y"] for top in tops if top]
+    assert heights == sorted(heights)
+    assert len(heights) == 3
+    summary.get_by_role("link", name="Plan history").click()
+    expect(plan).to_be_in_viewport()
+    guest.get_by_role("link", name="Replay").click()
+    expect(guest.locator("header")).to_contain_text("Shared from Agent chat")
+    expect(guest.locator("header")).to_contain_text("Replay")
+
+
+def test_times_of_shared_pages_are_those_of_their_reader(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("completed"), Reply(text="Done."))
+    page = visitors.enter(scripted)
+    begin(page, "Plan it")
+    at_rest(page)
+    shared = share(page, scripted)
+    plain = visitors.enter(scripted, signed_in=False, java_script_enabled=False)
+    for zone in ("Asia/Kolkata", "America/New_York"):
+        guest = visitors.enter(scripted, signed_in=False, timezone_id=zone)
+        guest.goto(shared)
+        plain.goto(shared)
+        expect(plain.get_by_text("All times are UTC.")).to_be_visible()
+        expect(guest.get_by_text("All times are UTC.")).to_be_hidden()
+        for path in ("header time", ".timeline__when [data-clock]"):
+            moved = guest.locator(path).first
+            moment = datetime.datetime.fromisoformat(str(moved.get_attribute("datetime")))
+            assert f"{moment.astimezone(ZoneInfo(zone)):%H:%M}" in str(moved.text_content())
+            assert f"{moment:%H:%M}" in str(plain.locator(path).first.text_content())
+        guest.goto(f"{shared}replay/")
+        expect(guest.locator("header time")).not_to_contain_text("UTC")
+        plain.goto(f"{shared}replay/")
+        expect(plain.locator("header time")).to_contain_text("UTC")
 
 
 # What markup or a script could do in the reader's name, were there any: each answers with what became of it.
@@ -116,9 +173,7 @@ def test_finished_calls_are_folded_on_a_shared_page_too(scripted: Site, visitors
     page = visitors.enter(scripted)
     begin(page, "Look at them")
     at_rest(page)
-    post(page, f"{page.url.removeprefix(scripted.served.address)}share/make/")
-    page.goto(f"{page.url}share/")
-    shared = page.get_by_role("textbox", name="Link").input_value()
+    shared = share(page, scripted)
 
     guest = visitors.enter(scripted, signed_in=False, java_script_enabled=False)
     guest.goto(shared)
@@ -145,9 +200,7 @@ def test_a_page_that_is_only_read_can_send_nothing(scripted: Site, visitors: Vis
     page = visitors.enter(scripted)
     conversation = begin(page, "Hello")
     at_rest(page)
-    post(page, f"{conversation.removeprefix(scripted.served.address)}share/make/")
-    page.goto(f"{conversation}share/")
-    shared = page.get_by_role("textbox", name="Link").input_value()
+    shared = share(page, scripted)
     visitors.expected += ["Content Security Policy", "Refused to", "violates the following"]
     asked: list[str] = []
     page.on("request", lambda request: asked.append(f"{request.method} {request.url}"))
