@@ -4,31 +4,41 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from chat.export.record import Record, Reminder, Row, rows_of
+from chat.live.call_group import READER
+from chat.live.diff import Diff, diff_of_call
+from chat.live.frames import thought_line
 from chat.live.usage_text import format_duration, usage_line, usage_of
 from chat.models import Conversation, Message, Summary, ToolCall, Turn
 from chat.plan.difference import Kind, Line
 from chat.plan.history import Plan
 from chat.plan.timeline import Revision
 
-BOXES = {"completed": "[x]", "in_progress": "[>]", "pending": "[ ]"}
+BOXES = {"completed": "[x]", "in_progress": "[ ]", "pending": "[ ]"}
+MAX_LINES = (16, 6)  # shown of the beginning and of the end of an output
+MAX_LINE_LENGTH = 500  # characters
 
 
 def markdown_pieces(conversation: Conversation) -> Iterator[str]:
+    """The file's text, for people: tool calls in short. The JSON file has everything."""
     for block in _blocks(Record.whole(conversation)):
         yield f"{block}\n\n"
 
 
 def _blocks(record: Record) -> Iterator[str]:
+    plans = record.plans()
     yield f"# {inline(record.title)}"
-    yield _time(record.conversation.created_at) + " · " + _("exported") + f" {_time(timezone.now())}"
-    for plan in record.plans():
-        yield from _plan(plan)
+    exported = _("exported %(time)s") % {"time": _zoned(timezone.now())}
+    yield f"{_zoned(record.conversation.created_at)} · {exported}"
+    if plans:
+        yield "**" + _("Plan") + f"** · {_progress(plans[-1])}"
+        yield from _items(plans[-1])
     for number, turn in enumerate(record.each_turn(), 1):
         yield from _turn(number, turn)
     if follow_ups := record.follow_ups():
@@ -36,23 +46,39 @@ def _blocks(record: Record) -> Iterator[str]:
         for each in follow_ups:
             yield f"{inline(each.get_status_display())}, {_time(each.created_at)}"
             yield quoted(each.text)
+    if plans:
+        yield "## " + _("Plan history")
+        for plan in plans:
+            yield from _history(plan, is_last=plan is plans[-1])
 
 
-def _plan(plan: Plan) -> Iterator[str]:
-    latest = plan.latest
-    yield "## " + _("Plan") + f" {plan.number} ({latest.row.done}/{latest.row.total})"
-    if items := latest.row.items:
-        yield "\n".join(f"- {BOXES[item['status']]} {inline(item['content'])}" for item in items)
-    else:
-        yield _("No to-dos")
-    yield "### " + _("Revisions")
+def _progress(plan: Plan) -> str:
+    row = plan.latest.row
+    return _("%(done)s of %(total)s done") % {"done": row.done, "total": row.total}
+
+
+def _items(plan: Plan) -> Iterator[str]:
+    if items := plan.latest.row.items:
+        yield "\n".join(f"- {BOXES[item['status']]} {_item(item)}" for item in items)
+
+
+def _item(item: Mapping[str, str]) -> str:
+    is_begun = item["status"] == "in_progress"
+    return inline(item["content"]) + (" _(" + _("in progress") + ")_" if is_begun else "")
+
+
+def _history(plan: Plan, *, is_last: bool) -> Iterator[str]:
+    yield "### " + _("Plan") + f" {plan.number}: {_progress(plan)}"
+    if not is_last:  # the last one's are at the top
+        yield from _items(plan)
     yield "\n".join(line for revision in plan.revisions for line in _revision(revision))
 
 
 def _revision(revision: Revision) -> Iterator[str]:
     row = revision.row
     who = " · " + _("by the user") if row.is_by_user else ""
-    yield f"{revision.number}. {_time(row.created_at)} · {row.done}/{row.total}{who}"
+    unchanged = "" if revision.changed else " · " + _("Saved again without changes")
+    yield f"{revision.number}. {_time(row.created_at)} · {row.done}/{row.total}{who}{unchanged}"
     for line in revision.changed:
         yield f"    - {inline(line.item['content'])}: {', '.join(_kind(kind, line) for kind in line.kinds)}"
 
@@ -70,7 +96,11 @@ def _kind(kind: Kind, line: Line) -> str:
 
 def _turn(number: int, turn: Turn) -> Iterator[str]:
     yield "## " + _("Turn") + f" {number}"
+    speaker = ""
     for row in rows_of(turn):
+        if (name := _speaker(row)) and name != speaker:
+            yield f"### {name}"
+            speaker = name
         yield from _row(row)
     parts = [str(turn.get_status_display()), inline(turn.status_message)]
     usage = usage_of(turn)
@@ -78,10 +108,22 @@ def _turn(number: int, turn: Turn) -> Iterator[str]:
     yield "_" + " · ".join(filter(None, [*parts, _time(turn.ended_at), inline(figures)])) + "_"
 
 
+def _speaker(row: Row) -> str:
+    """Whose heading the row stands under; "" for none."""
+    match row:
+        case Message(role=Message.Role.USER):
+            return _("User")
+        case ToolCall() | Message(is_visible=True):
+            return inline(row.turn.agent_name)
+    return ""
+
+
 def _row(row: Row) -> Iterator[str]:
     match row:
         case Message():
             yield from _message(row)
+        case ToolCall(is_todo_write=True):
+            yield _todo_write(row)
         case ToolCall():
             yield from _call(row)
         case Summary():
@@ -93,42 +135,72 @@ def _row(row: Row) -> Iterator[str]:
 
 
 def _message(message: Message) -> Iterator[str]:
-    if not message.is_visible:
-        return
-    is_user = message.role == Message.Role.USER
-    yield "### " + (_("User") if is_user else inline(message.turn.agent_name))
     if message.reasoning:
-        yield _("Thinking") + ":"
-        yield fenced(message.reasoning, "text")
+        yield f"_{thought_line(message)}_"
     if message.text:
         yield quoted(message.text)
-    for each in message.attachments.all():
-        yield f"- {code(each.path)} {inline(each.media_type)}".rstrip()
+    if attachments := message.attachments.all():
+        yield "\n".join(f"- {code(each.path)} {inline(each.media_type)}".rstrip() for each in attachments)
     if message.cut_off:
         yield "_" + _("Cut off here") + "_"
 
 
+def _todo_write(call: ToolCall) -> str:
+    if call.status == ToolCall.Status.SUCCEEDED:
+        revision = call.revision
+        return "_" + _("To-dos updated") + f" · {revision.done}/{revision.total}_"
+    if call.status == ToolCall.Status.FAILED:
+        return "_" + _("To-do update rejected") + f"_ · {inline(shortened(call.output))}"
+    return "_" + _("To-do update not finished") + "_"
+
+
 def _call(call: ToolCall) -> Iterator[str]:
-    duration = f" · {format_duration(call.seconds)}" if call.seconds is not None else ""
-    yield f"**{code(call.name)}** · {inline(str(call.get_status_display()))}{duration}"
+    succeeded = call.status == ToolCall.Status.SUCCEEDED
+    subject = f"**{code(call.name)}**" + (f" {code(call.summary_line)}" if call.summary_line else "")
+    state = "" if succeeded else inline(str(call.get_status_display()))
+    duration = format_duration(call.seconds) if call.seconds and call.seconds >= 1 else ""
+    yield " · ".join(filter(None, [subject, state, duration]))
     if call.decision:
         parts = [inline(str(call.get_decision_display())), _time(call.decided_at), inline(call.reason)]
         yield " · ".join(filter(None, parts))
-    yield fenced(call.arguments or "{}", "json")
-    if call.output:
-        yield fenced(call.output, "text")
+    change = diff_of_call(call)
+    if change and change.hunks:
+        yield fenced(shortened(_changed_lines(change)), "diff")
+    elif call.output and not (succeeded and call.name == READER):
+        yield fenced(shortened(call.output), "text")
     if changed := ", ".join(map(code, call.command_changed)):
         more = call.command_changed_more
         others = _("and %(more)s more") % {"more": more} if more else ""
         yield " ".join(filter(None, [_("Changed:"), changed, others]))
 
 
+def _changed_lines(change: Diff) -> str:
+    hunks = ("\n".join(f"{line.sign}{line.text}" for line in hunk.lines) for hunk in change.hunks)
+    return "\n…\n".join(hunks)
+
+
+def shortened(text: str) -> str:
+    """The beginning and the end of a text, with the number of lines between them."""
+    lines = _LINE.split(text.rstrip("\r\n"))
+    first, last = MAX_LINES
+    left_out = len(lines) - first - last
+    if left_out > 1:
+        note = ngettext("… %(count)s more line …", "… %(count)s more lines …", left_out)
+        lines = [*lines[:first], note % {"count": left_out}, *lines[-last:]]
+    return "\n".join(f"{line[:MAX_LINE_LENGTH]}…" if len(line) > MAX_LINE_LENGTH else line for line in lines)
+
+
 def _time(moment: datetime.datetime | None) -> str:
-    return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M:%S") if moment else ""
+    return timezone.localtime(moment).strftime("%Y-%m-%d %H:%M") if moment else ""
+
+
+def _zoned(moment: datetime.datetime) -> str:
+    return f"{_time(moment)} {timezone.localtime(moment):%Z}"
 
 
 _LINE = re.compile(r"\r\n|\r|\n")  # CommonMark's line endings
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#+\-!|~&])")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>|~]|&(?=[#\w]))")
+_MARKER = re.compile(r"^(\d*)([-+#=.)])")  # of a list, a heading or its underline, at the start of a line
 _TICKS = re.compile("`+")
 
 
@@ -145,7 +217,8 @@ def fenced(text: str, language: str = "") -> str:
 
 
 def inline(text: str) -> str:
-    return _SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    """The text as part of a line, or as its beginning."""
+    return _MARKER.sub(r"\1\\\2", _SPECIAL.sub(r"\\\1", " ".join(text.split())))
 
 
 def code(text: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from chat.models import ToolCall
+
 Kind = Literal["same", "removed", "added"]
 
 CONTEXT = 3  # unchanged lines shown around a change
@@ -98,6 +100,18 @@ def diff_of(before: str | bytes | None, after: str | bytes | None, *, cut: bool 
     removed = sum(len(edit.old) for edit in edits if edit.changes)
     hunks = tuple(_shown(_hunks(edits), MAX_LINES, MAX_CHARACTERS))
     return Diff(added, removed, hunks, added + removed - _changes(hunks), cut=cut)
+
+
+def diff_of_call(call: ToolCall) -> Diff | None:
+    """What a call changed in a file; None if nothing. For a call without a result, what it would change."""
+    is_pending = call.status in (ToolCall.Status.WAITING, ToolCall.Status.PENDING, ToolCall.Status.RUNNING)
+    detail = call.detail.get("foreseen", {}) if is_pending else call.detail
+    if not (is_pending or call.status == ToolCall.Status.SUCCEEDED) or not isinstance(
+        detail.get("after"), str
+    ):
+        return None
+    before = b"\0" if detail.get("binary") else detail.get("before")
+    return diff_of(before, detail["after"], cut=bool(detail.get("cut")))
 
 
 def _text(side: str | bytes | None) -> str | None:

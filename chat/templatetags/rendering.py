@@ -13,7 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from chat.live import folding, frames, markdown
 from chat.live.board import BOARD_REGIONS, BoardState
 from chat.live.call_group import CallGroup, Row, grouped
-from chat.live.diff import Diff, diff_of
+from chat.live.diff import Diff, diff_of_call
 from chat.live.regions import REGIONS, ConversationState
 from chat.models import Attachment, FollowUp, Message, ToolCall, Turn
 from chat.models.follow_up import without_names
@@ -91,20 +91,7 @@ def as_markdown(context: Context, text: str) -> SafeString:
     return mark_safe(markdown.render(text, read_only=read_only))  # noqa: S308 (the renderer escapes)
 
 
-@register.simple_tag(name="diff_of")
-def changed_by(call: ToolCall) -> Diff | None:
-    """What a call changed in a file, `{% diff_of call as change %}`; None if nothing.
-
-    For a call without a result, what it would change.
-    """
-    is_pending = call.status in (ToolCall.Status.WAITING, ToolCall.Status.PENDING, ToolCall.Status.RUNNING)
-    detail = call.detail.get("foreseen", {}) if is_pending else call.detail
-    if not (is_pending or call.status == ToolCall.Status.SUCCEEDED) or not isinstance(
-        detail.get("after"), str
-    ):
-        return None
-    before = b"\0" if detail.get("binary") else detail.get("before")
-    return diff_of(before, detail["after"], cut=bool(detail.get("cut")))
+register.simple_tag(diff_of_call, name="diff_of")  # {% diff_of call as change %}
 
 
 @register.simple_tag(takes_context=True)

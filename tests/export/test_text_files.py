@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from markdown_it import MarkdownIt
 
 from chat.export.markdown_file import code, fenced, inline, markdown_pieces, quoted
 from chat.export.page import html_pieces
-from chat.models import Conversation, ToolCall
+from chat.models import Conversation, Message, Step, TodoRevision, ToolCall, Turn
 from tests.bodies import body
 from tests.export.rich import TEXTS, Rich
 
@@ -50,6 +51,17 @@ def test_a_line_is_only_text(text: str) -> None:
 
 
 @given(HOSTILE)
+def test_a_line_may_begin_with_any_text(text: str) -> None:
+    """It begins no list, heading or quote, and does not turn the line above into a heading."""
+    if not text.split():
+        return
+    assert blocks(f"{inline(text)}\n\n{AFTER}\n") == ["paragraph_open", "paragraph_open"]
+    assert blocks(f"above\n{inline(text)}\n") == ["paragraph_open"]
+    items = [token.type for token in PARSER.parse(f"- {inline(text)}\n") if token.nesting > 0]
+    assert items == ["bullet_list_open", "list_item_open", "paragraph_open"]
+
+
+@given(HOSTILE)
 def test_code_is_only_code(text: str) -> None:
     tokens = PARSER.parseInline(f"a {code(text)} b")[0].children or []
     assert [token.type for token in tokens if token.type != "text"] in (["code_inline"], [])
@@ -70,13 +82,56 @@ def test_markdown_has_all_of_it(rich: Conversation) -> None:
     ]
     assert len([title for title in titles if title.startswith("Plan ")]) >= 1
     assert "Undelivered messages" in titles
-    calls = sum(turn.tool_calls.count() for turn in rich.turns.all())
-    assert len([token for token in tokens if token.type == "fence" and token.info == "json"]) == calls
-    known = {"Revisions", "Undelivered messages", "User", rich.title}
+    calls = ToolCall.objects.filter(turn__conversation=rich).exclude(name="TodoWrite")
+    assert calls
+    lines = text.splitlines()
+    for call in calls:
+        assert any(line.startswith(f"**{code(call.name)}**") for line in lines), call.name
+    assert not [token for token in tokens if token.type == "fence" and token.info == "json"]
+    assert titles.index("Turn 1") < titles.index("Plan history") < len(titles) - 1
+    known = {"Plan history", "Undelivered messages", "User", rich.title}
     strange = [
         title for title in titles if title not in known and not re.match(r"(Turn|Plan) \d|P\d|Ada", title)
     ]
     assert strange == [], "no heading of the conversation's own texts is one of the file's"
+
+
+def test_markdown_is_for_people(owner: User) -> None:
+    """The conversation comes first, calls are a line with what matters, long outputs are cut."""
+    conversation = Conversation.begin(owner, "Fix-it, please!", uuid.uuid4(), None)
+    turn = Turn.claim("worker")
+    assert turn is not None
+    step = Step.objects.create(turn=turn, number=1)
+    log = "\n".join(f"line {n}" for n in range(1, 101))
+    item = {"id": "a", "key": "", "active_form": "", "content": "Mend a.py"}
+    calls = [
+        ("TodoWrite", '{"items": []}', "(0/1 completed)", {}),
+        ("read_file", '{"path": "a.py"}', "secret = 1", {}),
+        ("edit_file", '{"path": "a.py"}', "Edited a.py", {"before": "x = 1\n", "after": "x = 2\n"}),
+        ("bash", '{"command": "make\\ntest"}', log, {}),
+    ]
+    for index, (name, arguments, output, detail) in enumerate(calls):
+        call = ToolCall.objects.create(
+            turn=turn, step=step, index=index, name=name, arguments=arguments, output=output, detail=detail
+        )
+        ToolCall.objects.filter(pk=call.pk).update(status="succeeded")
+        if name == "TodoWrite":
+            TodoRevision.write(turn, call, "focused", [{**item, "status": "in_progress"}])
+    Message.objects.create(
+        turn=turn, step=step, role="assistant", text="Done.", reasoning="Hm.", complete=True
+    )
+    turn.end(Turn.Status.COMPLETED)
+    text = "".join(markdown_pieces(conversation))
+    beginning, _turn, rest = text.partition("## Turn 1\n")
+    assert beginning.startswith("# Fix-it, please!\n")
+    assert beginning.endswith("**Plan** · 0 of 1 done\n\n- [ ] Mend a.py _(in progress)_\n\n")
+    assert "### User\n\n> Fix-it, please!\n\n" in rest
+    assert "_To-dos updated · 0/1_\n\n**`read_file`** `a.py`\n\n**`edit_file`** `a.py`\n\n" in rest
+    assert "```diff\n-x = 1\n+x = 2\n```\n\n**`bash`** `make test`\n\n```text\nline 1\n" in rest
+    assert "line 16\n… 78 more lines …\nline 95\n" in rest
+    assert rest.count("### ") == 3  # User, the agent, the plan
+    assert "secret" not in rest
+    assert rest.index("Done.") < rest.index("## Plan history")
 
 
 def test_html_has_all_of_it(rich: Conversation) -> None:
