@@ -37,7 +37,7 @@ View = Callable[..., HttpResponseBase]
 
 
 def public(view: Callable[..., HttpResponseBase]) -> View:
-    """Make a view public. It gets the live link; every invalid token gets the same 404."""
+    """Make a view public. It gets the live link; one that has ended gets a 410, an unknown token a 404."""
 
     @audience("anyone")
     @require_safe
@@ -45,14 +45,22 @@ def public(view: Callable[..., HttpResponseBase]) -> View:
     def answer(request: HttpRequest, token: str, **kwargs: Any) -> HttpResponseBase:
         link = ShareLink.by_token(token)
         try:
-            response = view(link, **kwargs) if link else _not_found(request)
+            response = _answer(request, link, view, **kwargs)
         except (Http404, WorkspaceError):
-            response = _not_found(request)
+            response = render(request, "404.html", status=404)
         for name, value in PRIVACY_HEADERS.items():
             response.headers[name] = value
         return response
 
     return answer
+
+
+def _answer(request: HttpRequest, link: ShareLink | None, view: View, **kwargs: Any) -> HttpResponseBase:
+    if link is None:
+        raise Http404
+    if not link.is_live:
+        return render(request, "share_ended.html", {"link": link}, status=410)
+    return view(link, **kwargs)
 
 
 @public
@@ -91,7 +99,3 @@ def _page(link: ShareLink, template: str, *, replays: bool = False, **more: Any)
 
     read_only = ReadOnly(picture, is_public=True, replays=replays)
     return read_only_page(record, read_only, template, link=link, **more)
-
-
-def _not_found(request: HttpRequest) -> HttpResponse:
-    return render(request, "404.html", status=404)

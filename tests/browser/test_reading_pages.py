@@ -117,6 +117,31 @@ def test_a_shared_page_says_what_it_is_and_begins_with_the_conversation(
     expect(guest.locator("header")).to_contain_text("Replay")
 
 
+def test_revoking_a_link_asks_first(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Done."))
+    page = visitors.enter(scripted)
+    visitors.expected.append("410 (Gone)")
+    begin(page, "Hello")
+    at_rest(page)
+    shared = share(page, scripted)
+    guest = visitors.enter(scripted, signed_in=False)
+    page.get_by_role("button", name="Revoke").click()
+    dialog = page.get_by_role("alertdialog")
+    expect(dialog).to_contain_text("This cannot be undone.")
+    expect(dialog.get_by_role("button", name="Cancel")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(dialog).to_be_hidden()
+    guest.goto(shared)
+    expect(guest.get_by_text("Done.")).to_be_visible()
+    page.get_by_role("button", name="Revoke").click()
+    dialog.get_by_role("button", name="Revoke").click()
+    expect(page.locator(".share-link")).to_contain_text("revoked")
+    expect(page.get_by_role("button", name="Revoke")).to_have_count(0)
+    guest.reload()
+    expect(guest.get_by_role("heading", name="This link was revoked")).to_be_visible()
+    expect(guest.get_by_text("Ask the person who sent it for a new one.")).to_be_visible()
+
+
 def test_times_of_shared_pages_are_those_of_their_reader(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(todo("completed"), Reply(text="Done."))
     page = visitors.enter(scripted)

@@ -122,16 +122,30 @@ def test_nothing_to_share_yet(owners: Client, owner: User) -> None:
     assert not ShareLink.objects.exists()
 
 
-def test_dead_links_are_all_alike(owners: Client, visitor: Client, rich: Conversation) -> None:
+def test_an_ended_link_says_so_and_an_unknown_one_nothing(
+    owners: Client, visitor: Client, rich: Conversation
+) -> None:
     expired, revoked = share(owners, rich), share(owners, rich)
     link = ShareLink.objects.earliest("pk")
     ShareLink.objects.filter(pk=link.pk).update(expires_at=timezone.now() - datetime.timedelta(seconds=1))
     other = ShareLink.objects.latest("pk")
     assert visitor.get(revoked).status_code == 200
     assert owners.post(f"/conversations/{rich.pk}/share/{other.pk}/revoke/").status_code == 302
+    rests = ("", "replay/", "files/result.txt", f"pictures/{'0' * 32}/")
+    for path, heading in ((expired, "This link has expired"), (revoked, "This link was revoked")):
+        for rest in rests:
+            response = visitor.get(path + rest)
+            page = response.content.decode()
+            assert response.status_code == 410
+            assert f"<h1>{heading}</h1>" in page
+            assert "Ask the person who sent it for a new one." in page
+            assert rich.title not in page
+            assert 'href="/"' not in page
+            assert "no-store" in response["Cache-Control"]
+            assert not response.cookies
     answers = []
-    for path in (expired, revoked, "/shared/unknown/", f"/shared/{'x' * 500}/", "/shared/%00%ff/"):
-        for rest in ("", "replay/", "files/result.txt", f"pictures/{'0' * 32}/"):
+    for path in ("/shared/unknown/", f"/shared/{'x' * 500}/", "/shared/%00%ff/"):
+        for rest in rests:
             response = visitor.get(path + rest)
             assert response.status_code == 404
             assert not response.cookies
