@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from chat.export.page import ReadOnly
 
 register = template.Library()
+LONG_MESSAGE = 1500  # characters
+LONG_MESSAGE_LINES = 12
 HIDDEN = ("Cc", "Cf", "Zl", "Zp")  # Unicode categories of control, format and separator characters
 
 
@@ -118,6 +120,12 @@ def board_section(state: BoardState, name: str) -> SafeString:
 @register.filter
 def words(message: Message | FollowUp) -> str:
     return without_names(message.text, message.attachments.all())
+
+
+@register.filter
+def is_long(text: str) -> bool:
+    """Whether a user's message is folded."""
+    return len(text) > LONG_MESSAGE or text.count("\n") >= LONG_MESSAGE_LINES
 
 
 @register.filter

@@ -38,6 +38,8 @@ const findWords = () => {
   const land = () => {
     const range = find();
     if (!range) return false;
+    const more = range.startContainer.parentElement.closest(".message__body")?.nextElementSibling;
+    if (more?.matches(".message__more")) more.open = true;
     for (let fold = range.startContainer.parentElement.closest("details"); fold; fold = fold.parentElement?.closest("details")) fold.open = true;
     reveal(range);
     globalThis.CSS?.highlights?.set("found", new Highlight(range));

@@ -1,0 +1,28 @@
+// A long message opens where the browser has found something in it, and stays in view when it is folded again.
+{
+  const scroller = () => document.getElementById("scroll");
+  document.addEventListener(
+    "scroll",
+    ({ target }) => {
+      const more = target.nextElementSibling;
+      if (!more?.matches(".message__more:not([open])")) return;
+      const top = target.getBoundingClientRect().top - target.scrollTop;
+      target.scrollTop = 0;
+      more.querySelector("summary").click(); // as the user would, who then no longer follows the end
+      // What was found stays where it is, once the browser has done its own to keep what is below in place.
+      const settle = () => scroller()?.scrollBy({ top: target.getBoundingClientRect().top - top, behavior: "instant" });
+      requestAnimationFrame(() => requestAnimationFrame(settle));
+    },
+    true,
+  );
+  document.addEventListener(
+    "toggle",
+    ({ target }) => {
+      if (!target.matches(".message__more:not([open])") || !scroller()) return;
+      const body = target.previousElementSibling;
+      const isAbove = body.getBoundingClientRect().top < scroller().getBoundingClientRect().top;
+      if (isAbove) body.scrollIntoView({ block: "start", behavior: "instant" });
+    },
+    true,
+  );
+}
