@@ -47,7 +47,7 @@ from chat.pages.signed_in import SignedInRequest
 from chat.search.index import index_title
 from chat.turns.agents import Shell
 
-_PLACE = re.compile(r"(turn|message|tool-call|summary)-(\d{1,18})\b")
+PLACE = re.compile(r"(turn|message|tool-call|summary)-(\d{1,18})\b")
 _ROWS = {"message": Message, "tool-call": ToolCall, "summary": Summary}
 
 
@@ -213,6 +213,8 @@ def page(
         "most_files": MAX_FILES,
         "most_bytes": settings.MAX_UPLOAD_BYTES,
         "elsewhere": _version_elsewhere(conversation, request.GET.get("version", "")),
+        "place": request.GET.get("from", ""),
+        "find": request.GET.get("find", ""),
         "refusal": refusal,
         "text": text,
     }
@@ -234,7 +236,7 @@ def turn_with(conversation: Conversation, place: str) -> int | None:
     """
     if place == "all":
         return 0
-    match = _PLACE.fullmatch(place)
+    match = PLACE.fullmatch(place)
     if match is None:
         return None
     kind, key = match[1], int(match[2])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from typing import Any
+from urllib.parse import urlencode
 
 from asgiref.sync import async_to_sync
 from django.db import transaction
@@ -16,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from chat.live.broadcast import notify_workers, publish_path, publish_sidebar, publish_turn_sync
 from chat.models import Conversation, MessageRefused, Profile, Turn
 from chat.pages.audience import audience
-from chat.pages.conversation import action_id_of, action_refused, action_response, own_conversation
+from chat.pages.conversation import PLACE, action_id_of, action_refused, action_response, own_conversation
 from chat.pages.model_choice import model_groups
 from chat.pages.new_conversation import chosen_model, chosen_profile
 from chat.pages.signed_in import SignedInRequest
@@ -101,7 +102,7 @@ def _profile(request: SignedInRequest) -> Profile | None:
 @audience("owner")
 @require_POST
 def show_version(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
-    """Go on with this version of a turn, and with what followed it."""
+    """Go on with this version of a turn, and with what followed it; leads to the search hit in it, if any."""
     conversation = own_conversation(request, conversation_id)
     try:
         conversation.show_version(turn_id)
@@ -110,7 +111,16 @@ def show_version(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: 
     async_to_sync(publish_path)(conversation)
     if "HX-Request" in request.headers:
         return HttpResponse(status=204)
-    return redirect(f"{reverse('conversation', args=[conversation.pk])}#turn-{turn_id}")
+    return redirect(_address_in_version(request, conversation, turn_id))
+
+
+def _address_in_version(request: SignedInRequest, conversation: Conversation, turn_id: int) -> str:
+    page = reverse("conversation", args=[conversation.pk])
+    place, find = request.POST.get("place", ""), request.POST.get("find", "")
+    if not PLACE.fullmatch(place):
+        return f"{page}#turn-{turn_id}"
+    query = {"from": place} | ({"find": find} if find else {})
+    return f"{page}?{urlencode(query)}#{place}"
 
 
 @audience("owner")

@@ -133,7 +133,7 @@ class _Sources:
 
 def _address(page: str, row: Message | ToolCall) -> str:
     """Where the row is shown; on another path, the page says so and leads there."""
-    version = "" if row.turn.on_path else f"?version={row.turn_id}"
+    version = "" if row.turn.on_path else f"?version={row.turn_id}&from={row.dom_id}"
     return f"{page}{version}#{row.dom_id}"
 
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin
+from tests.browser.talk import at_rest, begin, panel, turns, until
 
 ANSWER = "\n\n".join([f"Paragraph {number} about nothing." for number in range(60)])
 
@@ -144,3 +144,31 @@ def test_a_click_right_after_typing_leads_where_it_says(page: Page, link: str, l
     page.locator("#sidebar").get_by_role("link", name=link).first.click()
     expect(page.locator("#found")).to_have_count(0)
     expect(page).to_have_url(re.compile(f"{leads_to}$"))
+
+
+def test_a_hit_in_another_version_is_a_click_away(scripted: Site, visitors: Visitors) -> None:
+    plan = [{"content": "Look", "status": "pending", "activeForm": "Looking"}]
+    later = Reply(text=f"{ANSWER}\n\nThe wombat is here.\n\n{ANSWER}")
+    scripted.model.script(later, Reply(tool_calls=[("TodoWrite", {"items": plan})]), Reply("Nothing here."))
+    page = visitors.enter(scripted)
+    begin(page, "Where is it?")
+    at_rest(page)
+    turns(page).first.hover()
+    turns(page).first.get_by_role("button", name="Run again").click()
+    expect(page.locator("#transcript")).to_contain_text("Nothing here.")
+    at_rest(page)
+    search(page, "wombat")
+    page.locator(".search-place[data-kind='message']").get_by_role("link").click()
+    page.wait_for_url("**/conversations/*-*/?version=*")
+    notice = page.locator(".elsewhere")
+    expect(notice.get_by_text("“wombat” is in another version of this conversation.")).to_be_in_viewport()
+    expect(panel(page)).to_be_visible()
+    expect(page.locator("#transcript")).to_contain_text("Nothing here.")
+    notice.get_by_role("button", name="Show that version").click()
+    expect(page.locator("#transcript")).to_contain_text("The wombat is here.")
+    expect(notice).to_have_count(0)
+    expect(page.get_by_text("The wombat is here.")).to_be_in_viewport()
+    until(page, lambda: page.evaluate("String([...(CSS.highlights.get('found') ?? [])][0])") == "wombat")
+    expect(turns(page).first.locator(".versions")).to_have_text("1 of 2")
+    page.reload()
+    expect(page.get_by_text("The wombat is here.")).to_be_in_viewport()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 import uuid
 
 import pytest
@@ -146,9 +147,12 @@ async def records(site: Site, conversation: Conversation, shown: list[int], othe
         # a hit in another branch leads to it
         index_marked()
         hits = client.get("/conversations/", {"q": "Fourth"}).content.decode()
-        assert f"/conversations/{conversation.pk}/?version={shown[-1]}&amp;find=Fourth#message" in hits
+        hit = rf"/\?version={shown[-1]}&amp;from=(message-\d+)&amp;find=Fourth#\1"
+        assert re.search(f"/conversations/{conversation.pk}{hit}", hits)
+        html = get(f"?version={shown[-1]}&find=Fourth")
+        assert "“Fourth” is in another version of this conversation." in html
         html = get(f"?version={shown[-1]}")
-        assert "This is in another version of the conversation." in html
+        assert "This match is in another version of this conversation." in html
         link = ShareLink.make(conversation, timezone.now() + datetime.timedelta(days=1))
         conversation.show_version(shown[1])
         shared = Client().get(f"/shared/{link.token}/")
