@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 
 from playwright.sync_api import Locator, Page, expect
@@ -379,3 +380,33 @@ def test_files_of_the_first_message_are_kept_until_it_is_sent(scripted: Site, vi
     page.goto("/")
     page.set_input_files("#composer-files", [PICTURE])  # type: ignore[list-item]
     expect(attached(page)).to_have_text(["a.png×"])
+
+
+def test_while_the_agent_works_files_are_left_to_it(scripted: Site, visitors: Visitors) -> None:
+    page = with_attachments(scripted, visitors, WIDE)
+    gate = threading.Event()
+    scripted.model.script(Reply(text="I work on it", stall_after=2, gate=gate))
+    send(page, "work")
+    expect(page.locator("#conversation")).not_to_have_attribute("data-status", "idle")
+    page.click(".bar__files")
+    menu = choose(page, "notes.txt")
+    expect(menu).to_contain_text("The agent is working with these files.")
+    expect(menu.get_by_role("button")).to_have_text(["Insert path into message"])
+    gate.set()
+    expect(menu.get_by_role("button", name="Rename")).to_be_visible()
+    expect(menu.get_by_role("button", name="Delete")).to_be_visible()
+    expect(menu).not_to_contain_text("The agent is working with these files.", use_inner_text=True)
+
+
+def test_an_upload_that_is_lost_says_so(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected += ["Failed to load resource", "htmx:error"]
+    page = with_attachments(scripted, visitors, WIDE)
+    page.click(".bar__files")
+    page.route("**/files/upload/", lambda route: route.abort())
+    page.set_input_files("#files-panel .files__upload input[type=file]", [NOTES])  # type: ignore[list-item]
+    status = page.locator(".files__upload [role=status]")
+    expect(status).to_have_text("The files could not be uploaded. Try again.")
+    page.unroute("**/files/upload/")
+    page.set_input_files("#files-panel .files__upload input[type=file]", [NOTES])  # type: ignore[list-item]
+    expect(rows(page).filter(has_text="notes-2.txt")).to_be_visible()
+    expect(status).to_have_text("")
