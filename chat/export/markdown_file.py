@@ -11,11 +11,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from chat.export.record import Record, Reminder, Row, rows_of
-from chat.live.call_group import READER
 from chat.live.diff import Diff, diff_of_call
 from chat.live.frames import thought_line
 from chat.live.usage_text import format_duration, usage_line, usage_of
 from chat.models import Conversation, Message, Summary, ToolCall, Turn
+from chat.models.tool_call import READER
 from chat.plan.difference import Kind, Line
 from chat.plan.history import Plan
 from chat.plan.timeline import Revision
