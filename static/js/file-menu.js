@@ -18,7 +18,7 @@
   });
 
   document.addEventListener("click", (event) => {
-    const item = event.target.closest?.("#file-menu .row-menu__item");
+    const item = event.target.closest?.("#file-menu .menu__item");
     if (!item) return;
     menu().hidePopover();
     if (!item.matches("[data-mention]")) return;
