@@ -118,7 +118,7 @@ def test_pages_that_stand_apart_show_all(owners: Client, conversation: Conversat
     claimed = Turn.claim("worker", call.turn_id)
     assert claimed is not None
     claimed.end(Turn.Status.COMPLETED)
-    for address in ("replay/", "export.html", "export.md"):
+    for address in ("replay/", "export.html"):
         answer = owners.get(f"/conversations/{conversation.pk}/{address}")
         text = body(answer).decode()
         assert answer.status_code == 200, address
