@@ -35,7 +35,7 @@
     document.getElementById("files-body")?.focus(); // the row may go
   });
 
-  // Chosen is uploaded.
+  // Chosen is uploaded. What is said of it stays while the agent's changes are drawn.
   const status = () => document.querySelector(".files__upload [role=status]");
   document.addEventListener("change", ({ target }) => {
     if (!target.matches(".files__upload input")) return;
@@ -43,6 +43,9 @@
     status().textContent = sentence || status().dataset.sending;
     if (sentence) target.value = "";
     else target.form.requestSubmit();
+  });
+  document.addEventListener("htmx:after:swap", ({ detail }) => {
+    if (detail.ctx.sourceElement?.matches?.(".files__upload")) status().textContent = "";
   });
   document.addEventListener("htmx:error", ({ target }) => {
     if (target.matches?.(".files__upload")) status().textContent = document.getElementById("composer-files").dataset.lost;

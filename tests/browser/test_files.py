@@ -406,6 +406,10 @@ def test_an_upload_that_is_lost_says_so(scripted: Site, visitors: Visitors) -> N
     page.set_input_files("#files-panel .files__upload input[type=file]", [NOTES])  # type: ignore[list-item]
     status = page.locator(".files__upload [role=status]")
     expect(status).to_have_text("The files could not be uploaded. Try again.")
+    with page.expect_response(lambda response: response.url.endswith("/files/?path=.")):
+        page.locator("#files").dispatch_event("files-changed")
+    expect(rows(page)).to_have_count(2)
+    expect(status).to_have_text("The files could not be uploaded. Try again.")
     page.unroute("**/files/upload/")
     page.set_input_files("#files-panel .files__upload input[type=file]", [NOTES])  # type: ignore[list-item]
     expect(rows(page).filter(has_text="notes-2.txt")).to_be_visible()
