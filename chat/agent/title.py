@@ -48,5 +48,5 @@ def as_title(reply: str) -> str:
     line = next((line for line in lines if _MARKUP.sub("", line).strip()), "")
     visible = "".join(each for each in line if unicodedata.category(each) not in ("Cc", "Cf", "Cs"))
     plain = _LABEL.sub("", _MARKUP.sub("", visible).strip(), count=1)
-    bare = " ".join(plain.split()).strip(_QUOTES).rstrip(_ENDS).strip(_QUOTES)
+    bare = " ".join(plain.split()).strip(_QUOTES).rstrip(_ENDS).strip(_QUOTES).strip()
     return bare if len(bare) <= MAX_TITLE else f"{bare[: MAX_TITLE - 1].rstrip()}…"

@@ -187,6 +187,13 @@ def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options:
     return self.renderToken(tokens, index, options, env)
 
 
+def _cell(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    """Align a cell by a class: the content security policy allows no styles in elements."""
+    if style := tokens[index].attrs.pop("style", ""):
+        tokens[index].attrSet("class", str(style).replace("text-align:", "cell--"))
+    return self.renderToken(tokens, index, options, env)
+
+
 def _link_close(_self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
     """Close the link, with the host that it leads to where its text does not say so."""
     begin = next(index for index in range(place, -1, -1) if tokens[index].type == "link_open")
@@ -336,6 +343,8 @@ def _parser() -> MarkdownIt:
         "image": _image,
         "link_open": _link_open,
         "link_close": _link_close,
+        "th_open": _cell,
+        "td_open": _cell,
         "footnote_ref": _footnote_reference,
         "footnote_open": _footnote_open,
         "footnote_anchor": _footnote_anchor,

@@ -436,7 +436,8 @@ def _first_of(newest: list[int]) -> int:
 def transcript_message(state: ConversationState) -> str:
     """Redraw the whole transcript: the path has changed."""
     context = {"conversation": state.conversation, "state": state, **recent_turns(state.conversation)}
-    return partial("#transcript", "outerHTML", render_to_string("partials/_transcript.html", context))
+    # Morphed, because scripts observe the element.
+    return partial("#transcript", "outerMorph", render_to_string("partials/_transcript.html", context))
 
 
 RECENT = 30

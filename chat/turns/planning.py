@@ -19,14 +19,15 @@ from chat.turns.transcript import turn_chain
 class Planning:
     """Todo lists of one turn.
 
-    `listed` is the latest written in it. `known` (revision `known_pk`) is what the model has seen; edits up
-    to `delivered_pk` are marked as delivered. Panels are drawn over `shown_pk`, with the edits up to
-    `edited`.
+    `listed` is the latest written in it, `earlier` the one before it. `known` (revision `known_pk`) is what
+    the model has seen; edits up to `delivered_pk` are marked as delivered. Panels are drawn over `shown_pk`,
+    with the edits up to `edited`.
     """
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
         self.listed: Items = []
+        self.earlier: Items = []
         self.known: Sequence[TodoItem] = ()
         self.known_pk = self.delivered_pk = self.shown_pk = self.edited = 0
         self.latest_pk = 0  # of the latest revision that was looked up
@@ -42,6 +43,7 @@ class Planning:
         if latest is None:
             return self.known
         self.has_undelivered = True
+        self.earlier = latest.items
         delivered = Q(delivered_in_step__turn__in=turn_chain(self.turn))
         unanswered = Q(delivered_in_step__turn=self.turn, delivered_in_step__ended_at=None)
         revisions = self.turn.conversation.path_revisions.filter(
@@ -93,7 +95,9 @@ class Planning:
             if revision:
                 self._set_shown(revision)
             return PanelChanged(panel_of(self.turn.conversation), self.edited)
-        shown = drafted(stored(items), self.listed)
+        written = stored(items)
+        goes_on = {item["id"] for item in written} & {item["id"] for item in self.earlier}
+        shown = drafted(written, self.listed or (self.earlier if goes_on else []))
         return PanelChanged(panel(self.turn, shown, self.shown_pk), self.edited)
 
     def revise(self, call: ToolCall, items: Sequence[TodoItem]) -> PanelChanged:

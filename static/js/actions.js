@@ -100,17 +100,21 @@
   document.addEventListener("htmx:ws:after:connection", askAgain);
 }
 
-// The buttons that lead from one version to another keep the keyboard, though the transcript is drawn anew.
+// The buttons that lead from one version to another keep their place and the keyboard, though the transcript is drawn
+// anew.
 {
-  let pressed = null; // the address and the direction of the latest one
+  const topOf = (turn) => turn.getBoundingClientRect().top;
+  let pressed = null; // the address and the direction of the latest one, and where its turn was
   document.addEventListener("submit", ({ submitter }) => {
-    pressed = submitter?.dataset.versions ? [submitter.formAction, submitter.dataset.versions] : null;
+    const turn = submitter?.dataset.versions && submitter.closest(".turn");
+    pressed = turn ? [submitter.formAction, submitter.dataset.versions, topOf(turn)] : null;
   });
   document.addEventListener("htmx:ws:after:message:incoming", () => {
     const turn = pressed && document.getElementById(`turn-${pressed[0].match(/turns\/(\d+)/)[1]}`);
     const buttons = turn ? [...turn.querySelectorAll("[data-versions]")] : [];
     if (!buttons.length) return;
     (buttons.find((button) => button.dataset.versions === pressed[1]) ?? buttons[0]).focus({ preventScroll: true });
+    document.getElementById("scroll").scrollTop += topOf(turn) - pressed[2];
     pressed = null;
   });
 }

@@ -159,6 +159,7 @@ const refusalOf = (files) => {
         const answer = await post(form.action, new FormData(form));
         if (!signal.aborted) note(answer.ok ? "" : (await plainText(answer)) || input.dataset.lost);
         if (answer.ok) sent();
+        if (answer.ok) document.getElementById("to-end").click();
       } catch {
         if (!signal.aborted) note(input.dataset.lost);
       } finally {

@@ -25,7 +25,8 @@
     const panel = document.getElementById("files-panel");
     if (panel.matches(":modal")) panel.close();
     document.getElementById("composer-text").focus();
-    document.execCommand("insertText", false, `${menu().dataset.path} `); // so that it can be undone
+    const { path } = menu().dataset;
+    document.execCommand("insertText", false, /\s/.test(path) ? `"${path}" ` : `${path} `); // so that it can be undone
   });
 
   document.addEventListener("submit", ({ target }) => {

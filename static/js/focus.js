@@ -3,7 +3,6 @@
 // by itself where a finger is the pointer, for it would bring up the keyboard on the screen.
 {
   const field = () => document.getElementById("composer-text");
-  const isTouch = () => matchMedia("(pointer: coarse)").matches;
   const isMenuOpen = () => document.querySelector("dialog:modal, [popover]:popover-open:not([popover='manual'])") !== null;
   const isNowhere = (place) => place === document.body || place.matches("#content, h1"); // where a click on empty space leads, or a link
   const isThere = (place) => place.isConnected && place.checkVisibility();

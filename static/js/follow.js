@@ -53,5 +53,8 @@ onContent((signal) => {
   });
   // Whoever sends a message wants to see what comes of it.
   document.addEventListener("htmx:ws:after:message:outgoing", toEnd, { signal });
-  document.addEventListener("submit", ({ submitter }) => submitter?.hasAttribute("data-follow") && toEnd(), { signal });
+  document.addEventListener("submit", ({ submitter }) => {
+    if (submitter?.hasAttribute("data-follow")) toEnd();
+    else if (submitter?.dataset.versions) following = false;
+  }, { signal });
 });

@@ -29,6 +29,7 @@ const note = (text) => {
 };
 
 // Whether an input method takes the key for itself, as Enter to confirm a candidate; 229 is how Safari says so.
+const isTouch = () => matchMedia("(pointer: coarse)").matches;
 const isComposing = (event) => event.isComposing || event.keyCode === 229;
 
 // Posts a form as the page's own script: the server answers with what to show, not with a page.

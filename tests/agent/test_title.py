@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chat.agent.title import MAX_TITLE, as_title
@@ -33,6 +33,7 @@ def test_a_long_one_is_cut() -> None:
 
 
 @given(st.text())
+@example("« 0")
 def test_it_is_one_short_plain_line(said: str) -> None:
     title = as_title(said)
     assert len(title) <= MAX_TITLE

@@ -29,5 +29,5 @@ def test_a_tag_is_sent_on_one_line(source: str, sent: str) -> None:
 
 def test_the_projects_templates_are_loaded_so() -> None:
     template = get_template("partials/_composer.html").template
-    assert 'rows="1" data-most-bytes="65536" data-no-command' in template.source
+    assert 'rows="1" data-most-bytes="65536" data-commands' in template.source
     assert template.source != Path(template.origin.name).read_text()

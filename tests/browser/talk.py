@@ -25,7 +25,7 @@ def begin(page: Page, text: str) -> str:
     """Start a conversation from the first page; its address."""
     page.goto("/")
     page.fill("#composer-text", text)
-    page.press("#composer-text", "Enter")
+    page.click("#send")
     page.wait_for_url("**/conversations/*/")
     page.wait_for_selector(LIVE)
     return page.url
@@ -35,7 +35,7 @@ def send(page: Page, text: str) -> None:
     """Send one more message of an open conversation, and see it in the transcript."""
     before = turns(page).count()
     page.fill("#composer-text", text)
-    page.press("#composer-text", "Enter")
+    page.click("#send")
     expect(turns(page)).to_have_count(before + 1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, Page, expect
 
-from chat.demo.reply import Reply
+from chat.demo.reply import Call, Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import COMPOSING, at_rest, begin, panel, record, send, turns, until
 
@@ -169,3 +169,44 @@ def test_an_edited_message_is_sent_with_enter(scripted: Site, visitors: Visitors
     shows(page, "One\nand more")
     at_rest(page)
     expect(versions(turns(page).first)).to_have_text("2 of 2")
+
+
+def test_a_question_and_the_end_are_found_after_another_version(scripted: Site, visitors: Visitors) -> None:
+    long = "\n\n".join(f"Line {number}" for number in range(60))
+    ask = Reply(tool_calls=[Call("bash", {"command": "echo asked"})])
+    scripted.model.script(Reply("First."), ask, Reply(long))
+    page = visitors.enter(scripted)
+    page.goto("/")
+    page.select_option("select[name=profile]", label="Asks first")
+    page.fill("#composer-text", "One")
+    page.click("#send")
+    page.wait_for_url("**/conversations/*/")
+    at_rest(page)
+    turns(page).first.hover()
+    turns(page).first.get_by_role("button", name="Run again").click()
+    expect(page.locator(".tool-call[data-status=waiting]")).to_have_attribute("open", "")
+    expect(page.locator(".approval")).to_be_focused()
+    page.get_by_role("button", name="Allow once").click()
+    at_rest(page)
+    expect(page.get_by_text("Line 59", exact=True)).to_be_in_viewport()
+
+
+def test_switching_versions_keeps_the_turn_in_its_place(scripted: Site, visitors: Visitors) -> None:
+    long = "\n\n".join(f"Line {number}" for number in range(60))
+    scripted.model.script(Reply(long), Reply(long.replace("Line", "Row")))
+    page = visitors.enter(scripted)
+    begin(page, "One")
+    at_rest(page)
+    turns(page).first.hover()
+    turns(page).first.get_by_role("button", name="Run again").click()
+    expect(page.get_by_text("Row 59", exact=True)).to_be_in_viewport()
+    at_rest(page)
+    page.get_by_role("button", name="Previous version").scroll_into_view_if_needed()
+    before = page.get_by_role("button", name="Previous version").bounding_box()
+    page.get_by_role("button", name="Previous version").click()
+    shown = page.get_by_role("button", name="Next version")
+    expect(shown).to_be_focused()
+    after = shown.bounding_box()
+    assert before
+    assert after
+    assert abs(after["y"] - before["y"]) < 2

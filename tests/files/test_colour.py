@@ -71,7 +71,9 @@ def test_no_text_makes_it_slow(language: str) -> None:
     worst = sorted(growth, key=growth.__getitem__)[-2:] + sorted(eighth, key=eighth.__getitem__)[-1:]
     for text in worst:
         taken = min(seconds(text, language) for _again in range(2))
-        assert taken < MOST_SECONDS, (language, text[:20], taken)
+        # On a busy machine all takes longer: then it may take one and a half times its eight eighths.
+        most = max(MOST_SECONDS, 12 * eighth[text])
+        assert taken < most, (language, text[:20], taken)
 
 
 def test_every_character_stays() -> None:

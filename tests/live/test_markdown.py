@@ -148,3 +148,10 @@ def test_a_large_text_has_buttons_in_the_language_of_its_reader() -> None:
         assert ">Copy<" in render(text)
     with override("zh-hans"):
         assert ">Copy<" not in render(text)
+
+
+def test_cells_are_aligned_without_styles() -> None:
+    html = render("| a | b |\n|:---:|---:|\n| 1 | 2 |")
+    assert '<th class="cell--center">a</th>' in html
+    assert '<td class="cell--right">2</td>' in html
+    assert "style" not in html

@@ -199,11 +199,16 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
         elif not row.pk:
             row.owner = self.user
         row.seal_secrets(self._secrets(origin_of(row.base_url)))
-        if {"base_url", "key", "forget_key", "headers", "inside"} & set(self.changed_data):
+        if self.needs_test:
             row.tested_at, row.failed_step = None, ""
         if commit:
             row.save()
         return row
+
+    @property
+    def needs_test(self) -> bool:
+        """Whether something has changed that a test would show."""
+        return bool({"base_url", "key", "forget_key", "headers", "inside"} & set(self.changed_data))
 
     def _owner(self) -> User:
         return self.instance.owner if self.instance.pk and self.instance.owner else self.user

@@ -109,6 +109,9 @@ def _save(request: SignedInRequest, form: ConnectionForm) -> HttpResponse:
         messages.warning(request, message)
         return redirect("connection", row.pk)
     messages.success(request, _("%s saved.") % row.name)
+    if form.needs_test:
+        request.session[START_KEY] = row.pk
+        return redirect("try_connection", row.pk)
     return redirect("connections")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from typing import Any
 
 from asgiref.sync import async_to_sync
@@ -51,7 +52,8 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
         label=gettext_lazy("Command"),
         required=False,
         help_text=gettext_lazy(
-            "The program and its arguments, one per line. Other users of this machine may see them."
+            "The program and its arguments, on one line or one per line. Other users of this machine may see "
+            "them."
         ),
     )
     readable = Lines(
@@ -81,6 +83,9 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
 
     class Meta:
         model = McpServer
+        help_texts = {
+            "name": gettext_lazy("Lowercase letters, digits and hyphens. Its tools are called name__tool.")
+        }
         fields = (
             "name",
             "enabled",
@@ -104,6 +109,16 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
             return {"environment": self.instance.environment, "headers": self.instance.headers}
         except SecretUnreadableError:
             return {"environment": {}, "headers": {}}
+
+    def clean_command(self) -> list[str]:
+        """The words; a single line is split at its blanks, with quotes as in a shell."""
+        words: list[str] = self.cleaned_data["command"]
+        if len(words) != 1:
+            return words
+        try:
+            return shlex.split(words[0])
+        except ValueError:
+            raise ValidationError(_("A quote is not closed.")) from None
 
     def clean_environment(self) -> dict[str, str]:
         variables = self._parse_lines("environment", "=")

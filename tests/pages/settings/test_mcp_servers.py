@@ -63,6 +63,12 @@ def test_a_program_is_kept_word_by_word(administrators: Client) -> None:
     assert "hid=den" not in server.secrets
 
 
+def test_a_command_on_one_line_is_split_at_its_blanks(administrators: Client) -> None:
+    given = {**PROGRAM, "command": "/opt/time/bin/serve --zone 'Europe/New York' $HOME"}
+    assert administrators.post(ADD, given).status_code == 302
+    assert McpServer.objects.get().command == ["/opt/time/bin/serve", "--zone", "Europe/New York", "$HOME"]
+
+
 def test_secrets_are_never_shown_again(administrators: Client) -> None:
     assert administrators.post(ADD, {**ADDRESS, "headers": "Authorization: Bearer 5ecret"}).status_code == 302
     server = McpServer.objects.get()
@@ -85,6 +91,7 @@ def test_secrets_are_never_shown_again(administrators: Client) -> None:
         ({"name": "Mine"}, "Lowercase letters"),
         ({"name": "a__b"}, "Lowercase letters"),
         ({"command": ""}, "needs a command"),
+        ({"command": "python3 -c 'x"}, "A quote is not closed."),
         ({"environment": "TOKEN"}, "has no ="),
         ({"environment": "A B=c"}, "is not a valid variable name"),
         ({"environment": "TOKEN=••••••"}, "has no value"),
