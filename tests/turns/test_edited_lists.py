@@ -193,6 +193,29 @@ async def test_a_draft_does_not_hide_what_the_person_changed(site: Site, model_s
     assert all("Mine" in html for html in drawn)
 
 
+async def test_a_list_that_is_written_again_in_a_later_turn_does_not_shrink_meanwhile(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    go = threading.Event()
+    again = Reply(tool_calls=written("completed", "in_progress", "pending"), stall_after=9, gate=go)
+    model_server.script(
+        Reply(tool_calls=written("in_progress", "pending", "pending")), Reply(text="And?"),
+        again, Reply(text="Done."),
+    )  # fmt: skip
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    since = len(tab.partials())
+    await tab.send("go on")
+
+    await tab.until(lambda frame: 'data-phase="working"' in frame)
+    go.set()
+    await tab.until_idle()
+    panels = [html for _target, _swap, html in tab.partials()[since:] if "todo-panel" in html]
+    assert all("Item 3" in html for html in panels)
+
+
 async def test_a_turn_that_is_taken_up_again_still_tells_of_it_once(
     site: Site, model_server: ScriptedModel
 ) -> None:
