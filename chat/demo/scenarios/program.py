@@ -68,7 +68,7 @@ def script(request: DemoRequest) -> Script[str]:
     folder = free_name("wordcount", listing)
     texts = [
         say(f"Write {folder}/{_MODULE_NAME}", f"编写 {folder}/{_MODULE_NAME}"),
-        say(f"Write the tests in {folder}/{_TESTS_NAME}", f"在 {folder}/{_TESTS_NAME} 里写测试"),
+        say(f"Write the tests in {folder}/{_TESTS_NAME}", f"编写测试 {folder}/{_TESTS_NAME}"),
         *[say(*_RUN_TESTS)] * request.has("bash"),
     ]
     work = Work.planned(request, texts)
