@@ -286,7 +286,7 @@ def test_files_are_uploaded_in_one_step(scripted: Site, visitors: Visitors) -> N
 
 def choose(page: Page, name: str) -> Locator:
     """The menu of a file in the panel."""
-    page.get_by_role("button", name=f"Actions for {name}", exact=True).click()
+    page.locator(f'.file-row__more[aria-label="Actions for {name}"]').click()
     return page.locator("#file-menu")
 
 

@@ -92,7 +92,8 @@ def test_a_link_for_anybody(page: Page, scripted: Site, visitors: Visitors) -> N
     expect(stranger.get_by_text("The second block.")).to_be_visible()
     assert stranger.context.cookies() == []
     page.get_by_role("button", name="Revoke").click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Revoke").click()
     expect(page.locator(".share-link[data-live=false]")).to_be_visible()
-    visitors.expected.append("404")
+    visitors.expected.append("410")
     stranger.goto(address)
-    expect(stranger.get_by_text("Page not found")).to_be_visible()
+    expect(stranger.get_by_text("This link was revoked")).to_be_visible()

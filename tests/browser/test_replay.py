@@ -131,7 +131,7 @@ def test_calls_show_while_they_play_and_fold_when_they_are_done(visitors: Visito
     page = visitors.enter(scripted)
     begin(page, "Look around")
     at_rest(page)
-    expect(page.locator(".call-group__line")).to_have_text("Read 1 file, ran 1 command")
+    expect(page.locator(".call-group__line")).to_have_text("Listed 1 folder, ran 1 command")
     page.goto(f"{page.url}replay/")
     page.wait_for_selector("#replay[data-ready]")
     pause(page)
