@@ -94,7 +94,7 @@ class Connection(models.Model):
         self.secrets = seal({**bound, **parts})
 
     def save_test(self, failed_step: str) -> None:
-        """Record the step of the test that failed, or "", unless the connection was changed meanwhile."""
+        """Save the step that failed, or "" for none, unless the connection has changed since."""
         unchanged = type(self).objects.filter(pk=self.pk, updated_at=self.updated_at)
         unchanged.update(tested_at=timezone.now(), failed_step=failed_step)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import urlencode
@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.pictures import HEAD, image_type
 from chat.agent.scan import scan_workspace
-from chat.agent.workspace import WorkspaceError
+from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.archive import archive, open_file
 from chat.files.baseline import baseline_of, changes
 from chat.files.colour import coloured_file
@@ -128,30 +128,33 @@ def upload(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 @audience("owner")
 @require_POST
 def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    conversation = own_conversation(request, conversation_id)
-    path = request.POST.get("path", "")
-    try:
-        with _at_rest(conversation):
-            new_path = rename_file(workspace_of(conversation), path, request.POST.get("name", "").strip())
-    except WorkspaceError as refusal:
-        return _folder(request, conversation, problem=str(refusal), status=400)
-    unindex_file(conversation, path)
-    index_files(conversation, [new_path])
-    return _back_to_folder(request, conversation)
+    name = request.POST.get("name", "").strip()
+    return _change(request, conversation_id, lambda workspace, path: [rename_file(workspace, path, name)])
 
 
 @audience("owner")
 @require_POST
 def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    return _change(request, conversation_id, delete_file)
+
+
+def _change(
+    request: SignedInRequest,
+    conversation_id: uuid.UUID,
+    change: Callable[[Workspace, str], list[str] | None],
+) -> HttpResponse:
+    """Change the file that the form names; `change` returns the paths of files that are new."""
     conversation = own_conversation(request, conversation_id)
     path = request.POST.get("path", "")
     try:
         with _at_rest(conversation):
-            delete_file(workspace_of(conversation), path)
+            new_paths = change(workspace_of(conversation), path)
     except WorkspaceError as refusal:
         return _folder(request, conversation, problem=str(refusal), status=400)
     unindex_file(conversation, path)
-    return _back_to_folder(request, conversation)
+    index_files(conversation, new_paths or [])
+    query = {"path": request.POST.get("folder") or "."}
+    return redirect(f"{reverse('files', args=[conversation.pk])}?{urlencode(query)}")
 
 
 @contextmanager
@@ -164,11 +167,6 @@ def _at_rest(conversation: Conversation) -> Iterator[None]:
                 _("The agent is working with these files. Rename or delete them when it has finished.")
             )
         yield
-
-
-def _back_to_folder(request: SignedInRequest, conversation: Conversation) -> HttpResponse:
-    query = {"path": request.POST.get("folder") or "."}
-    return redirect(f"{reverse('files', args=[conversation.pk])}?{urlencode(query)}")
 
 
 def _folder(

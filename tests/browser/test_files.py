@@ -414,3 +414,17 @@ def test_an_upload_that_is_lost_says_so(scripted: Site, visitors: Visitors) -> N
     page.set_input_files("#files-panel .files__upload input[type=file]", [NOTES])  # type: ignore[list-item]
     expect(rows(page).filter(has_text="notes-2.txt")).to_be_visible()
     expect(status).to_have_text("")
+
+
+def test_files_that_are_sent_from_further_up_lead_to_the_end(scripted: Site, visitors: Visitors) -> None:
+    long = "\n\n".join(f"Line {number}" for number in range(80))
+    scripted.model.script(Reply(long), Reply("Got it."))
+    page = visitors.enter(scripted, viewport=WIDE)
+    begin(page, "write")
+    at_rest(page)
+    page.locator("#scroll").evaluate("view => { view.scrollTop = 0; }")
+    expect(page.locator("#to-end")).to_be_visible()
+    page.set_input_files("#composer-files", [NOTES])  # type: ignore[list-item]
+    page.fill("#composer-text", "read this")
+    page.click("#send")
+    expect(page.get_by_text("Got it.")).to_be_in_viewport()

@@ -186,3 +186,12 @@ def test_the_site_can_be_installed(scripted: Site, visitors: Visitors) -> None:
             assert icon["sizes"] == f"{width}x{height}"
             sizes += [width] if icon.get("purpose", "any") == "any" else []
     assert {192, 512} <= set(sizes)
+
+
+def test_enter_makes_a_new_line(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    page.goto("/")
+    page.fill("#composer-text", "One")
+    page.press("#composer-text", "Enter")
+    page.keyboard.type("Two")
+    expect(page.locator("#composer-text")).to_have_value("One\nTwo")
