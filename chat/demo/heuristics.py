@@ -62,7 +62,7 @@ class Heuristics:
             if names
             else none
         )
-        self.findings.append(summary)
+        self._find(summary)
         return ItemOutcome(summary)
 
     def read(self, names: list[str]) -> Script[ItemOutcome]:
@@ -73,10 +73,14 @@ class Heuristics:
         if not results:
             return ItemOutcome(self.request.say("there was nothing to read", "没有可读的内容"), ok=not names)
         summaries = [self._file_summary(path, result) for path, result in zip(paths, results, strict=False)]
-        self.findings += summaries
+        self._find(*summaries)
         return ItemOutcome(
             self.request.say("; ", "；").join(summaries), ok=not any(result.failed for result in results)
         )
+
+    def _find(self, *summaries: str) -> None:
+        """Keep what is new: a line that is in the note twice could not be found when it is continued."""
+        self.findings += [each for each in summaries if each not in self.findings]
 
     def run(self, command: str) -> Script[ItemOutcome]:
         result = yield from self.request.run(command)

@@ -326,3 +326,42 @@ async def test_every_suggestion_that_is_stopped_anywhere_ends_well(
         assert conversation.todos.complete, (at, closing)
         assert "✗" not in closing, (at, closing)
         assert compileall.compile_dir(workspace, quiet=1, force=True), at
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "Fix the bug in shop.py",
+        "Refactor these five files",
+        "First make a plan, then look around, read the files and write a summary",
+        "1. look around\n2. read README.md\n3. write a note\n4. run `python3 shop.py`",
+        "写一个带测试的 Python 小程序并运行测试",
+    ],
+)
+async def test_a_message_in_the_middle_repeats_nothing(talk: Talk, workspace: Path, asked: str) -> None:
+    whole = talk()
+    await whole.say(asked)
+    ends = [number for number, name in enumerate(whole.names, 1) if name != "TodoWrite"]
+    for call in ends:
+        shutil.rmtree(workspace)
+        seed(workspace)
+        conversation = talk()
+        conversation.joins = {call: "also look around"}
+        closing = await conversation.say(asked)
+        at = f"a message after call {call}, {whole.names[call - 1]}: {closing}"
+        changes = [
+            (each.name, json.dumps(each.arguments))
+            for each in conversation.calls
+            if each.name in ("write_file", "edit_file", "bash")
+        ]
+        assert len(changes) == len(set(changes)), at
+        assert not [each.text for each in conversation.calls if each.text.startswith("Error")], at
+        assert "✗" not in closing, at
+
+
+async def test_a_note_is_continued_after_the_same_was_read_again(talk: Talk, workspace: Path) -> None:
+    closing = await talk().say(
+        "1. read README.md\n2. write a note\n3. open README.md\n4. note it\n5. note the rest"
+    )
+    assert "✗" not in closing
+    assert "the rest" in (workspace / "NOTES.md").read_text()

@@ -53,6 +53,7 @@ class Conversation:
     messages: list[dict[str, Any]] = field(default_factory=list)
     calls: list[Called] = field(default_factory=list)
     changes: dict[int, Change] = field(default_factory=dict)  # of the user's, behind so many calls
+    joins: dict[int, str] = field(default_factory=dict)  # the user's messages, behind so many calls
     stop_at: int | None = None  # the call at which the next turn is stopped
     had_effect: bool = False  # whether that call had done its work by then
 
@@ -94,6 +95,8 @@ class Conversation:
             self._remind(round_)
             self._change(len(self.calls), round_)
             self.calls += round_
+            if text := self.joins.pop(len(self.calls), None):
+                self.messages.append({"role": "user", "content": text})
         raise AssertionError(f"the turn did not end after {_MOST_STEPS} steps")
 
     @property

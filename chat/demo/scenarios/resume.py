@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from chat.demo import steps
-from chat.demo.demo_request import DemoRequest, Dialect, Item, Script
+from chat.demo.demo_request import DemoRequest, Dialect, Item, Script, advanced
 from chat.demo.heuristics import Heuristics
 from chat.demo.scenarios import program, refactor
 from chat.demo.words import doing, is_question, one_line
@@ -44,6 +44,9 @@ def script(request: DemoRequest) -> Script[str]:
     work = Work(request, items)
     if refactor.is_ours(items) and request.has("read_file", "edit_file"):
         return (yield from refactor.resumed(request, work, opening))
+    if request.history.joined and _has_just_worked(request):
+        done = next(index for index, item in enumerate(items) if item.state != "done")
+        work.items = advanced(items, [done])
     if program.is_ours(items) and request.has("write_file"):
         return (yield from program.resumed(request, work, opening))
     yield from work.start(opening) if request.history.joined else work.restart(opening)
@@ -54,6 +57,12 @@ def _last_items(request: DemoRequest) -> list[Item]:
     arguments = request.history.last_list()
     dialect = request.dialect or Dialect()
     return dialect.items(arguments) if arguments else []
+
+
+def _has_just_worked(request: DemoRequest) -> bool:
+    """Whether the message came between the last call of an item and the list that ticks it off."""
+    last = request.history.past[-1]
+    return last.name in ("write_file", "edit_file", "bash") and not last.failed
 
 
 def _is_continuation(text: str) -> bool:
