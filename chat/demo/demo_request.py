@@ -67,6 +67,7 @@ class History:
     joined: bool
     changed: Mapping[str, Any] | None = None
     talk: Sequence[tuple[str, str]] = ()
+    uploads: Sequence[str] = ()  # the paths of the files that came with the message
 
     @classmethod
     def read(cls, messages: Sequence[Mapping[str, Any]]) -> History:
@@ -83,7 +84,8 @@ class History:
             (str(message.get("role")), split_notes(_text(message))[1]) for message in messages[: max(last, 0)]
         ]
         steps = list(_steps(messages[last + 1 :]))
-        return cls(_with_uploads_named(text)[:MAX_READ], steps, past, joined, notes.changed, talk)
+        uploads = _UPLOADED.findall(text)
+        return cls(_with_uploads_named(text)[:MAX_READ], steps, past, joined, notes.changed, talk, uploads)
 
     def answers_to(self, question: str) -> list[str] | None:
         """The user's messages since the assistant asked this question, latest first; None if it did not."""

@@ -159,4 +159,5 @@ class Heuristics:
         lines = [line for line in result.text.splitlines() if line.strip() and not line.startswith("[lines ")]
         first = one_line(lines[0].strip("# \"'"), 50) if lines else ""
         count = len(result.text.splitlines())
-        return self.request.say(f"`{path}` ({count} lines: “{first}”)", f"`{path}`（{count} 行：“{first}”）")
+        lines_of = "1 line" if count == 1 else f"{count} lines"
+        return self.request.say(f"`{path}` ({lines_of}: “{first}”)", f"`{path}`（{count} 行：“{first}”）")

@@ -365,3 +365,12 @@ async def test_a_note_is_continued_after_the_same_was_read_again(talk: Talk, wor
     )
     assert "✗" not in closing
     assert "the rest" in (workspace / "NOTES.md").read_text()
+
+
+@pytest.mark.parametrize("asked", ["", "What is in it?\n", "Summarise this file\n", "看看这个文件\n"])
+async def test_an_attached_file_is_read(talk: Talk, workspace: Path, asked: str) -> None:
+    (workspace / "my notes, new.txt").write_text("milk and bread\n")
+    conversation = talk()
+    closing = await conversation.say(f"{asked}Uploaded: my notes, new.txt")
+    assert "milk and bread" in closing
+    assert conversation.names == ["read_file"]

@@ -8,7 +8,7 @@ from chat.demo import steps
 from chat.demo.demo_request import DemoRequest, Item, Script
 from chat.demo.heuristics import Heuristics
 from chat.demo.words import asks_for_work, files_in, is_question
-from chat.demo.work import Work, signature
+from chat.demo.work import ItemOutcome, Work, signature
 
 _FIX = re.compile(r"\b(fix|repair|bug)\b|修复|修正|错误", re.IGNORECASE)
 _WRITE = re.compile(r"\b(write|create|draft|make|generate)\b|写|创建|新建|生成", re.IGNORECASE)
@@ -27,12 +27,15 @@ _TALK = re.compile(
 def fits(request: DemoRequest) -> bool:
     files = files_in(request.text)
     talk = is_question(request.text) or _TALK.search(request.text)
-    return bool(files) or (asks_for_work(request.text) and not talk)
+    return bool(files or request.history.uploads) or (asks_for_work(request.text) and not talk)
 
 
 def script(request: DemoRequest) -> Script[str]:
+    uploads = list(request.history.uploads)
+    if uploads and not _FIX.search(request.text) and not _WRITE.search(request.text):
+        return _result(request, (yield from Heuristics(request).read(uploads)))
     if _is_one_thing(request):
-        return (yield from _do_one(request))
+        return _result(request, (yield from Heuristics(request).do(Item(_as_command(request)))))
     return (yield from run_steps(request, _plan(request)))
 
 
@@ -42,8 +45,7 @@ def _is_one_thing(request: DemoRequest) -> bool:
     return has_target and not _FIX.search(request.text) and (is_question or bool(_ONE.match(request.text)))
 
 
-def _do_one(request: DemoRequest) -> Script[str]:
-    outcome = yield from Heuristics(request).do(Item(_as_command(request)))
+def _result(request: DemoRequest, outcome: ItemOutcome) -> str:
     heading = request.say("Here is the result", "结果如下")
     parts = [f"{heading}{request.colon}{outcome.text}", outcome.quote, signature(request)]
     return "\n\n".join(part for part in parts if part)
