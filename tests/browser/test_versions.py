@@ -123,6 +123,24 @@ def test_it_is_refused_while_the_agent_works(scripted: Site, visitors: Visitors)
     at_rest(page)
 
 
+def test_versions_are_not_switched_while_the_agent_works(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply("First answer."), Reply("Second answer."))
+    page = visitors.enter(scripted)
+    begin(page, "One")
+    at_rest(page)
+    turns(page).first.get_by_role("button", name="Run again").click()
+    previous = page.get_by_role("button", name="Previous version")
+    expect(previous).to_be_visible()
+    scripted.model.script(Reply(text="On and on", piece=3, stall_after=2))
+    send(page, "Two")
+    expect(page.locator("#transcript")).to_contain_text("On")
+    expect(previous).to_be_hidden()
+    expect(versions(turns(page).first)).to_have_text("2 of 2")
+    page.get_by_role("button", name="Stop").click()
+    expect(previous).to_be_visible()
+    at_rest(page)
+
+
 def test_another_profile_and_model_answer_one_turn_alone(scripted: Site, visitors: Visitors) -> None:
     model = scripted.model
     model.script(Reply("First answer."))

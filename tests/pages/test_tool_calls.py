@@ -145,3 +145,15 @@ def test_a_fold_leaves_out_what_it_says() -> None:
         assert len(fold.beginning) + fold.left_out + len(fold.end) == len(text)
         assert len(fold.beginning) + len(fold.end) <= 800
     assert folded("short") == ("short", 0, "")
+
+
+def test_a_failed_call_shows_what_it_said_before_its_arguments(
+    owners: Client, conversation: Conversation, call: ToolCall
+) -> None:
+    change(call, arguments='{"command": "make it"}', output="no rule to make it")
+    shown = page(owners, conversation)
+    assert shown.index(">Arguments<") < shown.index("<pre>no rule")
+    change(call, status="failed")
+    shown = page(owners, conversation)
+    assert shown.index("<pre>no rule") < shown.index(">Arguments<")
+    assert shown.count("<pre>no rule") == 1
