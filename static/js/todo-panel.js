@@ -1,6 +1,7 @@
 // The user's own fold of the todo panel is kept for its turn and phase, also over a reload. While a question waits,
 // which is a phase of its own, the panel is folded to leave it room. In a list that is longer than the panel, the
-// item in progress stays in view. On a phone a panel that opened by itself is low; the user unfolds it whole.
+// item in progress stays in view. On a phone a panel that opened by itself is low; the user unfolds it whole, by a
+// pull at its line too, and folds it by one downwards.
 {
   const isWaiting = () => document.getElementById("conversation")?.dataset.status === "waiting";
   const phase = (panel) => (isWaiting() ? "waiting" : panel.dataset.phase);
@@ -17,6 +18,19 @@
   const setWhole = (panel) => {
     panel.closest(".dock").toggleAttribute("data-plan-whole", keptInTab.get(key(panel)) === "unfolded");
   };
+
+  const PULL = 24; // pixels; less is a tap
+  let start = null;
+  const lineOf = (event) => event.target.closest?.("#todo-panel > summary");
+  document.addEventListener("touchstart", (event) => (start = lineOf(event) && event.touches[0].clientY), { passive: true });
+  document.addEventListener("touchend", (event) => {
+    const panel = lineOf(event)?.parentElement;
+    const pulled = panel && start !== null ? event.changedTouches[0].clientY - start : 0;
+    if (Math.abs(pulled) < PULL) return;
+    panel.open = pulled < 0;
+    keptInTab.set(key(panel), panel.open ? "unfolded" : "folded");
+    setWhole(panel);
+  });
 
   const restore = (panel) => {
     if (!panel) return;

@@ -6,7 +6,7 @@ import struct
 import threading
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
@@ -133,6 +133,47 @@ def test_a_plan_that_opens_by_itself_leaves_the_conversation_in_view(
     gate.set()
     at_rest(page)
     is_folded(page)
+
+
+def pull(page: Page, place: Locator, by: int) -> None:
+    """Drag with a finger, from the middle of the place by so many pixels down."""
+    at = box(place)
+    x, y = at["x"] + at["width"] / 2, at["y"] + at["height"] / 2
+    touch = page.context.new_cdp_session(page)
+    for kind, points in (
+        ("touchStart", [{"x": x, "y": y}]),
+        ("touchMove", [{"x": x, "y": y + by / 2}]),
+        ("touchMove", [{"x": x, "y": y + by}]),
+        ("touchEnd", []),
+    ):
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    touch.detach()
+
+
+def test_the_plan_is_pulled_up_and_down(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    scripted.model.script(
+        todo("in_progress", *["pending"] * 9), Reply(text="Done.", gate=gate, stall_after=1)
+    )
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    begin(page, "A plan")
+    is_open(page)
+    line, add = panel(page).locator("summary"), panel(page).get_by_placeholder("Add a to-do")
+    expect(add).to_be_hidden()
+    pull(page, line, -120)
+    expect(add).to_be_visible()
+    pull(page, line, 120)
+    is_folded(page)
+    pull(page, line, -120)
+    is_open(page)
+    page.reload()
+    expect(add).to_be_visible()
+    pull(page, line, 120)
+    is_folded(page)
+    page.reload()
+    is_folded(page)
+    gate.set()
+    at_rest(page)
 
 
 def test_what_does_not_fit_shows_it(scripted: Site, visitors: Visitors) -> None:
