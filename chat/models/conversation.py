@@ -60,18 +60,28 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         return self.filter(tags__folded=folded(normalised(word)))
 
     def listed(self, start: int, stop: int) -> list[Conversation]:
-        """The rows from `start` to `stop` with `plan` (the latest list) and `active_status`: two queries."""
+        """The rows from `start` to `stop` with `plan` (the latest list), `active_status` and tags: at most three queries."""
         lists = TodoRevision.objects.filter(conversation=OuterRef("pk"), turn__on_path=True)
         latest = lists.order_by("-pk")
         active = Turn.objects.filter(conversation=OuterRef("pk"), status__in=Turn.ACTIVE).order_by()
         conversations = self.annotate(
-            latest=Subquery(latest.values("pk")[:1]), active=Subquery(active.values("status")[:1])
+            latest=Subquery(latest.values("pk")[:1]),
+            active=Subquery(active.values("status")[:1]),
+            is_tagged=Exists(Tag.objects.filter(conversations=OuterRef("pk"))),
         )
         rows: list[Any] = list(conversations[start:stop])
         plans = TodoRevision.objects.in_bulk([row.latest for row in rows if row.latest])
         for row in rows:
             row.plan, row.active_status = plans.get(row.latest), row.active or ""
+            row.known_words = []
+        _read_words([row for row in rows if row.is_tagged])
         return rows
+
+
+def _read_words(tagged: list[Conversation]) -> None:
+    models.prefetch_related_objects(tagged, "tags")
+    for row in tagged:
+        row.known_words = [tag.word for tag in row.tags.all()]
 
 
 _Manager = models.Manager.from_queryset(ConversationQuerySet)

@@ -32,7 +32,7 @@ def bulk(request: SignedInRequest) -> HttpResponse:
         messages.info(request, _("Select conversations first."))
         return back_to_list(request)
     try:
-        act = act_on(request, _kind(request), keys)
+        act = act_on(request, request.POST.get("kind", ""), keys)
     except TagRefused as refusal:
         messages.error(request, str(refusal))
     else:
@@ -81,15 +81,7 @@ def back_to_list(request: SignedInRequest) -> HttpResponseRedirect:
     return HttpResponseRedirect(reverse("conversations") + (f"?{query}" if query else ""))
 
 
-def _kind(request: SignedInRequest) -> str:
-    row_action = next((kind for kind in ("pin", "unpin") if kind in request.POST), "")
-    return row_action or request.POST.get("kind", "")
-
-
 def _selected_keys(request: SignedInRequest) -> list[uuid.UUID]:
-    row_key = request.POST.get("pin") or request.POST.get("unpin")
-    if row_key:
-        return _parse_keys([row_key])
     if request.POST.get("all"):
         query = ListQuery.from_form(SearchForm(QueryDict(request.POST.get("listing", ""))))
         return list(query.rows(request.user).order_by("pk").values_list("pk", flat=True))

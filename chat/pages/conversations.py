@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from django.core.paginator import Page, Paginator
-from django.db.models import prefetch_related_objects
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
@@ -45,15 +44,12 @@ def conversations(request: SignedInRequest) -> HttpResponse:
     page = Paginator(matching, ROWS_PER_PAGE).get_page(request.GET.get("page"))
     start = page.start_index() - 1 if page.paginator.count else 0
     rows = matching.listed(start, start + ROWS_PER_PAGE)
-    tags = list(Tag.objects.filter(owner=request.user.pk))
-    if tags:
-        prefetch_related_objects(rows, "tags")
     context = {
         "list_query": list_query,
         "search": search,
         "page": page,
         "conversations": rows,
-        "tags": tags,
+        "tags": Tag.objects.filter(owner=request.user.pk),
         "undoable": BulkAct.offered_to(request.user),
     }
     return _render(request, context)

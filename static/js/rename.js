@@ -1,4 +1,4 @@
-// Renames a conversation in its place: its title, or its row in the sidebar, gives way to a field. Enter or a click
+// Renames a conversation in its place: its title, or its row in a list, gives way to a field. Enter or a click
 // elsewhere renames, Escape leaves the name as it was.
 const edit = (place, name, address, back, end = () => {}) => {
   const field = document.getElementById("rename-field").content.firstElementChild.cloneNode();
@@ -51,7 +51,7 @@ document.addEventListener("click", (event) => {
 });
 document.addEventListener("keydown", (event) => {
   if (event.key !== "F2" || event.target.matches?.(".rename")) return;
-  const row = event.target.closest?.("#sidebar .conversation-row");
+  const row = event.target.closest?.(".conversation-row");
   if (row) renameRow(row);
   else renameTitle();
 });

@@ -1,16 +1,32 @@
-// The menu of the conversations in the sidebar: one for all rows, about the row whose button opens it. What it did can be
-// undone where it stands.
+// The menu of a conversation's row, in the sidebar and in the list: one for all rows, about the row whose button opens
+// it. What it did can be undone.
 {
   const menu = () => document.getElementById("row-menu");
-  const row = () => document.querySelector(`#sidebar [data-conversation="${menu().dataset.about}"]`);
+  const row = () => document.querySelector(`${menu().dataset.list} a[href="${menu().dataset.about}"]`)?.closest(".conversation-row");
+  const sidebar = () => document.getElementById("sidebar");
   const say = (text) => (menu().querySelector("[role=alert]").textContent = text);
+
+  const showTags = (words) => {
+    const list = menu().querySelector(".tags");
+    list.replaceChildren(...words.map(tagOf));
+    list.parentElement.hidden = !words.length;
+  };
+  const tagOf = (word) => {
+    const tag = document.getElementById("row-tag").content.firstElementChild.cloneNode(true);
+    const off = tag.querySelector("button");
+    tag.firstElementChild.textContent = off.value = word;
+    off.ariaLabel = off.ariaLabel.replace("{}", word);
+    return tag;
+  };
 
   document.addEventListener("click", (event) => {
     const about = event.target.closest?.(".row-more")?.closest(".conversation-row");
     if (!about) return;
     const address = about.querySelector("a").getAttribute("href");
-    menu().dataset.about = about.dataset.conversation;
-    menu().toggleAttribute("data-pinned", about.hasAttribute("data-pinned"));
+    menu().dataset.about = address;
+    menu().dataset.list = sidebar().contains(about) ? "#sidebar" : "#found";
+    showTags([...about.querySelectorAll(".conversation-row__tag")].map((tag) => tag.textContent));
+    for (const state of ["data-pinned", "data-archived"]) menu().toggleAttribute(state, about.hasAttribute(state));
     say("");
     for (const form of menu().querySelectorAll("form")) form.action = `${address}organise/`;
     document.querySelector("#row-delete form").action = `${address}delete/`;
@@ -22,6 +38,15 @@
     menu().hidePopover();
     renameRow(row());
   });
+
+  // On a phone the confirmation closes the sidebar; its end brings it back, with the note that offers Undo.
+  let wasOpen = false;
+  document.addEventListener("click", (event) => {
+    if (event.target.closest?.("[commandfor=row-delete][command=show-modal]")) wasOpen = sidebar().matches(":popover-open");
+  }, true);
+  document.addEventListener("close", (event) => {
+    if (event.target.id === "row-delete" && wasOpen) sidebar().showPopover();
+  }, true);
 
   document.addEventListener("submit", async (event) => {
     const form = event.target;

@@ -217,7 +217,7 @@ def test_rows_have_a_menu(page: Page, scripted: Site) -> None:
             expect(page.locator(".sidebar__heading")).to_have_count(headings)
             row.get_by_role("link").focus()
         row.get_by_role("button", name="Actions").click()
-        menu.get_by_label("Tag").fill("tidy")
+        menu.get_by_label("Tag", exact=True).fill("tidy")
         menu.get_by_role("button", name="Add").click()
         expect(menu).to_be_hidden()
     row.hover()

@@ -163,6 +163,66 @@ def test_deleting_another_conversation_leaves_this_one_in_view(site: Site, visit
     expect(row).to_have_count(1)
 
 
+@pytest.mark.parametrize("is_phone", [False, True])
+def test_a_row_of_the_list_has_the_menu_of_the_sidebar(
+    site: Site, visitors: Visitors, is_phone: bool
+) -> None:
+    page = visitors.enter(site, **(PHONE if is_phone else {}))
+    page.goto("/conversations/")
+    menu = page.locator("#row-menu")
+
+    def choose(title: str, name: str) -> None:
+        row(page, title).get_by_role("button", name=f"Actions for {title}").click()
+        menu.get_by_role("button", name=name, exact=True).click()
+
+    row(page, "Talk 3").get_by_role("button", name="Actions").click()
+    menu.get_by_label("Tag", exact=True).fill("周报")
+    menu.get_by_role("button", name="Add").click()
+    expect(row(page, "Talk 3").get_by_role("link", name="周报")).to_be_visible()
+    choose("Talk 3", "Remove 周报")
+    expect(page.get_by_role("status").first).to_have_text("Tag “周报” removed from 1 conversation.")
+    expect(page.locator("main .tag")).to_have_count(0)
+    choose("Talk 3", "Rename")
+    page.keyboard.type("Better")
+    page.keyboard.press("Enter")
+    expect(row(page, "Better")).to_be_visible()
+    choose("Better", "Archive")
+    expect(row(page, "Better")).to_have_count(0)
+    page.goto("/conversations/?archived=1")
+    choose("Better", "Unarchive")
+    expect(row(page, "Better")).to_have_count(0)
+    page.goto("/conversations/")
+    choose("Better", "Delete")
+    page.locator("#row-delete").get_by_role("button", name="Delete").click()
+    expect(row(page, "Better")).to_have_count(0)
+    page.locator("main").get_by_role("button", name="Undo").click()
+    expect(row(page, "Better")).to_be_visible()
+
+
+def test_the_sidebar_shows_tags_and_its_menu_removes_them(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site, **PHONE)
+    page.goto("/conversations/")
+    page.get_by_text("Select", exact=True).tap()
+    row(page, "Talk 2").get_by_role("link", name="Talk 2").tap()
+    press(page, "Tag…")
+    page.get_by_role("dialog").get_by_label("Tag").fill("weekly")
+    page.get_by_role("button", name="Add tag").tap()
+    expect(page.get_by_role("status")).to_have_text("1 conversation tagged “weekly”.")
+    page.goto("/")
+    page.get_by_role("button", name="Conversations").tap()
+    there = page.locator("#sidebar .conversation-row", has_text="Talk 2")
+    expect(there).to_contain_text("weekly")
+    there.get_by_role("button", name="Actions for Talk 2").tap()
+    page.locator("#row-menu").get_by_role("button", name="Remove weekly").tap()
+    expect(there).not_to_contain_text("weekly")
+    there.get_by_role("button", name="Actions for Talk 2").tap()
+    page.locator("#row-menu").get_by_role("button", name="Delete").tap()
+    page.locator("#row-delete").get_by_role("button", name="Delete").tap()
+    expect(there).to_have_count(0)
+    page.locator("#sidebar-undo").get_by_role("button", name="Undo").tap()
+    expect(there).to_be_visible()
+
+
 def test_with_the_keyboard_alone(site: Site, visitors: Visitors) -> None:
     page = visitors.enter(site)
     page.goto("/conversations/")
@@ -172,12 +232,13 @@ def test_with_the_keyboard_alone(site: Site, visitors: Visitors) -> None:
     expect(page.locator("#bulk-count")).to_have_text("1 selected")
     page.keyboard.press("Tab")
     page.keyboard.press("Tab")
-    expect(row(page, "Talk 4").get_by_role("button", name="Pin")).to_be_focused()
+    expect(row(page, "Talk 4").get_by_role("button", name="Actions")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_have_text("1 conversation pinned.")
+    page.locator("#row-menu").get_by_role("button", name="Pin", exact=True).press("Enter")
+    expect(page.get_by_role("status").first).to_have_text("1 conversation pinned.")
     expect(page.locator("main h2").first).to_have_text("Pinned")
-    page.get_by_role("button", name="Undo").press("Enter")
-    expect(page.locator("main .pin[data-pinned]")).to_have_count(0)
+    page.locator("main").get_by_role("button", name="Undo").press("Enter")
+    expect(page.locator("main h2")).to_have_count(0)
 
 
 def test_on_a_phone_rows_are_chosen_in_a_mode(site: Site, visitors: Visitors) -> None:
@@ -189,6 +250,8 @@ def test_on_a_phone_rows_are_chosen_in_a_mode(site: Site, visitors: Visitors) ->
     row(page, "Talk 3").get_by_role("link", name="Talk 3").tap()
     expect(page.locator("#bulk-count")).to_have_text("2 selected")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+    expect(page.get_by_role("group").get_by_role("button", name="Unpin")).to_be_hidden()  # none is pinned
+    expect(page.get_by_role("group").get_by_role("button", name="Delete")).to_be_in_viewport(ratio=1)
     press(page, "Delete")
     expect(page.get_by_role("status")).to_contain_text("2 conversations deleted.")
     expect(page.locator("main")).not_to_contain_text("Talk 4")

@@ -92,13 +92,13 @@ def test_archived_ones_are_found_in_the_archive(owners: Client, rows: list[Conve
 
 def test_pinned_ones_stand_first_under_a_heading(owners: Client, rows: list[Conversation]) -> None:
     assert "<h2" not in main_of(owners)
-    owners.post("/conversations/bulk/", {"pin": rows[0].pk.hex})
+    press(owners, "pin", rows[:1])
     assert titles(owners) == ["Third", "First", "Second"]
     assert re.findall(r'<h2 class="record__heading">(\w+)', main_of(owners)) == ["Pinned", "Others"]
     sidebar = owners.get("/").content.decode()
     assert TITLE.findall(sidebar)[:1] == ["Third"]
     assert re.findall(r'<h2 class="sidebar__heading">(\w+)', sidebar) == ["Pinned", "Others"]
-    owners.post("/conversations/bulk/", {"unpin": rows[0].pk.hex})
+    press(owners, "unpin", rows[:1])
     assert titles(owners) == ["First", "Second", "Third"]
 
 
@@ -116,7 +116,7 @@ def test_tags_on_rows_lead_to_what_has_them(owners: Client, rows: list[Conversat
     press(owners, "tag", rows[:2], word="数据 & 报告")
     page = main_of(owners)
     assert page.count(">数据 & 报告</a>") == 2
-    link = re.search(r'class="tag" href="([^"]+)"', page)
+    link = re.search(r'class="tag conversation-row__tag" href="([^"]+)"', page)
     assert link
     assert titles(owners, link[1]) == ["Second", "Third"]
     assert titles(owners, "?tag=nothing") == []
