@@ -60,7 +60,10 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         return self.filter(tags__folded=folded(normalised(word)))
 
     def listed(self, start: int, stop: int) -> list[Conversation]:
-        """The rows from `start` to `stop` with `plan` (the latest list), `active_status` and tags: at most three queries."""
+        """The rows from `start` to `stop` with `plan` (the latest list), `active_status` and tags.
+
+        At most three queries.
+        """
         lists = TodoRevision.objects.filter(conversation=OuterRef("pk"), turn__on_path=True)
         latest = lists.order_by("-pk")
         active = Turn.objects.filter(conversation=OuterRef("pk"), status__in=Turn.ACTIVE).order_by()

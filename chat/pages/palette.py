@@ -23,9 +23,11 @@ from chat.pages.conversation import own_conversation
 from chat.pages.model_choice import model_groups, profile_without_model
 from chat.pages.signed_in import SignedInRequest
 from chat.search.query import QueryRefused, query_of
-from chat.search.results import Part, find, results
+from chat.search.results import Part, Result, find, hits, results
+from chat.search.words import prepared
 
 MAX_CONVERSATIONS = 8
+MAX_RANKED = 200  # matching conversations, of which those with a matching title come first
 MAX_MODELS = 8
 MAX_COMPLETIONS = 20
 MAX_FILES = 5000  # that are looked through
@@ -224,19 +226,18 @@ def _found(request: SignedInRequest, typed: str) -> list[Option]:
     except QueryRefused:
         return []
     matches = find(Conversation.objects.visible_to(request.user), request.user.pk, query)
-    states = matches.states[:MAX_CONVERSATIONS]
-    rows = Conversation.objects.select_related("search_index_state").filter(search_index_state__in=states)
-    by_state = {row.search_index_state.pk: row for row in rows}
-    found = results([by_state[state] for state in states if state in by_state], matches, 1)
-    return [
-        Option(
-            each.conversation.title,
-            href=each.hits[0].address if each.hits else _address(each.conversation),
-            parts=each.title,
-            excerpt=each.hits[0].excerpt if each.hits else (),
-        )
-        for each in found
-    ]
+    ranked = Conversation.objects.filter(search_index_state__in=matches.states[:MAX_RANKED])
+    rows = list(ranked.select_related("search_index_state"))
+    rows.sort(key=lambda row: not hits(prepared(row.title), matches.terms))  # newest first among equals
+    return [_result(each) for each in results(rows[:MAX_CONVERSATIONS], matches, 1)]
+
+
+def _result(found: Result) -> Option:
+    """A conversation with the title that was typed, or the first place in it that was."""
+    title, address = found.conversation.title, _address(found.conversation)
+    if any(part.hit for part in found.title) or not found.hits:
+        return Option(title, href=address, parts=found.title)
+    return Option(title, href=found.hits[0].address, excerpt=found.hits[0].excerpt)
 
 
 def _address(conversation: Conversation) -> str:

@@ -208,8 +208,10 @@ def rendered_excerpt(text: str, terms: Sequence[Term]) -> list[Part]:
     """The same of a Markdown text as it is read, without its signs, if the hit is in what is read."""
     start, end = _best(text, hits(text, terms))
     first_line = text.find("\n", max(0, start - AROUND), start) + 1
-    source = text[first_line or max(0, start - AROUND) : end + AROUND]
-    read, code = _read_markdown(source)
+    begin = first_line or max(0, start - AROUND)
+    fences = _FENCE.findall(text, 0, begin)
+    opened = f"{fences[-1]}\n" if len(fences) % 2 else ""  # code that begins before what is read
+    read, code = _read_markdown(opened + text[begin : end + AROUND])
     parts = excerpt(read, terms, code)
     return parts if any(part.hit for part in parts) else excerpt(text, terms)
 
@@ -241,6 +243,7 @@ def _pieces(text: str, start: int, end: int, hits: Sequence[Span], code: Sequenc
         yield Part(_BLANKS.sub(" ", text[first:last]), in_hit, in_code)
 
 
+_FENCE = re.compile(r"^ {0,3}(```+|~~~+)", re.MULTILINE)
 _MARKDOWN = MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 

@@ -152,6 +152,24 @@ def test_the_place_with_most_of_the_words_comes_first(owners: Client, talk: Begi
     assert places(owners, "alpha beta")[0][2] == "Focused <mark>alpha</mark> with <mark>beta</mark>"
 
 
+def test_an_excerpt_that_begins_in_code_has_no_signs_of_markdown(owners: Client, talk: Begin) -> None:
+    code = "```\n" + "a line of output\n" * 40 + "```\n\n*The **alpha** is real.*"
+    talk("Look around").answer(code).end()
+    assert "The <mark>alpha</mark> is real." in places(owners, "alpha")[0][2]
+
+
+def test_the_palette_has_matching_titles_first(owners: Client, talk: Begin) -> None:
+    talk("Old title of alpha").end()
+    talk("Something else").answer("It has **alpha** in it.").end()
+    index_marked()
+    answer = owners.get("/palette/", {"q": "alpha"}).content.decode()
+    options = [plain(each) for each in re.findall(r'option__title">(.*?)</a>', answer, re.S)]
+    assert options[:2] == [
+        "Old title of <mark>alpha</mark>",
+        "Something else It has <mark>alpha</mark> in it.",
+    ]
+
+
 def test_a_phrase_is_in_order_and_in_one_place(owners: Client, talk: Begin) -> None:
     talk("one two").answer("three four").end()
     assert titles(owners, '"one two"') == ["one two"]
