@@ -160,6 +160,12 @@ class Reader:
         zone = chosen.time_zone or chosen.browser_time_zone
         return cls(language, zone if zone in time_zones() else settings.TIME_ZONE)
 
+    def day_of(self, moment: datetime.datetime) -> datetime.date:
+        return timezone.localdate(moment, timezone=zoneinfo.ZoneInfo(self.time_zone))
+
+    def today(self) -> datetime.date:
+        return self.day_of(timezone.now())
+
     def activate(self) -> None:
         """Render for this reader in the current task, and in the calls and tasks that it starts."""
         translation.activate(self.language)

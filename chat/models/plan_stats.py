@@ -19,7 +19,7 @@ from chat.models.turn import Turn
 class PlanFigures(models.Model):
     """Figures of a conversation by day, profile and policy (docs/plans.md); derived from its rows.
 
-    The day, in the site's TIME_ZONE, is when the turn began, or the turn that began a list.
+    The day, in the user's time zone, is when the turn began, or the turn that began a list.
     """
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="figures")
@@ -81,7 +81,7 @@ COUNTS = tuple(
     for field in PlanFigures._meta.concrete_fields
     if isinstance(field, models.PositiveIntegerField | models.PositiveBigIntegerField)
 )
-VERSION = 1  # of the figures' definitions; figures of another version are counted again
+VERSION = 2  # of the figures' definitions; figures of another version are counted again
 
 
 class PlanCount(models.Model):

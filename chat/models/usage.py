@@ -22,7 +22,7 @@ COUNTS = ("calls", "estimated_calls", *TOKEN_COUNTS)
 class DailyUsage(models.Model):
     """A user's usage in a day, by endpoint, model, profile and currency.
 
-    The day is in the site's TIME_ZONE. Rows outlive their conversations. `cost` sums the priced calls; those
+    The day is in the user's time zone. Rows outlive their conversations. `cost` sums the priced calls; those
     without a price have no currency.
     """
 

@@ -14,13 +14,12 @@ from typing import cast
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
-from django.utils import timezone
 
 from chat.agent.meter import text_tokens, tools_tokens
 from chat.agent.prompts import Language, text
 from chat.agent.todo import TodoList, as_policy, todo_tool
 from chat.agent.tool import REFUSAL
-from chat.models import Conversation, Message, PlanCount, PlanFigures, Step, ToolCall, Turn
+from chat.models import Conversation, Message, PlanCount, PlanFigures, Reader, Step, ToolCall, Turn
 from chat.models.plan_stats import VERSION
 from chat.models.tool_call import TODO_WRITE
 from chat.plan.evidence import Evidence, evidence_of
@@ -64,17 +63,19 @@ def count(conversation_id: uuid.UUID) -> None:
 
 
 def figures_of(conversation: Conversation) -> list[PlanFigures]:
-    """The unsaved figures up to the latest ended turn. Reads the database."""
-    turns = list(
-        conversation.turns.exclude(status__in=Turn.ACTIVE).exclude(profile_snapshot={}).order_by("pk")
-    )
+    """The unsaved figures up to the latest ended turn, without imported ones. Reads the database."""
+    own = conversation.turns.exclude(status__in=Turn.ACTIVE).exclude(profile_snapshot={})
+    if conversation.imported_at:
+        own = own.filter(created_at__gt=conversation.imported_at)
+    turns = list(own.order_by("pk"))
+    reader = Reader.of(conversation.owner)
     ended = {turn.pk: turn for turn in turns}
     tallies = defaultdict[Key, Tally](Tally)
     for turn, tally in turn_tallies(conversation, turns):
-        tallies[_key(turn)].add(tally)
+        tallies[_key(turn, reader)].add(tally)
     for plan in plans_of(conversation):
         if ended_plan := _until_ended(plan, ended):
-            tallies[_key(ended[ended_plan.revisions[0].turn.pk])].add(outcome_of(ended_plan))
+            tallies[_key(ended[ended_plan.revisions[0].turn.pk], reader)].add(outcome_of(ended_plan))
     return [_row(conversation, key, tally) for key, tally in tallies.items()]
 
 
@@ -86,10 +87,9 @@ def _until_ended(plan: Plan, ended: Container[int]) -> Plan | None:
     return ended_plan if any(revision.row.items for revision in ended_plan.revisions) else None
 
 
-def _key(turn: Turn) -> Key:
-    started_at = turn.started_at or turn.created_at
+def _key(turn: Turn, reader: Reader) -> Key:
     snapshot = turn.profile_snapshot
-    day = timezone.localdate(started_at, timezone=timezone.get_default_timezone())
+    day = reader.day_of(turn.started_at or turn.created_at)
     return day, snapshot.get("title", ""), snapshot.get("todo_policy", "")
 
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from chat import measures
 from chat.agent import Usage
 from chat.connections.model_clients import settings_of
-from chat.models import DailyUsage, ModelSettings, SideCall, Step, Turn
+from chat.models import DailyUsage, ModelSettings, Reader, SideCall, Step, Turn
 from chat.models.usage import Totals
 
 MILLION = 1_000_000
@@ -97,7 +97,7 @@ class Charge:
             on_call |= {"cost": (call.cost or Decimal(0)) + cost, "currency": currency}
         day = {
             "owner_id": call.turn.conversation.owner_id,
-            "day": timezone.localdate(timezone=timezone.get_default_timezone()),
+            "day": Reader.of(call.turn.conversation.owner).today(),
             "endpoint": call.endpoint,
             "model": call.model,
             "profile": call.turn.profile_snapshot.get("title", ""),

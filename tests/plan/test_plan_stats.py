@@ -33,6 +33,14 @@ def told(row: PlanFigures, *names: str) -> tuple[int, ...]:
     return tuple(getattr(row, name) for name in names)
 
 
+def test_imported_turns_do_not_count(work: Work) -> None:
+    work.write("a >").look("one").write("a x").end()
+    Conversation.objects.filter(pk=work.conversation.pk).update(imported_at=timezone.now())
+    count(work.conversation.pk)
+    assert not PlanFigures.objects.exists()
+    assert not behind()
+
+
 def test_a_list_that_is_finished(work: Work) -> None:
     work.write("a >", "b -").look("one").write("a x", "b >").look("two").write("a x", "b x").end()
     row = counted(work)

@@ -67,7 +67,7 @@ def plans(request: SignedInRequest) -> HttpResponse:
     report = report_of(choice.figures(request), choice.by, _today(), choice.days)
     context = {
         "section": "plans",
-        "zone": timezone.get_default_timezone_name(),
+        "zone": timezone.get_current_timezone_name(),
         "choice": choice,
         "spans": [(days, choice.query_with(days=days)) for days in SPANS],
         "ways": [(by, choice.query_with(by=by)) for by in GROUPINGS],
@@ -114,7 +114,7 @@ def _conversations(request: SignedInRequest, choice: Choice) -> QuerySet[Convers
 
 
 def _today() -> datetime.date:
-    return timezone.localdate(timezone=timezone.get_default_timezone())
+    return timezone.localdate()
 
 
 GROUPINGS = ("policy", "profile")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from django.db.models import QuerySet, Sum
@@ -17,12 +18,16 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from chat.models import DailyUsage
+from chat.agent.model.address import Address
+from chat.models import Connection, DailyUsage
 from chat.models.usage import TOKEN_COUNTS, TOKENS, Totals
 from chat.pages.audience import audience
 from chat.pages.settings.csv_lines import csv_file
 from chat.pages.settings.usage_chart import chart_of
 from chat.pages.signed_in import SignedInRequest
+
+if TYPE_CHECKING:
+    from django.contrib.auth.models import User
 
 SPANS = (7, 30, 90)
 _KEY = ("day", "person", "endpoint", "model", "profile")
@@ -65,12 +70,14 @@ class Choice:
 @require_safe
 def usage(request: SignedInRequest) -> HttpResponse:
     choice = Choice.of_request(request)
-    report = report_of(choice.usage(request), choice.by, _today(), choice.days)
+    report = report_of(
+        choice.usage(request), choice.by, _today(), choice.days, _connection_names(request.user)
+    )
     currencies = [currency for currency, _cost in report.totals.costs]
     measure = choice.of if choice.of in currencies else TOKENS
     context = {
         "section": "usage",
-        "zone": timezone.get_default_timezone_name(),
+        "zone": timezone.get_current_timezone_name(),
         "choice": choice,
         "spans": [(days, choice.query_with(days=days)) for days in SPANS],
         "ways": [(by, choice.query_with(by=by)) for by in ("model", "profile")],
@@ -99,10 +106,10 @@ def _cells(row: DailyUsage) -> list[Any]:
 
 
 def _today() -> datetime.date:
-    return timezone.localdate(timezone=timezone.get_default_timezone())
+    return timezone.localdate()
 
 
-FIELD_OF = {"model": "model", "profile": "profile", "person": "owner__username"}
+FIELDS_OF = {"model": ("model", "endpoint"), "profile": ("profile",), "person": ("owner__username",)}
 COLOURS = ("teal", "blue", "amber", "violet", "red", "green")
 REST = "grey"  # for the sum of all other lines
 
@@ -140,17 +147,41 @@ class Report:
         return [(day, sum(each, Totals()), each) for day, each in rows if any(total.calls for total in each)]
 
 
-def report_of(usage: QuerySet[DailyUsage], by: str, last: datetime.date, count: int) -> Report:
-    """The usage of `count` days up to `last`, in one query."""
+def report_of(
+    usage: QuerySet[DailyUsage],
+    by: str,
+    last: datetime.date,
+    count: int,
+    connections: Mapping[str, str] | None = None,
+) -> Report:
+    """The usage of `count` days up to `last`, in one query; `connections` are names by endpoint."""
     days = [last - datetime.timedelta(days=back) for back in reversed(range(count))]
-    field = FIELD_OF[by]
+    fields = FIELDS_OF[by]
     sums = {f"{name}_sum": Sum(name) for name in ("calls", "estimated_calls", "cost", *TOKEN_COUNTS)}
     within = usage.filter(day__range=(days[0], last)).order_by()
-    lines: dict[str, dict[datetime.date, Totals]] = {}
-    for row in within.values("day", "currency", field).annotate(**sums):
-        line = lines.setdefault(row[field], {})
+    lines: dict[tuple[str, ...], dict[datetime.date, Totals]] = {}
+    for row in within.values("day", "currency", *fields).annotate(**sums):
+        line = lines.setdefault(tuple(row[field] for field in fields), {})
         line[row["day"]] = line.get(row["day"], Totals()) + _totals(row)
-    return Report(days, _lines(lines))
+    names = _names(list(lines), connections or {})
+    return Report(days, _lines(zip(names, lines.values(), strict=True)))
+
+
+def _connection_names(user: User) -> dict[str, str]:
+    """The names of the connections that the user may use, by endpoint."""
+    names = defaultdict[str, list[str]](list)
+    for connection in Connection.offered_to(user):
+        names[Address.of(connection.base_url).base].append(connection.name)
+    return {endpoint: " / ".join(each) for endpoint, each in names.items()}
+
+
+def _names(keys: Sequence[tuple[str, ...]], connections: Mapping[str, str]) -> list[str]:
+    """A name for each key; for a model of several endpoints, with the connection's, else the address."""
+    counts = Counter(key[0] for key in keys)
+    return [
+        key[0] if counts[key[0]] == 1 else f"{key[0] or _('unnamed')} ({connections.get(key[1], key[1])})"
+        for key in keys
+    ]
 
 
 def _totals(row: Mapping[str, Any]) -> Totals:
@@ -159,8 +190,8 @@ def _totals(row: Mapping[str, Any]) -> Totals:
     return Totals(calls=row["calls_sum"], **counts, estimated=row["estimated_calls_sum"] > 0, costs=costs)
 
 
-def _lines(usage_by_name: Mapping[str, Mapping[datetime.date, Totals]]) -> list[Line]:
-    sorted_lines = [(name, sum(days.values(), Totals()), days) for name, days in usage_by_name.items()]
+def _lines(usage: Iterable[tuple[str, Mapping[datetime.date, Totals]]]) -> list[Line]:
+    sorted_lines = [(name, sum(days.values(), Totals()), days) for name, days in usage]
     sorted_lines.sort(key=lambda each: (-each[1].amount(TOKENS), each[0]))
     colours = [*COLOURS, *[REST] * len(sorted_lines)]
     return [

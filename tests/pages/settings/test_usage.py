@@ -15,7 +15,7 @@ from django.test import Client
 from django.utils import timezone
 from django.utils.formats import date_format
 
-from chat.models import DailyUsage
+from chat.models import Connection, DailyUsage, Preferences, Reader
 from chat.pages.settings.usage import COLOURS, report_of
 from chat.pages.settings.usage_chart import HEIGHT, chart_of
 
@@ -27,8 +27,15 @@ RECT = re.compile(r'<rect data-colour="(\w+)" x="([\d.]+)" y="([\d.]+)" width="(
 def used(owner: User, back: int = 0, **changes: Any) -> DailyUsage:
     """Usage some days ago."""
     day = timezone.localdate() - datetime.timedelta(days=back)
-    usual = {"model": "gpt-5", "profile": "Focused", "calls": 2, "input_tokens": 1000, "output_tokens": 500}
-    return DailyUsage.objects.create(owner=owner, day=day, **{**usual, **changes})
+    usual = {
+        "day": day,
+        "model": "gpt-5",
+        "profile": "Focused",
+        "calls": 2,
+        "input_tokens": 1000,
+        "output_tokens": 500,
+    }
+    return DailyUsage.objects.create(owner=owner, **{**usual, **changes})
 
 
 def text_of(page: str) -> str:
@@ -63,6 +70,30 @@ def test_it_sums_what_was_used(owners: Client, owner: User) -> None:
     assert "qwen 2 ~20 0 ~5 0" in text
     assert "Total 6 ~2,020 200 ~1,005 0 1.75 USD" in text
     assert "some calls were cut off" in text
+
+
+def test_models_of_one_name_are_told_apart_by_their_connections(owners: Client, owner: User) -> None:
+    Connection.objects.create(owner=owner, name="Mine", base_url="https://mine.example/v1/")
+    stranger = User.objects.create_user("other")
+    Connection.objects.create(owner=stranger, name="Secret", base_url="https://else.example/v1")
+    used(owner, endpoint="https://mine.example/v1", input_tokens=2000)
+    used(owner, endpoint="https://else.example/v1")
+    used(owner, model="qwen", endpoint="https://else.example/v1")
+    text = text_of(shown(owners))
+    assert "gpt-5 (Mine) 2 2,000" in text
+    assert "gpt-5 (https://else.example/v1) 2 1,000" in text
+    assert "qwen 2 1,000" in text
+    assert "Secret" not in text
+
+
+def test_days_are_those_of_the_user(owners: Client, owner: User) -> None:
+    ahead, behind = ("Pacific/Kiritimati", "Pacific/Pago_Pago")  # never on the same day
+    used(owner, day=Reader("en", ahead).today())
+    Preferences.objects.update_or_create(user=owner, defaults={"time_zone": behind})
+    text = text_of(shown(owners))
+    assert "No usage in this period." in text
+    Preferences.objects.update_or_create(user=owner, defaults={"time_zone": ahead})
+    assert f"Days are in {ahead}." in text_of(shown(owners))
 
 
 def test_currencies_are_never_added_up(owners: Client, owner: User) -> None:
