@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
+from chat.connections.mcp_sentence import mcp_sentence
 from chat.files.tree import address, shown
 from chat.live.activity import activity_of
 from chat.live.profile_facts import Fact, change_of, facts_of, setup_of
@@ -27,6 +28,7 @@ from chat.plan.evidence import Evidence
 register = template.Library()
 register.filter("file_address", address)
 register.filter("file_name", shown)
+register.filter("mcp_sentence", mcp_sentence)
 
 MAX_CALLS = 50  # listed per item; the timeline has all
 
