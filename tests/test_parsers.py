@@ -35,7 +35,7 @@ from chat.agent.tool import ToolError, schema_check
 from chat.agent.turn import Draft
 from chat.demo.demo_request import History, files_listed, split_notes
 from chat.demo.steps import listed, numbered
-from chat.export.markdown_file import code, fenced, inline, quoted
+from chat.export.markdown_file import code, fenced, inline, prose, quoted
 from chat.export.validation import check_turns, parse
 from chat.files.names import safe_name
 from chat.live import markdown
@@ -175,7 +175,7 @@ def names(text: str) -> None:
 
 
 def as_markdown_file(text: str) -> None:
-    for write in (quoted, fenced, inline, code):
+    for write in (quoted, prose, fenced, inline, code):
         write(text)
 
 

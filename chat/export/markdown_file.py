@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
+from django.utils.translation import ngettext, pgettext
+from markdown_it import MarkdownIt
 
 from chat.export.record import Record, Reminder, Row, rows_of
 from chat.live.diff import Diff, diff_of_call
@@ -68,7 +69,7 @@ def _item(item: Mapping[str, str]) -> str:
 
 
 def _history(plan: Plan, *, is_last: bool) -> Iterator[str]:
-    yield "### " + _("Plan") + f" {plan.number}: {_progress(plan)}"
+    yield "### " + _("Plan") + f" {plan.number}" + _(": ") + _progress(plan)
     if not is_last:  # the last one's are at the top
         yield from _items(plan)
     yield "\n".join(line for revision in plan.revisions for line in _revision(revision))
@@ -80,7 +81,8 @@ def _revision(revision: Revision) -> Iterator[str]:
     unchanged = "" if revision.changed else " · " + _("Saved again without changes")
     yield f"{revision.number}. {_time(row.created_at)} · {row.done}/{row.total}{who}{unchanged}"
     for line in revision.changed:
-        yield f"    - {inline(line.item['content'])}: {', '.join(_kind(kind, line) for kind in line.kinds)}"
+        kinds = pgettext("list", ", ").join(_kind(kind, line) for kind in line.kinds)
+        yield f"    - {inline(line.item['content'])}" + _(": ") + kinds
 
 
 def _kind(kind: Kind, line: Line) -> str:
@@ -138,7 +140,7 @@ def _message(message: Message) -> Iterator[str]:
     if message.reasoning:
         yield f"_{thought_line(message)}_"
     if message.text:
-        yield quoted(message.text)
+        yield prose(message.text) if message.role == Message.Role.ASSISTANT else quoted(message.text)
     if attachments := message.attachments.all():
         yield "\n".join(f"- {code(each.path)} {inline(each.media_type)}".rstrip() for each in attachments)
     if message.cut_off:
@@ -168,10 +170,10 @@ def _call(call: ToolCall) -> Iterator[str]:
         yield fenced(shortened(_changed_lines(change)), "diff")
     elif call.output and not (succeeded and call.name == READER):
         yield fenced(shortened(call.output), "text")
-    if changed := ", ".join(map(code, call.command_changed)):
+    if changed := pgettext("list", ", ").join(map(code, call.command_changed)):
         more = call.command_changed_more
-        others = _("and %(more)s more") % {"more": more} if more else ""
-        yield " ".join(filter(None, [_("Changed:"), changed, others]))
+        others = " " + _("and %(more)s more") % {"more": more} if more else ""
+        yield _("Changed: %(files)s") % {"files": changed + others}
 
 
 def _changed_lines(change: Diff) -> str:
@@ -207,6 +209,28 @@ _TICKS = re.compile("`+")
 def quoted(text: str) -> str:
     """The text as a block quote, which also ends any fence or list that it opens."""
     return "\n".join(f"> {line}".rstrip() for line in _LINE.split(text))
+
+
+_PARSER = MarkdownIt("commonmark").enable("table")
+_END = "end of the text"
+_LEVEL = 3  # of the headings that stand above a reply
+
+
+def prose(text: str) -> str:
+    """The reply with its headings beneath the file's; quoted if it would reach into what follows."""
+    lines = _LINE.split(text.strip("\r\n"))
+    tokens = _PARSER.parse("\n".join([*lines, "", _END]))
+    last = tokens[-3:]
+    ends = [token.level for token in last] == [0, 1, 0] and last[1].map == [len(lines) + 1, len(lines) + 2]
+    if not ends or any(token.type == "html_block" for token in tokens):
+        return quoted(text)
+    for token in tokens:
+        if token.type == "heading_open" and token.map:
+            if token.level or not token.markup.startswith("#"):
+                return quoted(text)
+            words = lines[token.map[0]].strip().lstrip("#")
+            lines[token.map[0]] = "#" * min(6, len(token.markup) + _LEVEL) + words
+    return "\n".join(lines)
 
 
 def fenced(text: str, language: str = "") -> str:

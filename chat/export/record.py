@@ -7,11 +7,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
+from django.utils.translation import get_language
 
+from chat.agent.prompts import Language
+from chat.agent.todo import TodoList
 from chat.export.redaction import Redaction
 from chat.models import Conversation, FollowUp, Message, Step, Summary, TodoRevision, ToolCall, Turn
 from chat.plan.history import Plan, plans_in
 from chat.plan.timeline import Entry, Revision, timeline_of
+from chat.turns.planning import items_of
 
 
 @dataclass(frozen=True)
@@ -78,9 +82,25 @@ class Record:
                     call.shortened = ""
             for row in (*turn.rows(), *turn.steps.all()):
                 self.redaction.row(row)
+            for step in turn.steps.all():
+                if step.edit_note:
+                    step.edit_note = self._in_readers_language(step)
             yield turn
             # Break the reference cycle between the turn and its rows, so that they are freed at once.
             turn.refresh_from_db(fields=("messages", "tool_calls", "summaries", "steps", "side_calls"))
+
+    def _in_readers_language(self, step: Step) -> str:
+        """The note about the user's edits, made anew from the lists if the model read another language."""
+        language: Language = "zh" if (get_language() or "").startswith("zh") else "en"
+        edits = list(step.delivered_revisions.order_by("pk"))
+        if step.turn.profile_snapshot.get("language", "en") == language or not edits:
+            return step.edit_note
+        earlier = self.conversation.revisions.filter(turn__in=self.turns, pk__lt=edits[0].pk).order_by("pk")
+        known = earlier.last()
+        after = self.redaction.row(edits[-1])
+        before = items_of(self.redaction.row(known).items) if known else ()
+        note = TodoList(after.policy, before, language).apply_edits(items_of(after.items))
+        return note or step.edit_note
 
     def revisions_of(self, turn: Turn) -> list[TodoRevision]:
         rows = turn.revisions.filter(pk__lte=self.last_revision).order_by("pk")

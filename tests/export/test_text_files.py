@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils.translation import override
 from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from chat.export.markdown_file import code, fenced, inline, markdown_pieces, quoted
+from chat.export.markdown_file import code, fenced, inline, markdown_pieces, prose, quoted
 from chat.export.page import html_pieces
 from chat.models import Conversation, Message, Step, TodoRevision, ToolCall, Turn
 from tests.bodies import body
@@ -36,6 +37,21 @@ def blocks(text: str) -> list[str]:
 @given(HOSTILE)
 def test_a_quote_holds_what_is_in_it(text: str) -> None:
     assert blocks(f"{quoted(text)}\n\n{AFTER}\n") == ["blockquote_open", "paragraph_open"]
+
+
+@given(HOSTILE)
+def test_a_reply_ends_where_it_ends_and_has_no_heading_of_the_file(text: str) -> None:
+    tokens = PARSER.parse(f"{prose(text)}\n\n{AFTER}\n")
+    assert [token.content for token in tokens[-3:] if not token.level or token.type == "inline"][-2] == AFTER
+    assert tokens[-3].level == 0
+    headings = [token for token in tokens if token.type == "heading_open" and token.level == 0]
+    assert all(token.tag in ("h4", "h5", "h6") for token in headings)
+
+
+def test_a_reply_is_written_as_it_is() -> None:
+    text = "# Done\n\n- **One**\n\n```py\n# no heading\n```"
+    assert prose(text) == "#### Done\n\n- **One**\n\n```py\n# no heading\n```"
+    assert prose("```\nopen") == "> ```\n> open"
 
 
 @given(HOSTILE)
@@ -75,7 +91,10 @@ def rich(owner: User, collected: None) -> Conversation:
 def test_markdown_has_all_of_it(rich: Conversation) -> None:
     text = "".join(markdown_pieces(rich))
     tokens = PARSER.parse(text)
-    top = [n for n, token in enumerate(tokens) if token.type == "heading_open" and token.level == 0]
+    of_file = ("h1", "h2", "h3")
+    top = [
+        n for n, token in enumerate(tokens) if token.tag in of_file and token.nesting == 1 and not token.level
+    ]
     titles = [tokens[n + 1].content for n in top]
     assert [title for title in titles if re.fullmatch(r"Turn \d+", title)] == [
         f"Turn {n}" for n in range(1, 7)
@@ -183,3 +202,33 @@ def test_it_is_kept_and_never_shown(owners: Client, rich: Conversation, ending: 
     assert response["Content-Disposition"].startswith("attachment; filename")
     assert not re.search(r"[/\\\r\n<>]|%2F|%5C|%0|%E2%80%AE", response["Content-Disposition"])
     assert body(response)
+
+
+def test_a_note_about_edits_is_in_the_readers_language(owner: User) -> None:
+    conversation = Conversation.begin(owner, "Two things", uuid.uuid4(), None)
+    turn = Turn.claim("worker")
+    assert turn is not None
+    items: list[dict[str, Any]] = [
+        {"id": name, "key": "", "active_form": "", "content": f"Item {name}", "status": "pending"}
+        for name in "ab"
+    ]
+    first = Step.objects.create(turn=turn, number=1)
+    call = ToolCall.objects.create(turn=turn, step=first, index=0, name="TodoWrite", arguments="{}")
+    TodoRevision.write(turn, call, "focused", items)
+    edited = TodoRevision.edit(turn, "focused", items[:1], ["b"])
+    said = (
+        'The user changed the todo list: took out "Item b", which is not to be done. Now it is:\n[ ] Item a'
+    )
+    edited.delivered_in_step = Step.objects.create(turn=turn, number=2, edit_note=said)
+    edited.save()
+    Message.objects.create(
+        turn=turn, step=edited.delivered_in_step, role="assistant", text="Done.", complete=True
+    )
+    turn.end(Turn.Status.COMPLETED)
+    with override("en"):
+        assert 'took out "Item b"' in "".join(markdown_pieces(conversation))
+    with override("zh-hans"):
+        for pieces in (markdown_pieces, html_pieces):
+            text = "".join(pieces(conversation))
+            assert "用户修改了任务列表：去掉“Item b”，不用再做。现在的列表是：" in text
+            assert "The user changed" not in text
