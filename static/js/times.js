@@ -1,10 +1,10 @@
-// Shows times marked data-recent as "2 min ago" for a day. The server's text, a date, is kept for afterwards.
+// Shows times marked data-recent as "just now" or "2 min ago" for a day. The server's text, a date, is kept for afterwards.
 {
   const [MINUTE, HOUR, DAY] = [60_000, 3_600_000, 86_400_000];
   const OFTEN = 30_000; // milliseconds between updates
-  const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { style: "short", numeric: "auto" });
+  const relative = new Intl.RelativeTimeFormat(document.documentElement.lang, { style: "short" });
   const ago = (passed) => {
-    if (passed < MINUTE) return relative.format(0, "second");
+    if (passed < MINUTE) return document.documentElement.dataset.justNow;
     const [size, unit] = passed < HOUR ? [MINUTE, "minute"] : [HOUR, "hour"];
     return relative.format(-Math.floor(passed / size), unit).replace(".", "");
   };

@@ -79,7 +79,7 @@ def test_recent_times_are_relative_and_stay_fresh(scripted: Site, visitors: Visi
     page.clock.install()
     page.goto("/conversations/")
     listed = page.locator(".record time").first
-    expect(listed).to_have_text("now")
+    expect(listed).to_have_text("just now")
     exact = listed.get_attribute("title") or ""
     day, _space, time = exact.rpartition(" ")
     for forward, text in ((120, "2 min ago"), (3 * 3600, "3 hr ago"), (86_400, f"{day[:-5]}, {time[:5]}")):
