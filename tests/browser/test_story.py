@@ -18,7 +18,7 @@ from tests.model_server import ScriptedModel
 from tests.serving import Served, serving
 
 FILES = ["Read the files", "重构解析器", "Run the tests", "Write notes", "Tidy up"]
-WHEN = re.compile(r"[\d/]{8,10}|[\d:]{8}|\bnow\b|\b\d+ min ago\b")
+WHEN = re.compile(r"[\d/]{8,10}|[\d:]{8}|\bjust now\b|\b\d+ min ago\b")
 STORY = [
     "Please refactor five files",
     "Revision 1 0/5 step 1 · Read the files added 重构解析器 added Run the tests added Write notes added "
