@@ -68,7 +68,7 @@ const redraw = async () => {
 
   const go = async (event, formData, from) => {
     const { destination, navigationType, signal } = event;
-    const again = new URL(destination.url).pathname === shown.path && navigationType === "replace";
+    const again = !event.info && new URL(destination.url).pathname === shown.path && navigationType === "replace";
     content().setAttribute("aria-busy", "true");
     try {
       const method = formData ? "POST" : "GET";
@@ -87,6 +87,7 @@ const redraw = async () => {
       return formData ? stay(from) : location.reload();
     }
     const left = (navigationType === "traverse" || again) && navigation.currentEntry.getState();
+    if (again && from.state) history.replaceState(from.state, "");
     shown.restored = Boolean(left);
     if (left) restore(left);
     else event.scroll();
@@ -102,7 +103,7 @@ const redraw = async () => {
   };
   // Nothing was sent, so what was typed stays.
   const stay = (from) => {
-    history.replaceState(null, "", from);
+    history.replaceState(from.state, "", from.address);
     content().removeAttribute("aria-busy");
     for (const form of content().querySelectorAll("form[data-guarded]")) form.dataset.changed = "";
     shown.gone.abort();
@@ -117,17 +118,30 @@ const redraw = async () => {
     submitted = !defaultPrevented && target.hasAttribute("data-stay") ? new FormData(target, submitter) : null;
   });
 
+  // Whether this only opens or closes what covers the content, which stays.
+  const isAboutCover = ({ destination, navigationType }) =>
+    navigationType === "traverse" &&
+    destination.url === location.href &&
+    shown.path === location.pathname &&
+    (history.state?.cover || destination.getState()?.cover);
+
   globalThis.navigation?.addEventListener("navigate", (event) => {
     const { destination, navigationType } = event;
-    const stays = event.hashChange || (destination.sameDocument && navigationType !== "traverse");
-    if (!event.canIntercept || stays || !content()) return;
-    if (navigationType !== "reload") navigation.updateCurrentEntry({ state: position() });
-    const formData = event.formData && submitted;
+    const stays = event.hashChange || (destination.sameDocument && navigationType !== "traverse") || isAboutCover(event);
+    if (!event.canIntercept || !content()) return;
+    if (navigationType === "push" || (!stays && navigationType !== "reload")) navigation.updateCurrentEntry({ state: position() });
+    if (stays) return;
+    const formData = event.info?.formData ?? (event.formData && submitted);
     submitted = null;
     if (navigationType === "reload" || event.downloadRequest !== null || (event.formData && !formData)) return;
+    // What is opened from a cover takes the place of the cover's entry.
+    if (navigationType === "push" && history.state?.cover && event.cancelable) {
+      event.preventDefault();
+      return void navigation.navigate(destination.url, { history: "replace", info: { formData } });
+    }
     if (!formData && !PAGES.test(new URL(destination.url).pathname)) return;
     if (event.cancelable && !formData && isUnsaved() && !confirm(content().dataset.unsaved)) return event.preventDefault();
-    const from = location.href;
+    const from = { address: location.href, state: history.state };
     event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event, formData, from) });
   });
 

@@ -23,7 +23,7 @@ onContent((signal) => {
   };
 
   document.addEventListener("htmx:after:swap", () => {
-    history.replaceState(null, "", `?revision=${now()}`);
+    history.replaceState(history.state, "", `?revision=${now()}`);
     moved = true;
     mark();
   }, { signal });

@@ -14,6 +14,7 @@
     if (!panel) return;
     keptInTab.set(key(panel), panel.open ? "folded" : "unfolded");
     setWhole(panel);
+    cover.opened();
   });
   const setWhole = (panel) => {
     panel.closest(".dock").toggleAttribute("data-plan-whole", keptInTab.get(key(panel)) === "unfolded");
@@ -38,6 +39,7 @@
     const isEdited = panel.querySelector("[data-editing]") !== null;
     panel.open = isEdited || (fold ? fold === "unfolded" : phase(panel) === "working");
     setWhole(panel);
+    cover.closed();
   };
 
   const reveal = (slot) => {

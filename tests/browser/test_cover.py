@@ -1,0 +1,150 @@
+"""A phone's Back closes what covers the page, and stays; what is closed otherwise leaves no entry behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import LIVE, at_rest, begin, panel, todo, until
+
+COVERED = "history.state?.cover === true"
+BARE = "!history.state?.cover"
+
+
+@pytest.fixture
+def page(scripted: Site, visitors: Visitors) -> Page:
+    """A phone with a conversation that has files and a plan, to which its user came from the board."""
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    written = Reply(tool_calls=[("write_file", {"path": "a.txt", "content": "some text"})])
+    scripted.model.script(todo("completed", "pending"), written, Reply(text="Half of it.\n\n" * 40))
+    begin(page, "Covered talk")
+    at_rest(page)
+    page.goto("/board/")
+    page.locator(".board-row__title", has_text="Covered talk").first.click()
+    page.wait_for_selector(LIVE)
+    expect(page.locator(".bar__files")).to_be_visible()
+    page.evaluate("document.documentElement.dataset.mark = 'here'")
+    return page
+
+
+def drawer(page: Page) -> Locator:
+    page.locator(".bar__menu").tap()
+    return page.locator("#sidebar")
+
+
+def file_view(page: Page) -> Locator:
+    page.locator(".bar__files").tap()
+    page.locator("#files").wait_for()
+    shown = page.locator("#files-panel .files--one")
+    if not shown.count():  # it opens with what was shown last
+        page.locator("#files-panel .files__link", has_text="a.txt").tap()
+    return shown
+
+
+def editor(page: Page) -> Locator:
+    page.locator(".message[data-role=user]").hover()
+    page.get_by_role("link", name="Edit").tap()
+    return page.locator("#turn-dialog")
+
+
+def plan(page: Page) -> Locator:
+    panel(page).locator("summary").tap()
+    return panel(page).locator(".todo").last
+
+
+COVERS = [drawer, file_view, editor, plan]
+
+
+def scrolled(page: Page) -> float:
+    return float(page.locator("#scroll").evaluate("view => view.scrollTop"))
+
+
+def leads_to_the_board(page: Page) -> None:
+    page.go_back()
+    expect(page).to_have_title("Board")
+
+
+def test_back_closes_what_covers_the_page(page: Page) -> None:
+    address = page.url
+    page.locator("#scroll").evaluate("view => view.scrollTop = 100")
+    for opened_by in COVERS:
+        shown = opened_by(page)
+        expect(shown).to_be_visible()
+        before = scrolled(page)
+        until(page, lambda: page.evaluate(COVERED))
+        page.go_back()
+        expect(shown).to_be_hidden()
+        expect(page).to_have_url(address)
+        assert page.evaluate(BARE)
+        assert scrolled(page) == before
+    assert page.locator("html[data-mark=here]").count() == 1
+    leads_to_the_board(page)
+
+
+@pytest.mark.parametrize("opened_by", COVERS)
+def test_closed_otherwise_it_leaves_no_trace(page: Page, opened_by: Callable[[Page], Locator]) -> None:
+    for _time in range(2):
+        shown = opened_by(page)
+        expect(shown).to_be_visible()
+        until(page, lambda: page.evaluate(COVERED))
+        if opened_by is plan:
+            panel(page).locator("summary").tap()
+        elif opened_by is file_view:
+            page.locator(".files-panel__close").tap()
+        else:
+            page.keyboard.press("Escape")
+        expect(shown).to_be_hidden()
+        until(page, lambda: page.evaluate(BARE))
+    page.go_forward()
+    until(page, lambda: page.evaluate(BARE))
+    leads_to_the_board(page)
+
+
+def test_a_link_in_the_drawer_is_followed(page: Page) -> None:
+    address = page.url
+    page.locator("#scroll").evaluate("view => view.scrollTop = 100")
+    drawer(page).get_by_role("link", name="All conversations").tap()
+    expect(page).to_have_title("Conversations")
+    expect(page.locator("#sidebar")).to_be_hidden()
+    page.go_back()
+    expect(page).to_have_title("Covered talk")
+    expect(page).to_have_url(address)
+    until(page, lambda: scrolled(page) == 100)
+    expect(page.locator("#sidebar")).to_be_hidden()
+
+    drawer(page).get_by_role("link", name="Covered talk").first.tap()
+    expect(page.locator("#sidebar")).to_be_hidden()
+    until(page, lambda: page.evaluate(BARE))
+    leads_to_the_board(page)
+    page.go_forward()
+    expect(page).to_have_title("Covered talk")
+
+
+def test_a_reload_and_a_wider_window_close_it(page: Page) -> None:
+    drawer(page)
+    until(page, lambda: page.evaluate(COVERED))
+    page.reload()
+    page.wait_for_selector(LIVE)
+    until(page, lambda: page.evaluate(BARE))
+    drawer(page)
+    until(page, lambda: page.evaluate(COVERED))
+    page.set_viewport_size({"width": 1280, "height": 800})
+    until(page, lambda: page.evaluate(BARE))
+    page.locator(".bar__files").tap()
+    expect(page.locator("#files-panel")).to_be_visible()
+    assert page.evaluate(BARE)
+    leads_to_the_board(page)
+
+
+def test_what_a_dialog_does_leads_on(page: Page) -> None:
+    """A form that leads to another page leaves no entry of its dialog behind."""
+    page.get_by_role("button", name="Conversation menu").tap()
+    page.locator("#conversation-menu .menu__item--danger").tap()
+    until(page, lambda: page.evaluate(COVERED))
+    page.locator("#delete-dialog").get_by_role("button", name="Delete").tap()
+    expect(page).not_to_have_title("Covered talk")
+    assert page.evaluate(BARE)
