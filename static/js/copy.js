@@ -1,16 +1,19 @@
-// Copies a message as it was written, the code of the button's block, or the text of the field beside it.
+// Copies a message as it was written, the code of the button's block, a file, or the text of the field beside it.
 {
   const fieldOf = (button) => button.parentElement.querySelector("input");
   const codeOf = (button) => button.closest(".code-block")?.querySelector("code");
+  const fileOf = (button) => button.closest(".files__row")?.querySelector("[download]");
   const messageOf = (button) => {
     const all = button.closest(".turn__end")?.parentElement.querySelectorAll(".message[data-role=assistant]:not([hidden])");
     return button.closest(".message") ?? [...(all ?? [])].at(-1);
   };
-  const fetchText = async (message) => {
-    const answer = await fetch(`${shown.path}messages/${message.id.slice("message-".length)}/`);
+  const fetched = async (address) => {
+    const answer = await fetch(address);
     if (!answer.ok) throw new Error(answer.status);
-    return plainText(answer);
+    return answer;
   };
+  const fetchText = async (message) => plainText(await fetched(`${shown.path}messages/${message.id.slice("message-".length)}/`));
+  const fetchFile = async (file) => (await fetched(file.href)).text();
 
   // A site that is not reached by https has no clipboard, only the command that copies what is selected.
   const copySelected = (text) => {
@@ -60,11 +63,12 @@
     const button = event.target.closest?.("[data-copy]");
     if (!button) return;
     const code = codeOf(button);
+    const file = fileOf(button);
     const message = code ? null : messageOf(button);
     if (code) getSelection().selectAllChildren(code);
-    else if (!message) fieldOf(button).select();
+    else if (!file && !message) fieldOf(button).select();
     try {
-      await put(code ? code.textContent : message ? fetchText(message) : fieldOf(button).value);
+      await put(code ? code.textContent : file ? fetchFile(file) : message ? fetchText(message) : fieldOf(button).value);
       show(button);
     } catch {}
   });

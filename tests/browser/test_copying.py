@@ -49,6 +49,24 @@ def test_messages_and_code_are_copied_as_they_were_written(scripted: Site, visit
     expect(question.get_by_role("button", name="Copy message")).to_have_css("opacity", "1")
 
 
+def test_a_file_is_copied_as_it_is(scripted: Site, visitors: Visitors) -> None:
+    content = "\n<b>not bold</b>\r\n\t你好\n"
+    written = Reply(tool_calls=[("write_file", {"path": "note.txt", "content": content})])
+    scripted.model.script(written, Reply(text="Written."))
+    page = visitors.enter(scripted, permissions=["clipboard-read", "clipboard-write"])
+    address = begin(page, "Write it")
+    at_rest(page)
+    page.click(".bar__files")
+    page.click("#files-panel .files__link >> text=note.txt")
+    panel, alone = page.locator("#files-panel"), page.locator(".files-page")
+    for place in (panel, alone):
+        page.evaluate("navigator.clipboard.writeText('')")
+        place.get_by_role("button", name="Copy").click()
+        expect(place.get_by_role("button", name="Copied")).to_be_visible()
+        assert clipboard(page) == content
+        page.goto(f"{address}files/file/?path=note.txt")
+
+
 def test_code_is_whole_while_it_is_written(scripted: Site, visitors: Visitors) -> None:
     gate = threading.Event()
     scripted.model.script(Reply(text=f"```\n{LONG}{LONG}```\n", stall_after=len(LONG) // 12, gate=gate))
