@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from django.conf import settings
@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from chat.agent.storable import storable
 from chat.models.account import Preferences
 from chat.models.connection import ModelSettings
-from chat.models.follow_up import Attachment, FollowUp, joined
+from chat.models.follow_up import Attachment, FollowUp, joined, names_in
 from chat.models.message import Message, MessageRefused, checked_message, title_of
 from chat.models.profile import Profile, answers_by_script
 from chat.models.tag import Tag, folded, normalised
@@ -277,9 +277,11 @@ class Conversation(models.Model):
         client_id: uuid.UUID,
         text: str | None = None,
         profile: Profile | None = None,
+        attached: Collection[int] = (),
     ) -> Turn:
         """Queue another version of a turn, with the same message or `text` in its place.
 
+        With `text` go the message's attachments with these keys, `attached`.
         `profile` answers this turn alone; by default the one in use does.
 
         The turn and what followed it leave the path, and are kept. Raises MessageRefused, as `start_turn`.
@@ -293,11 +295,14 @@ class Conversation(models.Model):
             again = self.path.filter(pk=turn_id).prefetch_related("messages__attachments").first()
             if again is None:
                 raise MessageRefused(_("This message has changed in another tab. Try again."))
-            text = again.said if text is None else checked_message(text)
-            attachments = [each for message in again.messages.all() for each in message.attachments.all()]
+            said, attachments = again.said, again.attachments
+            if text is not None:
+                attachments = [each for each in attachments if each.pk in attached]
+                names = "\n".join(names_in(said, attachments))
+                said = checked_message(f"{text.rstrip()}\n\n{names}")
             self.path.filter(pk__gt=turn_id).update(on_path=False)
             self.turns.filter(pk=turn_id).update(on_path=False, chosen=False)
-            turn = self._queue(text, client_id, again.parent_id, again.follows_id, [], attachments)
+            turn = self._queue(said, client_id, again.parent_id, again.follows_id, [], attachments)
             if profile:
                 turn.use_profile(profile)
             self._touch(turn.created_at, facts["newest"], archived_at=None)

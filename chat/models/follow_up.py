@@ -183,8 +183,13 @@ def named_in(text: str) -> list[str]:
 
 
 def without_names(text: str, attachments: Iterable[Attachment]) -> str:
-    paths = {each.path for each in attachments}
-    if not paths:
+    if not (names := names_in(text, attachments)):
         return text
-    lines = [line for line in text.split("\n") if not paths.intersection(named_in(line))]
+    lines = [line for line in text.split("\n") if line not in names]
     return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()
+
+
+def names_in(text: str, attachments: Iterable[Attachment]) -> list[str]:
+    """The lines of the text that name these files."""
+    paths = {each.path for each in attachments}
+    return [line for line in text.split("\n") if paths.intersection(named_in(line))]

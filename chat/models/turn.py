@@ -26,6 +26,7 @@ from chat.models.profile import differences, restore_profile, snapshot_of
 if TYPE_CHECKING:
     from django.contrib.auth.models import User
 
+    from chat.models.follow_up import Attachment
     from chat.models.message import Message
     from chat.models.profile import Profile
     from chat.models.step import Summary
@@ -314,6 +315,11 @@ class Turn(models.Model):
     def said(self) -> str:
         """The user's message and the follow-ups that joined it, as one text."""
         return "\n\n".join(message.text for message in self.messages.all() if message.role == "user")
+
+    @property
+    def attachments(self) -> list[Attachment]:
+        """The files that came with what was said."""
+        return [each for message in self.messages.all() for each in message.attachments.all()]
 
     def rows(self) -> list[Message | ToolCall | Summary]:
         rows: list[Message | ToolCall | Summary] = [

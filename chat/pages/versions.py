@@ -16,6 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from chat.live.broadcast import notify_workers, publish_path, publish_sidebar, publish_turn_sync
 from chat.models import Conversation, MessageRefused, Profile, Turn
+from chat.models.follow_up import without_names
 from chat.pages.audience import audience
 from chat.pages.conversation import PLACE, action_id_of, action_refused, action_response, own_conversation
 from chat.pages.model_choice import model_groups
@@ -61,7 +62,9 @@ def _run_again(
 ) -> HttpResponse:
     archived = conversation.archived
     try:
-        conversation.run_again(turn_id, client_id, request.POST.get("text"), _profile(request))
+        text, attached = request.POST.get("text"), request.POST.getlist("attached")
+        kept = {int(key) for key in attached if key.isdecimal()}
+        conversation.run_again(turn_id, client_id, text, _profile(request), kept)
     except MessageRefused as refusal:
         return action_refused(request, conversation, str(refusal))
     async_to_sync(notify_workers)()
@@ -72,12 +75,14 @@ def _run_again(
 
 
 def _form(request: SignedInRequest, conversation: Conversation, turn_id: int) -> HttpResponse:
-    turn: Turn = get_object_or_404(conversation.path.prefetch_related("messages"), pk=turn_id)
+    rows = conversation.path.prefetch_related("messages__attachments")
+    turn: Turn = get_object_or_404(rows, pk=turn_id)
     in_use = conversation.profile_in_use()
     chosen = conversation.chosen_model
     context = {
         "conversation": conversation,
         "turn": turn,
+        "text": without_names(turn.said, turn.attachments),
         "in_use": in_use,
         "profiles": Profile.offered_to(request.user),
         "groups": model_groups(request.user, in_use),

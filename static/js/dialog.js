@@ -36,6 +36,15 @@ document.addEventListener("click", async (event) => {
   const field = dialog.querySelector("textarea");
   field?.setSelectionRange(field.value.length, field.value.length);
 });
+// A file leaves the message that is edited.
+document.addEventListener("click", (event) => {
+  const button = event.target.closest?.("[data-detach]");
+  if (!button) return;
+  const { form } = button;
+  button.parentElement.remove();
+  form.dataset.changed = "";
+  form.elements.text.focus();
+});
 // An edited message is sent as one in the composer.
 document.addEventListener("keydown", (event) => {
   if (event.key !== "Enter" || event.shiftKey || isComposing(event) || isTouch() || !event.target.matches?.(".again textarea")) return;

@@ -256,6 +256,47 @@ def test_on_a_phone_it_opens_above_the_conversation(scripted: Site, visitors: Vi
     expect(page.locator(".attachment__file")).to_be_focused()
 
 
+def test_an_edited_message_keeps_the_files_that_are_not_removed(scripted: Site, visitors: Visitors) -> None:
+    page = with_attachments(scripted, visitors, WIDE)
+    visitors.expected.append("409 (Conflict)")
+    scripted.model.script(Reply(text="Again."), Reply(text="Once more."))
+    dialog = page.get_by_role("dialog")
+
+    def edit() -> Locator:
+        turns(page).last.hover()
+        turns(page).last.get_by_role("link", name="Edit").click()
+        return dialog.locator(".attached")
+
+    expect(edit().locator("span")).to_have_text([PICTURE["name"], NOTES["name"]])  # type: ignore[list-item]
+    expect(dialog.get_by_label("Message")).to_have_value("look at these")
+    expect(dialog.locator(".attached img")).to_have_count(1)
+    dialog.get_by_label("Message").fill("look again")
+    dialog.get_by_role("button", name="Run again").click()
+    expect(turns(page).last).to_contain_text("Again.")
+    at_rest(page)
+    expect(turns(page).last.locator(".message__body").first).to_have_text("look again")
+    expect(last_turn(page).locator(".attachment")).to_have_count(2)
+
+    edit()
+    dialog.get_by_role("button", name=f"Remove {PICTURE['name']}").click()
+    expect(dialog.get_by_label("Message")).to_be_focused()
+    dialog.get_by_label("Message").fill("")
+    page.keyboard.press("Enter")
+    expect(dialog).to_be_hidden()
+    expect(turns(page).last).to_contain_text("Once more.")
+    at_rest(page)
+    expect(last_turn(page).locator(".attachment")).to_have_text([str(NOTES["name"])])
+    expect(last_turn(page).locator(".message[data-role=user] .message__body")).to_have_count(0)
+    asked = scripted.model.requests[-1]["messages"][-1]["content"]
+    assert asked.endswith(f"Uploaded: uploads/{NOTES['name']}")
+    assert str(PICTURE["name"]) not in asked
+
+    edit().get_by_role("button").click()
+    expect(dialog.locator(".again__attached")).to_be_hidden()
+    dialog.get_by_role("button", name="Run again").click()
+    expect(dialog.get_by_role("alert")).to_have_text("The message is empty.")
+
+
 def test_a_changed_file_opens_beside_the_conversation(scripted: Site, visitors: Visitors) -> None:
     command = {"command": "echo 1 > made-by-bash"}
     scripted.model.script(Reply(tool_calls=[("bash", command)]), Reply(text="Done."))
