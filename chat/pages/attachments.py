@@ -31,8 +31,10 @@ def message_of(
     """
     text = request.POST.get("text", "")
     uploads = uploads_of(request)
-    if not uploads or _is_known(client_id):
+    if not uploads:
         return text, []
+    if _is_known(client_id):  # its files are saved; the text only must not be blank
+        return with_file_names(text, [upload.name or "" for upload in uploads]), []
     if text.strip():
         checked_message(text)
     names = save_uploads(open_workspace(conversation), uploads)

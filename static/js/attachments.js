@@ -90,8 +90,13 @@ const refusalOf = (files) => {
       list.replaceChildren(...files.map(chip));
       list.hidden = files.length === 0;
     };
+    const tellComposer = () => text.dispatchEvent(new Event("input", { bubbles: true })); // which keeps the draft
+    // What is sent with other files is another message.
     const keep = (files) => {
       show(files);
+      delete text.dataset.sent;
+      form.elements.client_id.value = uuid();
+      tellComposer();
       const change = (store) => (files.length ? store.put(files, keyOf(path)) : store.delete(keyOf(path)));
       stored(change).catch(() => files.length && !signal.aborted && note(input.dataset.unkept));
     };
@@ -99,8 +104,9 @@ const refusalOf = (files) => {
     const add = (files) => {
       const all = [...chosen, ...files];
       const sentence = refusalOf(all);
+      if (sentence) show(chosen);
+      else keep(all);
       note(sentence);
-      keep(sentence ? chosen : all);
     };
 
     input.addEventListener("change", () => add([...input.files]));
@@ -145,15 +151,15 @@ const refusalOf = (files) => {
     }, { signal });
 
     const sent = () => {
-      keep([]);
-      if (signal.aborted) return kept.set(`draft ${path}`, null);
       text.value = "";
-      text.dispatchEvent(new Event("input", { bubbles: true }));
+      keep([]);
+      if (signal.aborted) kept.set(`draft ${path}`, null);
     };
 
     const send = async () => {
       form.dataset.sending = "";
       text.dataset.sent = text.value; // the composer then knows a repetition, and takes another id afterwards
+      tellComposer();
       note(input.dataset.sending);
       try {
         const answer = await post(form.action, new FormData(form));

@@ -18,13 +18,14 @@
   let begun = null;
   const NEXT = "typed after the first message";
 
-  // What is typed; and where it is on its way, the id by which the server knows a repetition.
+  // What is typed; and where it is on its way, perhaps as files without a word, the id by which the server knows a
+  // repetition.
   const place = () => `draft ${shown.path}`;
   const keep = () => {
     const { client_id } = composer().elements;
     const text = field();
     const draft = { text: text.value, sent: text.value === text.dataset.sent, client_id: client_id.value };
-    kept.set(place(), text.value && JSON.stringify(draft));
+    kept.set(place(), (text.value || draft.sent) && JSON.stringify(draft));
   };
   const draftOf = (where) => {
     try {
@@ -63,7 +64,7 @@
   const send = () => {
     const text = field();
     if (begun !== null && text.value !== begun) renew();
-    if (text.value.trim()) text.dataset.sent = text.value;
+    text.dataset.sent = text.value;
     underway = { id: composer().elements.client_id.value, text: text.value };
     keep();
     if (composer().hasAttribute("hx-ws:send")) return expectAnswer(1500);
@@ -92,7 +93,7 @@
     const { client_id } = composer().elements;
     const text = field();
     const draft = draftOf(place());
-    if (!text.value && draft.text) {
+    if (!text.value && (draft.text || draft.sent)) {
       text.value = draft.text;
       if (draft.sent) {
         text.dataset.sent = draft.text;
@@ -176,7 +177,7 @@
     const { client_id } = composer().elements;
     const text = field();
     if (said.type === "error") note(said.message);
-    else if (said.type === "accepted" && said.client_id === underway.id && text.value !== underway.text) {
+    else if (said.type === "accepted" && said.client_id === underway.id && (text.value !== underway.text || underway.id !== client_id.value)) {
       takeOut(underway.text);
       underway.id = "";
       return;

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, expect
+import pytest
+from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
@@ -406,6 +408,60 @@ def test_attached_files_are_kept_over_a_reload(scripted: Site, visitors: Visitor
     at_rest(page)
     assert "uploads/notes.txt" in scripted.model.requests[-1]["messages"][-1]["content"]
     expect(attached(page)).to_have_count(0)
+
+
+def lose_the_answer(page: Page, address: str) -> None:
+    """Send what is in the composer; load the page again when the server has it, before it answers."""
+    arrived: list[Route] = []
+
+    def hold(route: Route) -> None:
+        if route.request.method == "POST":
+            route.fetch(max_redirects=0)
+            arrived.append(route)
+        else:
+            route.fallback()
+
+    page.route(address, hold)
+    page.press("#composer-text", "Enter")
+    until(page, lambda: arrived)
+    page.reload()
+    page.unroute(address)
+
+
+@pytest.mark.parametrize("text", ["", "read this"])
+def test_a_message_whose_answer_is_lost_is_not_sent_twice(
+    scripted: Site, visitors: Visitors, text: str
+) -> None:
+    replies = [Reply(text=f"Read {number}.") for number in range(4)]
+    scripted.model.script(*replies)
+    name = f"{uuid.uuid4().hex}.txt"
+    only = [{"name": name, "mimeType": "text/plain", "buffer": b"some text"}]
+    page = visitors.enter(scripted)
+    page.goto("/")
+    page.set_input_files("#composer-files", only)  # type: ignore[arg-type]
+    page.fill("#composer-text", text and f"{text} {name}")
+    lose_the_answer(page, f"{scripted.served.address}/")
+    expect(attached(page)).to_have_count(1)
+    page.press("#composer-text", "Enter")
+    page.wait_for_url("**/conversations/*/")
+    at_rest(page)
+    expect(page.locator("#sidebar .conversation-row", has_text=name[:16])).to_have_count(1)
+
+    page.set_input_files("#composer-files", [NOTES])  # type: ignore[list-item]
+    page.fill("#composer-text", text)
+    lose_the_answer(page, "**/messages/")
+    if not text:  # what has a text is sent again by itself
+        expect(attached(page)).to_have_count(1)
+        page.press("#composer-text", "Enter")
+    expect(attached(page)).to_have_count(0)
+    expect(page.locator("#composer-text")).to_have_value("")
+    at_rest(page)
+    expect(page.locator(".attachment")).to_have_text([name, "notes.txt"])
+    for count in (3, 4):
+        page.set_input_files("#composer-files", [NOTES])  # type: ignore[list-item]
+        page.press("#composer-text", "Enter")
+        expect(page.locator(".attachment")).to_have_count(count)
+        at_rest(page)
 
 
 def test_files_of_the_first_message_are_kept_until_it_is_sent(scripted: Site, visitors: Visitors) -> None:

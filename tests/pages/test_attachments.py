@@ -39,10 +39,12 @@ def test_files_alone_are_a_message(owners: Client) -> None:
     assert begun().title == "a.txt"
 
 
-def test_the_same_form_twice_brings_them_once(owners: Client, workspaces: Path) -> None:
+@pytest.mark.parametrize("text", ["Read", ""])
+def test_the_same_form_twice_brings_them_once(owners: Client, workspaces: Path, text: str) -> None:
     client_id = str(uuid.uuid4())
     for _ in range(2):
-        owners.post("/", {"text": "Read", "client_id": client_id, "files": file()})
+        form = {"text": text, "client_id": client_id, "files": file()}
+        assert owners.post("/", form).status_code == 302
     assert Turn.objects.count() == 1
     assert [path.name for path in workspaces.iterdir()] == [str(begun().pk)]
     assert len(list((workspaces / str(begun().pk) / "uploads").iterdir())) == 1
@@ -68,17 +70,18 @@ def test_too_much_is_refused_with_a_sentence(owners: Client, settings: Any) -> N
     assert ">Read</textarea>" in page
 
 
+@pytest.mark.parametrize("text", ["And this", ""])
 def test_a_later_message_brings_files(
-    owners: Client, conversation: Conversation, failed: Turn, workspaces: Path
+    owners: Client, conversation: Conversation, failed: Turn, workspaces: Path, text: str
 ) -> None:
     where = f"/conversations/{conversation.pk}/messages/"
     client_id = str(uuid.uuid4())
     for _ in range(2):
-        form = {"text": "And this", "client_id": client_id, "files": file()}
+        form = {"text": text, "client_id": client_id, "files": file()}
         assert owners.post(where, form).status_code == 302
     last = conversation.turns.order_by("pk").last()
     assert last is not None
-    assert last.user_text == "And this\n\nUploaded: uploads/a.txt"
+    assert last.user_text == f"{text}\n\nUploaded: uploads/a.txt".strip()
     assert [path.name for path in (workspaces / str(conversation.pk) / "uploads").iterdir()] == ["a.txt"]
 
 
