@@ -31,6 +31,7 @@
     panel.open = pulled < 0;
     keptInTab.set(key(panel), panel.open ? "unfolded" : "folded");
     setWhole(panel);
+    cover.opened();
   });
 
   const restore = (panel) => {
