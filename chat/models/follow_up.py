@@ -183,7 +183,7 @@ def named_in(text: str) -> list[str]:
 
 
 def without_names(text: str, attachments: Iterable[Attachment]) -> str:
-    if not (names := names_in(text, attachments)):
+    if not (names := set(names_in(text, attachments))):
         return text
     lines = [line for line in text.split("\n") if line not in names]
     return _BLANK_LINES.sub("\n\n", "\n".join(lines)).strip()

@@ -63,7 +63,7 @@ def _run_again(
     archived = conversation.archived
     try:
         text, attached = request.POST.get("text"), request.POST.getlist("attached")
-        kept = {int(key) for key in attached if key.isdecimal()}
+        kept = {int(key) for key in attached if key.isdecimal() and len(key) < 20}
         conversation.run_again(turn_id, client_id, text, _profile(request), kept)
     except MessageRefused as refusal:
         return action_refused(request, conversation, str(refusal))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import InterfaceError, OperationalError, transaction
@@ -264,7 +264,9 @@ class Recorder:
                 row.save(force_insert=True)
         if new_calls:
             ToolCall.objects.bulk_create(new_calls)
-        _note_saved_lengths(row for row, _fields, _is_new in rows.values() if isinstance(row, Message))
+        for row, _fields, _is_new in rows.values():
+            if isinstance(row, Message):
+                _note_saved_lengths(row, {"text": row.text, "reasoning": row.reasoning})
 
     def _save_alone(self, *, renew: bool) -> list[Change]:
         """Save texts and outputs that grew, or a result, one statement each, without a transaction.
@@ -275,15 +277,19 @@ class Recorder:
         messages = []
         if self._dirty and renew:
             self.renew_lease()
-        for key, (row, fields, _is_new) in list(self._dirty.items()):
+        for key in list(self._dirty):
+            # Taken out before it is read: what grows meanwhile, on another thread, is to be saved again.
+            row, fields, _is_new = dirty = self._dirty.pop(key)
+            self._saved.append(dirty)
+            values = {name: getattr(row, name) for name in fields}
             leased = {"turn__fence": self.turn.fence, "turn__status__in": Turn.LEASED}
             is_open = Q(complete=False) if isinstance(row, Message) else ~Q(status__in=ToolCall.FINAL)
             own = type(row)._default_manager.filter(is_open, pk=row.pk, **leased)
-            if not own.update(**{name: getattr(row, name) for name in fields}):
+            if not own.update(**values):
                 raise LeaseLost(f"{self.turn} was taken from {self.turn.worker}")
-            del self._dirty[key]
-            messages += [row] if isinstance(row, Message) else []
-        _note_saved_lengths(messages)
+            if isinstance(row, Message):
+                _note_saved_lengths(row, values)
+                messages.append(row)
         return list(map(TextGrew, messages))
 
     def _change(self, row: Row, **changes: Any) -> None:
@@ -535,7 +541,9 @@ def append_text(message: Message, event: Written) -> bool:
             return True
 
 
-def _note_saved_lengths(messages: Iterable[Message]) -> None:
-    """Note how much of their texts is saved, which is what a page loaded now shows."""
-    for message in messages:
-        message.saved_text, message.saved_reasoning = len(message.text), len(message.reasoning)
+def _note_saved_lengths(message: Message, values: Mapping[str, Any]) -> None:
+    """Note how much of the texts is saved, which is what a page loaded now shows."""
+    if "text" in values:
+        message.saved_text = len(values["text"])
+    if "reasoning" in values:
+        message.saved_reasoning = len(values["reasoning"])

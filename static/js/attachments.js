@@ -150,13 +150,15 @@ const refusalOf = (files) => {
       upload.dispatchEvent(new Event("change", { bubbles: true }));
     }, { signal });
 
-    const sent = () => {
-      text.value = "";
-      keep([]);
+    // What was added while they were on their way stays.
+    const sent = (said, files) => {
+      if (text.value.startsWith(said)) text.value = text.value.slice(said.length).trimStart();
+      keep(chosen.filter((file) => !files.includes(file)));
       if (signal.aborted) kept.set(`draft ${path}`, null);
     };
 
     const send = async () => {
+      const [said, files] = [text.value, chosen];
       form.dataset.sending = "";
       text.dataset.sent = text.value; // the composer then knows a repetition, and takes another id afterwards
       tellComposer();
@@ -164,7 +166,7 @@ const refusalOf = (files) => {
       try {
         const answer = await post(form.action, new FormData(form));
         if (!signal.aborted) note(answer.ok ? "" : (await plainText(answer)) || input.dataset.lost);
-        if (answer.ok) sent();
+        if (answer.ok) sent(said, files);
         if (answer.ok) document.getElementById("to-end").click();
       } catch {
         if (!signal.aborted) note(input.dataset.lost);

@@ -5,7 +5,8 @@ const cover = (() => {
   const COVERS = "dialog:modal, #sidebar:popover-open, .dock[data-plan-whole] #todo-panel";
   const open = () => (narrow.matches ? [...document.querySelectorAll(COVERS)] : []);
   const hasEntry = () => Boolean(history.state?.cover);
-  const isHere = () => location.pathname === shown.path; // or the content of another entry is on its way
+  // Or else the content of another entry is on its way.
+  const isHere = () => location.pathname === shown.path && !document.querySelector("#content[aria-busy]");
   let leaving = false; // whether the entry is being taken away
 
   const closed = () => {

@@ -23,10 +23,11 @@
   const PULL = 24; // pixels; less is a tap
   let start = null;
   const lineOf = (event) => event.target.closest?.("#todo-panel > summary");
-  document.addEventListener("touchstart", (event) => (start = lineOf(event) && event.touches[0].clientY), { passive: true });
+  const heightOf = (event) => event.changedTouches[0].clientY;
+  document.addEventListener("touchstart", (event) => (start = lineOf(event) ? heightOf(event) : null), { passive: true });
   document.addEventListener("touchend", (event) => {
     const panel = lineOf(event)?.parentElement;
-    const pulled = panel && start !== null ? event.changedTouches[0].clientY - start : 0;
+    const pulled = panel && start !== null ? heightOf(event) - start : 0;
     if (Math.abs(pulled) < PULL) return;
     panel.open = pulled < 0;
     keptInTab.set(key(panel), panel.open ? "unfolded" : "folded");
@@ -35,7 +36,10 @@
   });
 
   const restore = (panel) => {
-    if (!panel) return;
+    if (!panel) {
+      document.querySelector(".dock[data-plan-whole]")?.removeAttribute("data-plan-whole");
+      return cover.closed();
+    }
     const fold = keptInTab.get(key(panel));
     const isEdited = panel.querySelector("[data-editing]") !== null;
     panel.open = isEdited || (fold ? fold === "unfolded" : phase(panel) === "working");

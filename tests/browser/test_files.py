@@ -428,6 +428,26 @@ def lose_the_answer(page: Page, address: str) -> None:
     page.unroute(address)
 
 
+def test_what_is_added_while_a_message_is_on_its_way_stays(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Hello."), Reply(text="I see."))
+    page = visitors.enter(scripted)
+    begin(page, "hello")
+    at_rest(page)
+    held: list[Route] = []
+    page.route(f"{page.url}messages/", lambda route: held.append(route))
+    page.set_input_files("#composer-files", [PICTURE])  # type: ignore[list-item]
+    page.fill("#composer-text", "First")
+    page.click("#send")
+    until(page, lambda: bool(held))
+    page.locator("#composer-text").press_sequentially(" and more")
+    page.set_input_files("#composer-files", [NOTES])  # type: ignore[list-item]
+    held[0].continue_()
+    expect(page.locator(".message[data-role=user]").last).to_contain_text("First")
+    expect(page.locator("#composer-text")).to_have_value("and more")
+    expect(attached(page)).to_have_text(["notes.txt×"])
+    at_rest(page)
+
+
 @pytest.mark.parametrize("text", ["", "read this"])
 def test_a_message_whose_answer_is_lost_is_not_sent_twice(
     scripted: Site, visitors: Visitors, text: str

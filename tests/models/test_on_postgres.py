@@ -22,7 +22,7 @@ def test_postgresql_keeps_the_same_promises() -> None:
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
         )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "skipped" not in ran.stdout

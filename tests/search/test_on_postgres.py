@@ -22,7 +22,7 @@ def test_postgresql_finds_the_same() -> None:
             cwd=ROOT,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=600,
         )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "skipped" not in ran.stdout

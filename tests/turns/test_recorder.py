@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import uuid
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.db import connection
 
+from chat.agent import StepStarted, Text
 from chat.demo.reply import Reply
+from chat.models import Conversation, Turn
 from chat.turns import recorder
+from chat.turns.recorder import Recorder
 from tests.live.site import Site
 from tests.model_server import ScriptedModel
 
@@ -28,3 +34,36 @@ async def test_a_second_may_end_between_any_two_looks_at_the_clock(
     await tab.until_idle()
     turn = await site.turn(conversation)
     assert (turn.status, turn.status_message) == ("completed", "")
+
+
+def test_what_comes_while_a_text_is_saved_is_saved_next(transactional_db: None, owner: User) -> None:
+    """A model that pauses then leaves nothing unsaved, and pages know how much they were given."""
+    conversation = Conversation.objects.create(owner=owner, title="Test")
+    conversation.start_turn("go", uuid.uuid4())
+    turn = Turn.claim("first")
+    assert turn
+    writer = Recorder(turn)
+    for event in (StepStarted(1), Text("One")):
+        writer.record(event)
+    writer.apply(Text(" two"))
+    coming = iter([Text(" three")])
+
+    def meanwhile(execute: Any, sql: str, *rest: Any) -> Any:
+        done = execute(sql, *rest)
+        if sql.startswith('UPDATE "chat_message"'):
+            for event in coming:  # on the event loop's thread
+                writer.apply(event)
+        return done
+
+    with connection.execute_wrapper(meanwhile):
+        writer.write()
+    message = turn.messages.get(role="assistant")
+    assert message.text == "One two"
+    assert writer.message
+    assert writer.message.saved_text == len("One two")
+    assert writer.has_unsaved_rows
+    writer.write()
+    message.refresh_from_db()
+    assert message.text == "One two three"
+    assert writer.message.saved_text == len(message.text)
+    assert not writer.has_unsaved_rows
