@@ -90,10 +90,15 @@ class Record:
             turn.refresh_from_db(fields=("messages", "tool_calls", "summaries", "steps", "side_calls"))
 
     def _in_readers_language(self, step: Step) -> str:
-        """The note about the user's edits, made anew from the lists if the model read another language."""
+        """The step's note about the user's edits of the list.
+
+        It is stored in the model's language; for readers of the other one it is written again from the lists.
+        """
         language: Language = "zh" if (get_language() or "").startswith("zh") else "en"
+        if step.turn.profile_snapshot.get("language", "en") == language:
+            return step.edit_note
         edits = list(step.delivered_revisions.order_by("pk"))
-        if step.turn.profile_snapshot.get("language", "en") == language or not edits:
+        if not edits:
             return step.edit_note
         earlier = self.conversation.revisions.filter(turn__in=self.turns, pk__lt=edits[0].pk).order_by("pk")
         known = earlier.last()
