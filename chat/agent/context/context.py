@@ -182,11 +182,15 @@ class CompactionPlan:
         for index in latest:
             content, tokens = self.messages[index]["content"], self.counts[index]
             if tokens > share and isinstance(content, str):
-                self._shorten(index, cut(content, int(len(content) * share / tokens * 0.9), self.language))
+                # What comes with the content, the note about the cut included, takes of the share too.
+                own = max(1, text_tokens(content))
+                around = tokens - own + text_tokens(cut(content, 0, self.language))
+                characters = int(len(content) * max(0, share - around) / own * 0.95)
+                self._shorten(index, cut(content, characters, self.language))
 
     def _shorten(self, index: int, text: str) -> None:
         self.shortened[index] = text
-        self.counts[index] = text_tokens(text)
+        self.counts[index] = message_tokens(render_message({**self.messages[index], "content": text}))
 
 
 TRIMMED_LENGTH = 240  # characters kept of a trimmed result

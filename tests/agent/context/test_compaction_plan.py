@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from chat.agent import Compacted
@@ -107,8 +107,13 @@ def test_the_latest_results_stay_whole_where_they_can(messages: Messages, space:
         assert left[len(left) - len(messages) + first :] == messages[first:]
 
 
+LONG = ("words and " * 300)[:1200].strip()
+
+
 @few
 @given(histories, spaces)
+@example(history([], ("word", [("word", ["word"], "", []), ("word", [LONG], "", [])])), 200)
+@example(history([], ("word", [("word", [LONG, LONG], "Update your todos.", [])])), 200)
 def test_it_fits_unless_the_persons_own_words_do_not(messages: Messages, space: int) -> None:
     _plan, left = made(messages, space)
     said = sum(counts([message for message in left[last_turn_start(left) :] if message["role"] != "tool"]))
