@@ -8,6 +8,7 @@ import logging
 import time
 import uuid
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
@@ -54,7 +55,7 @@ POLL_INTERVAL = 2.0  # seconds between polls of the database
 IDLE_POLL_INTERVAL = 4.0  # the same while no turn is active anywhere: workers are notified of a new one
 REMOVAL_INTERVAL = 30.0  # seconds between removals of deleted conversations
 INDEX_DELAY = 0.5  # seconds after a turn begins or ends, which is the more urgent work
-RELEASE_TIMEOUT = 2.0  # seconds for returning turns to the queue
+RELEASE_TIMEOUT = 4.0  # seconds for returning turns to the queue
 
 
 class Pool:
@@ -100,6 +101,9 @@ class Pool:
     async def drain(self) -> None:
         """Claim nothing more; let turns finish for DRAIN_SECONDS, then return the rest to the queue."""
         self.closing = True
+        with suppress(TimeoutError):  # the database may not answer
+            async with asyncio.timeout(RELEASE_TIMEOUT), self._claiming:
+                pass  # the turn of a claim under way goes back too
         await self._wait(settings.DRAIN_SECONDS)
         for turn_id in self.running:
             self._cancel(turn_id, Turn.Status.QUEUED)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 import threading
 import uuid
+from contextlib import closing
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.db import connection
 
 from chat.demo.reply import Reply
 from chat.models import Conversation, Message, Turn
@@ -153,6 +157,24 @@ async def test_a_worker_that_leaves_hands_its_turns_over(site: Site, model_serve
     assert (turn.status, turn.crash_count) == ("completed", 0)
     assert tab.last_turn().strip() == article(await site.page(conversation), turn)
     assert "Cut off here" not in tab.last_turn()
+
+
+async def test_a_turn_claimed_while_the_worker_leaves_is_handed_over(site: Site) -> None:
+    """Another process writes, so the claim under way ends after the worker has begun to leave."""
+    conversation = await site.conversation()
+    await site.open(conversation)
+    writer = sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None, check_same_thread=False)
+    with closing(writer):
+        await sync_to_async(conversation.start_turn)("do it", uuid.uuid4())
+        writer.execute("BEGIN IMMEDIATE")
+        claiming = asyncio.create_task(pool().kick())
+        await asyncio.sleep(0)  # to its claim, which waits for the other's write
+        leaving = asyncio.create_task(close_pool())
+        await asyncio.sleep(0)  # it has begun
+        writer.execute("ROLLBACK")
+        await asyncio.gather(claiming, leaving)
+    turn = await site.turn(conversation)
+    assert (turn.status, turn.worker, turn.crash_count) == ("queued", "", 0)
 
 
 async def test_text_is_saved_though_the_model_falls_silent(site: Site, model_server: ScriptedModel) -> None:
