@@ -56,6 +56,8 @@ class Line:
         except OSError:
             _end(near)
             return
+        for end in (near, far):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.open += [near, far]
         threading.Thread(target=_pass, args=(far, near), daemon=True).start()
         _pass(near, far)

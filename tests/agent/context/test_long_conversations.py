@@ -54,7 +54,7 @@ async def conversation(agent: Agent, turns: int) -> list[Any]:
     return events
 
 
-@pytest.mark.parametrize(("answer", "turns", "window"), [(talk, 200, 16_000), (work, 40, 24_000)])
+@pytest.mark.parametrize(("answer", "turns", "window"), [(talk, 90, 8_000), (work, 24, 16_000)])
 async def test_a_long_one_stays_within_the_window(
     make_agent: MakeAgent, model_server: ScriptedModel, answer: Any, turns: int, window: int
 ) -> None:
