@@ -1,7 +1,8 @@
-"""The baseline of a workspace: its state when the conversation began, to show what changed.
+"""The baseline of a workspace: what the user gave the agent, to show what the agent has changed.
 
-A zip file beside the workspaces: a list of all files with size and times, and the content of small ones up to
-a limit. It is written once, before the agent's first step.
+That is its state when the conversation began, and what the user has uploaded or renamed since. A zip file
+beside the workspaces: the content of small files, up to a limit, and last a list of all files with size and
+times.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import secrets
 import uuid
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -26,7 +27,6 @@ from chat.files.archive import read_head
 
 MAX_FILE_BYTES = 256 * 1024  # the content of larger files is not stored
 MAX_TOTAL_BYTES = 24 * 1024 * 1024
-_INDEX = "list"
 
 
 class Baseline:
@@ -38,15 +38,62 @@ class Baseline:
         self.whole = False
         self.stamps: dict[str, Stamp] = {}
         self._names: dict[str, str] = {}
-        with suppress(FileNotFoundError, zipfile.BadZipFile, KeyError, ValueError):
+        with suppress(FileNotFoundError, zipfile.BadZipFile, LookupError, ValueError):
             self._read()
 
     def _read(self) -> None:
         with zipfile.ZipFile(self.path) as record:
-            index = json.loads(record.read(_INDEX))
+            index = json.loads(record.read(record.infolist()[-1]))
         self.stamps = {path: tuple(stamp) for path, stamp in index["stamps"].items()}
         self._names = index["kept"]
         self.whole, self.known = index["whole"], True
+
+    def _save(self, contents: Iterable[tuple[str, bytes]] = ()) -> None:
+        """Add `contents` and the list. Of concurrent writers the first creates it; later, the last wins."""
+        temporary = self.path.with_suffix(f".{secrets.token_hex(8)}")
+        try:
+            descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            with open(descriptor, "w+b") as file:
+                if self.known:
+                    file.write(self.path.read_bytes())
+                with zipfile.ZipFile(file, "a") as record:
+                    self._append(record, contents)
+            with suppress(FileExistsError):
+                (os.replace if self.known else os.link)(temporary, self.path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _append(self, record: zipfile.ZipFile, contents: Iterable[tuple[str, bytes]]) -> None:
+        for path, content in contents:
+            name = self._names[path] = str(len(record.infolist()))
+            record.writestr(zipfile.ZipInfo(name), content, zipfile.ZIP_DEFLATED, 1)
+        index = {"stamps": self.stamps, "kept": self._names, "whole": self.whole}
+        record.writestr(f"list-{len(record.infolist())}", json.dumps(index))
+
+    def begin(self, workspace: Workspace) -> None:
+        """Record all files."""
+        scan = scan_workspace(workspace)
+        files = [entry for entry in scan.entries if entry.kind != "folder"]
+        self.stamps, self.whole = {entry.path: entry.stamp for entry in files}, scan.whole
+        self._save(_contents(workspace, files, MAX_TOTAL_BYTES))
+
+    def add(self, workspace: Workspace, paths: Collection[str]) -> None:
+        """Record files of one folder, as they are now, as if they had been there from the beginning."""
+        folder = os.path.dirname(next(iter(paths)))
+        files = [entry for entry in scan_workspace(workspace, folder).entries if entry.path in paths]
+        with zipfile.ZipFile(self.path) as record:
+            room = MAX_TOTAL_BYTES - sum(each.file_size for each in record.infolist())
+        self.stamps |= {entry.path: entry.stamp for entry in files}
+        self._save(_contents(workspace, files, room))
+
+    def rename(self, old: str, new: str) -> None:
+        """Record a file under its new name, if it is recorded."""
+        if old not in self.stamps:
+            return
+        self.stamps[new] = self.stamps.pop(old)
+        if old in self._names:
+            self._names[new] = self._names.pop(old)
+        self._save()
 
     def content(self, path: str) -> bytes | None:
         """The file's content; None if it was not stored or the file did not exist."""
@@ -77,34 +124,14 @@ def keep_baseline(conversation_id: uuid.UUID, workspace: Workspace) -> None:
     if path.exists():
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    temporary = path.with_suffix(f".{secrets.token_hex(8)}")
-    try:
-        descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(descriptor, "w+b") as file, zipfile.ZipFile(file, "w") as record:
-            _write(record, workspace)
-        with suppress(FileExistsError):  # of concurrent writers the first wins
-            os.link(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    Baseline(path).begin(workspace)
 
 
 def remove_baseline(conversation_id: uuid.UUID) -> None:
     baseline_path(conversation_id).unlink(missing_ok=True)
 
 
-def _write(record: zipfile.ZipFile, workspace: Workspace) -> None:
-    scan = scan_workspace(workspace)
-    files = [entry for entry in scan.entries if entry.kind != "folder"]
-    names = {}
-    for number, (path, content) in enumerate(_contents(workspace, files)):
-        record.writestr(zipfile.ZipInfo(str(number)), content, zipfile.ZIP_DEFLATED, 1)
-        names[path] = str(number)
-    stamps = {entry.path: entry.stamp for entry in files}
-    record.writestr(_INDEX, json.dumps({"stamps": stamps, "kept": names, "whole": scan.whole}))
-
-
-def _contents(workspace: Workspace, files: list[Entry]) -> Iterator[tuple[str, bytes]]:
-    budget = MAX_TOTAL_BYTES
+def _contents(workspace: Workspace, files: list[Entry], budget: int) -> Iterator[tuple[str, bytes]]:
     for entry in files:
         if entry.kind != "file" or entry.size > min(MAX_FILE_BYTES, budget):
             continue

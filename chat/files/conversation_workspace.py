@@ -5,15 +5,18 @@ from __future__ import annotations
 import logging
 import os
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 
 from django.conf import settings
 from django.utils.module_loading import import_string
 
 from chat.agent.removal import remove_folder
-from chat.agent.workspace import Quota, Workspace, WorkspaceError
-from chat.files.baseline import keep_baseline, remove_baseline
+from chat.agent.workspace import Quota, Workspace, WorkspaceError, relative
+from chat.files.baseline import Baseline, baseline_of, keep_baseline, remove_baseline
+from chat.files.file_changes import rename_file
 from chat.files.pictures import PictureStore
+from chat.files.uploads import Upload, save_uploads
 from chat.models import Conversation
 
 log = logging.getLogger(__name__)
@@ -53,6 +56,32 @@ def open_workspace(conversation: Conversation) -> Workspace:
     except (WorkspaceError, OSError) as error:  # tools report the problem; changes are not shown then
         log.warning("the baseline of %s is not stored: %s", conversation.pk, error)
     return workspace
+
+
+def upload_files(conversation: Conversation, uploads: list[Upload]) -> list[str]:
+    """Save all files or none and return their paths; raises what `save_uploads` raises."""
+    workspace = open_workspace(conversation)
+    paths = save_uploads(workspace, uploads)
+    if paths:
+        _change_baseline(conversation, lambda baseline: baseline.add(workspace, paths))
+    return paths
+
+
+def rename_in(conversation: Conversation, path: str, name: str) -> str:
+    """Rename a regular file and return its new path; raises what `rename_file` raises."""
+    new = rename_file(workspace_of(conversation), path, name)
+    _change_baseline(conversation, lambda baseline: baseline.rename(relative(path), new))
+    return new
+
+
+def _change_baseline(conversation: Conversation, change: Callable[[Baseline], None]) -> None:
+    """What the user does is not shown as a change; if this fails, it is."""
+    baseline = baseline_of(conversation.pk)
+    try:
+        if baseline.known:
+            change(baseline)
+    except (WorkspaceError, OSError) as error:
+        log.warning("the baseline of %s is not updated: %s", conversation.pk, error)
 
 
 def _own_workspace(conversation: Conversation) -> Workspace:

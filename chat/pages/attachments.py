@@ -6,10 +6,10 @@ import uuid
 from typing import cast
 
 from chat.agent.pictures import HEAD, MAX_BYTES, image_type
-from chat.files.conversation_workspace import open_workspace, remove_workspace
+from chat.files.conversation_workspace import remove_workspace, upload_files
 from chat.files.pictures import PictureStore
 from chat.files.roots import chosen_folder
-from chat.files.uploads import Upload, check_uploads, save_uploads, with_file_names
+from chat.files.uploads import Upload, check_uploads, with_file_names
 from chat.models import Attachment, Conversation, FollowUp, ModelSettings, Profile, Turn
 from chat.models.message import checked_message
 from chat.pages.signed_in import SignedInRequest
@@ -37,7 +37,7 @@ def message_of(
         return with_file_names(text, [upload.name or "" for upload in uploads]), []
     if text.strip():
         checked_message(text)
-    names = save_uploads(open_workspace(conversation), uploads)
+    names = upload_files(conversation, uploads)
     pictures = PictureStore(conversation.pk)
     attached = [_attachment(pictures, name, upload) for name, upload in zip(names, uploads, strict=True)]
     return with_file_names(text, names), attached

@@ -19,17 +19,17 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.pictures import HEAD, image_type
 from chat.agent.scan import scan_workspace
-from chat.agent.workspace import Workspace, WorkspaceError
+from chat.agent.workspace import WorkspaceError
 from chat.files.archive import archive, open_file
 from chat.files.baseline import baseline_of, changes
 from chat.files.colour import coloured_file
-from chat.files.conversation_workspace import folder_of, open_workspace, workspace_of
-from chat.files.file_changes import delete_file, rename_file
+from chat.files.conversation_workspace import folder_of, rename_in, upload_files, workspace_of
+from chat.files.file_changes import delete_file
 from chat.files.names import safe_name
 from chat.files.pictures import PictureStore
 from chat.files.preview import MAX_IMAGE_BYTES, FilePreview, preview_of
 from chat.files.tree import Tree, shown, tree_of
-from chat.files.uploads import UploadRefused, save_uploads
+from chat.files.uploads import UploadRefused
 from chat.live.diff import Diff, diff_of
 from chat.models import Conversation
 from chat.pages.attachments import uploads_of
@@ -119,7 +119,7 @@ def download_all(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRe
 def upload(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
     try:
-        index_files(conversation, save_uploads(open_workspace(conversation), uploads_of(request)))
+        index_files(conversation, upload_files(conversation, uploads_of(request)))
     except (UploadRefused, WorkspaceError) as refusal:
         return _folder(request, conversation, problem=str(refusal), status=400)
     return redirect("files", conversation.pk)
@@ -129,26 +129,28 @@ def upload(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 @require_POST
 def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     name = request.POST.get("name", "").strip()
-    return _change(request, conversation_id, lambda workspace, path: [rename_file(workspace, path, name)])
+    return _change(request, conversation_id, lambda conversation, path: [rename_in(conversation, path, name)])
 
 
 @audience("owner")
 @require_POST
 def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    return _change(request, conversation_id, delete_file)
+    return _change(
+        request, conversation_id, lambda conversation, path: delete_file(workspace_of(conversation), path)
+    )
 
 
 def _change(
     request: SignedInRequest,
     conversation_id: uuid.UUID,
-    change: Callable[[Workspace, str], list[str] | None],
+    change: Callable[[Conversation, str], list[str] | None],
 ) -> HttpResponse:
     """Change the file that the form names; `change` returns the paths of files that are new."""
     conversation = own_conversation(request, conversation_id)
     path = request.POST.get("path", "")
     try:
         with _at_rest(conversation):
-            new_paths = change(workspace_of(conversation), path)
+            new_paths = change(conversation, path)
     except WorkspaceError as refusal:
         return _folder(request, conversation, problem=str(refusal), status=400)
     unindex_file(conversation, path)

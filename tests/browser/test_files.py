@@ -200,12 +200,12 @@ def test_without_a_script(demo: Site, visitors: Visitors) -> None:
     page.click("#send")
     expect(turns(page).last.locator(".attachment")).to_have_text("b.txt")
     page.goto(f"{page.url}files/")
-    expect(page.locator(".file-row", has_text="b.txt").last).to_contain_text("new")
+    expect(page.locator(".file-row", has_text="b.txt").last).to_contain_text("4 bytes")
     page.set_input_files(
         ".files__upload input[type=file]", [{"name": "c.txt", "mimeType": "text/plain", "buffer": b"text"}]
     )
     page.click(".files__upload button")
-    expect(page.locator(".file-row", has_text="c.txt").last).to_contain_text("new")
+    expect(page.locator(".file-row", has_text="c.txt").last).to_contain_text("4 bytes")
 
 
 PICTURE = {"name": "a.png", "mimeType": "image/png", "buffer": png(side=400)}
@@ -377,7 +377,7 @@ def test_on_their_page_files_have_the_same_actions(scripted: Site, visitors: Vis
     page = with_attachments(scripted, visitors, WIDE)
     page.goto(f"{page.url}files/")
     page.set_input_files(".files__upload input[type=file]", [NOTES])  # type: ignore[list-item]
-    expect(page.locator(".file-row", has_text="notes-2.txt").last).to_contain_text("new")
+    expect(page.locator(".file-row", has_text="notes-2.txt").last).to_contain_text("9 bytes")
     choose(page, "notes.txt").get_by_label("Name").fill("ideas.txt")
     page.keyboard.press("Enter")
     expect(page.locator(".file-row", has_text="ideas.txt").last).to_be_visible()

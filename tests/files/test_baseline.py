@@ -114,6 +114,49 @@ def test_the_start_is_kept_once_with_what_small_files_held(workspace: Workspace,
     )
 
 
+def test_what_was_added_later_counts_from_then_on(workspace: Workspace, filled: Path) -> None:
+    pk = uuid.uuid4()
+    keep_baseline(pk, workspace)
+    for name in ("up/one", "up/two", "up/other"):
+        workspace.write(name, f"this is {name}\n".encode())
+    baseline_of(pk).add(workspace, ["up/one", "up/two"])
+    (filled / "up" / "two").write_text("other\n")
+    start = baseline_of(pk)
+    assert changes(workspace, start, scan_workspace(workspace)) == {"up/two": "changed", "up/other": "new"}
+    assert [start.content(name) for name in ("a.txt", "up/one", "up/two")] == [
+        b"this is a.txt\n", b"this is up/one\n", b"this is up/two\n",
+    ]  # fmt: skip
+    assert baseline_path(pk).stat().st_mode & 0o077 == 0
+    assert [path.name for path in baseline_path(pk).parent.iterdir()] == [f"{pk}.zip"]
+
+
+def test_it_follows_a_file_to_its_new_name(workspace: Workspace, filled: Path) -> None:
+    pk = uuid.uuid4()
+    keep_baseline(pk, workspace)
+    (filled / "made").write_text("since\n")
+    for old, new in (("a.txt", "b.txt"), ("large", "big"), ("made", "made up")):
+        (filled / old).rename(filled / new)
+        baseline_of(pk).rename(old, new)
+    (filled / "b.txt").write_text("other\n")
+    start = baseline_of(pk)
+    assert changes(workspace, start, scan_workspace(workspace)) == {"b.txt": "changed", "made up": "new"}
+    assert start.content("b.txt") == b"this is a.txt\n"
+
+
+def test_no_more_is_kept_than_there_is_room_for(
+    workspace: Workspace, filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pk = uuid.uuid4()
+    keep_baseline(pk, workspace)
+    monkeypatch.setattr("chat.files.baseline.MAX_TOTAL_BYTES", 1500)
+    for name in ("up/1", "up/2"):
+        workspace.write(name, b"x" * 500)
+        baseline_of(pk).add(workspace, [name])
+    assert [baseline_of(pk).content(name) is not None for name in ("up/1", "up/2")] == [True, False]
+    (filled / "up" / "2").write_text("other\n")
+    assert changes(workspace, baseline_of(pk), scan_workspace(workspace)) == {"up/2": "changed"}
+
+
 def test_a_damaged_record_is_no_record(workspace: Workspace, tmp_path: Path) -> None:
     (tmp_path / "damaged").write_bytes(b"PK\x03\x04 no zip file")
     assert not Baseline(tmp_path / "damaged").known

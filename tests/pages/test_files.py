@@ -207,6 +207,27 @@ def test_files_are_brought_in(owners: Client, conversation: Conversation, work: 
     assert conversation.turns.count() == 1
 
 
+def test_what_the_user_does_is_not_shown_as_a_change(
+    owners: Client, conversation: Conversation, failed: Turn, work: Path
+) -> None:
+    owners.post(where(conversation, "upload/"), {"files": SimpleUploadedFile("a.txt", b"one\n")})
+    owners.post(where(conversation, "rename/"), {"path": "kept", "name": "better"})
+    page = owners.get(where(conversation)).content.decode()
+    assert "better" in page
+    assert "data-change" not in page
+    (work / "uploads" / "a.txt").write_text("two\n")
+    page = owners.get(where(conversation)).content.decode()
+    assert page.count('data-change="changed"') == page.count("data-change") == 1
+    compared = owners.get(where(conversation, "file/?path=uploads/a.txt&as=change")).content.decode()
+    assert "one" in compared
+    assert "two" in compared
+
+
+def test_an_upload_of_nothing_changes_nothing(owners: Client, conversation: Conversation, work: Path) -> None:
+    assert owners.post(where(conversation, "upload/")).status_code == 302
+    assert "data-change" not in owners.get(where(conversation)).content.decode()
+
+
 def test_what_is_too_large_to_bring_in_is_refused_with_a_sentence(
     owners: Client, conversation: Conversation, work: Path, settings: Any
 ) -> None:
