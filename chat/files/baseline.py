@@ -48,13 +48,13 @@ class Baseline:
         self._names = index["kept"]
         self.whole, self.known = index["whole"], True
 
-    def _save(self, contents: Iterable[tuple[str, bytes]] = ()) -> None:
+    def _save(self, contents: Iterable[tuple[str, bytes]] = (), *, anew: bool = False) -> None:
         """Add `contents` and the list. Of concurrent writers the first creates it; later, the last wins."""
         temporary = self.path.with_suffix(f".{secrets.token_hex(8)}")
         try:
             descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
             with open(descriptor, "w+b") as file:
-                if self.known:
+                if self.known and not anew:
                     file.write(self.path.read_bytes())
                 with zipfile.ZipFile(file, "a") as record:
                     self._append(record, contents)
@@ -94,6 +94,14 @@ class Baseline:
         if old in self._names:
             self._names[new] = self._names.pop(old)
         self._save()
+
+    def remove(self, path: str) -> None:
+        """Forget a file, with its content."""
+        if self.stamps.pop(path, None) is None:
+            return
+        kept = [(each, self.content(each) or b"") for each in self._names if each != path]
+        self._names = {}
+        self._save(kept, anew=True)
 
     def content(self, path: str) -> bytes | None:
         """The file's content; None if it was not stored or the file did not exist."""

@@ -14,7 +14,7 @@ from django.utils.module_loading import import_string
 from chat.agent.removal import remove_folder
 from chat.agent.workspace import Quota, Workspace, WorkspaceError, relative
 from chat.files.baseline import Baseline, baseline_of, keep_baseline, remove_baseline
-from chat.files.file_changes import rename_file
+from chat.files.file_changes import delete_file, rename_file
 from chat.files.pictures import PictureStore
 from chat.files.uploads import Upload, save_uploads
 from chat.models import Conversation
@@ -72,6 +72,12 @@ def rename_in(conversation: Conversation, path: str, name: str) -> str:
     new = rename_file(workspace_of(conversation), path, name)
     _change_baseline(conversation, lambda baseline: baseline.rename(relative(path), new))
     return new
+
+
+def delete_in(conversation: Conversation, path: str) -> None:
+    """Delete a regular file; raises what `delete_file` raises."""
+    delete_file(workspace_of(conversation), path)
+    _change_baseline(conversation, lambda baseline: baseline.remove(relative(path)))
 
 
 def _change_baseline(conversation: Conversation, change: Callable[[Baseline], None]) -> None:

@@ -10,9 +10,11 @@ from urllib.parse import quote
 
 from chat.agent.scan import CROWDED, Entry, Kind, is_utf8
 from chat.files.baseline import Change
+from chat.files.uploads import FOLDER as UPLOADS
 
 MAX_ROWS = 1000
 MAX_DEPTH = 12  # of nested folders on one page
+MAX_OPEN = 50  # files for which a folder is unfolded at first
 
 
 @dataclass
@@ -39,6 +41,11 @@ class Row:
     def dom_id(self) -> str:
         """Stable across requests."""
         return f"folder-{hashlib.sha256(os.fsencode(self.path)).hexdigest()[:16]}"
+
+    @property
+    def is_unfolded(self) -> bool:
+        """Whether a folder is shown with its content at first: with what has changed or was uploaded."""
+        return 0 < (len(self.rows) if self.path == UPLOADS else self.changed) < MAX_OPEN
 
     @property
     def can_be_opened(self) -> bool:

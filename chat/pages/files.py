@@ -23,8 +23,7 @@ from chat.agent.workspace import WorkspaceError
 from chat.files.archive import archive, open_file
 from chat.files.baseline import baseline_of, changes
 from chat.files.colour import coloured_file
-from chat.files.conversation_workspace import folder_of, rename_in, upload_files, workspace_of
-from chat.files.file_changes import delete_file
+from chat.files.conversation_workspace import delete_in, folder_of, rename_in, upload_files, workspace_of
 from chat.files.names import safe_name
 from chat.files.pictures import PictureStore
 from chat.files.preview import MAX_IMAGE_BYTES, FilePreview, preview_of
@@ -135,9 +134,7 @@ def rename(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 @audience("owner")
 @require_POST
 def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    return _change(
-        request, conversation_id, lambda conversation, path: delete_file(workspace_of(conversation), path)
-    )
+    return _change(request, conversation_id, delete_in)
 
 
 def _change(

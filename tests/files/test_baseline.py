@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -141,6 +142,21 @@ def test_it_follows_a_file_to_its_new_name(workspace: Workspace, filled: Path) -
     start = baseline_of(pk)
     assert changes(workspace, start, scan_workspace(workspace)) == {"b.txt": "changed", "made up": "new"}
     assert start.content("b.txt") == b"this is a.txt\n"
+
+
+def test_it_forgets_a_file_with_its_content(workspace: Workspace, filled: Path) -> None:
+    pk = uuid.uuid4()
+    keep_baseline(pk, workspace)
+    baseline_of(pk).rename("folder/b.txt", "folder/d.txt")
+    for name in ("a.txt", "large", "unknown"):
+        (filled / name).unlink(missing_ok=True)
+        baseline_of(pk).remove(name)
+    start = baseline_of(pk)
+    (filled / "folder" / "b.txt").rename(filled / "folder" / "d.txt")
+    assert changes(workspace, start, scan_workspace(workspace)) == {}
+    assert (start.content("a.txt"), start.content("folder/d.txt")) == (None, b"this is folder/b.txt\n")
+    with zipfile.ZipFile(baseline_path(pk)) as record:
+        assert not any(b"this is a.txt" in record.read(each) for each in record.infolist())
 
 
 def test_no_more_is_kept_than_there_is_room_for(

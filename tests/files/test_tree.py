@@ -11,7 +11,7 @@ from chat.agent.removal import remove_folder
 from chat.agent.scan import scan_workspace
 from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.baseline import Change
-from chat.files.tree import MAX_DEPTH, MAX_ROWS, Row, Tree, tree_of
+from chat.files.tree import MAX_DEPTH, MAX_OPEN, MAX_ROWS, Row, Tree, tree_of
 
 
 def seen(workspace: Workspace, path: str = ".", **changes: Change) -> Tree:
@@ -53,6 +53,15 @@ def test_a_crowded_folder_stays_closed_until_it_is_asked_for(workspace: Workspac
     (only,) = rows(seen(workspace))
     assert (only.path, only.closed) == ("node_modules", True)
     assert [row.path for row in rows(seen(workspace, "node_modules"))][-1] == "node_modules/x/index.js"
+
+
+def test_folders_of_changes_and_of_uploads_are_unfolded(workspace: Workspace) -> None:
+    for name in ("as/it/was", "one/more/new", "uploads/a", *(f"many/{each}" for each in range(MAX_OPEN))):
+        workspace.write(name, b"")
+    many: dict[str, Change] = {f"many/{each}": "new" for each in range(MAX_OPEN)}
+    tree = seen(workspace, **{"one/more/new": "new"}, **many)
+    folders = {row.path: row.is_unfolded for row in rows(tree) if row.kind == "folder"}
+    assert [path for path, unfolded in folders.items() if unfolded] == ["one", "one/more", "uploads"]
 
 
 def test_a_deep_folder_is_drawn_to_a_depth_and_opened_from_there(workspace: Workspace) -> None:

@@ -216,7 +216,9 @@ def test_what_the_user_does_is_not_shown_as_a_change(
     assert "better" in page
     assert "data-change" not in page
     (work / "uploads" / "a.txt").write_text("two\n")
+    owners.post(where(conversation, "delete/"), {"path": "better"})
     page = owners.get(where(conversation)).content.decode()
+    assert "better" not in page
     assert page.count('data-change="changed"') == page.count("data-change") == 1
     compared = owners.get(where(conversation, "file/?path=uploads/a.txt&as=change")).content.decode()
     assert "one" in compared
