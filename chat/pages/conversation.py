@@ -200,11 +200,14 @@ def _is_from_board(request: SignedInRequest) -> bool:
 def page(
     request: SignedInRequest, conversation: Conversation, refusal: str = "", text: str = "", **more: Any
 ) -> HttpResponse:
-    state = state_of(conversation)  # read before the rows, so that the rows are at least as new
+    first = turn_with(conversation, request.GET.get("from", ""))
+    state, shown = state_of(conversation), recent_turns(conversation, first=first)  # never older than the state
+    if state.is_active and not any(turn.is_active for turn in shown["turns"]):  # it has ended in between
+        state, shown = state_of(conversation), recent_turns(conversation, first=first)
     context = {
         "conversation": conversation,
         "state": state,
-        **recent_turns(conversation, first=turn_with(conversation, request.GET.get("from", ""))),
+        **shown,
         "has_files": has_files(conversation),
         "shell_problem": Shell.problem,
         "connect_url": connect_url(request.user),

@@ -15,7 +15,7 @@ from chat.live.board import BOARD_REGIONS, BoardState
 from chat.live.call_group import CallGroup, Row, grouped
 from chat.live.diff import Diff, diff_of_call
 from chat.live.regions import REGIONS, ConversationState
-from chat.models import Attachment, FollowUp, Message, ToolCall, Turn
+from chat.models import Attachment, FollowUp, Message, TodoRevision, ToolCall, Turn
 from chat.models.follow_up import without_names
 
 if TYPE_CHECKING:
@@ -36,6 +36,13 @@ def draw(context: Context, row: Row | CallGroup) -> SafeString:
 def rows_of(turn: Turn) -> list[Row | CallGroup]:
     """The turn's rows, its calls in groups: `{% rows_of turn as rows %}`."""
     return grouped(turn.rows())
+
+
+@register.simple_tag
+def last_list(turn: Turn) -> TodoRevision | None:
+    """The list as the agent left it at the end of the turn: `{% last_list turn as revision %}`."""
+    calls = [call for call in turn.tool_calls.all() if call.is_todo_write and call.status == ToolCall.Status.SUCCEEDED]
+    return max(calls, key=lambda call: call.sort_key).revision if calls else None
 
 
 @register.simple_tag(takes_context=True)

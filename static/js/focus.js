@@ -42,6 +42,7 @@
 
     const look = () => {
       looking = 0;
+      if (signal.aborted) return;
       const now = document.getElementById("conversation").dataset.status;
       const ended = now === "idle" && status !== "idle";
       status = now;

@@ -16,6 +16,18 @@
     setWhole(panel);
     cover.opened();
   });
+  // The latest list opens from its turn, too; other turns lead to the plan history.
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.(".turn__list");
+    const panel = link && panelIn(document);
+    if (!panel || panel.dataset.turn !== link.dataset.turn || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    panel.open = true;
+    keptInTab.set(key(panel), "unfolded");
+    setWhole(panel);
+    cover.opened();
+    panel.querySelector("summary").focus();
+  });
   const setWhole = (panel) => {
     panel.closest(".dock").toggleAttribute("data-plan-whole", keptInTab.get(key(panel)) === "unfolded");
   };

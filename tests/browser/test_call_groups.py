@@ -15,7 +15,7 @@ from tests.pictures import png
 
 
 def test_finished_calls_fold_to_a_line(scripted: Site, visitors: Visitors) -> None:
-    gate = threading.Event()
+    gate, later = threading.Event(), threading.Event()
     files = [("write_file", {"path": name, "content": "x = 1\n"}) for name in ("a.py", "b.py")]
     reads = [("read_file", {"path": name}) for name in ("a.py", "b.py", "a.py", "none.py")]
     scripted.model.script(
@@ -24,7 +24,7 @@ def test_finished_calls_fold_to_a_line(scripted: Site, visitors: Visitors) -> No
         Reply(tool_calls=[("bash", {"command": "until [ -e go ]; do sleep 0.1; done"})]),
         todo("completed", "completed"),
         Reply(text="I have looked at all.", stall_after=2, gate=gate),
-        Reply(text="Nothing."),
+        Reply(text="Nothing.", stall_after=1, gate=later),
     )
     page, second = visitors.enter(scripted), visitors.enter(scripted)
     address = begin(page, "Look at them")
@@ -62,14 +62,20 @@ def test_finished_calls_fold_to_a_line(scripted: Site, visitors: Visitors) -> No
     expect(calls.first.locator(".tool-call__inside")).to_be_visible()
     assert record(page) == record(second)
 
-    # A finished list does not stay in the way when the talk moves on; a link leads into the fold.
+    # A finished list leaves the dock when the talk moves on, and opens from its turn; a link leads into the fold.
     expect(panel(page)).to_have_attribute("data-phase", "ended")
     expect(panel(page).get_by_role("button", name="Skip", include_hidden=True)).to_have_count(0)
+    opener = page.get_by_role("link", name="To-dos 2/2")
+    expect(opener).to_be_hidden()
+    expect(panel(page)).to_be_visible()
     send(page, "And now?")
+    expect(last_turn(page, "running")).to_be_visible()
+    expect(panel(page)).to_be_hidden()
+    later.set()
     expect(last_turn(page, "completed")).to_contain_text("Nothing.")
     at_rest(page)
     expect(panel(page)).to_have_attribute("data-phase", "past")
-    expect(panel(page).locator(".todo-panel__bar")).to_be_hidden()
+    expect(panel(page)).to_be_hidden()
     live = record(page)
     page.reload()
     at_rest(page)
@@ -78,8 +84,12 @@ def test_finished_calls_fold_to_a_line(scripted: Site, visitors: Visitors) -> No
     page.goto(f"{address}#{calls.nth(3).get_attribute('id')}")
     expect(calls.nth(3)).to_be_in_viewport()
     expect(calls.nth(3).locator(".tool-call__inside")).to_be_visible()
-    panel(page).locator("summary").click()
-    expect(panel(page).locator(".todo")).to_have_count(2)
+    opener.click()
+    expect(panel(page).locator(".todo").locator("visible=true")).to_have_count(2)
+    page.keyboard.press("Enter")
+    expect(panel(page).locator("summary")).to_be_focused()
+    page.locator("#composer-text").click()
+    expect(panel(page)).to_be_hidden()
 
 
 def test_a_folder_is_no_file(scripted: Site, visitors: Visitors) -> None:

@@ -201,3 +201,15 @@ def test_where_a_finger_is_the_pointer_the_focus_stays(scripted: Site, visitors:
     expect(last_turn(page, "completed")).to_contain_text("I see.")
     at_rest(page)
     expect(page.locator("#composer-text")).not_to_be_focused()
+
+
+def test_who_leaves_as_the_turn_ends_is_not_called_back(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Done."))
+    page = visitors.enter(scripted)  # which fails the test if a script does
+    begin(page, "Look")
+    at_rest(page)
+    page.evaluate("""document.addEventListener("htmx:before:swap", () =>
+        document.getElementById("conversation")?.setAttribute("data-status", "running"))""")
+    page.locator("#sidebar").get_by_role("link", name="Board").click()
+    expect(page.get_by_role("heading", name="Board", exact=True)).to_be_visible()
+    page.evaluate("new Promise((done) => setTimeout(() => setTimeout(done)))")

@@ -259,3 +259,20 @@ def test_a_retry_of_an_older_turn_keeps_what_followed(
     again = conversation.turns.order_by("-pk")[0]
     assert [turn.pk for turn in conversation.path.order_by("pk")] == [failed.pk, later.pk, again.pk]
     assert again.user_text == failed.user_text
+
+
+def test_the_page_is_of_one_moment_although_the_turn_ends_meanwhile(
+    owners: Client, conversation: Conversation, turn: Turn
+) -> None:
+    running = [Turn.claim("worker", turn.pk)]
+
+    def meanwhile(execute: Any, sql: str, *rest: Any) -> Any:
+        if running and sql.startswith('SELECT "chat_turn"."id"'):  # right before the turns are read
+            running.pop().end(Turn.Status.COMPLETED)
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(meanwhile):
+        page = owners.get(where(conversation)).content.decode()
+    assert not running
+    assert f'id="turn-{turn.pk}" data-status="completed"' in page
+    assert '<main id="conversation" class="conversation" data-status="idle"' in page
