@@ -33,7 +33,8 @@ def math_html(formula: str, display: bool) -> str:
         if len(formula) <= MAX_FORMULA and not any(name in formula for name in _MACROS):
             from latex2mathml.converter import convert_to_element  # 11 MB, and most sites show no formula
 
-            children = "".join(map(_markup, convert_to_element(formula, display="block" if display else "inline")))
+            kind = "block" if display else "inline"
+            children = "".join(map(_markup, convert_to_element(formula, display=kind)))
             shown = ' display="block"' if display else ""
             return f"<math{shown}>{children}</math>"
     except Exception:  # noqa: S110  the package raises many kinds of errors, RecursionError among them

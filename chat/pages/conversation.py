@@ -201,7 +201,8 @@ def page(
     request: SignedInRequest, conversation: Conversation, refusal: str = "", text: str = "", **more: Any
 ) -> HttpResponse:
     first = turn_with(conversation, request.GET.get("from", ""))
-    state, shown = state_of(conversation), recent_turns(conversation, first=first)  # never older than the state
+    # The state is read first, so that the rows are at least as new.
+    state, shown = state_of(conversation), recent_turns(conversation, first=first)
     if state.is_active and not any(turn.is_active for turn in shown["turns"]):  # it has ended in between
         state, shown = state_of(conversation), recent_turns(conversation, first=first)
     context = {

@@ -41,8 +41,9 @@ def rows_of(turn: Turn) -> list[Row | CallGroup]:
 @register.simple_tag
 def last_list(turn: Turn) -> TodoRevision | None:
     """The list as the agent left it at the end of the turn: `{% last_list turn as revision %}`."""
-    calls = [call for call in turn.tool_calls.all() if call.is_todo_write and call.status == ToolCall.Status.SUCCEEDED]
-    return max(calls, key=lambda call: call.sort_key).revision if calls else None
+    done = [call for call in turn.tool_calls.all() if call.status == ToolCall.Status.SUCCEEDED]
+    lists = sorted((call for call in done if call.is_todo_write), key=lambda call: call.sort_key)
+    return lists[-1].revision if lists else None
 
 
 @register.simple_tag(takes_context=True)

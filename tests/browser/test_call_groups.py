@@ -62,7 +62,7 @@ def test_finished_calls_fold_to_a_line(scripted: Site, visitors: Visitors) -> No
     expect(calls.first.locator(".tool-call__inside")).to_be_visible()
     assert record(page) == record(second)
 
-    # A finished list leaves the dock when the talk moves on, and opens from its turn; a link leads into the fold.
+    # A finished list leaves the dock when the talk moves on, and opens from its turn; a link opens the fold.
     expect(panel(page)).to_have_attribute("data-phase", "ended")
     expect(panel(page).get_by_role("button", name="Skip", include_hidden=True)).to_have_count(0)
     opener = page.get_by_role("link", name="To-dos 2/2")
