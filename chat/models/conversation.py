@@ -60,7 +60,7 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         return self.filter(tags__folded=folded(normalised(word)))
 
     def listed(self, start: int, stop: int) -> list[Conversation]:
-        """The rows from `start` to `stop` with `plan` (the latest list), `active_status` and tags.
+        """The rows from `start` to `stop` with `plan` (the latest list), the two statuses and tags.
 
         At most three queries.
         """
@@ -70,12 +70,14 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         conversations = self.annotate(
             latest=Subquery(latest.values("pk")[:1]),
             active=Subquery(active.values("status")[:1]),
+            unseen=F("unseen_turn__status"),
             is_tagged=Exists(Tag.objects.filter(conversations=OuterRef("pk"))),
         )
         rows: list[Any] = list(conversations[start:stop])
         plans = TodoRevision.objects.in_bulk([row.latest for row in rows if row.latest])
         for row in rows:
             row.plan, row.active_status = plans.get(row.latest), row.active or ""
+            row.unseen_status = row.unseen or ""
             row.known_words = []
         _read_words([row for row in rows if row.is_tagged])
         return rows
@@ -162,6 +164,7 @@ class Conversation(models.Model):
     with_deleted = ConversationQuerySet.as_manager()
     plan: TodoRevision | None = None  # its latest list, if prefetched
     active_status = ""  # of its active turn, if prefetched
+    unseen_status = ""  # of its unseen turn, if prefetched
     known_words: list[str] | None = None  # the words of its tags, if prefetched
 
     class Meta:

@@ -145,14 +145,25 @@ def test_what_has_ended_unseen_says_how(
     assert "(1) Board" in shown(owners)
 
 
-def test_it_is_marked_in_the_sidebar_and_in_the_list(owners: Client, owner: User) -> None:
-    work = Work(owner).end()
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (Turn.Status.COMPLETED, "Unread:"),
+        (Turn.Status.FAILED, "Failed:"),
+        (Turn.Status.STOPPED, "Unread:"),
+        (Turn.Status.INTERRUPTED, "Interrupted:"),
+    ],
+)
+def test_it_is_marked_in_the_sidebar_and_in_the_list(
+    owners: Client, owner: User, status: Turn.Status, said: str
+) -> None:
+    work = Work(owner).end(status)
     for address, times in {"/": 1, "/conversations/": 2, "/board/": 1}.items():
         page = owners.get(address).content.decode()
-        assert page.count("Unread:") == times
+        assert page.count(said) == times
         assert "1 needs your attention" in page
     own = owners.get(f"/conversations/{work.conversation.pk}/").content.decode()
-    assert "Unread:" not in own
+    assert said not in own
 
 
 def test_mark_as_seen(owners: Client, owner: User) -> None:
