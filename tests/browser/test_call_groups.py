@@ -87,8 +87,12 @@ def test_finished_calls_fold_to_a_line(scripted: Site, visitors: Visitors) -> No
     opener.click()
     expect(panel(page).locator(".todo").locator("visible=true")).to_have_count(2)
     page.keyboard.press("Enter")
+    expect(panel(page)).not_to_have_attribute("open", "")
     expect(panel(page).locator("summary")).to_be_focused()
     page.locator("#composer-text").click()
+    expect(panel(page)).to_be_hidden()
+    opener.click()
+    panel(page).locator("summary").click()
     expect(panel(page)).to_be_hidden()
 
 
