@@ -60,10 +60,12 @@ class Group:
 def palette(request: SignedInRequest) -> HttpResponse:
     """Commands, settings, conversations and models that match `?q=`; without it recent conversations."""
     typed = request.GET.get("q", "").strip()
-    conversation = _conversation_of(request)
+    page, conversation = _page_of(request)
+    settings = _("Settings")
+    commands = [*_commands(page, conversation), *_places(page, conversation)]
     found = [
-        Group(_("Commands"), _matching(_commands(conversation), typed)),
-        Group(_("Settings"), _matching(_settings(request), typed)),
+        Group(_("Commands"), _matching(commands, typed)),
+        Group(settings, _matching(_settings(request), typed, also=settings)),
         Group(_("Models"), _models(request, conversation, typed) if typed else []),
     ]
     conversations = Group(_("Conversations"), _conversations(request, conversation, typed))
@@ -79,11 +81,11 @@ def palette(request: SignedInRequest) -> HttpResponse:
 @require_safe
 def complete(request: SignedInRequest) -> HttpResponse:
     """What the composer offers behind a `?sign=`: commands, files of the workspace, or items of the plan."""
-    conversation = _conversation_of(request)
+    page, conversation = _page_of(request)
     sign, typed = request.GET.get("sign", ""), request.GET.get("q", "")
     match sign:
         case "/":
-            options = _named(_commands(conversation), typed)
+            options = _named(_commands(page, conversation), typed)
         case "@" if conversation:
             options = _files(conversation, typed)
         case "#" if conversation:
@@ -113,14 +115,14 @@ def _options(
     return render(request, "partials/_options.html", context)
 
 
-def _conversation_of(request: SignedInRequest) -> Conversation | None:
-    """The conversation on whose page the user is."""
+def _page_of(request: SignedInRequest) -> tuple[str, Conversation | None]:
+    """The name of the page that the user is on, and its conversation."""
     try:
         match = resolve(urlsplit(request.headers.get("HX-Current-URL", "")).path)
     except Resolver404:
-        return None
+        return "", None
     key = match.kwargs.get("conversation_id")
-    return own_conversation(request, key) if isinstance(key, uuid.UUID) else None
+    return match.url_name or "", own_conversation(request, key) if isinstance(key, uuid.UUID) else None
 
 
 def _command_titles() -> dict[str, str]:
@@ -136,37 +138,47 @@ def _command_titles() -> dict[str, str]:
     }
 
 
-def _commands(conversation: Conversation | None) -> list[Option]:
-    """The commands that can be used here."""
+def _commands(page: str, conversation: Conversation | None) -> list[Option]:
+    """The commands with a name that can be used on this page."""
     actions: dict[str, dict[str, Any]] = {
         "new": {"href": reverse("new_conversation")},
-        "model": {"click": "#model-choice"},
-        "profile": {"click": "#profile-button, #composer select[name=profile]"},
         "help": {"click": "?"},
     }
+    if page in ("new_conversation", "conversation"):
+        actions["model"] = {"click": "#model-choice"}
+        actions["profile"] = {"click": "#profile-button, #composer select[name=profile]"}
     if conversation:
         actions["plan"] = {"href": reverse("plan", args=[conversation.pk])}
         actions["export"] = {"href": reverse("export_markdown", args=[conversation.pk]), "download": True}
-        if conversation.is_working():
+        if page == "conversation" and conversation.is_working():
             actions["stop"] = {"click": "#stop"}
     titles = _command_titles().items()
-    named = [Option(title, name=name, **actions[name]) for name, title in titles if name in actions]
-    return [*named, *_places(conversation)]
+    return [Option(title, name=name, **actions[name]) for name, title in titles if name in actions]
 
 
-def _places(conversation: Conversation | None) -> list[Option]:
-    """The commands without a name."""
-    options = [
+def _places(page: str, conversation: Conversation | None) -> list[Option]:
+    """The commands without a name: what the conversation's menu offers, and the other pages."""
+    options = []
+    if conversation:
+        titles = {"files": _("Files"), "shares": _("Share"), "replay": _("Replay")}
+        options += [
+            Option(title, href=reverse(name, args=[conversation.pk])) for name, title in titles.items()
+        ]
+    if conversation and page == "conversation":
+        kinds = {"unpin": _("Unpin")} if conversation.pinned else {"pin": _("Pin")}
+        kinds |= {"bring_back": _("Unarchive")} if conversation.archived else {"archive": _("Archive")}
+        options += [
+            Option(_("Rename"), click="#title [data-rename]"),
+            *[Option(title, click=f"#organised [value={kind}]") for kind, title in kinds.items()],
+            Option(_("Delete"), click="#conversation-menu [commandfor=delete-dialog]"),
+        ]
+    return [
+        *options,
         Option(_("Board"), href=reverse("board")),
         Option(_("All conversations"), href=reverse("conversations")),
         Option(_("Import a conversation"), href=reverse("import")),
+        Option(_("Sign out"), href=reverse("before_sign_out")),
     ]
-    if not conversation:
-        return options
-    titles = {"files": _("Files"), "shares": _("Share"), "replay": _("Replay")}
-    return [
-        Option(title, href=reverse(name, args=[conversation.pk])) for name, title in titles.items()
-    ] + options
 
 
 def _settings(request: SignedInRequest) -> list[Option]:
@@ -175,7 +187,7 @@ def _settings(request: SignedInRequest) -> list[Option]:
         "profiles": (_("Profiles"), _("instructions, tools, permissions")),
         "usage": (_("Usage"), _("tokens, cost")),
         "plan_figures": (_("Plan statistics"), ""),
-        "preferences": (_("Preferences"), _("language, theme, time zone, password")),
+        "preferences": (_("Preferences"), _("language, light or dark theme, time zone, password")),
     }
     if request.user.is_superuser:
         titles["mcp_servers"] = (_("MCP servers"), _("tools"))
@@ -184,9 +196,9 @@ def _settings(request: SignedInRequest) -> list[Option]:
     return [Option(title, note, href=reverse(name)) for name, (title, note) in titles.items()]
 
 
-def _matching(options: Iterable[Option], typed: str) -> list[Option]:
-    """The options with a word of title, name or note that begins with each word that is typed."""
-    return [each for each in options if _matches(f"{each.title} {each.name} {each.note}", typed)]
+def _matching(options: Iterable[Option], typed: str, also: str = "") -> list[Option]:
+    """The options with a word of title, name, note or `also` that begins with each word that is typed."""
+    return [each for each in options if _matches(f"{each.title} {each.name} {each.note} {also}", typed)]
 
 
 def _matches(text: str, typed: str) -> bool:

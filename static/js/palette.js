@@ -52,6 +52,7 @@
   document.addEventListener("close", (event) => event.target.matches("[data-fetched]") && event.target.remove(), true);
 
   const press = (control) => {
+    if (control?.matches("[commandfor]")) control.closest("[popover]")?.showPopover(); // the dialog is in it
     if (!control?.matches("select")) return control?.click();
     control.focus();
     control.showPicker?.();

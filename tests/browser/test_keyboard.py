@@ -286,3 +286,32 @@ def test_the_palette_finds_all_of_it(scripted: Site, visitors: Visitors) -> None
     expect(options).to_have_text(["Search all conversations for “nothing is like that”"])
     page.keyboard.press("Control+k")
     expect(page.locator("#palette")).to_have_count(0)
+
+
+def test_the_palette_does_what_the_menu_does(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Done."))
+    page = visitors.enter(scripted)
+    begin(page, "About owls")
+    at_rest(page)
+
+    def choose(typed: str, title: str) -> None:
+        page.keyboard.press("Control+k")
+        page.keyboard.type(typed)
+        is_selected(page, title)
+        page.keyboard.press("Enter")
+        expect(page.locator("#palette")).to_have_count(0)
+
+    choose("rename", "Rename")
+    expect(page.locator(".rename")).to_be_focused()
+    page.keyboard.type("About eagles")
+    page.keyboard.press("Enter")
+    expect(page).to_have_title(re.compile("About eagles"))
+    choose("pin", "Pin")
+    expect(page.locator("#sidebar .conversation-row[data-pinned]")).to_contain_text("About eagles")
+    choose("unpin", "Unpin")
+    expect(page.locator("#sidebar .conversation-row[data-pinned]")).to_have_count(0)
+    choose("delete", "Delete")
+    expect(page.locator("#delete-dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#delete-dialog")).to_be_hidden()
+    expect(page.locator("#title")).to_have_text("About eagles")

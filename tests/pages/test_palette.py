@@ -35,10 +35,26 @@ def test_commands_and_settings_are_found_by_the_start_of_a_word(
     for typed, title in (
         ("pref", "Preferences"),
         ("theme", "Preferences"),
+        ("dark", "Preferences"),
+        ("sign", "Sign out"),
         ("shortc key", "Keyboard shortcuts"),
     ):
         assert offered(owners, "/palette/", q=typed) == [title, f"Search all conversations for “{typed}”"]
     assert offered(owners, "/palette/", q="!!!") == ["Search all conversations for “!!!”"]
+
+
+def test_what_a_page_can_do_is_offered_there_alone(owners: Client, conversation: Conversation) -> None:
+    here = f"/conversations/{conversation.pk}/"
+    own = {"Rename", "Pin", "Archive", "Delete", "Stop the agent", "Choose a model", "Choose a profile"}
+    assert own <= set(offered(owners, "/palette/", here))
+    assert not own & set(offered(owners, "/palette/", f"{here}plan/"))
+    assert own & set(offered(owners, "/palette/")) == {"Choose a model", "Choose a profile"}
+    assert not own & set(offered(owners, "/palette/", "/board/"))
+    for kind in ("pin", "archive"):
+        owners.post(f"{here}organise/", {"kind": kind})
+    assert {"Unpin", "Unarchive"} <= set(offered(owners, "/palette/", here))
+    settings_pages = offered(owners, "/palette/", q="settings")
+    assert {"Connections", "Profiles", "Usage", "Preferences"} <= set(settings_pages)
 
 
 def test_a_slash_offers_commands_by_their_name(
@@ -99,4 +115,4 @@ def test_the_composer_names_the_commands(owners: Client, conversation: Conversat
     pages = [owners.get(address).content.decode() for address in ("/", f"/conversations/{conversation.pk}/")]
     first, live = (re.findall('data-commands="(.*?)"', page)[0].split() for page in pages)
     assert set(live) == set(_command_titles())
-    assert set(first) == {option.name for option in _commands(None) if option.name}
+    assert set(first) == {option.name for option in _commands("new_conversation", None)}
