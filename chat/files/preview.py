@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import os
 from dataclasses import dataclass
+from io import StringIO
+from itertools import islice
+from pathlib import PurePath
 from typing import Literal
 
 from chat.agent.pictures import HEAD, image_type
@@ -14,8 +18,19 @@ from chat.files.archive import opened_file
 from chat.files.baseline import Baseline, Change, change_of
 from chat.files.tree import address, shown
 
+Kind = Literal["text", "image", "other"]
+Rendering = Literal["markdown", "table"]
+
 MAX_TEXT_BYTES = 256 * 1024  # the same as in a baseline
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
+MAX_ROWS = 500
+MAX_CELLS = 10_000
+RENDERINGS: dict[str, Rendering] = {
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".csv": "table",
+    ".tsv": "table",
+}
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,13 @@ class FilePreview:
     @property
     def is_cut(self) -> bool:
         return self.size > MAX_TEXT_BYTES
+
+    @property
+    def rendering(self) -> Rendering | None:
+        """How the text can be shown other than as its source; None if it cannot."""
+        if self.kind != "text" or not self.size:
+            return None
+        return RENDERINGS.get(PurePath(self.path).suffix.lower())
 
     @property
     def can_be_compared(self) -> bool:
@@ -90,7 +112,31 @@ def _kind(data: bytes, size: int) -> tuple[Kind, str]:
     return ("other", "") if text is None else ("text", text)
 
 
-Kind = Literal["text", "image", "other"]
+@dataclass(frozen=True)
+class Table:
+    """The beginning of a CSV file."""
+
+    header: list[str]
+    rows: list[list[str]]
+    is_cut: bool = False
+
+
+def table_of(text: str) -> Table | None:
+    """The text as rows of cells, separated by commas, semicolons or tabs; None if it cannot be read so."""
+    text = text.removeprefix("\ufeff")
+    beginning = text.partition("\n")[0]
+    separator = max(",;\t", key=beginning.count)
+    try:
+        reader = csv.reader(StringIO(text), delimiter=separator)
+        header = next(reader)
+        most = min(MAX_ROWS, MAX_CELLS // max(1, len(header)))
+        rows = list(islice(reader, most + 1))
+    except (csv.Error, StopIteration):
+        return None
+    longest = MAX_CELLS // max(1, len(rows))
+    if len(header) > longest or any(len(row) > longest for row in rows):
+        return None
+    return Table(header, [row for row in rows[:most] if row], len(rows) > most)
 
 
 def text_of(data: bytes, *, cut: bool = False) -> str | None:

@@ -26,7 +26,7 @@ from chat.files.colour import coloured_file
 from chat.files.conversation_workspace import delete_in, folder_of, rename_in, upload_files, workspace_of
 from chat.files.names import safe_name
 from chat.files.pictures import PictureStore
-from chat.files.preview import MAX_IMAGE_BYTES, FilePreview, preview_of
+from chat.files.preview import MAX_IMAGE_BYTES, FilePreview, preview_of, table_of
 from chat.files.tree import Tree, shown, tree_of
 from chat.files.uploads import UploadRefused
 from chat.live.diff import Diff, diff_of
@@ -52,7 +52,7 @@ def folder(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 @audience("owner")
 @require_safe
 def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """A file as it is now; with `picture`, the picture of this digest as it was sent."""
+    """A file as it is now, or `as` "change" or "source"; with `picture`, that picture as it was sent."""
     conversation = own_conversation(request, conversation_id)
     digest = request.GET.get("picture", "")
     if digest and PictureStore(conversation.pk).read(digest) is not None:
@@ -66,10 +66,21 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
         return _render(request, conversation, "_file", {"problem": str(error)}, status=404)
     wants_diff = preview.kind == "other" or request.GET.get("as") == "change"
     diff = _diff(preview) if wants_diff and preview.can_be_compared else None
-    html = coloured_file(preview.text, preview.name) if preview.kind == "text" and not diff else ""
-    lines = range(1, preview.text.count("\n") + (not preview.text.endswith("\n")) + 1) if html else range(0)
-    context = {"file": preview, "diff": diff, "html": html, "numbers": "\n".join(map(str, lines))}
+    context: dict[str, Any] = {"file": preview, "diff": diff}
+    if preview.kind == "text" and not diff:
+        context |= _text(preview, as_source=request.GET.get("as") == "source")
     return _render(request, conversation, "_file", context)
+
+
+def _text(preview: FilePreview, as_source: bool) -> dict[str, Any]:
+    """The text as a document or a table if it is one, else its source with colours and line numbers."""
+    if preview.rendering and not as_source:
+        table = table_of(preview.text) if preview.rendering == "table" else None
+        if table or preview.rendering == "markdown":
+            return {"rendering": preview.rendering, "table": table}
+    lines = range(1, preview.text.count("\n") + (not preview.text.endswith("\n")) + 1)
+    numbers = "\n".join(map(str, lines))
+    return {"html": coloured_file(preview.text, preview.name), "numbers": numbers}
 
 
 @audience("owner")

@@ -121,8 +121,8 @@
 
 // Other forms that need a little more than HTML.
 document.addEventListener("submit", (event) => {
-  // The choice of a profile or model goes away once one is chosen, and gives the keyboard back to its button.
-  event.submitter?.closest(".profile-menu")?.hidePopover?.();
+  // A menu goes away once something in it is chosen, and gives the keyboard back to its button.
+  event.submitter?.closest(".profile-menu, .menu__items .menu__item")?.closest("[popover]").hidePopover();
   // A tag that was sent leaves its field, which keeps the keyboard for the next one.
   if (event.target.matches(".tag-form")) setTimeout(() => event.target.reset());
 });

@@ -65,8 +65,7 @@
     const code = codeOf(button);
     const file = fileOf(button);
     const message = code ? null : messageOf(button);
-    if (code) getSelection().selectAllChildren(code);
-    else if (!file && !message) fieldOf(button).select();
+    if (!code && !file && !message) fieldOf(button).select();
     try {
       await put(code ? code.textContent : file ? fetchFile(file) : message ? fetchText(message) : fieldOf(button).value);
       show(button);

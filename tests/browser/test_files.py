@@ -545,3 +545,25 @@ def test_files_that_are_sent_from_further_up_lead_to_the_end(scripted: Site, vis
     page.fill("#composer-text", "read this")
     page.click("#send")
     expect(page.get_by_text("Got it.")).to_be_in_viewport()
+
+
+def test_documents_and_tables_are_shown_as_such(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(
+        writes("plan.md", "# The plan\n\n```python\nprint(1)\n```\n"),
+        writes("stock.csv", "name,count\nowls,3\n"),
+        Reply(text="Written."),
+    )
+    page = visitors.enter(scripted, viewport=WIDE)
+    begin(page, "write it")
+    page.click(".bar__files")
+    panel = page.locator("#files-panel")
+    rows(page).filter(has_text="plan.md").locator("a").click()
+    expect(panel.get_by_role("heading", name="The plan")).to_be_visible()
+    panel.get_by_role("link", name="Source").click()
+    expect(panel.locator(".files__text")).to_contain_text("# The plan")
+    panel.get_by_role("link", name="Preview").click()
+    expect(panel.get_by_role("heading", name="The plan")).to_be_visible()
+    panel.get_by_role("link", name="Files").click()
+    rows(page).filter(has_text="stock.csv").locator("a").click()
+    expect(panel.get_by_role("columnheader")).to_have_text(["name", "count"])
+    expect(panel.get_by_role("cell")).to_have_text(["owls", "3"])

@@ -110,6 +110,8 @@ def test_the_menu_pins_and_tags_without_leaving_the_page(site: Site, visitors: V
     page.get_by_role("button", name=re.compile("Conversation menu")).click()
     menu = page.locator("#conversation-menu")
     menu.get_by_role("button", name="Pin", exact=True).click()
+    expect(menu).to_be_hidden()
+    page.get_by_role("button", name=re.compile("Conversation menu")).click()
     expect(menu.get_by_role("button", name="Unpin")).to_be_visible()
     for each in (page, other):
         expect(each.locator("#sidebar h2").first).to_have_text("Pinned")
@@ -124,6 +126,8 @@ def test_the_menu_pins_and_tags_without_leaving_the_page(site: Site, visitors: V
     expect(menu.locator(".tag")).to_have_count(0)
     menu.get_by_role("button", name="Archive").click()
     expect(page.locator("#archived")).to_contain_text("Archived.")
+    expect(menu).to_be_hidden()
+    expect(page.get_by_role("button", name="Conversation menu")).to_be_focused()
     expect(other.locator("#sidebar")).not_to_contain_text("To be pinned")
     page.keyboard.press("Escape")
     page.locator("#archived").get_by_role("button", name="Unarchive").click()

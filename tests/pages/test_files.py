@@ -304,3 +304,61 @@ def test_a_picture_is_shown_as_it_was_sent(owners: Client, conversation: Convers
     page = owners.get(where(conversation, "file/"), query)
     assert f'src="/conversations/{conversation.pk}/pictures/{digest}/"' in page.content.decode()
     assert owners.get(where(conversation, "file/"), query | {"picture": "0" * 64}).status_code == 404
+
+
+def test_markdown_is_shown_as_a_document(owners: Client, conversation: Conversation, work: Path) -> None:
+    (work / "Notes.MD").write_text(f"# Plan\n\n- [x] **done**\n\n{HOSTILE}\n")
+    page = owners.get(where(conversation, "file/"), {"path": "Notes.MD"}).content.decode()
+    assert "<h1>Plan</h1>" in page
+    assert "<strong>done</strong>" in page
+    assert "<script>alert" not in page
+    assert "<img src=x" not in page
+    assert "path=Notes.MD&amp;as=source" in page
+    source = owners.get(where(conversation, "file/"), {"path": "Notes.MD", "as": "source"}).content.decode()
+    assert "<h1>Plan</h1>" not in source
+    assert 'class="files__text"' in source
+    assert "Preview" in source
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", 'name,note\nOwl,"two\nlines, <b>"\n'),
+        ("a.csv", '\ufeffname;note\r\nOwl;"two\nlines, <b>"\r\n'),
+        ("a.TSV", 'name\tnote\nOwl\t"two\nlines, <b>"\n'),
+    ],
+)
+def test_csv_is_shown_as_a_table(
+    owners: Client, conversation: Conversation, work: Path, name: str, text: str
+) -> None:
+    (work / name).write_text(text, newline="")
+    page = owners.get(where(conversation, "file/"), {"path": name}).content.decode()
+    assert '<th scope="col">name</th><th scope="col">note</th>' in page
+    assert "<tr><td>Owl</td><td>two\nlines, &lt;b&gt;</td></tr>" in page
+    assert "rows are shown" not in page
+
+
+def test_a_table_is_bounded(owners: Client, conversation: Conversation, work: Path) -> None:
+    cases = {
+        "long": "a,b\n" + "1,2\n" * 5000,
+        "wide": ",".join("x" * 9000) + "\n",
+        "uneven": "a\n" + "," * 60_000,
+    }
+    found = {}
+    for case, text in cases.items():
+        (work / f"{case}.csv").write_text(text)
+        page = owners.get(where(conversation, "file/"), {"path": f"{case}.csv"}).content.decode()
+        found[case] = (page.count("<td>"), 'class="files__text"' in page)
+        assert ("Only the first 500 rows are shown." in page) == (case == "long")
+    assert found == {"long": (1000, False), "wide": (0, False), "uneven": (0, True)}
+
+
+def test_what_is_no_table_is_shown_as_it_is_written(
+    owners: Client, conversation: Conversation, work: Path
+) -> None:
+    (work / "bad.csv").write_text('a,"' + "x" * 140_000)  # a cell longer than the parser takes
+    page = owners.get(where(conversation, "file/"), {"path": "bad.csv"}).content.decode()
+    assert 'class="files__text"' in page
+    (work / "empty.csv").write_text("")
+    page = owners.get(where(conversation, "file/"), {"path": "empty.csv"}).content.decode()
+    assert "The file is empty." in page

@@ -320,3 +320,11 @@ def test_filters(owners: Client, owner: User, talk: Begin) -> None:
 def test_a_wrong_filter_narrows_nothing(owners: Client, talk: Begin, name: str, value: str) -> None:
     talk("needle").end()
     assert titles(owners, "needle", **{name: value}) == ["needle"]
+
+
+def test_what_is_archived_is_found_and_says_so(owners: Client, talk: Begin) -> None:
+    talk("needle here")
+    archived = talk("needle there").conversation
+    assert "search-result__archived" not in page(owners, "needle")
+    owners.post(f"/conversations/{archived.pk}/organise/", {"kind": "archive"})
+    assert page(owners, "needle").count('<span class="search-result__archived">Archived</span>') == 1
