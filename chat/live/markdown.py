@@ -7,7 +7,7 @@ import threading
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from django.utils.html import escape
 from django.utils.translation import get_language
@@ -23,6 +23,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 from chat.files.colour import coloured_fence
+from chat.files.tree import address as file_address
 from chat.live.mathematics import MAX_FORMULA, math_html
 
 MAX_BLOCK = 32 * 1024  # characters; the parser's worst cases are quadratic
@@ -32,6 +33,9 @@ _NEWLINE = re.compile(r"\r\n|\r|\n")  # the parser's line ends
 _FENCE = re.compile(r"(?:[ \t]*\r?\n)* {0,3}(`{3,}|~{3,})")
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _SAFE_LINKS = ("http://", "https://", "mailto:")
+# A relative path with an extension is a file of the workspace.
+_FILE = re.compile(r"(?![\w+.-]+:|www\.)[^/\\#?][^\\#?]*\.\w{1,10}(?:#.*)?")
+FILE_PAGE = "files/file/"  # as seen from the conversation's page
 _SCHEME = re.compile(r"(?:^|[^A-Za-z0-9+.-])(https?)$", re.IGNORECASE)
 # ASCII alone: Chinese text and punctuation follow an address with no blank between.
 _ADDRESS = re.compile(r"://[A-Za-z0-9\[][-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~]*")
@@ -176,15 +180,31 @@ def _code_buttons(is_long: bool) -> str:
     )
 
 
-def _image(_self: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
+def _image(_self: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, env: Any) -> str:
+    in_link = sum(token.nesting for token in tokens[:index] if token.tag == "a")
+    path = _file_in(tokens[index])
+    if path and not in_link and not env.get("read_only"):
+        return f"{_file_link(path)}{escape(tokens[index].content or path)}</a>"
     # Loading an image could leak the conversation to its server, so only its description is shown.
     return f'<span class="image-left-out">[{escape(tokens[index].content or "image")}]</span>'
 
 
 def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    if path := _file_in(tokens[index]):
+        return "" if env.get("read_only") else _file_link(path)
     tokens[index].attrSet("target", "_blank")
     tokens[index].attrSet("rel", "noopener noreferrer nofollow")
     return self.renderToken(tokens, index, options, env)
+
+
+def _file_link(path: str) -> str:
+    return f'<a href="{FILE_PAGE}{escape(file_address(path))}" data-in-panel>'
+
+
+def _file_in(token: Token) -> str:
+    """The path of the workspace's file that a link or image names; "" if it leads elsewhere."""
+    url = str(token.attrGet("href") or token.attrGet("src") or "")
+    return unquote(url.partition("#")[0]).removeprefix("./") if _FILE.fullmatch(url) else ""
 
 
 def _cell(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
@@ -194,9 +214,11 @@ def _cell(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any,
     return self.renderToken(tokens, index, options, env)
 
 
-def _link_close(_self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any) -> str:
+def _link_close(_self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, env: Any) -> str:
     """Close the link, with the host that it leads to where its text does not say so."""
     begin = next(index for index in range(place, -1, -1) if tokens[index].type == "link_open")
+    if env.get("read_only") and _file_in(tokens[begin]):
+        return ""
     host = _host(str(tokens[begin].attrGet("href") or ""))
     text = "".join(token.content for token in tokens[begin:place])
     named = not host or host.removeprefix("www.") in text.lower()
@@ -319,12 +341,16 @@ def _label_end(state: StateInline, start: int, disable_nested: bool = False) -> 
     return parseLinkLabel(state, start, disable_nested) if closed else -1
 
 
+def _is_shown_as_link(url: str) -> bool:
+    return url.lower().startswith(_SAFE_LINKS) or _FILE.fullmatch(url) is not None
+
+
 def _parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"html": False, "highlight": _highlight})
     own = vars(helpers) | {"parseLinkLabel": _label_end}
     parser.helpers = SimpleNamespace(**own)  # type: ignore[assignment]
     parser.enable(["table", "strikethrough"])
-    parser.validateLink = lambda url: url.lower().startswith(_SAFE_LINKS)  # type: ignore[method-assign]
+    parser.validateLink = _is_shown_as_link  # type: ignore[method-assign]
     footnote_plugin(parser, inline=False)
     dollarmath_plugin(
         parser,

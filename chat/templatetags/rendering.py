@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING
 
 from django import template
 from django.template import Context
+from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
+from chat.files.preview import FilePreview
+from chat.files.tree import address
 from chat.live import folding, frames, markdown
 from chat.live.board import BOARD_REGIONS, BoardState
 from chat.live.call_group import CallGroup, Row, grouped
@@ -102,6 +105,15 @@ def as_markdown(context: Context, text: str) -> SafeString:
 
 
 register.simple_tag(diff_of_call, name="diff_of")  # {% diff_of call as change %}
+
+
+@register.simple_tag
+def document(file: FilePreview, file_page: str) -> SafeString:
+    """A Markdown file as HTML; its links to other files start at its folder."""
+    folder, slash, _name = file.path.rpartition("/")
+    start = f'<a href="{file_page}{escape(address(folder + slash))}'
+    html = markdown.render(file.text).replace(f'<a href="{markdown.FILE_PAGE}?path=', start)
+    return mark_safe(html)  # noqa: S308 (the renderer escapes)
 
 
 @register.simple_tag(takes_context=True)

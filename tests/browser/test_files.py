@@ -549,21 +549,23 @@ def test_files_that_are_sent_from_further_up_lead_to_the_end(scripted: Site, vis
 
 def test_documents_and_tables_are_shown_as_such(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(
-        writes("plan.md", "# The plan\n\n```python\nprint(1)\n```\n"),
-        writes("stock.csv", "name,count\nowls,3\n"),
-        Reply(text="Written."),
+        writes("docs/plan.md", "# The plan\n\nFor [the stock](stock.csv).\n"),
+        writes("docs/stock.csv", "name,count\nowls,3\n"),
+        Reply(text="See [what I plan](docs/plan.md)."),
     )
     page = visitors.enter(scripted, viewport=WIDE)
-    begin(page, "write it")
-    page.click(".bar__files")
+    address = begin(page, "write it")
+    at_rest(page)
     panel = page.locator("#files-panel")
-    rows(page).filter(has_text="plan.md").locator("a").click()
+    page.get_by_role("link", name="what I plan").click()
     expect(panel.get_by_role("heading", name="The plan")).to_be_visible()
     panel.get_by_role("link", name="Source").click()
     expect(panel.locator(".files__text")).to_contain_text("# The plan")
     panel.get_by_role("link", name="Preview").click()
-    expect(panel.get_by_role("heading", name="The plan")).to_be_visible()
-    panel.get_by_role("link", name="Files").click()
-    rows(page).filter(has_text="stock.csv").locator("a").click()
+    panel.get_by_role("link", name="the stock").click()
     expect(panel.get_by_role("columnheader")).to_have_text(["name", "count"])
     expect(panel.get_by_role("cell")).to_have_text(["owls", "3"])
+    assert page.url == address
+    page.goto(f"{address}files/file/?path=docs/plan.md")
+    page.get_by_role("link", name="the stock").click()
+    expect(page.get_by_role("cell")).to_have_text(["owls", "3"])

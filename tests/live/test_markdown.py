@@ -155,3 +155,31 @@ def test_cells_are_aligned_without_styles() -> None:
     assert '<th class="cell--center">a</th>' in html
     assert '<td class="cell--right">2</td>' in html
     assert "style" not in html
+
+
+@pytest.mark.parametrize(
+    ("text", "path"),
+    [
+        ("[it](report.md)", "report.md"),
+        ("[it](./a%20b/c.csv#rows)", "a%20b/c.csv"),
+        ("[it](<数据/a b.py>)", "%E6%95%B0%E6%8D%AE/a%20b.py"),
+        ("![it](chart.png)", "chart.png"),
+        ('[it](a".md)', "a%22.md"),
+    ],
+)
+def test_a_relative_path_leads_to_the_file(text: str, path: str) -> None:
+    assert render(text) == f'<p><a href="files/file/?path={path}" data-in-panel>it</a></p>\n'
+    assert "href" not in render(text, read_only=True)
+    assert "it" in render(text, read_only=True)
+
+
+@pytest.mark.parametrize(
+    "address", ["b", "/etc/a.md", "//a.example/b.md", "www.a.example", "javascript:a.b", "a.md?b=c", "#a.md"]
+)
+def test_other_addresses_are_no_files(address: str) -> None:
+    assert "href" not in render(f"[it]({address})")
+
+
+def test_an_image_in_a_link_is_no_second_link() -> None:
+    html = render("[![it](chart.png)](report.md)")
+    assert html.count("<a ") == html.count("</a>") == 1
