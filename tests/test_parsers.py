@@ -38,6 +38,7 @@ from chat.demo.steps import listed, numbered
 from chat.export.markdown_file import code, fenced, inline, prose, quoted
 from chat.export.validation import check_turns, parse
 from chat.files.names import safe_name
+from chat.files.preview import table_of
 from chat.live import markdown
 from chat.live.diff import diff_of
 from chat.models.follow_up import named_in
@@ -77,7 +78,7 @@ MARKS = (
     "- a\n",
 )
 MARKS += ("$a ", "$$", "$$a\n", "$$a\n\n", "$a^2$", "\\(", "\\(a\\)", "\\[\n")
-MARKS += ("https://", "https://a ", "[^a]", "[^1]: a\n", "- [ ] a\n")
+MARKS += ("https://", "https://a ", "[^a]", "[^1]: a\n", "- [ ] a\n", "[a](b.c)", "![a](b.c)")
 MARKS += ("1) a\n", "|a|b\n|-|-\n", "~~", "a\n===\n", "    ", "`a`", ",", ", ", ":", "$(", "a/", "../")
 REFUSALS = (ValueError, RecursionError, ToolError, MessageRefused)
 ANY = (*BLANKS, *LETTERS, *MARKUP, *MARKS)
@@ -162,6 +163,7 @@ def demo(text: str) -> None:
 def names(text: str) -> None:
     for read_one in (
         safe_name,
+        table_of,
         shell_program,
         origin_of,
         checked,

@@ -181,15 +181,15 @@ def _code_buttons(is_long: bool) -> str:
 
 
 def _image(_self: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, env: Any) -> str:
-    in_link = sum(token.nesting for token in tokens[:index] if token.tag == "a")
     path = _file_in(tokens[index])
-    if path and not in_link and not env.get("read_only"):
+    if path and not env.get("in_link") and not env.get("read_only"):
         return f"{_file_link(path)}{escape(tokens[index].content or path)}</a>"
     # Loading an image could leak the conversation to its server, so only its description is shown.
     return f'<span class="image-left-out">[{escape(tokens[index].content or "image")}]</span>'
 
 
 def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    env["in_link"] = True
     if path := _file_in(tokens[index]):
         return "" if env.get("read_only") else _file_link(path)
     tokens[index].attrSet("target", "_blank")
@@ -216,6 +216,7 @@ def _cell(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any,
 
 def _link_close(_self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, env: Any) -> str:
     """Close the link, with the host that it leads to where its text does not say so."""
+    env["in_link"] = False
     begin = next(index for index in range(place, -1, -1) if tokens[index].type == "link_open")
     if env.get("read_only") and _file_in(tokens[begin]):
         return ""

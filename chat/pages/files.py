@@ -80,7 +80,8 @@ def _text(preview: FilePreview, as_source: bool) -> dict[str, Any]:
             return {"rendering": preview.rendering, "table": table}
     lines = range(1, preview.text.count("\n") + (not preview.text.endswith("\n")) + 1)
     numbers = "\n".join(map(str, lines))
-    return {"html": coloured_file(preview.text, preview.name), "numbers": numbers}
+    html = coloured_file(preview.text, preview.name)
+    return {"html": html, "numbers": numbers, "as_source": as_source and preview.rendering}
 
 
 @audience("owner")

@@ -22,14 +22,17 @@
     const panel = link && panelIn(document);
     if (!panel || panel.dataset.turn !== link.dataset.turn || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
-    panel.open = true;
-    keptInTab.set(key(panel), "unfolded");
-    setWhole(panel);
-    cover.opened();
+    setOpen(panel, true);
     panel.querySelector("summary").focus();
   });
   const setWhole = (panel) => {
     panel.closest(".dock").toggleAttribute("data-plan-whole", keptInTab.get(key(panel)) === "unfolded");
+  };
+  const setOpen = (panel, open) => {
+    panel.open = open;
+    keptInTab.set(key(panel), open ? "unfolded" : "folded");
+    setWhole(panel);
+    cover.opened();
   };
 
   const PULL = 24; // pixels; less is a tap
@@ -41,10 +44,7 @@
     const panel = lineOf(event)?.parentElement;
     const pulled = panel && start !== null ? heightOf(event) - start : 0;
     if (Math.abs(pulled) < PULL) return;
-    panel.open = pulled < 0;
-    keptInTab.set(key(panel), panel.open ? "unfolded" : "folded");
-    setWhole(panel);
-    cover.opened();
+    setOpen(panel, pulled < 0);
   });
 
   const restore = (panel) => {

@@ -359,6 +359,7 @@ def test_what_is_no_table_is_shown_as_it_is_written(
     (work / "bad.csv").write_text('a,"' + "x" * 140_000)  # a cell longer than the parser takes
     page = owners.get(where(conversation, "file/"), {"path": "bad.csv"}).content.decode()
     assert 'class="files__text"' in page
+    assert "Preview" not in page
     (work / "empty.csv").write_text("")
     page = owners.get(where(conversation, "file/"), {"path": "empty.csv"}).content.decode()
     assert "The file is empty." in page
