@@ -92,9 +92,10 @@ def stopped_in(served: Served, person: Person, records: Records, reached: Reache
     assert conversation
     tab = person.open(served.address, conversation)
     until(lambda: tab.received and reached(records.started_with(client_id)[0]), served.written)
+    turn = records.started_with(client_id)[0]
     clicked = time.monotonic()
     person.post(f"{served.address}/conversations/{conversation}/stop/")
-    while not shows_stopped(tab):
+    while not shows_stopped(tab, turn):
         assert time.monotonic() - clicked < 20, served.written()
         time.sleep(0.001)
     taken = time.monotonic() - clicked
@@ -103,8 +104,9 @@ def stopped_in(served: Served, person: Person, records: Records, reached: Reache
     return taken
 
 
-def shows_stopped(tab: Tab) -> bool:
-    return any('data-status="stopped"' in frame for frame in tab.received[-3:])
+def shows_stopped(tab: Tab, turn: Turn) -> bool:
+    """Whether the turn itself does; rows of the sidebar have a status as well."""
+    return any(f'id="turn-{turn.pk}" data-status="stopped"' in frame for frame in tab.received[-3:])
 
 
 def figures(seconds: list[float]) -> str:
