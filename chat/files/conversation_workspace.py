@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from django.conf import settings
@@ -14,10 +14,11 @@ from django.utils.module_loading import import_string
 from chat.agent.removal import remove_folder
 from chat.agent.workspace import Quota, Workspace, WorkspaceError, relative
 from chat.files.baseline import Baseline, baseline_of, keep_baseline, remove_baseline
+from chat.files.checkpoints import Checkpoints, remove_checkpoints
 from chat.files.file_changes import delete_file, rename_file
 from chat.files.pictures import PictureStore
 from chat.files.uploads import Upload, save_uploads
-from chat.models import Conversation
+from chat.models import Conversation, Turn
 
 log = logging.getLogger(__name__)
 
@@ -58,12 +59,40 @@ def open_workspace(conversation: Conversation) -> Workspace:
     return workspace
 
 
+def open_workspace_for(turn: Turn, versions: Iterable[int]) -> Workspace:
+    """`open_workspace` when a worker takes a turn, with the files that its version begins with.
+
+    `versions` are the keys of the turn's versions.
+    """
+    workspace = open_workspace(turn.conversation)
+    _use_checkpoints(turn.conversation, lambda each: each.begin(turn.pk, turn.parent_id, versions))
+    return workspace
+
+
+def show_files_of(conversation: Conversation) -> None:
+    """Make the files those of the path that the conversation shows now."""
+    latest = conversation.path.order_by("-pk").values_list("pk", flat=True).first()
+    if latest:
+        _use_checkpoints(conversation, lambda each: each.show(latest))
+
+
+def _use_checkpoints(conversation: Conversation, use: Callable[[Checkpoints], None]) -> None:
+    """A folder chosen by the user has none. What fails is completed when they are next used."""
+    if conversation.workspace:
+        return
+    try:
+        use(Checkpoints(conversation.pk, workspace_of(conversation)))
+    except (WorkspaceError, OSError) as error:
+        log.warning("the checkpoints of %s cannot be used: %s", conversation.pk, error)
+
+
 def upload_files(conversation: Conversation, uploads: list[Upload]) -> list[str]:
     """Save all files or none and return their paths; raises what `save_uploads` raises."""
     workspace = open_workspace(conversation)
     paths = save_uploads(workspace, uploads)
     if paths:
         _change_baseline(conversation, lambda baseline: baseline.add(workspace, paths))
+        _use_checkpoints(conversation, lambda each: each.add(paths))
     return paths
 
 
@@ -71,6 +100,7 @@ def rename_in(conversation: Conversation, path: str, name: str) -> str:
     """Rename a regular file and return its new path; raises what `rename_file` raises."""
     new = rename_file(workspace_of(conversation), path, name)
     _change_baseline(conversation, lambda baseline: baseline.rename(relative(path), new))
+    _use_checkpoints(conversation, lambda each: each.rename(relative(path), new))
     return new
 
 
@@ -78,6 +108,7 @@ def delete_in(conversation: Conversation, path: str) -> None:
     """Delete a regular file; raises what `delete_file` raises."""
     delete_file(workspace_of(conversation), path)
     _change_baseline(conversation, lambda baseline: baseline.remove(relative(path)))
+    _use_checkpoints(conversation, lambda each: each.remove(relative(path)))
 
 
 def _change_baseline(conversation: Conversation, change: Callable[[Baseline], None]) -> None:
@@ -102,4 +133,5 @@ def remove_workspace(conversation_id: uuid.UUID) -> None:
     """Remove the own directory of a deleted conversation; one chosen by the user stays."""
     remove_folder(Path(settings.WORKSPACES) / str(conversation_id))
     remove_baseline(conversation_id)
+    remove_checkpoints(conversation_id)
     PictureStore(conversation_id).remove()

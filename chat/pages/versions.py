@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from chat.files.conversation_workspace import show_files_of
 from chat.live.broadcast import notify_workers, publish_path, publish_sidebar, publish_turn_sync
 from chat.models import Conversation, MessageRefused, Profile, Turn
 from chat.models.follow_up import without_names
@@ -113,6 +114,7 @@ def show_version(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: 
         conversation.show_version(turn_id)
     except MessageRefused as refusal:
         return action_refused(request, conversation, str(refusal))
+    show_files_of(conversation)
     async_to_sync(publish_path)(conversation)
     if "HX-Request" in request.headers:
         return HttpResponse(status=204)
@@ -135,12 +137,16 @@ def delete_turn(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: i
     conversation = own_conversation(request, conversation_id)
     if request.method != "POST":
         turn = get_object_or_404(conversation.path, pk=turn_id)
-        return _dialog(request, "delete_turn.html", {"conversation": conversation, "turn": turn})
+        Turn.find_versions([turn])
+        is_last = not conversation.path.filter(pk__gt=turn_id).exists()
+        context = {"conversation": conversation, "turn": turn, "is_last": is_last}
+        return _dialog(request, "delete_turn.html", context)
     try:
         with transaction.atomic():
             unindex_turn(turn_id, conversation)
             conversation.delete_turn(turn_id)
     except MessageRefused as refusal:
         return action_refused(request, conversation, str(refusal))
+    show_files_of(conversation)
     async_to_sync(publish_path)(conversation)
     return action_response(request, conversation)

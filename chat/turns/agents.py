@@ -21,7 +21,7 @@ from chat.agent.workspace import Workspace
 from chat.connections.mcp_servers import mcp_servers
 from chat.connections.model_clients import model_for
 from chat.database import in_database
-from chat.files.conversation_workspace import open_workspace, quota_of
+from chat.files.conversation_workspace import open_workspace_for, quota_of
 from chat.files.pictures import PictureStore
 from chat.models import Conversation, Profile, Rule, ToolCall, Turn
 
@@ -62,11 +62,11 @@ def slot_for(turn: Turn) -> CommandSlot:
 async def agent_for(turn: Turn) -> Agent:
     """The agent of the turn's conversation, with workspace tools and MCP tools."""
     await Shell.find_out()
-    profile, model, read_state = await in_database(_read, turn)
+    profile, model, read_state, versions = await in_database(_read, turn)
     slot = slot_for(turn)
     mcp_tools = await mcp_servers().tools(profile, slot)
-    # The workspace may be large, so its baseline is taken outside the database threads.
-    workspace = await asyncio.to_thread(open_workspace, turn.conversation)
+    # The workspace may be large, so its checkpoint is taken outside the database threads.
+    workspace = await asyncio.to_thread(open_workspace_for, turn, versions)
     tools = [*_tools_for(turn.conversation, workspace, read_state, slot), *mcp_tools]
     return Agent(
         name=profile.name,
@@ -83,9 +83,12 @@ async def agent_for(turn: Turn) -> Agent:
     )
 
 
-def _read(turn: Turn) -> tuple[Profile, Model, ReadState]:
-    _chosen = turn.conversation.profile
-    return turn.profile, model_for(turn.profile), read_state_of(turn.conversation)
+def _read(turn: Turn) -> tuple[Profile, Model, ReadState, list[int]]:
+    conversation = turn.conversation
+    _chosen = conversation.profile
+    versions = conversation.turns.filter(parent=turn.parent_id).values_list("pk", flat=True)
+    known = list(versions) if conversation.path_version else [turn.pk]
+    return turn.profile, model_for(turn.profile), read_state_of(conversation), known
 
 
 def _tools_for(

@@ -61,7 +61,7 @@ def test_a_message_is_answered_again_edited_and_deleted(scripted: Site, visitors
     field = dialog.get_by_label("Message")
     expect(field).to_have_value("Two")
     expect(field).to_be_focused()
-    expect(dialog).to_contain_text("Files are not changed back")
+    expect(dialog).to_contain_text("The agent finds the files as they were before this message.")
     field.fill("Two, edited")
     dialog.get_by_role("button", name="Run again").click()
     expect(dialog).to_be_hidden()
@@ -92,6 +92,32 @@ def test_a_message_is_answered_again_edited_and_deleted(scripted: Site, visitors
     page.reload()
     shows(page, "One")
     expect(versions(turns(page).first)).to_have_text("2 of 2")
+
+
+def test_the_panel_shows_the_files_of_the_version(scripted: Site, visitors: Visitors) -> None:
+    def writes(path: str) -> Reply:
+        return Reply(tool_calls=[Call("write_file", {"path": path, "content": path})])
+
+    scripted.model.script(writes("kept.md"), Reply("First."), writes("one.md"), Reply("Second."))
+    page = visitors.enter(scripted)
+    begin(page, "Begin")
+    at_rest(page)
+    send(page, "Write")
+    at_rest(page)
+    page.click(".bar__files")
+    rows = page.locator("#files-panel .file-row[data-kind='file'] .files__link")
+    expect(rows).to_have_text(["kept.md", "one.md"])
+    scripted.model.script(writes("two.md"), Reply("Third."))
+    turns(page).last.hover()
+    turns(page).last.get_by_role("button", name="Run again").click()
+    expect(rows).to_have_text(["kept.md", "two.md"])
+    at_rest(page)
+    page.get_by_role("button", name="Previous version").click()
+    expect(rows).to_have_text(["kept.md", "one.md"])
+    turns(page).last.get_by_role("link", name="Delete turn").click()
+    dialog = page.get_by_role("dialog", name="Delete this version")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(rows).to_have_text(["kept.md", "two.md"])
 
 
 def test_it_is_refused_while_the_agent_works(scripted: Site, visitors: Visitors) -> None:

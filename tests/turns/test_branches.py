@@ -6,6 +6,8 @@ import datetime
 import json
 import re
 import uuid
+from pathlib import Path
+from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
@@ -13,6 +15,8 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.demo.reply import Reply
+from chat.files.checkpoints import checkpoints_path
+from chat.files.conversation_workspace import folder_of
 from chat.models import Conversation, MessageRefused, ShareLink, Turn
 from tests.bodies import body
 from tests.export.conftest import imported
@@ -196,3 +200,62 @@ async def test_the_same_request_runs_once(site: Site, model_server: ScriptedMode
     assert await conversation.turns.acount() == 2
     with pytest.raises(MessageRefused, match="another tab"):
         await sync_to_async(conversation.run_again)(first.pk, uuid.uuid4())
+
+
+def writes(path: str, content: str) -> Reply:
+    return Reply(tool_calls=[("write_file", {"path": path, "content": content})])
+
+
+async def test_each_version_has_its_files(site: Site, model_server: ScriptedModel) -> None:
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    folder = folder_of(conversation)
+
+    def files() -> dict[str, str]:
+        return {path.name: path.read_text() for path in folder.iterdir() if path.is_file()}
+
+    model_server.script(writes("report", "draft"), Reply("Written."))
+    await answered(tab, conversation, "Write")
+    model_server.script(writes("report", "short"), writes("appendix", "long"), Reply("Shortened."))
+    await answered(tab, conversation, "Shorten")
+    first, second = await path(conversation)
+    short = {"report": "short", "appendix": "long"}
+    assert files() == short
+    read = Reply(tool_calls=[("read_file", {"path": "report"})])
+    model_server.script(read, writes("report", "shorter"), Reply("Shortened again."))
+    await site.post(conversation, f"turns/{second}/again")
+    await tab.has("Shortened again.")
+    await at_rest(conversation, "Shorten")
+    assert "draft" in str(said(model_server)), "the agent finds the file as it was"
+    again = (await path(conversation))[-1]
+    shorter = {"report": "shorter"}
+    assert files() == shorter
+    await site.post(conversation, f"turns/{second}/show")
+    assert files() == short
+    model_server.script(writes("report", "shortest"), Reply("As short as can be."))
+    await answered(tab, conversation, "Shorter still")
+    await site.post(conversation, f"turns/{again}/show")
+    assert files() == shorter
+    await site.post(conversation, f"turns/{again}/delete")
+    assert await path(conversation) == [first, second, (await site.turn(conversation)).pk]
+    assert files() == {**short, "report": "shortest"}, "the version that takes its place has its files"
+
+
+async def test_a_folder_of_the_users_has_no_versions(
+    site: Site, model_server: ScriptedModel, tmp_path: Path, settings: Any
+) -> None:
+    conversation = await site.conversation()
+    conversation.workspace = str(tmp_path / "own")
+    (tmp_path / "own").mkdir()
+    await conversation.asave()
+    tab = await site.open(conversation)
+    model_server.script(writes("report", "draft"), Reply("Written."), Reply("Not written."))
+    await answered(tab, conversation, "Write")
+    await site.post(conversation, f"turns/{(await path(conversation))[0]}/again")
+    await tab.has("Not written.")
+    await at_rest(conversation, "Write")
+    assert (tmp_path / "own" / "report").read_text() == "draft"
+    assert not checkpoints_path(conversation.pk).exists()
+    assert "Files are not changed back" in await site.page_at(
+        f"/conversations/{conversation.pk}/turns/{(await path(conversation))[0]}/again/"
+    )

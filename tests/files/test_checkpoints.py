@@ -1,0 +1,244 @@
+"""Each version of a turn has its own files."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import uuid
+from pathlib import Path
+
+import pytest
+
+from chat.agent.workspace import Workspace
+from chat.files import checkpoints
+from chat.files.checkpoints import MAX_FILE_BYTES, Checkpoints, checkpoints_path, remove_checkpoints
+
+FIRST, SECOND, THIRD, AGAIN, NEXT = 10, 20, 30, 40, 50
+
+
+@pytest.fixture
+def conversation_id() -> uuid.UUID:
+    return uuid.uuid4()
+
+
+@pytest.fixture
+def stored(workspace: Workspace, conversation_id: uuid.UUID) -> Checkpoints:
+    return Checkpoints(conversation_id, workspace)
+
+
+@pytest.fixture
+def folder(workspace: Workspace) -> Path:
+    return workspace.path
+
+
+def make(folder: Path) -> None:
+    """Make a folder that belongs to the owner of the one around it, as a tool does."""
+    folder.mkdir()
+    above = folder.parent.stat()
+    os.chown(folder, above.st_uid, above.st_gid)
+
+
+def files(folder: Path) -> dict[str, str]:
+    """Every file and folder by its path, with what is in it."""
+    found = {}
+    for path in folder.rglob("*"):
+        if path.is_symlink():
+            found[str(path.relative_to(folder))] = f"-> {os.readlink(path)}"
+        else:
+            found[str(path.relative_to(folder))] = path.read_text() if path.is_file() else "/"
+    return found
+
+
+def three_turns(stored: Checkpoints, folder: Path) -> dict[str, str]:
+    """Turns that each change something; returns what there was before the second."""
+    stored.begin(FIRST, None, [FIRST])
+    (folder / "kept").write_text("kept")
+    (folder / "changed").write_text("by the first")
+    make(folder / "sub")
+    (folder / "sub" / "gone").write_text("gone")
+    stored.begin(SECOND, FIRST, [SECOND])
+    before = files(folder)
+    (folder / "changed").write_text("by the second")
+    shutil.rmtree(folder / "sub")
+    make(folder / "new")
+    (folder / "new" / "file").write_text("new")
+    stored.begin(THIRD, SECOND, [THIRD])
+    (folder / "third").write_text("third")
+    return before
+
+
+def test_another_version_begins_with_the_files_of_the_first(stored: Checkpoints, folder: Path) -> None:
+    before = three_turns(stored, folder)
+    left = files(folder)
+    stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
+    assert files(folder) == before
+    (folder / "again").write_text("again")
+    stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
+    assert files(folder) == {**before, "again": "again"}, "a turn that is taken up again keeps its files"
+    stored.show(THIRD)
+    assert files(folder) == left
+    stored.show(AGAIN)
+    assert files(folder) == {**before, "again": "again"}
+
+
+def test_work_goes_on_in_each_version(stored: Checkpoints, folder: Path) -> None:
+    three_turns(stored, folder)
+    stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
+    stored.show(THIRD)
+    (folder / "more").write_text("more")
+    stored.begin(NEXT, THIRD, [NEXT])
+    (folder / "more").write_text("and more")
+    left = files(folder)
+    stored.show(AGAIN)
+    assert "more" not in files(folder)
+    stored.show(NEXT)
+    assert files(folder) == left
+
+
+def test_a_version_that_never_began_is_not_in_the_way(stored: Checkpoints, folder: Path) -> None:
+    """It was stopped while it was queued, and a message followed it."""
+    three_turns(stored, folder)
+    left = files(folder)
+    stored.begin(NEXT, AGAIN, [NEXT])
+    (folder / "third").write_text("changed")
+    stored.show(THIRD)
+    assert files(folder) == left
+
+
+def test_modes_times_links_and_odd_names_come_back(stored: Checkpoints, folder: Path) -> None:
+    script, odd = folder / "run.sh", folder / os.fsdecode(b"\xff name\n")
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    os.utime(script, (1_000_000_000, 1_000_000_000))
+    odd.write_text("odd")
+    (folder / "link").symlink_to("../elsewhere")
+    make(folder / "empty")
+    stored.begin(FIRST, None, [FIRST])
+    before = files(folder)
+    for path in (script, odd, folder / "link"):
+        path.unlink()
+    (folder / "empty").rmdir()
+    make(script)
+    stored.begin(AGAIN, None, [FIRST, AGAIN])
+    assert files(folder) == before
+    assert script.stat().st_mode & 0o777 == 0o755
+    assert script.stat().st_mtime == 1_000_000_000
+
+
+def test_what_is_not_stored_stays(stored: Checkpoints, folder: Path) -> None:
+    large = folder / "large"
+    large.write_bytes(b"x" * (MAX_FILE_BYTES + 1))
+    stored.begin(FIRST, None, [FIRST])
+    make(folder / ".git")
+    (folder / ".git" / "config").write_text("[core]")
+    (folder / "larger").write_bytes(b"y" * (MAX_FILE_BYTES + 1))
+    make(folder / "with")
+    (folder / "with" / "both").write_bytes(b"z" * (MAX_FILE_BYTES + 1))
+    large.write_text("small")
+    now = files(folder)
+    stored.begin(AGAIN, None, [FIRST, AGAIN])
+    assert files(folder) == now
+
+
+def test_what_the_user_adds_is_in_all_versions(stored: Checkpoints, folder: Path) -> None:
+    before = three_turns(stored, folder)
+    make(folder / "uploads")
+    (folder / "uploads" / "data").write_text("data")
+    (folder / "uploads" / "large").write_bytes(b"x" * (MAX_FILE_BYTES + 1))
+    stored.add(["uploads/data", "uploads/large"])
+    (folder / "uploads" / "data").write_text("changed by the agent")
+    left = files(folder)
+    stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
+    assert files(folder).keys() == {*before, "uploads", "uploads/data", "uploads/large"}
+    assert (folder / "uploads" / "data").read_text() == "data"
+    stored.show(THIRD)
+    assert files(folder) == left
+
+
+def test_what_the_user_renames_or_deletes_is_so_in_all_versions(stored: Checkpoints, folder: Path) -> None:
+    three_turns(stored, folder)
+    (folder / "kept").unlink()
+    stored.remove("kept")
+    (folder / "changed").rename(folder / "renamed")
+    stored.rename("changed", "renamed")
+    stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
+    assert files(folder) == {"renamed": "by the first", "sub": "/", "sub/gone": "gone"}
+    contents = [path.read_bytes() for path in (stored.path / "objects").iterdir()]
+    assert b"kept" not in contents, "what the user deletes leaves nothing behind"
+
+
+def test_a_move_that_is_cut_off_is_completed(
+    stored: Checkpoints, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = three_turns(stored, folder)
+    left = files(folder)
+    written = os.replace
+
+    def cut(source: str, target: str, **where: int) -> None:
+        if target == "changed":
+            raise OSError(28, "No space left on device")
+        written(source, target, **where)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoints.os, "replace", cut)
+        with pytest.raises(OSError, match="No space"):
+            stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
+    stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
+    assert files(folder) == before
+    stored.show(THIRD)
+    assert files(folder) == left
+
+
+def test_a_damaged_content_is_not_restored(stored: Checkpoints, folder: Path) -> None:
+    three_turns(stored, folder)
+    for path in (stored.path / "objects").iterdir():
+        if path.read_bytes() == b"by the first":
+            path.write_bytes(b"by th")
+    stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
+    assert (folder / "changed").read_text() == "by the second"
+    assert (folder / "sub" / "gone").read_text() == "gone"
+
+
+def test_a_lost_tree_removes_nothing(stored: Checkpoints, folder: Path) -> None:
+    three_turns(stored, folder)
+    left = files(folder)
+    index = json.loads((stored.path / "index.json").read_text())
+    (stored.path / "objects" / index["before"][str(SECOND)]).unlink()
+    stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
+    assert files(folder) == left
+
+
+def test_the_oldest_give_way(stored: Checkpoints, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "MAX_TOTAL_BYTES", 40_000)
+    monkeypatch.setattr(checkpoints, "MAX_TURNS", 6)
+    for turn in range(1, 20):
+        (folder / "file").write_bytes(os.urandom(4000))
+        stored.begin(turn, turn - 1, [turn])
+        assert sum(path.stat().st_size for path in (stored.path / "objects").iterdir()) <= 40_000
+    kept = json.loads((stored.path / "index.json").read_text())["before"]
+    assert list(map(int, kept)) == [14, 15, 16, 17, 18, 19]
+    stored.begin(20, 0, [1, 20])
+    assert len((folder / "file").read_bytes()) == 4000
+
+
+def test_unchanged_files_are_not_read_again(
+    stored: Checkpoints, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    three_turns(stored, folder)
+    read: list[str] = []
+    reading = Checkpoints._read
+    monkeypatch.setattr(
+        Checkpoints, "_read", lambda self, entry: read.append(entry.path) or reading(self, entry)
+    )
+    stored.begin(NEXT, THIRD, [NEXT])
+    assert read == ["third"]
+
+
+def test_nothing_is_left_of_a_deleted_conversation(
+    stored: Checkpoints, folder: Path, conversation_id: uuid.UUID
+) -> None:
+    three_turns(stored, folder)
+    assert checkpoints_path(conversation_id).stat().st_mode & 0o077 == 0
+    remove_checkpoints(conversation_id)
+    assert not checkpoints_path(conversation_id).exists()
