@@ -23,8 +23,8 @@ BOUND = 2.0  # seconds, for each; what a quiet machine needs is printed
 Reached = Callable[[Turn], bool]
 
 
-def asked(turn: Turn) -> bool:
-    return turn.status == "running" and turn.steps.exists()
+def connecting(turn: Turn) -> bool:
+    return turn.status == "running"
 
 
 def streaming(turn: Turn) -> bool:
@@ -45,7 +45,7 @@ def queued(turn: Turn) -> bool:
 
 ENDLESS = Reply(text="It goes on and on.", piece=4, stall_after=3)
 PHASES: dict[str, tuple[Reply, Reached]] = {
-    "connecting": (Reply(text="Late.", first_delay=60), asked),
+    "connecting": (Reply(text="Late.", first_delay=60), connecting),
     "streaming": (ENDLESS, streaming),
     "retry wait": (Reply(status=503, body="{}", headers={"retry-after": "60"}), waiting),
     "running a command": (Reply(tool_calls=[Call("bash", {"command": "sleep 60"})]), commanding),
@@ -66,7 +66,7 @@ def test_stop_is_quick_in_every_phase(served: Served, model: ScriptedModel, pers
     for phase, (reply, reached) in PHASES.items():
         model.answer = lambda _request, reply=reply: reply
         busy = hold_the_worker(served, person, records) if phase == "queued" else None
-        taken = [stopped_in(served, person, records, reached) for _ in range(TIMES)]
+        taken = [stopped_in(served, model, person, records, reached) for _ in range(TIMES)]
         if busy:
             person.post(f"{served.address}/conversations/{busy}/stop/")
         print(f"stop while {phase}: {figures(taken)}")  # noqa: T201
@@ -85,14 +85,19 @@ def hold_the_worker(served: Served, person: Person, records: Records) -> uuid.UU
     return conversation
 
 
-def stopped_in(served: Served, person: Person, records: Records, reached: Reached) -> float:
+def stopped_in(
+    served: Served, model: ScriptedModel, person: Person, records: Records, reached: Reached
+) -> float:
     """Seconds from the click to the screen."""
+    model.take_requests()
     client_id = uuid.uuid4()
     conversation = person.begin(served.address, "Begin", client_id)
     assert conversation
     tab = person.open(served.address, conversation)
     until(lambda: tab.received and reached(records.started_with(client_id)[0]), served.written)
     turn = records.started_with(client_id)[0]
+    if turn.status == "running":
+        model.wait_for_requests()
     clicked = time.monotonic()
     person.post(f"{served.address}/conversations/{conversation}/stop/")
     while not shows_stopped(tab, turn):
