@@ -39,6 +39,7 @@ log = logging.getLogger(__name__)
 
 POLL_INTERVAL = 5.0  # seconds between checks of the rows
 IDLE_POLL_INTERVAL = 30.0  # the same without connections: the turn that needs the first one opens it
+CHECK_SECONDS = 15.0  # to connect when a page waits for it: with its end, less than a response may take
 MAX_TOOLS = 100
 """MCP tools per agent; providers accept 128 tools in all."""
 
@@ -150,7 +151,7 @@ async def _check_server(row: McpServer) -> None:
     except ServerError as error:
         await in_database(row.save_problem, str(error))
         return
-    connection = (await _connection_class())(server)
+    connection = (await _connection_class())(server, connect_seconds=CHECK_SECONDS)
     try:
         await connection.tried()
         await in_database(save_state, row, connection)

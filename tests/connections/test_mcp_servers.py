@@ -11,7 +11,10 @@ import pytest
 from asgiref.sync import sync_to_async
 from django.test import Client
 
-from chat.agent.mcp.connection import Connection
+from agentsite.guard import RESPONSE_SECONDS
+from chat.agent.mcp import stdio
+from chat.agent.mcp.connection import CONNECT_SECONDS, Connection
+from chat.connections import mcp_servers as connections
 from chat.connections.mcp_servers import McpServers, check_servers, mcp_servers
 from chat.demo.reply import Reply
 from chat.models import Conversation, McpServer, McpTool, Profile
@@ -106,6 +109,18 @@ async def test_a_tool_that_is_gone_is_no_longer_offered(servers: McpServers) -> 
     await sync_to_async(McpTool.save_listing)(server, [])
     assert await states() == {"echo": "gone", "look": "gone"}
     assert await servers.tools(Profile()) == []
+
+
+async def test_one_that_says_nothing_is_not_waited_for_longer_than_a_page_may_take(
+    transactional_db: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert connections.CHECK_SECONDS + stdio.GRACE + 2 * stdio._KILL_TIMEOUT < RESPONSE_SECONDS
+    monkeypatch.setattr(connections, "CHECK_SECONDS", 0.5)
+    server = McpServer(name="silent", command=["sleep", "300"])
+    await server.asave()
+    async with asyncio.timeout(CONNECT_SECONDS):
+        await check_servers([server])
+    assert server.problem == "It did not answer in time."
 
 
 async def test_profiles_may_be_chosen(servers: McpServers) -> None:

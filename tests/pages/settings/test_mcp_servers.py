@@ -184,6 +184,7 @@ def test_one_that_cannot_be_started_says_so(administrators: Client) -> None:
         ADD, {**PROGRAM, "enabled": "on", "command": "no-such-program"}, follow=True
     ).content.decode()
     assert "It ended with exit code 127." in page
+    assert "This program has no network access." in page
     assert "It ended with exit code 127." in administrators.get(LIST).content.decode()
 
 
