@@ -120,6 +120,7 @@ async def test_one_that_says_nothing_is_not_waited_for_longer_than_a_page_may_ta
     await server.asave()
     async with asyncio.timeout(CONNECT_SECONDS):
         await check_servers([server])
+    await server.arefresh_from_db()
     assert server.problem == "It did not answer in time."
 
 
