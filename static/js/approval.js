@@ -1,5 +1,5 @@
 // A call that waits for an answer: its card unfolds, and the keyboard goes to the question unless the user is
-// busy elsewhere. There Enter allows the call once; in the reason it denies.
+// busy elsewhere. There Enter allows the call once; in the reason it denies. Once answered, it goes to the composer.
 onContent((signal) => {
   const transcript = document.getElementById("transcript");
   if (!transcript) return;
@@ -26,7 +26,10 @@ onContent((signal) => {
   const settle = (card) => {
     const held = answered || card.contains(document.activeElement);
     card.open = false;
-    if (held) card.querySelector("summary").focus({ preventScroll: true });
+    // Not where an Enter that was meant for the question would send what is typed.
+    const field = document.getElementById("composer-text");
+    const next = isTouch() || field?.value ? card.querySelector("summary") : field;
+    if (held) next.focus({ preventScroll: true });
     since = performance.now();
   };
 

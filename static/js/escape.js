@@ -5,7 +5,7 @@
   let clearing;
   const isOpen = () => document.querySelector("dialog:modal, [popover]:popover-open:not([popover='manual'])");
   const isElsewhere = (place, field) =>
-    place !== field && place.matches?.("input, textarea, select, [contenteditable]") && (place.type !== "search" || place.value);
+    place !== field && place.matches?.("input, textarea:not(.approval *), select, [contenteditable]") && (place.type !== "search" || place.value);
 
   const stop = () => {
     const button = document.getElementById("stop");

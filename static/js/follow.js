@@ -47,10 +47,17 @@ onContent((signal) => {
     below = 0;
   });
   // Whoever unfolds something wants to read it.
+  let unfolding = null;
   view.addEventListener("click", (event) => {
     const summary = event.target.closest("summary");
-    if (summary && !summary.parentElement.open) following = false;
+    if (!summary || summary.parentElement.open) return;
+    following = false;
+    unfolding = summary.parentElement;
   });
+  view.addEventListener("toggle", (event) => {
+    if (event.target === unfolding) unfolding.scrollIntoView({ block: "nearest" });
+    unfolding = null;
+  }, true);
   // Whoever sends a message wants to see what comes of it.
   document.addEventListener("htmx:ws:after:message:outgoing", toEnd, { signal });
   document.addEventListener("submit", ({ submitter }) => {

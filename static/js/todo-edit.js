@@ -26,7 +26,9 @@
   // A field that is focused by a script would have the caret ahead of its text.
   const atEnd = (place) => {
     place?.focus();
-    if (place?.matches("input")) place.setSelectionRange(place.value.length, place.value.length);
+    if (!place?.matches("input")) return;
+    place.setSelectionRange(place.value.length, place.value.length);
+    if (held?.name === place.name) held.at = place.value.length;
   };
 
   const line = (item) => row(item)?.querySelector(".todo__line");

@@ -61,11 +61,12 @@
 
   const reveal = (slot) => {
     const item = slot.querySelector(".todo[data-status='in_progress']");
-    const list = item?.parentElement;
-    if (!list || list.scrollHeight <= list.clientHeight) return;
-    const above = item.offsetTop - list.offsetTop;
-    const seen = above >= list.scrollTop && above + item.offsetHeight <= list.scrollTop + list.clientHeight;
-    if (!seen) list.scrollTop = above - (list.clientHeight - item.offsetHeight) / 2;
+    const scrolls = (place) => place?.scrollHeight > place?.clientHeight;
+    const list = [item?.parentElement, slot.closest(".dock__above")].find(scrolls);
+    if (!item || !list) return;
+    const above = item.getBoundingClientRect().top - list.getBoundingClientRect().top;
+    const seen = above >= 0 && above + item.offsetHeight <= list.clientHeight;
+    if (!seen) list.scrollTop += above - (list.clientHeight - item.offsetHeight) / 2;
   };
 
   onContent(() => {

@@ -83,13 +83,18 @@ def test_the_keyboard_is_at_the_question_and_enter_allows(scripted: Site, visito
 
     expect(question(page)).to_be_focused()  # the next one
     expect(page.get_by_role("button", name="in this conversation")).to_have_count(0)
-    page.get_by_role("textbox", name="Reason (shown to the agent)").fill("No more of these")
-    page.keyboard.press("Enter")
+    reason = page.get_by_role("textbox", name="Reason (shown to the agent)")
+    reason.fill("No more of these")
+    page.keyboard.press("Escape")
+    expect(page.locator("#composer-text")).to_be_focused()
+    expect(page.locator("#stop-hint")).to_have_text("Press Escape again to stop")
+    reason.press("Enter")
     expect(page.locator(".tool-call[data-status=denied]")).to_contain_text("No more of these")
 
     page.get_by_role("button", name="Allow echo in this conversation").press("Enter")
     at_rest(page)
-    expect(page.locator(".tool-call").last.locator("summary")).to_be_focused()
+    expect(page.locator("#composer-text")).to_be_focused()
+    expect(page.locator(".tool-call:visible")).to_have_count(1)  # the denied one; the others are folded
     expect(page.locator(".tool-call[open]")).to_have_count(0)
     expect(page.locator("#approval-note")).to_be_hidden()
     assert [call.get_attribute("data-status") for call in page.locator(".tool-call").all()] == [

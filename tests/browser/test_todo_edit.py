@@ -140,6 +140,20 @@ def test_what_is_being_typed_outlives_redraws(scripted: Site, visitors: Visitors
     reads(page, "Item 1", "Item 2 and more", "Item 3", "Theirs")
 
 
+def test_the_caret_of_an_editor_that_was_just_opened_outlives_the_turn(
+    scripted: Site, visitors: Visitors
+) -> None:
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+    box = editor(page, 1)
+    gate.set()
+    at_rest(page)
+    is_open(page)
+    expect(box).to_be_focused()
+    page.keyboard.type("!")
+    expect(box).to_have_value("Item 2!")
+
+
 def test_the_later_of_two_tabs_sees_the_conflict(scripted: Site, visitors: Visitors) -> None:
     visitors.expected.append("409")
     page, other = visitors.enter(scripted), visitors.enter(scripted)
