@@ -332,7 +332,8 @@ class Conversation(models.Model):
     def delete_turn(self, turn_id: int) -> None:
         """Delete a turn on the path; what followed it, in every branch, then follows the turn before it.
 
-        If nothing did, another version takes its place. Raises MessageRefused while a turn works.
+        If it has other versions, what followed it is deleted too, and another version takes its place. Raises
+        MessageRefused while a turn works.
         """
         with transaction.atomic():
             self.lock()
@@ -341,22 +342,35 @@ class Conversation(models.Model):
             turn = self.path.filter(pk=turn_id).first()
             if turn is None:
                 return
-            after = self.turns.filter(parent=turn)
-            if not after.filter(chosen=True).exists():
-                after.filter(pk=after.aggregate(last=Max("pk"))["last"]).update(chosen=True)
-            after.update(parent=turn.parent_id)
-            self.turns.filter(follows=turn).update(follows=turn.follows_id)
-            same_profile = list(self.turns.filter(profile_snapshot__since=turn_id))
-            for each in same_profile:
-                each.profile_snapshot["since"] = each.pk
-            Turn.objects.bulk_update(same_profile, ["profile_snapshot"], 100)
-            self.share_links.filter(last_turn=turn_id).update(last_turn=turn.parent_id or 0)
-            turn.delete()
+            for each in self.turns.filter(pk__in=self.deleted_with(turn)).order_by("-pk"):
+                self._delete(each)
             rows = {row.pk: row for row in self.turns.only("parent", "chosen", "on_path")}
             versions = [row for row in rows.values() if row.parent_id == turn.parent_id]
             if versions:
                 self._set_path(rows, max(versions, key=lambda row: (row.chosen, row.pk)).pk)
             self._path_changed()
+
+    def deleted_with(self, turn: Turn) -> list[int]:
+        """The keys of the turns that are deleted with this one, itself included."""
+        if not self.turns.filter(parent=turn.parent_id).exclude(pk=turn.pk).exists():
+            return [turn.pk]
+        keys = {turn.pk}
+        later = self.turns.filter(pk__gt=turn.pk).order_by("pk").values_list("pk", "parent")
+        keys.update(pk for pk, parent in later if parent in keys)
+        return list(keys)
+
+    def _delete(self, turn: Turn) -> None:
+        after = self.turns.filter(parent=turn)
+        if not after.filter(chosen=True).exists():
+            after.filter(pk=after.aggregate(last=Max("pk"))["last"]).update(chosen=True)
+        after.update(parent=turn.parent_id)
+        self.turns.filter(follows=turn).update(follows=turn.follows_id)
+        same_profile = list(self.turns.filter(profile_snapshot__since=turn.pk))
+        for each in same_profile:
+            each.profile_snapshot["since"] = each.pk
+        Turn.objects.bulk_update(same_profile, ["profile_snapshot"], 100)
+        self.share_links.filter(last_turn=turn.pk).update(last_turn=turn.parent_id or 0)
+        turn.delete()
 
     def _set_path(self, rows: Mapping[int, Turn], through: int) -> None:
         """Make the path one that leads through this turn, to the end of what was last chosen after it."""

@@ -133,17 +133,20 @@ def _address_in_version(request: SignedInRequest, conversation: Conversation, tu
 @audience("owner")
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete_turn(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
-    """Delete one turn, with its plan's revisions and its calls; what follows it is kept."""
+    """Delete one turn, or one version with what follows it, with its plan's revisions and its calls."""
     conversation = own_conversation(request, conversation_id)
     if request.method != "POST":
         turn = get_object_or_404(conversation.path, pk=turn_id)
         Turn.find_versions([turn])
-        is_last = not conversation.path.filter(pk__gt=turn_id).exists()
-        context = {"conversation": conversation, "turn": turn, "is_last": is_last}
+        following = len(conversation.deleted_with(turn)) - 1
+        context = {"conversation": conversation, "turn": turn, "following": following}
         return _dialog(request, "delete_turn.html", context)
     try:
         with transaction.atomic():
-            unindex_turn(turn_id, conversation)
+            conversation.lock()
+            for turn in conversation.path.filter(pk=turn_id):
+                for key in conversation.deleted_with(turn):
+                    unindex_turn(key, conversation)
             conversation.delete_turn(turn_id)
     except MessageRefused as refusal:
         return action_refused(request, conversation, str(refusal))

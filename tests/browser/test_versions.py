@@ -77,21 +77,21 @@ def test_a_message_is_answered_again_edited_and_deleted(scripted: Site, visitors
 
     turns(page).first.hover()
     turns(page).first.get_by_role("link", name="Delete turn").click()
-    expect(dialog).to_contain_text("This cannot be undone.")
+    expect(dialog).to_contain_text("Delete version 1 of 2")
+    expect(dialog).to_contain_text("The 2 turns that follow are deleted too.")
     dialog.get_by_role("link", name="Cancel").click()
     expect(dialog).to_be_hidden()
     shows(page, "One", "Two, edited")
     turns(page).first.get_by_role("link", name="Delete turn").click()
     dialog.get_by_role("button", name="Delete").click()
     for each in (page, other):
-        shows(each, "Two, edited")
-        expect(versions(turns(each).first)).to_have_text("3 of 3")  # the answers to both messages
-    turns(page).first.get_by_role("link", name="Delete turn").click()
-    dialog.get_by_role("button", name="Delete").click()
-    shows(page, "One")
+        shows(each, "One")
+        expect(each.locator("#transcript")).to_contain_text("Other answer.")
+        expect(versions(turns(each).first)).to_have_count(0)
     page.reload()
     shows(page, "One")
-    expect(versions(turns(page).first)).to_have_text("2 of 2")
+    turns(page).first.get_by_role("link", name="Delete turn").click()
+    expect(dialog).to_contain_text("What follows is kept")
 
 
 def test_the_panel_shows_the_files_of_the_version(scripted: Site, visitors: Visitors) -> None:
@@ -115,7 +115,7 @@ def test_the_panel_shows_the_files_of_the_version(scripted: Site, visitors: Visi
     page.get_by_role("button", name="Previous version").click()
     expect(rows).to_have_text(["kept.md", "one.md"])
     turns(page).last.get_by_role("link", name="Delete turn").click()
-    dialog = page.get_by_role("dialog", name="Delete this version")
+    dialog = page.get_by_role("dialog", name="Delete version 1 of 2")
     dialog.get_by_role("button", name="Delete").click()
     expect(rows).to_have_text(["kept.md", "two.md"])
 

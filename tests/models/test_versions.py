@@ -165,6 +165,19 @@ def test_deleting_a_turn_leaves_the_others_in_every_branch(talk: Conversation) -
     assert ask(talk, "new").parent_id is None
 
 
+def test_a_version_is_deleted_with_what_followed_it(talk: Conversation) -> None:
+    b, c = turn_of(talk, "b"), turn_of(talk, "c")
+    other = again(talk, b, "B")
+    after = ask(talk, "d")
+    talk.show_version(b.pk)
+    again(talk, c, "C")
+    talk.delete_turn(b.pk)
+    assert texts(talk) == ["a", "B", "d"]
+    assert {turn.user_text for turn in talk.turns.all()} == {"a", "B", "d"}
+    after.refresh_from_db()
+    assert after.parent_id == other.pk
+
+
 def test_turns_of_an_earlier_release_follow_each_other(talk: Conversation, owner: User) -> None:
     other = Conversation.begin(owner, "x", uuid.uuid4(), None)
     Turn.objects.update(parent=None)
