@@ -119,6 +119,20 @@
   });
 }
 
+// A note that offers Undo stays away in this tab once it is closed.
+{
+  const key = (note) => `undo ${note.dataset.undo}`;
+  document.addEventListener("click", (event) => {
+    const closed = event.target.closest?.(".undo-note__close")?.closest(".undo-note");
+    if (!closed) return;
+    keptInTab.set(key(closed), "closed");
+    closed.remove();
+  });
+  onContent(() => {
+    for (const each of document.querySelectorAll(".undo-note[data-undo]")) if (keptInTab.get(key(each))) each.remove();
+  });
+}
+
 // Other forms that need a little more than HTML.
 document.addEventListener("submit", (event) => {
   // A menu goes away once something in it is chosen, and gives the keyboard back to its button.

@@ -5,11 +5,14 @@
   const list = () => document.getElementById("completion");
   const isOpen = () => list()?.hasAttribute("data-sign");
 
-  // The word that ends at the caret: its sign, what is typed behind it, and where it begins.
+  // The word that ends at the caret: its sign, what is typed behind it, and where it begins. Chinese has no spaces
+  // ahead of it, and an input method types "、" for "/".
+  const COMMAND = /^([/、／])(\S*)$/;
+  const NAME = /(?:^|[\s\p{Script=Han}\u3000-\u303f\uff00-\uffef])([@#])(\S*)$/u;
   const word = () => {
     const { value, selectionStart, selectionEnd } = field();
     const before = value.slice(0, selectionStart);
-    const [, sign, typed] = (value === before && before.match(/^(\/)(\S*)$/)) || before.match(/(?:^|\s)([@#])(\S*)$/) || [];
+    const [, sign, typed] = (value === before && before.match(COMMAND)) || before.match(NAME) || [];
     return sign && selectionStart === selectionEnd ? { sign, typed, start: before.length - typed.length - 1 } : null;
   };
 
@@ -23,12 +26,17 @@
     for (const name of ["aria-controls", "aria-activedescendant"]) field()?.removeAttribute(name);
   };
   const ask = ({ sign, typed }) => {
+    sign = sign.replace(/[、／]/, "/");
     const said = sign + typed;
     if (list().dataset.sign === said) return;
     list().dataset.sign = said;
     list().setAttribute("aria-busy", true);
     list().setAttribute("hx-vals", JSON.stringify({ sign, q: typed }));
     list().dispatchEvent(new Event("complete"));
+  };
+  const begin = ({ data }) => {
+    const begun = word();
+    if (begun && !begun.typed && data === begun.sign) ask(begun);
   };
   const update = () => {
     const begun = document.activeElement === field() && word();
@@ -39,10 +47,13 @@
   document.addEventListener("input", (event) => {
     if (event.target.id !== "composer-text" || event.isComposing || !list()) return;
     if (isOpen()) return update();
-    const begun = event.inputType === "insertText" && word();
-    if (begun && !begun.typed && event.data === begun.sign) ask(begun);
+    if (event.inputType === "insertText") begin(event);
   });
-  document.addEventListener("compositionend", (event) => event.target.id === "composer-text" && isOpen() && update());
+  document.addEventListener("compositionend", (event) => {
+    if (event.target.id !== "composer-text" || !list()) return;
+    if (isOpen()) update();
+    else begin(event);
+  });
   document.addEventListener("selectionchange", () => isOpen() && update());
   document.addEventListener("focusout", (event) => event.target.id === "composer-text" && close());
   document.addEventListener("submit", (event) => event.target.id === "composer" && close());

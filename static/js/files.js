@@ -48,6 +48,7 @@ onContent((signal) => {
   const isOffered = () => !button.hidden;
   panel.addEventListener("htmx:after:swap", () => {
     button.hidden &&= !panel.querySelector(".file-row, .files--one");
+    if (panel.open && document.activeElement === document.body) document.getElementById("files-body").focus({ preventScroll: true });
   });
 
   // What the agent's tools did shows once they have rested for a moment; while they do not, now and then.

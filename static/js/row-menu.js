@@ -45,7 +45,10 @@
     if (event.target.closest?.("[commandfor=row-delete][command=show-modal]")) wasOpen = sidebar().matches(":popover-open");
   }, true);
   document.addEventListener("close", (event) => {
-    if (event.target.id === "row-delete" && wasOpen) sidebar().showPopover();
+    if (event.target.id !== "row-delete") return;
+    if (wasOpen) sidebar().showPopover();
+    const place = document.activeElement; // the button that opened it is hidden by now
+    if (place === document.body || event.target.contains(place)) row()?.querySelector(".row-more").focus();
   }, true);
 
   document.addEventListener("submit", async (event) => {
@@ -58,7 +61,11 @@
     menu().hidePopover();
     document.getElementById("row-delete").close();
     const note = await answer.text();
+    const isUndo = form.closest("#sidebar-undo") !== null;
     await redraw();
-    document.getElementById("sidebar-undo").innerHTML = note;
+    const place = document.getElementById("sidebar-undo");
+    place.innerHTML = note;
+    // The focus may be at another row by now.
+    if (isUndo || !row()) (row()?.querySelector(".row-more") ?? place.querySelector("button") ?? place).focus();
   });
 }

@@ -133,6 +133,14 @@ def test_the_composer_completes(scripted: Site, visitors: Visitors) -> None:
     expect(field).to_have_value("Paint the fence ")
     expect(field).to_be_focused()
 
+    # Right behind Chinese, which has no spaces.
+    field.fill("")
+    page.keyboard.insert_text("看看")
+    page.keyboard.type("@sto")
+    expect(popup(page)).to_have_text([re.compile(r"stock room\.py\s*src")])
+    page.keyboard.press("Enter")
+    expect(field).to_have_value("看看src/stock room.py ")
+
     # Not within a word, not when pasted, and Enter sends where nothing is offered.
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/complete/" in request.url else None)
@@ -230,6 +238,73 @@ def test_commands(scripted: Site, visitors: Visitors) -> None:
     expect(popup(page)).to_have_count(1)
     page.keyboard.press("Enter")
     expect(page.locator("#model-menu [role=option]").first).to_be_visible()
+
+
+def test_an_input_methods_comma_begins_a_command(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    page.goto("/")
+    page.locator("#composer-text").focus()
+    page.keyboard.insert_text("、")
+    expect(popup(page).filter(has_text="/help")).to_be_visible()
+    page.keyboard.type("hel")
+    page.keyboard.press("Enter")
+    expect(page.locator("#keys")).to_be_visible()
+    expect(box(page)).to_have_value("")
+
+
+def test_menus_have_arrow_keys(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply("Done."))
+    page = visitors.enter(scripted)
+    begin(page, "Begin")
+    at_rest(page)
+    opener = page.get_by_role("button", name="Conversation menu")
+    opener.focus()
+    page.keyboard.press("Enter")
+    items = page.locator("#conversation-menu").locator(".menu__item:visible")
+    expect(items.first).to_be_focused()
+    page.keyboard.press("ArrowDown")
+    expect(items.nth(1)).to_be_focused()
+    page.keyboard.press("Home")
+    expect(items.first).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.closest('#conversation-menu') !== null")
+    page.keyboard.press("Tab")
+    expect(page.locator("#conversation-menu")).to_be_hidden()
+    box(page).fill("")
+    box(page).focus()
+    page.keyboard.type("/profile")
+    expect(popup(page).filter(has_text="/profile")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("#profile-menu [aria-current]")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#profile-menu")).to_be_hidden()
+
+
+def test_deleting_from_the_sidebar_keeps_the_keyboard(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply("Done."), Reply("Done."))
+    page = visitors.enter(scripted)
+    begin(page, "First")
+    at_rest(page)
+    page.goto("/")
+    begin(page, "Second")
+    at_rest(page)
+    page.goto("/settings/usage/")
+    row = page.locator("#sidebar .conversation-row", has_text="First")
+    more = row.locator(".row-more")
+    more.focus()
+    page.keyboard.press("Enter")
+    page.locator("#row-menu").get_by_role("button", name="Delete").press("Enter")
+    expect(page.locator("#row-delete")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(more).to_be_focused()
+    page.keyboard.press("Enter")
+    page.locator("#row-menu").get_by_role("button", name="Delete").press("Enter")
+    page.locator("#row-delete").get_by_role("button", name="Delete").press("Enter")
+    undo = page.locator("#sidebar-undo").get_by_role("button", name="Undo")
+    expect(undo).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(row).to_be_visible()
+    expect(more).to_be_focused()
 
 
 def test_the_palette_finds_all_of_it(scripted: Site, visitors: Visitors) -> None:
