@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import datetime
 import logging
 import threading
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from typing import ParamSpec, TypeVar
 
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.utils import translation
+from django.utils import timezone, translation
 
 log = logging.getLogger(__name__)
 
@@ -28,11 +29,12 @@ THREADS = 4
 async def in_database(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a function that uses the database, on a database thread.
 
-    Each call begins outside any transaction. It sees the caller's context variables and language; changes to
-    them end with the call. Cancellation takes effect only after the function has returned, so that two writes
-    of one task never overlap.
+    Each call begins outside any transaction. It sees the caller's context variables, language and time zone;
+    changes to them end with the call. Cancellation takes effect only after the function has returned, so that
+    two writes of one task never overlap.
     """
-    work = partial(_run, translation.get_language(), partial(function, *args, **kwargs))
+    reader = translation.get_language(), timezone.get_current_timezone()
+    work = partial(_run, *reader, partial(function, *args, **kwargs))
     job = _threads().submit(contextvars.copy_context().run, work)
     result = asyncio.wrap_future(job)
     try:
@@ -74,12 +76,13 @@ def _threads() -> ThreadPoolExecutor:
         return _executor
 
 
-def _run(language: str | None, work: Callable[[], T]) -> T:
+def _run(language: str | None, zone: datetime.tzinfo, work: Callable[[], T]) -> T:
     try:
-        if language is None:
-            return work()
-        with translation.override(language):
-            return work()
+        with timezone.override(zone):
+            if language is None:
+                return work()
+            with translation.override(language):
+                return work()
     finally:
         for connection in connections.all(initialized_only=True):
             _release(connection)

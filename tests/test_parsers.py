@@ -32,6 +32,7 @@ from chat.agent.model.traits import Traits
 from chat.agent.title import as_title
 from chat.agent.todo import POLICIES, TODO_WRITE, TodoList
 from chat.agent.tool import ToolError, schema_check
+from chat.agent.tools.bash import without_terminal_codes
 from chat.agent.turn import Draft
 from chat.demo.demo_request import History, files_listed, split_notes
 from chat.demo.steps import listed, numbered
@@ -58,6 +59,7 @@ MOST_SECONDS = 1.0  # of the processor's time
 
 BLANKS = (" ", "\t", "\n", "\r\n", " \n", "\u3000")
 LETTERS = ("a", "aA", "a1", "1", "a ", "a\u0301", "\u0301", "中", "ｱ", "é_", "ab.")
+CODES = ("\x1b", "\x1b[", "\x1b[0;", "\x1b]", "\x1b]a\x1b")
 MARKUP = ("<", "<a ", "</think>\n", "<think>\n</think>\n", "<title>", "<h1", "&#", "&amp;")
 MARKS = (
     '"',
@@ -81,7 +83,7 @@ MARKS += ("$a ", "$$", "$$a\n", "$$a\n\n", "$a^2$", "\\(", "\\(a\\)", "\\[\n")
 MARKS += ("https://", "https://a ", "[^a]", "[^1]: a\n", "- [ ] a\n", "[a](b.c)", "![a](b.c)")
 MARKS += ("1) a\n", "|a|b\n|-|-\n", "~~", "a\n===\n", "    ", "`a`", ",", ", ", ":", "$(", "a/", "../")
 REFUSALS = (ValueError, RecursionError, ToolError, MessageRefused)
-ANY = (*BLANKS, *LETTERS, *MARKUP, *MARKS)
+ANY = (*BLANKS, *LETTERS, *CODES, *MARKUP, *MARKS)
 
 
 def full(piece: str, ahead: str = "", behind: str = "") -> str:
@@ -186,6 +188,7 @@ refusal_code = import_module("chat.migrations.0025_refusal_codes").refusal_code
 
 def shown(text: str) -> None:
     plainly(text)
+    without_terminal_codes(text)
     truncatechars(text, 200)
     text_tokens(text)
     as_title(text)

@@ -7,7 +7,7 @@ from typing import Any, cast
 from asgiref.sync import async_to_sync
 from django import forms
 from django.contrib import messages
-from django.contrib.auth import authenticate, login, update_session_auth_hash
+from django.contrib.auth import authenticate, login, password_validation, update_session_auth_hash
 from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, HttpResponse
@@ -24,6 +24,15 @@ from chat.pages.audience import audience
 from chat.pages.signed_in import SignedInRequest
 
 DECLINED_KEY = "no_password_yet"  # in the session of a user who declined to set a password
+
+
+class MinimumLengthValidator(password_validation.MinimumLengthValidator):
+    """Django's, whose sentence has no Chinese translation."""
+
+    def get_error_message(self) -> str:
+        return _("This password is too short. Use at least %(count)s characters.") % {
+            "count": self.min_length
+        }
 
 
 class SignOut(LogoutView):

@@ -89,6 +89,7 @@ def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> Htt
         "profiles": Profile.offered_to(request.user),
         "chosen": chosen,
         "model": model,
+        "in_use": in_use,
         "model_in_use": model_name_of(in_use),
         "sees_images": sees_images(in_use),
         "client_id": uuid.uuid4(),

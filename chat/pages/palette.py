@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ class Option:
 
     title: str
     note: str = ""
+    at: datetime.datetime | None = None
     href: str = ""
     click: str = ""
     insert: str = ""
@@ -229,7 +231,7 @@ def _conversations(request: SignedInRequest, current: Conversation | None, typed
     rows = list(others[:MAX_CONVERSATIONS])
     last = request.GET.get("last", "")
     rows.sort(key=lambda row: str(row.pk) != last)
-    return [Option(row.title, href=_address(row)) for row in rows]
+    return [Option(row.title, at=row.updated_at, href=_address(row)) for row in rows]
 
 
 def _found(request: SignedInRequest, typed: str) -> list[Option]:
@@ -248,8 +250,9 @@ def _result(found: Result) -> Option:
     """A conversation with the title that was typed, or the first place in it that was."""
     title, address = found.conversation.title, _address(found.conversation)
     if any(part.hit for part in found.title) or not found.hits:
-        return Option(title, href=address, parts=found.title)
-    return Option(title, href=found.hits[0].address, excerpt=found.hits[0].excerpt)
+        return Option(title, at=found.conversation.updated_at, href=address, parts=found.title)
+    place = found.hits[0]
+    return Option(title, at=found.conversation.updated_at, href=place.address, excerpt=place.excerpt)
 
 
 def _address(conversation: Conversation) -> str:

@@ -150,6 +150,12 @@ def when(at: datetime.datetime, style: str = "when") -> SafeString:
 
 
 @register.simple_tag
+def dated(at: datetime.datetime, style: str) -> SafeString:
+    """A time that stays as it is written."""
+    return format_html('<time class="{}"{}>{}</time>', style, _exactly(at), date_time(at))
+
+
+@register.simple_tag
 def clock(at: datetime.datetime) -> SafeString:
     """A time of day to the second, for lists of what happened in order."""
     return format_html("<time data-clock{}>{}</time>", _exactly(at), f"{timezone.localtime(at):%H:%M:%S}")

@@ -50,6 +50,7 @@ from chat.turns.planning import Planning
 from chat.turns.transcript import mark_pictures_refused, pictures_of
 
 SAVE_EVERY = 1.0  # seconds of streamed text that a crash may lose
+RETRYING = gettext_lazy("%(problem)s Retrying automatically.")
 SILENT = gettext_lazy("The model has not replied yet. Wait, or stop and choose another model.")
 INDEX_EVERY = 20.0  # seconds between marks that let workers index a running turn
 MAX_OUTPUT = 64 * 1024  # characters kept of a call's output
@@ -316,7 +317,7 @@ class Recorder:
                 log.info(
                     "attempt %d failed, retrying in %.1f s: %r", event.attempt, event.seconds, event.reason
                 )
-                return self._set_status_message(event.reason)
+                return self._set_status_message(str(RETRYING) % {"problem": event.reason})
             case ModelSilent():
                 return self._set_status_message("" if event.over else str(SILENT))
             case Summarising():

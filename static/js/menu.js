@@ -1,4 +1,4 @@
-// Arrow keys, Home and End move in an open menu. One that the keyboard has opened takes the focus, and one that the
+// Arrow keys move in an open menu. One that the keyboard has opened takes the focus, and one that the
 // focus leaves is closed. Menus with a list of options have keys of their own (listbox.js).
 {
   const MENU = ":is(.menu, .profile-menu:not(.options-menu)):popover-open";
@@ -18,14 +18,11 @@
     const menu = document.querySelector(MENU);
     if (!menu || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || isComposing(event)) return;
     if (!menu.contains(event.target) && !isOpener(event.target, menu)) return;
-    const isText = event.target.matches("input:not([type=checkbox])");
     const items = itemsOf(menu);
     const at = items.indexOf(event.target);
     let next;
     if (event.key === "ArrowDown") next = items[(at + 1) % items.length];
     else if (event.key === "ArrowUp") next = items.at(at < 1 ? -1 : at - 1);
-    else if (event.key === "Home" && !isText) next = items[0];
-    else if (event.key === "End" && !isText) next = items.at(-1);
     if (!next) return;
     event.preventDefault();
     next.focus();

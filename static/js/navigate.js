@@ -38,8 +38,10 @@ const redraw = async () => {
     for (const each of document.querySelectorAll("[popover]:popover-open")) if (!content().contains(each)) each.hidePopover();
   };
   const focusHeading = () => {
-    const heading = content().querySelector("h1") ?? content();
     if (document.activeElement !== document.body) return;
+    const wrong = content().querySelector("[aria-invalid=true]"); // a form came back
+    if (wrong) return wrong.focus();
+    const heading = content().querySelector("h1") ?? content();
     heading.tabIndex = -1;
     heading.focus({ preventScroll: true });
   };

@@ -28,31 +28,32 @@ FAILURES: dict[str, tuple[Reply, str]] = {
     "key refused": (
         Reply(status=401, body={"error": {"message": "Wrong key: key"}}),
         "The model endpoint at {where} refused the API key (HTTP 401). Check the key and what it may use. "
-        "Wrong ***: ***",
+        "It said: “Wrong ***: ***”",
     ),
     "not found": (
         Reply(status=404, body={"error": {"message": "No such model"}}),
         "The model endpoint at {where} does not know this address or the model 'scripted' (HTTP 404). "
-        "Check the base URL and the model's name. No such model",
+        "Check the base URL and the model's name. It said: “No such model”",
     ),
     "rate limited": (
         Reply(status=429, body={"error": {"message": "Slow down"}}),
-        "The model endpoint at {where} is limiting requests (HTTP 429). Wait a little, then retry. Slow down",
+        "The model endpoint at {where} is limiting requests (HTTP 429). Wait a little, then retry. "
+        "It said: “Slow down”",
     ),
     "limited for an hour": (
         Reply(status=429, body={"error": {"message": "Slow down"}}, headers={"Retry-After": "3600"}),
         "The model endpoint at {where} is limiting requests (HTTP 429) and asks to wait 3600 seconds. "
-        "Retry then, or choose another model. Slow down",
+        "Retry then, or choose another model. It said: “Slow down”",
     ),
     "no credit": (
         Reply(status=429, body={"error": {"message": "You exceeded your current quota"}}),
         "The account at {where} has no credit left (HTTP 429). Top it up, or choose another connection. "
-        "You exceeded your current quota",
+        "It said: “You exceeded your current quota”",
     ),
     "no tools": (
         Reply(status=400, body={"error": {"message": "scripted does not support tools"}}),
         "The model 'scripted' at {where} cannot call tools. Retry to go on with it as a plain chat, without "
-        "tools and plan, or choose another model. scripted does not support tools",
+        "tools and plan, or choose another model. It said: “scripted does not support tools”",
     ),
     "redirected": (
         Reply(status=308, headers={"Location": "https://elsewhere.example/v1/chat/completions?key=secret"}),
@@ -70,7 +71,7 @@ FAILURES: dict[str, tuple[Reply, str]] = {
     ),
     "refused": (
         Reply(status=400, body={"error": {"message": "Too long"}}),
-        "The model endpoint at {where} refused the request (HTTP 400). Too long",
+        "The model endpoint at {where} refused the request (HTTP 400). It said: “Too long”",
     ),
     "HTML with 200": (
         Reply(raw=[b"<html>Sign in</html>"], headers={"Content-Type": "text/html"}),
@@ -83,11 +84,11 @@ FAILURES: dict[str, tuple[Reply, str]] = {
     ),
     "error with 200": (
         Reply(raw=[b'{"error": {"message": "No quota"}}'], headers=JSON),
-        "The model endpoint at {where} reported an error while it answered. No quota",
+        "The model endpoint at {where} reported an error while it answered. It said: “No quota”",
     ),
     "error in mid-stream": (
         Reply(raw=sse(chunk({"content": "a"}), {"error": {"message": "Out of memory"}})),
-        "The model endpoint at {where} reported an error while it answered. Out of memory",
+        "The model endpoint at {where} reported an error while it answered. It said: “Out of memory”",
     ),
     "cut": (
         Reply("abc", piece=1, cut_after=3),

@@ -67,7 +67,7 @@ def test_connect_test_choose_chat(fresh: Site, visitors: Visitors, model: Script
     page.click("main button[type=submit]")
     expect(page.locator("[data-trial]")).to_be_visible(timeout=60_000)
     assert outcomes(page) == ["well", "note", "well", "well", "well"]
-    page.click("text=Create a profile")
+    page.click("text=Start a conversation")
     page.wait_for_url(re.compile(r"/$"))
     expect(page.locator(".messages")).to_contain_text("demo is now your default profile.")
     expect(page.locator("[name=profile] option:checked")).to_have_text("demo")
@@ -110,7 +110,7 @@ def test_without_script(fresh: Site, visitors: Visitors, model: ScriptedModel) -
     page.click("main button:has-text('Test')")
     expect(page.locator("[data-trial]")).to_be_visible(timeout=60_000)
     assert outcomes(page)[-2:] == ["well", "well"]
-    page.click("text=Create a profile")
+    page.click("text=Start a conversation")
     page.fill("#composer-text", "Who are you?")
     page.click("#send")
     page.wait_for_url("**/conversations/*/")

@@ -71,6 +71,11 @@ def test_changing_it_ends_every_session_but_this_one(owner: User, owners: Client
     assert stolen.get("/").status_code == 302
 
 
+def test_a_short_password_is_refused_in_the_users_language(owners: Client) -> None:
+    owners.defaults["HTTP_ACCEPT_LANGUAGE"] = "zh-hans"
+    assert "密码太短，至少需要 8 个字符。" in save(owners, "12345").content.decode()
+
+
 @pytest.mark.parametrize("weak", ["short1!", "password123", "8462746283", "owner-owner"])
 def test_weak_passwords_are_refused(owner: User, owners: Client, weak: str) -> None:
     User.objects.update(username="owner-owner")

@@ -19,7 +19,7 @@ from chat.models.bulk import NOTICE_TIME, UNDO_TIME
 from tests.pages.routes import address, routes
 
 TITLE = re.compile(r'__title">(?:<span.*?</span></span>)?([^<]*)<')
-UNDO = re.compile(r'<form class="undo-note" method="post" action="([^"]+)"')
+UNDO = re.compile(r'<form class="undo-note" method="post" data-undo="[0-9a-f-]+" action="([^"]+)"')
 
 
 @pytest.fixture

@@ -29,7 +29,13 @@ def default_name(language: Language) -> str:
 
 
 def phrase(language: Language, key: str, variant: str = "", **values: Any) -> str:
-    """The phrase `key` ("todo.refused"), or its override for `variant`, formatted with `values`."""
+    """The phrase `key` ("todo.refused"), or its override for `variant`, formatted with `values`.
+
+    `said` in a phrase quotes the value `detail`, if there is one.
+    """
     group, name = key.split(".")
     phrases = _phrases(language)[group]
-    return str(phrases.get(variant, {}).get(name, phrases[name])).format(**values).strip()
+    if detail := values.get("detail"):
+        values["detail"] = _phrases(language)["reasons"].get(detail, detail)
+    said = phrases["said"].format(**values) if values.get("detail") and "said" in phrases else ""
+    return str(phrases.get(variant, {}).get(name, phrases[name])).format(said=said, **values).strip()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -15,6 +16,8 @@ from chat.agent.tool import Tool, ToolError, ToolResult, tool
 from chat.agent.workspace import Workspace, WorkspaceError
 
 _LIVE_HEAD, _LIVE_TAIL = 2 * 1024, 6 * 1024  # bytes
+# Colours, movements of the cursor, titles of the window: neither a model nor a page has a use for them.
+_TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[()][0-9A-B])")
 
 
 def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
@@ -52,12 +55,16 @@ def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:
     return bash
 
 
+def without_terminal_codes(text: str) -> str:
+    return _TERMINAL_CODES.sub("", text)
+
+
 def _report_output(output: Output) -> None:
-    report(lambda: output.text(_LIVE_HEAD, _LIVE_TAIL))
+    report(lambda: without_terminal_codes(output.text(_LIVE_HEAD, _LIVE_TAIL)))
 
 
 def _shown(outcome: CommandOutcome, quota_excess: str) -> str:
-    printed = outcome.output.rstrip("\n")
+    printed = without_terminal_codes(outcome.output).rstrip("\n")
     notes = (outcome.note, f"[{quota_excess}]" if quota_excess else "")
     return "\n".join(part for part in (printed, *notes) if part) or "(no output)"
 

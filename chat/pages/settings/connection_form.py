@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from chat.agent.addresses import refusal
+from chat.agent.model import is_local
 from chat.agent.model.address import Address
 from chat.models import Connection
 from chat.models.connection import Secrets
@@ -124,7 +125,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
     def clean_base_url(self) -> str:
         url = self.cleaned_data["base_url"].strip()
         if "://" not in url:
-            url = f"https://{url}"
+            url = f"http://{url}" if is_local(f"http://{url}") else f"https://{url}"
         check_url(url, inside=True)  # `clean` refuses http where it is not allowed
         try:
             address = Address.of(url)

@@ -170,6 +170,19 @@ def test_what_is_no_key_and_no_header(owners: Client, name: str, value: str, sai
     assert said in refused(owners, **{name: value})
 
 
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        ("127.0.0.1:11434/v1", "http://127.0.0.1:11434/v1"),
+        ("localhost:1234/v1", "http://localhost:1234/v1"),
+        ("93.184.216.34/v1", "https://93.184.216.34/v1"),
+    ],
+)
+def test_without_a_scheme_this_network_is_asked_over_http(staffs: Client, typed: str, kept: str) -> None:
+    assert staffs.post(ADD, {"name": "", "base_url": typed, "inside": "on"}).status_code == 302
+    assert Connection.objects.get().base_url == kept
+
+
 def test_staff_may_lead_inside_and_open_it_to_everyone(staffs: Client) -> None:
     local = {"name": "", "base_url": "http://127.0.0.1:11434", "inside": "on", "everyones": "on"}
     assert staffs.post(ADD, local).status_code == 302

@@ -104,7 +104,7 @@ def test_a_model_without_tools_can_be_chosen(connection: Connection, model_serve
     page = tried(connection)
     assert steps(page)[4][0] == "failed"
     assert "it can only chat" in steps(page)[4][1]
-    assert "Create a profile" in page
+    assert "Start a conversation" in page
 
 
 def test_who_may_not_lead_inside_learns_nothing(connection: Connection, model_server: ScriptedModel) -> None:
