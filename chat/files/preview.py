@@ -21,6 +21,8 @@ from chat.files.tree import address, shown
 Kind = Literal["text", "image", "other"]
 Rendering = Literal["markdown", "table"]
 
+# What is shown as a picture; its content decides, except that an SVG file is one by its name too.
+PICTURE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg")
 MAX_TEXT_BYTES = 256 * 1024  # the same as in a baseline
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
 MAX_ROWS = 500

@@ -28,6 +28,7 @@ from django.utils.translation import pgettext
 from chat.live.activity import Activity
 from chat.live.call_group import CallGroup, Row
 from chat.live.context_meter import ContextMeter
+from chat.live.markdown import Place
 from chat.live.todo_panel import TodoPanel
 from chat.live.usage_text import format_duration
 from chat.models import Message, Step, Summary, ToolCall, Turn
@@ -184,6 +185,11 @@ def _placed(container: str, tag: str, style: str, dom_id: str, html: str) -> lis
 def shortened_message(call: ToolCall) -> str:
     html = render_to_string("partials/_shortened.html", {"call": call})
     return partial(f"#{call.shortened_dom_id}", "outerMorph", html)
+
+
+def place_of(message: Message) -> Place:
+    """Where the message's Markdown is shown. A later message shows the pictures as they are by then."""
+    return Place(version=message.dom_id)
 
 
 def tail_of(message: Message, settled: int, html: str, *, live: bool) -> SafeString:

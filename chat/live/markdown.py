@@ -23,6 +23,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
 from chat.files.colour import coloured_fence
+from chat.files.preview import PICTURE_NAMES
 from chat.files.tree import address as file_address
 from chat.live.mathematics import MAX_FORMULA, math_html
 
@@ -35,23 +36,37 @@ _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _SAFE_LINKS = ("http://", "https://", "mailto:")
 # A relative path with an extension is a file of the workspace.
 _FILE = re.compile(r"(?![\w+.-]+:|www\.)[^/\\#?][^\\#?]*\.\w{1,10}(?:#.*)?")
-FILE_PAGE = "files/file/"  # as seen from the conversation's page
 _SCHEME = re.compile(r"(?:^|[^A-Za-z0-9+.-])(https?)$", re.IGNORECASE)
 # ASCII alone: Chinese text and punctuation follow an address with no blank between.
 _ADDRESS = re.compile(r"://[A-Za-z0-9\[][-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~]*")
-CacheKey = tuple[str, bool, str | None]  # text, `read_only`, language
 _TASK = re.compile(r"\[([ xX])\][ \t]")
 
 
-def render(text: str, *, read_only: bool = False) -> str:
-    """The text as HTML, without any markup of the text's own; `read_only` leaves out the buttons."""
+class Place(NamedTuple):
+    """Where a text is shown: the pages for its files, as seen from there, and the folder its paths begin at.
+
+    The same `version` lets a browser keep the pictures that it has, another loads them again.
+    """
+
+    file_page: str = "files/file/"
+    image_page: str = "files/image/"
+    folder: str = ""
+    version: str = ""
+
+
+CONVERSATION = Place()
+CacheKey = tuple[str, Place, bool, str | None]  # text, place, `read_only`, language
+
+
+def render(text: str, place: Place = CONVERSATION, *, read_only: bool = False) -> str:
+    """The text as HTML, without any markup of the text's own; `read_only` leaves out buttons and pictures."""
     if len(text) <= MAX_BLOCK:
-        return str(_MARKDOWN.render(text, {"read_only": read_only}))
-    key = text, read_only, get_language()
+        return str(_MARKDOWN.render(text, {"place": place, "read_only": read_only}))
+    key = text, place, read_only, get_language()
     html = _large_cache.get(key)
     if html is None:
         with _render_lock:  # one at a time: threads would only compete for the interpreter
-            html = _large_cache.get(key) or _keep(key, Settling(text, read_only=read_only))
+            html = _large_cache.get(key) or _keep(key, Settling(text, place, read_only=read_only))
     return html
 
 
@@ -61,7 +76,8 @@ def render_grown(text: Settling) -> str:
     A text that may define references is parsed whole: blocks that settled before would differ.
     """
     large = len(text.text) > MAX_BLOCK and "]:" not in text.text
-    return _keep((text.text, text.read_only, get_language()), text) if large else render(text.text)
+    key = text.text, text.place, text.read_only, get_language()
+    return _keep(key, text) if large else render(text.text, text.place)
 
 
 def _keep(key: CacheKey, text: Settling) -> str:
@@ -85,8 +101,9 @@ class Settling:
     `settled` is the length of the settled blocks' text, `html` their HTML.
     """
 
-    def __init__(self, text: str = "", *, read_only: bool = False) -> None:
+    def __init__(self, text: str = "", place: Place = CONVERSATION, *, read_only: bool = False) -> None:
         self.text = text
+        self.place = place
         self.read_only = read_only
         self.settled = 0
         self.html: list[str] = []
@@ -112,7 +129,7 @@ class Settling:
                 settled.append(Block(self.settled, large))
                 self.settled, self._searched = end, 0
             open_text = self.text[self.settled : self.settled + MAX_BLOCK]
-            blocks = _blocks(open_text, self.read_only)
+            blocks = _blocks(open_text, {"place": self.place, "read_only": self.read_only})
             last = blocks.pop() if blocks else Block(0, "")
             settled += [Block(self.settled + start, html) for start, html in blocks]
             rest = len(self.text) - self.settled - len(open_text)
@@ -131,9 +148,8 @@ class Settling:
         return end.end() if end else None
 
 
-def _blocks(text: str, read_only: bool) -> list[Block]:
+def _blocks(text: str, env: dict[str, Any]) -> list[Block]:
     """The blocks of a text. An incomplete first line belongs to the block before it."""
-    env: dict[str, Any] = {"read_only": read_only}
     tokens = _MARKDOWN.parse(text, env)
     lines = [0, *(match.end() for match in _NEWLINE.finditer(text))]
     places = [
@@ -181,30 +197,40 @@ def _code_buttons(is_long: bool) -> str:
 
 
 def _image(_self: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, env: Any) -> str:
-    path = _file_in(tokens[index])
-    if path and not env.get("in_link") and not env.get("read_only"):
-        return f"{_file_link(path)}{escape(tokens[index].content or path)}</a>"
+    token, place, in_link = tokens[index], env["place"], env.get("in_link")
+    path = "" if env["read_only"] else _file_in(token, place.folder)
+    if path.lower().endswith(PICTURE_NAMES):
+        picture = _picture(path, token.content or path, place)
+        return picture if in_link else f"{_file_link(path, place)}{picture}</a>"
+    if path and not in_link:
+        return f"{_file_link(path, place)}{escape(token.content or path)}</a>"
     # Loading an image could leak the conversation to its server, so only its description is shown.
-    return f'<span class="image-left-out">[{escape(tokens[index].content or "image")}]</span>'
+    return f'<span class="image-left-out">[{escape(token.content or "image")}]</span>'
+
+
+def _picture(path: str, name: str, place: Place) -> str:
+    version = f"&at={place.version}" if place.version else ""
+    address = escape(f"{place.image_page}{file_address(path)}{version}")
+    return f'<img class="picture" src="{address}" alt="{escape(name)}" loading="lazy">'
 
 
 def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
     env["in_link"] = True
-    if path := _file_in(tokens[index]):
-        return "" if env.get("read_only") else _file_link(path)
+    if path := _file_in(tokens[index], env["place"].folder):
+        return "" if env["read_only"] else _file_link(path, env["place"])
     tokens[index].attrSet("target", "_blank")
     tokens[index].attrSet("rel", "noopener noreferrer nofollow")
     return self.renderToken(tokens, index, options, env)
 
 
-def _file_link(path: str) -> str:
-    return f'<a href="{FILE_PAGE}{escape(file_address(path))}" data-in-panel>'
+def _file_link(path: str, place: Place) -> str:
+    return f'<a href="{escape(place.file_page + file_address(path))}" data-in-panel>'
 
 
-def _file_in(token: Token) -> str:
+def _file_in(token: Token, folder: str = "") -> str:
     """The path of the workspace's file that a link or image names; "" if it leads elsewhere."""
     url = str(token.attrGet("href") or token.attrGet("src") or "")
-    return unquote(url.partition("#")[0]).removeprefix("./") if _FILE.fullmatch(url) else ""
+    return folder + unquote(url.partition("#")[0]).removeprefix("./") if _FILE.fullmatch(url) else ""
 
 
 def _cell(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
@@ -218,10 +244,10 @@ def _link_close(_self: RendererHTML, tokens: Sequence[Token], place: int, _optio
     """Close the link, with the host that it leads to where its text does not say so."""
     env["in_link"] = False
     begin = next(index for index in range(place, -1, -1) if tokens[index].type == "link_open")
-    if env.get("read_only") and _file_in(tokens[begin]):
+    if env["read_only"] and _file_in(tokens[begin]):
         return ""
-    host = _host(str(tokens[begin].attrGet("href") or ""))
     text = "".join(token.content for token in tokens[begin:place])
+    host = _host(str(tokens[begin].attrGet("href") or ""))
     named = not host or host.removeprefix("www.") in text.lower()
     return "</a>" if named else f'</a><span class="link-host"> ({escape(host)})</span>'
 

@@ -33,6 +33,7 @@ from chat.live.frames import (
     panel_frame,
     panel_message,
     partial,
+    place_of,
     row_messages,
     shortened_message,
     tail_of,
@@ -63,7 +64,7 @@ class GrowingMessage:
 
     def __init__(self, row: Message, text: str, thought: int) -> None:
         self.row = row
-        self.text = Settling(text)
+        self.text = Settling(text, place_of(row))
         self.starts = [0]  # of the blocks since the latest saved text, the open one last
         self.blocks: list[Block] = []  # the settled ones of them
         self.tail = ""
@@ -292,7 +293,8 @@ class TurnStream:
             row = change.row if isinstance(change, RowChanged) else None
             if isinstance(row, Message) and row.complete and len(row.text) > MAX_BLOCK:
                 shown = self.growing.get(row.pk)
-                text = shown.text if shown and row.text.startswith(shown.text.text) else Settling()
+                fits = shown and row.text.startswith(shown.text.text)
+                text = shown.text if shown and fits else Settling(place=place_of(row))
                 text.text = row.text
                 await asyncio.to_thread(render_grown, text)
 

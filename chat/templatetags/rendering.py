@@ -8,11 +8,9 @@ from typing import TYPE_CHECKING
 
 from django import template
 from django.template import Context
-from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
 from chat.files.preview import FilePreview
-from chat.files.tree import address
 from chat.live import folding, frames, markdown
 from chat.live.board import BOARD_REGIONS, BoardState
 from chat.live.call_group import CallGroup, Row, grouped
@@ -75,9 +73,11 @@ def picture_in(read_only: ReadOnly, digest: str) -> str:
 def message_body(context: Context, message: Message) -> SafeString:
     """The agent's Markdown as HTML; while it grows, its unfinished end is in a separate element."""
     read_only = bool(context.get("read_only"))
+    place = frames.place_of(message)
     if message.complete:
-        return mark_safe(markdown.render(message.text, read_only=read_only))  # noqa: S308 (the renderer escapes)
-    growing = markdown.Settling(message.text, read_only=read_only)
+        html = markdown.render(message.text, place, read_only=read_only)
+        return mark_safe(html)  # noqa: S308 (the renderer escapes)
+    growing = markdown.Settling(message.text, place, read_only=read_only)
     blocks, tail = growing.advance()
     settled = mark_safe("".join(block.html for block in blocks))  # noqa: S308
     return settled + frames.tail_of(message, growing.settled, tail, live=message.live)
@@ -108,12 +108,11 @@ register.simple_tag(diff_of_call, name="diff_of")  # {% diff_of call as change %
 
 
 @register.simple_tag
-def document(file: FilePreview, file_page: str) -> SafeString:
+def document(file: FilePreview, file_page: str, image_page: str) -> SafeString:
     """A Markdown file as HTML; its links to other files start at its folder."""
     folder, slash, _name = file.path.rpartition("/")
-    start = f'<a href="{file_page}{escape(address(folder + slash))}'
-    html = markdown.render(file.text).replace(f'<a href="{markdown.FILE_PAGE}?path=', start)
-    return mark_safe(html)  # noqa: S308 (the renderer escapes)
+    place = markdown.Place(file_page, image_page, folder + slash, file.version)
+    return mark_safe(markdown.render(file.text, place))  # noqa: S308 (the renderer escapes)
 
 
 @register.simple_tag(takes_context=True)

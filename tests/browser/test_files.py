@@ -569,3 +569,53 @@ def test_documents_and_tables_are_shown_as_such(scripted: Site, visitors: Visito
     page.goto(f"{address}files/file/?path=docs/plan.md")
     page.get_by_role("link", name="the stock").click()
     expect(page.get_by_role("cell")).to_have_text(["owls", "3"])
+
+
+LOADED = "image => image.decode().then(() => image.naturalWidth, () => 0)"
+
+
+def test_a_reply_shows_pictures_of_the_workspace(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected.append("404")
+    page = with_attachments(scripted, visitors, NARROW)
+    gate = threading.Event()
+    text = "See ![the chart](uploads/a.png) and\n\n" + "a word " * 20 + "\n\nand ![what is gone](gone.png)."
+    scripted.model.script(Reply(text=text, piece=8, stall_after=12, gate=gate))
+    loads: list[str] = []
+    page.on("request", lambda request: loads.append(request.url) if "/files/image/" in request.url else None)
+    send(page, "show it")
+    picture = last_turn(page).get_by_role("img", name="the chart")
+    assert picture.evaluate(LOADED) == 400
+    gate.set()
+    at_rest(page)
+    assert picture.evaluate(LOADED) == 400
+    assert picture.evaluate("image => image.getBoundingClientRect().right") < NARROW["width"]
+    expect(last_turn(page).get_by_role("img", name="what is gone")).to_be_visible()
+    assert sum("uploads/a.png" in url for url in loads) == 1
+    picture.click()
+    expect(page.locator("#files-panel .files__picture")).to_be_visible()
+
+
+def test_a_later_reply_shows_the_picture_as_it_is_then(scripted: Site, visitors: Visitors) -> None:
+    page = with_attachments(scripted, visitors, WIDE)
+    shows = Reply(text="![the chart](uploads/a.png)")
+    scripted.model.script(shows)
+    send(page, "show it")
+    at_rest(page)
+    assert last_turn(page).get_by_role("img", name="the chart").evaluate(LOADED) == 400
+    folder = scripted.served.data / "workspaces" / page.url.rstrip("/").rpartition("/")[2]
+    (folder / "uploads" / "a.png").write_bytes(png(side=200))
+    scripted.model.script(shows)
+    send(page, "show it again")
+    at_rest(page)
+    assert last_turn(page).get_by_role("img", name="the chart").evaluate(LOADED) == 200
+
+
+def test_a_document_shows_pictures_of_its_folder(scripted: Site, visitors: Visitors) -> None:
+    page = with_attachments(scripted, visitors, WIDE)
+    scripted.model.script(writes("uploads/doc.md", "![pic](a.png)"), Reply(text="[it](uploads/doc.md)"))
+    send(page, "write it")
+    at_rest(page)
+    page.get_by_role("link", name="it", exact=True).click()
+    assert page.locator("#files-panel").get_by_role("img", name="pic").evaluate(LOADED) == 400
+    page.goto(f"{page.url}files/file/?path=uploads/doc.md")
+    assert page.get_by_role("img", name="pic").evaluate(LOADED) == 400

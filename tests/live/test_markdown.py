@@ -9,7 +9,7 @@ import pytest
 from django.utils.translation import override
 
 from chat.live import markdown
-from chat.live.markdown import MAX_BLOCK, Settling, render, render_grown
+from chat.live.markdown import MAX_BLOCK, Place, Settling, render, render_grown
 from chat.live.mathematics import MAX_FORMULA, math_html
 
 LINK = 'target="_blank" rel="noopener noreferrer nofollow"'
@@ -163,7 +163,7 @@ def test_cells_are_aligned_without_styles() -> None:
         ("[it](report.md)", "report.md"),
         ("[it](./a%20b/c.csv#rows)", "a%20b/c.csv"),
         ("[it](<数据/a b.py>)", "%E6%95%B0%E6%8D%AE/a%20b.py"),
-        ("![it](chart.png)", "chart.png"),
+        ("![it](report.pdf)", "report.pdf"),
         ('[it](a".md)', "a%22.md"),
     ],
 )
@@ -181,5 +181,38 @@ def test_other_addresses_are_no_files(address: str) -> None:
 
 
 def test_an_image_in_a_link_is_no_second_link() -> None:
-    html = render("[![it](chart.png)](report.md)")
-    assert html.count("<a ") == html.count("</a>") == 1
+    for image in ("chart.png", "chart.pdf"):
+        html = render(f"[![it]({image})](report.md)")
+        assert html.count("<a ") == html.count("</a>") == 1
+        assert html.count("<img ") == (image == "chart.png")
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.jpg", "b/a.JPEG", "a.gif", "a.webp", "a.svg"])
+def test_an_image_of_the_workspace_is_shown(name: str) -> None:
+    shown = f'<img class="picture" src="files/image/?path={name}" alt="it" loading="lazy">'
+    assert render(f"![it]({name})") == f'<p><a href="files/file/?path={name}" data-in-panel>{shown}</a></p>\n'
+    assert f'alt="{name}"' in render(f"![]({name})")
+    assert render(f"![it]({name})", read_only=True) == '<p><span class="image-left-out">[it]</span></p>\n'
+
+
+def test_an_image_s_description_is_no_markup() -> None:
+    assert 'alt="&quot; onerror=&quot;x &lt;b&gt;"' in render('![" onerror="x <b>](a.png)')
+    assert 'src="files/image/?path=a%22%20onerror.png"' in render('![x](<a" onerror.png>)')
+
+
+@pytest.mark.parametrize("name", ["/a.png", "//a.example/a.png", "data:image/png;base64,x", "a.png?b", "b"])
+def test_no_other_image_is_loaded(name: str) -> None:
+    assert "<img" not in render(f"![it]({name})")
+
+
+def test_paths_begin_at_the_folder_of_the_place() -> None:
+    html = render("[it](b.md) ![it](c.png) [it](#x)", Place("/file/", "/image/", "docs/", "12"))
+    assert 'href="/file/?path=docs/b.md"' in html
+    assert 'src="/image/?path=docs/c.png&amp;at=12"' in html
+    assert html.endswith("[it](#x)</p>\n")
+
+
+def test_a_large_text_is_kept_for_each_place() -> None:
+    text = "![it](a.png)\n\n" + "word\n\n" * MAX_BLOCK
+    assert "at=message-1" in render(text, Place(version="message-1"))
+    assert "at=message-2" in render(text, Place(version="message-2"))
