@@ -19,12 +19,14 @@ from chat.files.baseline import Baseline, Change, change_of
 from chat.files.tree import address, shown
 
 Kind = Literal["text", "image", "other"]
-Rendering = Literal["markdown", "table"]
+Rendering = Literal["markdown", "table", "svg"]
 
 # What is shown as a picture; its content decides, except that an SVG file is one by its name too.
 PICTURE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg")
 MAX_TEXT_BYTES = 256 * 1024  # the same as in a baseline
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
+SVG = "image/svg+xml"
+SVG_HEAD = 4096  # bytes in which its root element begins, after a comment or a document type
 MAX_ROWS = 500
 MAX_CELLS = 10_000
 RENDERINGS: dict[str, Rendering] = {
@@ -32,6 +34,7 @@ RENDERINGS: dict[str, Rendering] = {
     ".markdown": "markdown",
     ".csv": "table",
     ".tsv": "table",
+    ".svg": "svg",
 }
 
 
@@ -71,7 +74,12 @@ class FilePreview:
         """How the text can be shown other than as its source; None if it cannot."""
         if self.kind != "text" or not self.size:
             return None
-        return RENDERINGS.get(PurePath(self.path).suffix.lower())
+        rendering = RENDERINGS.get(PurePath(self.path).suffix.lower())
+        return None if rendering == "svg" and not self._is_svg else rendering
+
+    @property
+    def _is_svg(self) -> bool:
+        return picture_type(self.path, self.after or b"") == SVG and self.size <= MAX_IMAGE_BYTES
 
     @property
     def can_be_compared(self) -> bool:
@@ -94,6 +102,12 @@ def preview_of(workspace: Workspace, path: str, baseline: Baseline) -> FilePrevi
     change, before = change_of(workspace, entry, baseline), baseline.content(name)
     version = "-".join(map(str, entry.stamp))
     return FilePreview(name, kind, entry.size, change, text, before, data, version)
+
+
+def picture_type(path: str, head: bytes) -> str:
+    """The media type of a file that begins with `head`, if a page can show it as a picture; else empty."""
+    is_svg = path.lower().endswith(".svg") and b"<svg" in head[:SVG_HEAD]
+    return image_type(head[:HEAD]) or (SVG if is_svg else "")
 
 
 def _exists(workspace: Workspace, name: str) -> bool:

@@ -26,7 +26,15 @@ from chat.files.colour import coloured_file
 from chat.files.conversation_workspace import delete_in, folder_of, rename_in, upload_files, workspace_of
 from chat.files.names import safe_name
 from chat.files.pictures import PictureStore
-from chat.files.preview import MAX_IMAGE_BYTES, FilePreview, preview_of, table_of
+from chat.files.preview import (
+    MAX_IMAGE_BYTES,
+    SVG,
+    SVG_HEAD,
+    FilePreview,
+    picture_type,
+    preview_of,
+    table_of,
+)
 from chat.files.tree import Tree, shown, tree_of
 from chat.files.uploads import UploadRefused
 from chat.live.diff import Diff, diff_of
@@ -40,6 +48,7 @@ from chat.search.index import index_files, unindex_file
 
 # For files of a workspace: no scripts, no requests and an opaque origin.
 SANDBOXED = "sandbox; default-src 'none'; frame-ancestors 'none'"
+SVG_SANDBOXED = f"{SANDBOXED}; style-src 'unsafe-inline'"  # without it most would have no colours
 _CONFINED = {"Content-Security-Policy": SANDBOXED, "X-Content-Type-Options": "nosniff"}
 
 
@@ -73,10 +82,10 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 
 
 def _text(preview: FilePreview, as_source: bool) -> dict[str, Any]:
-    """The text as a document or a table if it is one, else its source with colours and line numbers."""
+    """The text as what it describes, if it is known to be that, else its source with colours and numbers."""
     if preview.rendering and not as_source:
         table = table_of(preview.text) if preview.rendering == "table" else None
-        if table or preview.rendering == "markdown":
+        if table or preview.rendering != "table":
             return {"rendering": preview.rendering, "table": table}
     lines = range(1, preview.text.count("\n") + (not preview.text.endswith("\n")) + 1)
     numbers = "\n".join(map(str, lines))
@@ -88,11 +97,14 @@ def _text(preview: FilePreview, as_source: bool) -> dict[str, Any]:
 @require_safe
 def image(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
     descriptor = _open(request, own_conversation(request, conversation_id))
-    kind = image_type(os.pread(descriptor, HEAD, 0))
+    kind = picture_type(request.GET.get("path", ""), os.pread(descriptor, SVG_HEAD, 0))
     if not kind or os.fstat(descriptor).st_size > MAX_IMAGE_BYTES:
         os.close(descriptor)
         raise Http404
-    return file_response(Stream(content(descriptor)), kind)
+    response = file_response(Stream(content(descriptor)), kind)
+    if kind == SVG:
+        response.headers["Content-Security-Policy"] = SVG_SANDBOXED
+    return response
 
 
 @audience("owner")

@@ -619,3 +619,29 @@ def test_a_document_shows_pictures_of_its_folder(scripted: Site, visitors: Visit
     assert page.locator("#files-panel").get_by_role("img", name="pic").evaluate(LOADED) == 400
     page.goto(f"{page.url}files/file/?path=uploads/doc.md")
     assert page.get_by_role("img", name="pic").evaluate(LOADED) == 400
+
+
+SVG = """<svg xmlns="http://www.w3.org/2000/svg" width="120" height="80">
+<script>document.title = "ran"; alert(1)</script><image href="https://example.org/a.png"/>
+<style>rect { fill: rgb(0 128 0) }</style><rect width="120" height="80"/></svg>"""
+
+
+def test_an_svg_file_is_shown_and_runs_nothing(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected += ["Blocked script execution", "Content Security Policy"]
+    scripted.model.script(writes("a.svg", SVG), Reply(text="![the drawing](a.svg)"))
+    page = visitors.enter(scripted, viewport=WIDE)
+    address = begin(page, "draw it")
+    at_rest(page)
+    drawing = page.get_by_role("img", name="the drawing")
+    assert drawing.evaluate(LOADED) == 120
+    drawing.click()
+    assert page.locator("#files-panel .files__picture").evaluate(LOADED) == 120
+    page.locator("#files-panel").get_by_role("link", name="Source").click()
+    expect(page.locator("#files-panel .files__text")).to_contain_text("<rect")
+    visitors.expected.append("request: https://example.org/a.png")  # which the browser then refuses to send
+    with page.expect_event("requestfailed") as refused:
+        page.goto(f"{address}files/image/?path=a.svg")
+    assert refused.value.failure == "csp"
+    fill = "document.querySelector('rect') && getComputedStyle(document.querySelector('rect')).fill"
+    assert page.evaluate(fill) == "rgb(0, 128, 0)"
+    assert page.title() != "ran"

@@ -17,7 +17,7 @@ from chat.files.conversation_workspace import open_workspace
 from chat.files.pictures import PictureStore
 from chat.models import Conversation, Turn
 from chat.models.search_index import SearchEntry
-from chat.pages.files import SANDBOXED
+from chat.pages.files import SANDBOXED, SVG_SANDBOXED
 from chat.search.documents import Kind
 from chat.search.index import index_files
 from tests.bodies import body
@@ -159,13 +159,44 @@ def test_a_picture_is_one_by_its_bytes(
     assert '<img class="files__picture"' in page
 
 
-@pytest.mark.parametrize("name", ["a.png", "a.svg", "a.gif"])
+HOSTILE_SVG = f'<?xml version="1.0"?>\n<svg xmlns="http://www.w3.org/2000/svg">{HOSTILE}</svg>'
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.png", HOSTILE_SVG), ("a.gif", HOSTILE_SVG), ("a.html", HOSTILE_SVG), ("a.svg", HOSTILE)],
+)
 def test_what_only_calls_itself_a_picture_is_none(
-    owners: Client, conversation: Conversation, work: Path, name: str
+    owners: Client, conversation: Conversation, work: Path, name: str, text: str
 ) -> None:
-    (work / name).write_text(f'<svg xmlns="http://www.w3.org/2000/svg">{HOSTILE}</svg>')
+    (work / name).write_text(text)
     assert owners.get(where(conversation, f"image/?path={name}")).status_code == 404
     assert "<img class" not in owners.get(where(conversation, f"file/?path={name}")).content.decode()
+
+
+@pytest.mark.parametrize("name", ["a.svg", "a b.SVG"])
+def test_an_svg_file_is_a_picture_that_can_do_nothing(
+    owners: Client, conversation: Conversation, work: Path, name: str
+) -> None:
+    (work / name).write_text(HOSTILE_SVG)
+    response = owners.get(where(conversation, "image/"), {"path": name})
+    assert body(response) == HOSTILE_SVG.encode()
+    assert response["Content-Type"] == "image/svg+xml"
+    assert response["Content-Security-Policy"] == SVG_SANDBOXED
+    assert response["X-Content-Type-Options"] == "nosniff"
+    page = owners.get(where(conversation, "file/"), {"path": name}).content.decode()
+    assert '<img class="files__picture"' in page
+    assert "as=source" in page
+    source = owners.get(where(conversation, "file/"), {"path": name, "as": "source"}).content.decode()
+    assert "<img class" not in source
+    assert 'class="files__text"' in source
+    assert ">Preview</a>" in source
+
+
+def test_the_policy_of_an_svg_file_runs_and_loads_nothing() -> None:
+    rules = SVG_SANDBOXED.split("; ")
+    assert {"sandbox", "default-src 'none'", "style-src 'unsafe-inline'"} <= set(rules)
+    assert not [rule for rule in rules if "script" in rule or "img" in rule or "allow" in rule]
 
 
 @pytest.mark.parametrize("path", ["../kept", "/etc/passwd", "link", "pipe", "folder", "nothing", "", "a\0b"])
