@@ -80,7 +80,16 @@ MARKS = (
     "- a\n",
 )
 MARKS += ("$a ", "$$", "$$a\n", "$$a\n\n", "$a^2$", "\\(", "\\(a\\)", "\\[\n")
-MARKS += ("https://", "https://a ", "[^a]", "[^1]: a\n", "- [ ] a\n", "[a](b.c)", "![a](b.c)")
+MARKS += (
+    "https://",
+    "https://a ",
+    "[^a]",
+    "[^1]: a\n",
+    "- [ ] a\n",
+    "[a](b.c)",
+    "![a](b.c)",
+    "[a](sandbox:/b.c)",
+)
 MARKS += ("1) a\n", "|a|b\n|-|-\n", "~~", "a\n===\n", "    ", "`a`", ",", ", ", ":", "$(", "a/", "../")
 REFUSALS = (ValueError, RecursionError, ToolError, MessageRefused)
 ANY = (*BLANKS, *LETTERS, *CODES, *MARKUP, *MARKS)

@@ -36,6 +36,8 @@ _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _SAFE_LINKS = ("http://", "https://", "mailto:")
 # A relative path with an extension is a file of the workspace.
 _FILE = re.compile(r"(?![\w+.-]+:|www\.)[^/\\#?][^\\#?]*\.\w{1,10}(?:#.*)?")
+# The top of the workspace, as the agent sees it and as models are used to from elsewhere.
+_TOP = re.compile(r"(?:sandbox:)?/workspace/|sandbox:/(?:mnt/data/)?")
 _SCHEME = re.compile(r"(?:^|[^A-Za-z0-9+.-])(https?)$", re.IGNORECASE)
 # ASCII alone: Chinese text and punctuation follow an address with no blank between.
 _ADDRESS = re.compile(r"://[A-Za-z0-9\[][-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~]*")
@@ -229,8 +231,16 @@ def _file_link(path: str, place: Place) -> str:
 
 def _file_in(token: Token, folder: str = "") -> str:
     """The path of the workspace's file that a link or image names; "" if it leads elsewhere."""
-    url = str(token.attrGet("href") or token.attrGet("src") or "")
-    return folder + unquote(url.partition("#")[0]).removeprefix("./") if _FILE.fullmatch(url) else ""
+    return _path_of(str(token.attrGet("href") or token.attrGet("src") or ""), folder)
+
+
+def _path_of(url: str, folder: str = "") -> str:
+    top = _TOP.match(url)
+    path = url[top.end() :] if top else url
+    if not _FILE.fullmatch(path):
+        return ""
+    path = unquote(path.partition("#")[0]).removeprefix("./")
+    return path if top else folder + path
 
 
 def _cell(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
@@ -369,7 +379,7 @@ def _label_end(state: StateInline, start: int, disable_nested: bool = False) -> 
 
 
 def _is_shown_as_link(url: str) -> bool:
-    return url.lower().startswith(_SAFE_LINKS) or _FILE.fullmatch(url) is not None
+    return url.lower().startswith(_SAFE_LINKS) or bool(_path_of(url))
 
 
 def _parser() -> MarkdownIt:

@@ -174,6 +174,24 @@ def test_a_relative_path_leads_to_the_file(text: str, path: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "top", ["/workspace/", "sandbox:/workspace/", "sandbox:/", "sandbox:/mnt/data/", "sandbox:/workspace/./"]
+)
+def test_so_does_a_path_from_the_top_of_the_workspace(top: str) -> None:
+    place = Place(folder="docs/")
+    assert '<a href="files/file/?path=a/b.md" data-in-panel>it</a>' in render(f"[it]({top}a/b.md#c)", place)
+    assert 'src="files/image/?path=a/b.png"' in render(f"![it]({top}a/b.png)", place)
+    assert "href" not in render(f"[it]({top}a/b.md)", read_only=True)
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/etc/passwd", "/workspace", "/workspace/", "/workspaces/a.md", "sandbox:a.md", "sandbox://etc/a.md"],
+)
+def test_other_absolute_paths_stay_text(address: str) -> None:
+    assert render(f"[it]({address})") == f"<p>[it]({address})</p>\n"
+
+
+@pytest.mark.parametrize(
     "address", ["b", "/etc/a.md", "//a.example/b.md", "www.a.example", "javascript:a.b", "a.md?b=c", "#a.md"]
 )
 def test_other_addresses_are_no_files(address: str) -> None:
