@@ -90,6 +90,7 @@ MARKS += (
     "![a](b.c)",
     "[a](sandbox:/b.c)",
 )
+MARKS += ("<b>", "<b>a</b>", "<b><i></b>", "</b>", "<b>*", "<br", "<br>", "> [!NOTE]\n", "> [!NOTE]\n\n")
 MARKS += ("1) a\n", "|a|b\n|-|-\n", "~~", "a\n===\n", "    ", "`a`", ",", ", ", ":", "$(", "a/", "../")
 REFUSALS = (ValueError, RecursionError, ToolError, MessageRefused)
 ANY = (*BLANKS, *LETTERS, *CODES, *MARKUP, *MARKS)
@@ -250,6 +251,8 @@ def test_texts_that_were_known_to_be_slow() -> None:
         (demo, full("`a`", "Write ")),
         (as_title, full("_", "a", "a")),
         (lambda text: markdown.render(text), full("![")),
+        (lambda text: markdown.render(text), full("</i>", "<b>" * (SIZE // 6))),
+        (as_it_grows, full("</b>", "<b>" * (SIZE // 6))),
     ]
     for reader, text in known:
         assert seconds(reader, text) < MOST_SECONDS, text[:40]
