@@ -39,6 +39,7 @@ _SAFE_LINKS = ("http://", "https://", "mailto:")
 _FILE = re.compile(r"(?![\w+.-]+:|www\.)[^/\\#?][^\\#?]*\.\w{1,10}(?:#.*)?")
 # The top of the workspace, as the agent sees it and as models are used to from elsewhere.
 _TOP = re.compile(r"(?:sandbox:)?/workspace/|sandbox:/(?:mnt/data/)?")
+_OUTSIDE = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
 _SCHEME = re.compile(r"(?:^|[^A-Za-z0-9+.-])(https?)$", re.IGNORECASE)
 # ASCII alone: Chinese text and punctuation follow an address with no blank between.
 _ADDRESS = re.compile(r"://[A-Za-z0-9\[][-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~]*")
@@ -199,7 +200,7 @@ def _code_buttons(is_long: bool) -> str:
     )
 
 
-def _image(_self: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, env: Any) -> str:
+def _image(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
     token, place, in_link = tokens[index], env["place"], env.get("in_link")
     path = "" if env["read_only"] else _file_in(token, place.folder)
     if path.lower().endswith(PICTURE_NAMES):
@@ -207,8 +208,13 @@ def _image(_self: RendererHTML, tokens: Sequence[Token], index: int, _options: A
         return picture if in_link else f"{_file_link(path, place)}{picture}</a>"
     if path and not in_link:
         return f"{_file_link(path, place)}{escape(token.content or path)}</a>"
-    # Loading an image could leak the conversation to its server, so only its description is shown.
-    return f'<span class="image-left-out">[{escape(token.content or "image")}]</span>'
+    # Loading an image could leak the conversation to its server, so its description is a link to it.
+    url = str(token.attrGet("src") or "")
+    if in_link or not _host(url):
+        return f'<span class="image-left-out">[{escape(token.content or "image")}]</span>'
+    link = Token("link_open", "a", 1, attrs={"href": url, **_OUTSIDE})
+    text = token.content or url
+    return f"{self.renderToken([link], 0, options, env)}{escape(text)}</a>{_host_note(url, text)}"
 
 
 def _picture(path: str, name: str, place: Place) -> str:
@@ -221,8 +227,7 @@ def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options:
     env["in_link"] = True
     if path := _file_in(tokens[index], env["place"].folder):
         return "" if env["read_only"] else _file_link(path, env["place"])
-    tokens[index].attrSet("target", "_blank")
-    tokens[index].attrSet("rel", "noopener noreferrer nofollow")
+    tokens[index].attrs |= _OUTSIDE
     return self.renderToken(tokens, index, options, env)
 
 
@@ -258,9 +263,13 @@ def _link_close(_self: RendererHTML, tokens: Sequence[Token], place: int, _optio
     if env["read_only"] and _file_in(tokens[begin]):
         return ""
     text = "".join(token.content for token in tokens[begin:place])
-    host = _host(str(tokens[begin].attrGet("href") or ""))
+    return f"</a>{_host_note(str(tokens[begin].attrGet('href') or ''), text)}"
+
+
+def _host_note(address: str, text: str) -> str:
+    host = _host(address)
     named = not host or host.removeprefix("www.") in text.lower()
-    return "</a>" if named else f'</a><span class="link-host"> ({escape(host)})</span>'
+    return "" if named else f'<span class="link-host"> ({escape(host)})</span>'
 
 
 def _host(address: str) -> str:

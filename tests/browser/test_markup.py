@@ -81,9 +81,10 @@ def test_text_of_model_todos_tools_and_person(scripted: Site, visitors: Visitors
     expect(page.locator(".tool-call__subject", has_text=NAME)).to_have_count(3)
     answer = page.locator(".message[data-role='assistant'] .message__body").last
     expect(answer).to_contain_text(ATTACKS[2])
-    expect(answer).to_contain_text("[picture]")
+    expect(answer).to_contain_text("picture (example.org)")
     links = answer.locator("a").evaluate_all("all => all.map(link => link.href)")
-    assert links == ["https://example.org/ok", "https://example.org/auto", "https://example.org/"]
+    addresses = ["https://example.org/tracker.png", "https://example.org/ok", "https://example.org/auto"]
+    assert links == [*addresses, "https://example.org/"]
     live = record(page)
     page.reload()
     at_rest(page)

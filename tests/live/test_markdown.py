@@ -64,6 +64,19 @@ def test_a_link_tells_its_host_where_its_text_does_not() -> None:
         assert "link-host" not in render(told)
 
 
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_remote_image_is_a_link_and_tells_its_host(read_only: bool) -> None:
+    html = render('![a <b>](https://a.example/x.png?y&z "title")', read_only=read_only)
+    link = f'<a href="https://a.example/x.png?y&amp;z" {LINK}>a &lt;b&gt;</a>'
+    assert html == f'<p>{link}<span class="link-host"> (a.example)</span></p>\n'
+    without_description = render("![](https://a.example/x.png)", read_only=read_only)
+    assert f"{LINK}>https://a.example/x.png</a></p>" in without_description
+    badge = render("[![built](https://a.example/x.svg)](https://b.example/)", read_only=read_only)
+    assert badge.count("<a ") == 1
+    assert "[built]" in badge
+    assert "<img" not in html + without_description + badge
+
+
 def test_footnotes_stand_at_the_end_with_no_ids() -> None:
     html = render("One[^a] and two[^b].\n\n[^b]: Second *note*\n[^a]: First\n\nEnd.\n")
     assert 'One<sup class="footnote-ref">[1]</sup> and two<sup class="footnote-ref">[2]</sup>.' in html
