@@ -25,6 +25,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 from chat.files.colour import coloured_fence
 from chat.files.preview import PICTURE_NAMES
 from chat.files.tree import address as file_address
+from chat.live.alerts import alerts
 from chat.live.inline_tags import inline_tags
 from chat.live.mathematics import MAX_FORMULA, math_html
 
@@ -412,6 +413,7 @@ def _parser() -> MarkdownIt:
     parser.inline.ruler.after("text", "bare_link", _bare_link)
     parser.core.ruler.push("tasks", _tasks)
     inline_tags(parser)
+    alerts(parser)
     rules = {
         "fence": _fence,
         "image": _image,
