@@ -27,6 +27,9 @@ MAX_TEXT_BYTES = 256 * 1024  # the same as in a baseline
 MAX_IMAGE_BYTES = 20 * 1024 * 1024
 SVG = "image/svg+xml"
 SVG_HEAD = 4096  # bytes in which its root element begins, after a comment or a document type
+PDF = b"%PDF-"
+CONTROLS = bytes({*range(32), 127} - set(b"\a\b\t\n\v\f\r\x1b"))  # that no terminal writes to its log
+MOST_CONTROLS = 0.1  # of a text
 MAX_ROWS = 500
 MAX_CELLS = 10_000
 RENDERINGS: dict[str, Rendering] = {
@@ -155,9 +158,15 @@ def table_of(text: str) -> Table | None:
     return Table(header, [row for row in rows[:most] if row], len(rows) > most)
 
 
+def is_binary(data: bytes) -> bool:
+    """Whether the bytes are meant for programs, even if all of them could be read as text."""
+    controls = len(data) - len(data.translate(None, CONTROLS))
+    return data.startswith(PDF) or b"\0" in data or controls > len(data) * MOST_CONTROLS
+
+
 def text_of(data: bytes, *, cut: bool = False) -> str | None:
     """The bytes as UTF-8 text; None if they are not. With `cut` they may end within a character."""
-    if b"\0" in data:
+    if is_binary(data):
         return None
     try:
         return data.decode()

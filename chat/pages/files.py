@@ -31,6 +31,7 @@ from chat.files.preview import (
     SVG,
     SVG_HEAD,
     FilePreview,
+    is_binary,
     picture_type,
     preview_of,
     table_of,
@@ -73,7 +74,8 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
         )
     except WorkspaceError as error:
         return _render(request, conversation, "_file", {"problem": str(error)}, status=404)
-    wants_diff = preview.kind == "other" or request.GET.get("as") == "change"
+    has_no_text = preview.kind == "other" and preview.change != "new"
+    wants_diff = has_no_text or request.GET.get("as") == "change"
     diff = _diff(preview) if wants_diff and preview.can_be_compared else None
     context: dict[str, Any] = {"file": preview, "diff": diff}
     if preview.kind == "text" and not diff:
@@ -214,7 +216,12 @@ def _tree(conversation: Conversation, path: str) -> Tree:
 
 def _diff(preview: FilePreview) -> Diff:
     before = None if preview.change == "new" else preview.before
-    return diff_of(before, preview.text if preview.kind == "text" else preview.after, cut=preview.is_cut)
+    after = preview.text if preview.kind == "text" else _comparable(preview.after)
+    return diff_of(_comparable(before), after, cut=preview.is_cut)
+
+
+def _comparable(data: bytes | None) -> bytes | None:
+    return b"\0" if data and is_binary(data) else data
 
 
 def _open(request: SignedInRequest, conversation: Conversation) -> int:

@@ -199,6 +199,42 @@ def test_the_policy_of_an_svg_file_runs_and_loads_nothing() -> None:
     assert not [rule for rule in rules if "script" in rule or "img" in rule or "allow" in rule]
 
 
+BINARY = {
+    "a.pdf": b"%PDF-1.4\n1 0 obj << /Type /Catalog >> endobj\n%%EOF\n",
+    "a.bin": b"\x01\x02\x03Catalog" * 9,
+    "a.pickle": b"Catalog\0b",
+}
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_what_is_no_text_has_no_preview(
+    owners: Client, conversation: Conversation, work: Path, name: str
+) -> None:
+    (work / name).write_bytes(BINARY[name])
+    page = owners.get(where(conversation, "file/"), {"path": name}).content.decode()
+    assert "No preview: this file is neither text nor an image." in page
+    assert ">Download</a>" in page
+    for query in ({"path": name}, {"path": name, "as": "change"}, {"path": name, "as": "source"}):
+        page = owners.get(where(conversation, "file/"), query).content.decode()
+        assert "Catalog" not in page
+
+
+def test_a_changed_pdf_has_no_lines(owners: Client, conversation: Conversation, work: Path) -> None:
+    (work / "kept").write_bytes(BINARY["a.pdf"])
+    for query in ({"path": "kept"}, {"path": "kept", "as": "change"}):
+        page = owners.get(where(conversation, "file/"), query).content.decode()
+        assert "This is not a text file, so its lines cannot be compared." in page
+        assert "Catalog" not in page
+
+
+def test_a_log_with_control_characters_is_text(
+    owners: Client, conversation: Conversation, work: Path
+) -> None:
+    (work / "a.log").write_bytes(b"\x1b[32mpassed\x1b[0m\x07\f\r\n" * 9 + b"one\x01two, three, four, five\n")
+    page = owners.get(where(conversation, "file/"), {"path": "a.log"}).content.decode()
+    assert 'class="files__text"' in page
+
+
 @pytest.mark.parametrize("path", ["../kept", "/etc/passwd", "link", "pipe", "folder", "nothing", "", "a\0b"])
 @pytest.mark.parametrize("action", ["file", "image", "download"])
 def test_what_is_no_file_of_the_workspace_is_not_given(
