@@ -189,7 +189,7 @@ def shortened_message(call: ToolCall) -> str:
 
 def place_of(message: Message) -> Place:
     """Where the message's Markdown is shown. A later message shows the pictures as they are by then."""
-    return Place(version=message.dom_id)
+    return Place(version=message.dom_id, name=message.dom_id)
 
 
 def tail_of(message: Message, settled: int, html: str, *, live: bool) -> SafeString:

@@ -50,13 +50,15 @@ _TASK = re.compile(r"\[([ xX])\][ \t]")
 class Place(NamedTuple):
     """Where a text is shown: the pages for its files, as seen from there, and the folder its paths begin at.
 
-    The same `version` lets a browser keep the pictures that it has, another loads them again.
+    The same `version` lets a browser keep the pictures that it has, another loads them again. The ids of
+    footnotes begin with `name`, which is unique on the page; without one they are not links.
     """
 
     file_page: str = "files/file/"
     image_page: str = "files/image/"
     folder: str = ""
     version: str = ""
+    name: str = ""
 
 
 CONVERSATION = Place()
@@ -66,7 +68,8 @@ CacheKey = tuple[str, Place, bool, str | None]  # text, place, `read_only`, lang
 def render(text: str, place: Place = CONVERSATION, *, read_only: bool = False) -> str:
     """The text as HTML, without any markup of the text's own; `read_only` leaves out buttons and pictures."""
     if len(text) <= MAX_BLOCK:
-        return str(_MARKDOWN.render(text, {"place": place, "read_only": read_only}))
+        env = {"place": place, "read_only": read_only, "notes": place.name}
+        return str(_MARKDOWN.render(text, env))
     key = text, place, read_only, get_language()
     html = _large_cache.get(key)
     if html is None:
@@ -369,18 +372,33 @@ def _math(_self: RendererHTML, tokens: Sequence[Token], place: int, _options: An
 
 
 def _footnote_reference(
-    _self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, _env: Any
+    _self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, env: Any
 ) -> str:
-    # No anchors: their ids would not be unique among the messages of a page.
-    return f'<sup class="footnote-ref">[{tokens[place].meta["id"] + 1}]</sup>'
+    label = f"[{tokens[place].meta['id'] + 1}]"
+    # Links only in what is parsed as a whole: the parts of a growing text count their notes anew.
+    if env.get("notes"):
+        note, reference = _footnote_ids(tokens[place], env)
+        label = f'<a id="{reference}" href="#{note}">{label}</a>'
+    return f'<sup class="footnote-ref">{label}</sup>'
 
 
-def _footnote_open(*_: Any) -> str:
-    return "<li>"
+def _footnote_open(_self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, env: Any) -> str:
+    return f'<li id="{_footnote_ids(tokens[place], env)[0]}">' if env.get("notes") else "<li>"
 
 
-def _footnote_anchor(*_: Any) -> str:
-    return ""
+def _footnote_anchor(
+    _self: RendererHTML, tokens: Sequence[Token], place: int, _options: Any, env: Any
+) -> str:
+    if not env.get("notes"):
+        return ""
+    _note, reference = _footnote_ids(tokens[place], env)
+    return f' <a href="#{reference}" aria-label="{escape(_("Back to the text"))}">↩\ufe0e</a>'
+
+
+def _footnote_ids(token: Token, env: Any) -> tuple[str, str]:
+    """The ids of a note and of one reference to it."""
+    note = f"{env['notes']}-note-{token.meta['id'] + 1}"
+    return escape(note), escape(f"{note}-ref-{token.meta.get('subId', 0) + 1}")
 
 
 def _label_end(state: StateInline, start: int, disable_nested: bool = False) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import time
 
 import pytest
@@ -82,6 +83,30 @@ def test_footnotes_stand_at_the_end_with_no_ids() -> None:
     assert 'One<sup class="footnote-ref">[1]</sup> and two<sup class="footnote-ref">[2]</sup>.' in html
     assert html.index("End.") < html.index("First") < html.index("Second <em>note</em>")
     assert " id=" not in html
+
+
+NOTES = "One[^a], two[^b] and one[^a].\n\n[^b]: Second\n[^a]: First\n"
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_footnote_and_its_references_lead_to_each_other(read_only: bool) -> None:
+    html = render(NOTES, Place(name="message-7"), read_only=read_only)
+    ids = re.findall(r' id="([^"]+)"', html)
+    links = re.findall(r' href="#([^"]+)"', html)
+    first, second = "message-7-note-1", "message-7-note-2"
+    assert ids == [f"{first}-ref-1", f"{second}-ref-1", f"{first}-ref-2", first, second]
+    assert links == [first, second, first, f"{first}-ref-1", f"{first}-ref-2", f"{second}-ref-1"]
+
+
+def test_a_growing_text_has_no_ids_that_would_change() -> None:
+    growing = Settling(NOTES, Place(name="message-7"))
+    blocks, tail = growing.advance()
+    assert " id=" not in "".join(block.html for block in blocks) + tail
+
+
+def test_a_footnote_lies_in_no_link() -> None:
+    html = render("[a[^1]](https://a.example/)\n\n[^1]: b\n", Place(name="message-7"))
+    assert re.findall("<a |</a>", html) == ["<a ", "</a>"] * 3
 
 
 @pytest.mark.parametrize(
