@@ -621,7 +621,7 @@ def test_a_document_shows_pictures_of_its_folder(scripted: Site, visitors: Visit
     assert page.get_by_role("img", name="pic").evaluate(LOADED) == 400
 
 
-SVG = """<svg xmlns="http://www.w3.org/2000/svg" width="120" height="80">
+SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 80">
 <script>document.title = "ran"; alert(1)</script><image href="https://example.org/a.png"/>
 <style>rect { fill: rgb(0 128 0) }</style><rect width="120" height="80"/></svg>"""
 
@@ -633,9 +633,10 @@ def test_an_svg_file_is_shown_and_runs_nothing(scripted: Site, visitors: Visitor
     address = begin(page, "draw it")
     at_rest(page)
     drawing = page.get_by_role("img", name="the drawing")
-    assert drawing.evaluate(LOADED) == 120
+    assert drawing.evaluate(LOADED) > 0
+    assert drawing.evaluate("image => image.getBoundingClientRect().width") > 100
     drawing.click()
-    assert page.locator("#files-panel .files__picture").evaluate(LOADED) == 120
+    assert page.locator("#files-panel .files__picture").evaluate(LOADED) > 0
     page.locator("#files-panel").get_by_role("link", name="Source").click()
     expect(page.locator("#files-panel .files__text")).to_contain_text("<rect")
     visitors.expected.append("request: https://example.org/a.png")  # which the browser then refuses to send
