@@ -26,6 +26,7 @@ _EXIT = re.compile(
 _PICTURES = ("The pictures of these results:", "以上结果中的图片：")
 _LEFT_OUT = re.compile(r"^\[.* was left out here: this model cannot see images\.\]$\n?", re.MULTILINE)
 _UPLOADED = re.compile(r"^(?:Uploaded: |已上传：)(.*)$\n?", re.MULTILINE)
+_PAGE = re.compile(r"^\[lines \d+-\d+ of (\d+);", re.MULTILINE)  # read_file's last line, if it left lines out
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class Result:
     """A tool call and its result. `reminded` says that the text had a reminder before it.
 
     `changed` is the list as the user had edited it by the end of the step, on the last call of the step.
+    `lines` counts those of the whole file, of which the text may have only both ends.
     """
 
     name: str
@@ -40,6 +42,7 @@ class Result:
     text: str = ""
     reminded: bool = False
     changed: Mapping[str, Any] | None = None
+    lines: int = 0
 
     @property
     def exit_code(self) -> int:
@@ -55,7 +58,9 @@ class Result:
 
 @dataclass(frozen=True)
 class History:
-    """`text` is the user's last message, `steps` the calls answered since, `past` the calls before it.
+    """`text` is the user's last message without the lines that name its uploaded files.
+
+    `steps` are the calls answered since, `past` the calls before it.
 
     `joined` says that the message arrived during work, not after an answer; `changed` is the list as the user
     had edited it before the message. `talk` has role and text of all earlier messages.
@@ -68,6 +73,7 @@ class History:
     changed: Mapping[str, Any] | None = None
     talk: Sequence[tuple[str, str]] = ()
     uploads: Sequence[str] = ()  # the paths of the files that came with the message
+    chinese: bool = False  # whether to answer in Chinese
 
     @classmethod
     def read(cls, messages: Sequence[Mapping[str, Any]]) -> History:
@@ -84,8 +90,14 @@ class History:
             (str(message.get("role")), split_notes(_text(message))[1]) for message in messages[: max(last, 0)]
         ]
         steps = list(_steps(messages[last + 1 :]))
-        uploads = _UPLOADED.findall(text)
-        return cls(_with_uploads_named(text)[:MAX_READ], steps, past, joined, notes.changed, talk, uploads)
+        own = _LEFT_OUT.sub("", _UPLOADED.sub("", text)).strip()[:MAX_READ]
+        uploads, chinese = _UPLOADED.findall(text), is_chinese(own or text[:MAX_READ])
+        return cls(own, steps, past, joined, notes.changed, talk, uploads, chinese)
+
+    def latest_uploads(self) -> Sequence[str]:
+        """The files of the last message that had any."""
+        earlier = (_UPLOADED.findall(text) for role, text in reversed(self.talk) if role == "user")
+        return self.uploads or next((paths for paths in earlier if paths), [])
 
     def answers_to(self, question: str) -> list[str] | None:
         """The user's messages since the assistant asked this question, latest first; None if it did not."""
@@ -104,13 +116,6 @@ class History:
             if call.changed or (call.name == TODO_WRITE and not call.failed):
                 return call.changed or call.arguments
         return None
-
-
-def _with_uploads_named(text: str) -> str:
-    """The text with its uploaded files at the end of its last line, where they are no steps of their own."""
-    names = [name for name in _UPLOADED.findall(text) if " " not in name]
-    own = _LEFT_OUT.sub("", _UPLOADED.sub("", text)).strip()
-    return f"{own} ({', '.join(names)})" if own and names else own or ", ".join(names)
 
 
 def _steps(messages: Sequence[Mapping[str, Any]]) -> Iterator[list[Result]]:
@@ -133,11 +138,16 @@ def _results(calls: Sequence[Mapping[str, Any]], following: Sequence[Mapping[str
         changed = notes.changed or changed
         edited_list = changed if call is calls[-1] else None
         name, arguments = str(function.get("name")), _arguments(function.get("arguments"))
-        yield Result(name, arguments, _both_ends(text), notes.reminded, edited_list)
+        yield Result(name, arguments, _both_ends(text), notes.reminded, edited_list, _line_count(text))
 
 
 def _both_ends(text: str) -> str:
     return text if len(text) <= 2 * MAX_READ else f"{text[:MAX_READ]}\n{text[-MAX_READ:]}"
+
+
+def _line_count(text: str) -> int:
+    page = _PAGE.search(text)
+    return int(page[1]) if page else len(text.splitlines())
 
 
 def _arguments(text: Any) -> Mapping[str, Any]:
@@ -160,6 +170,7 @@ T = TypeVar("T")
 # the turn's first step for every request, so it must depend only on the messages.
 Script = Generator[Reply, Sequence[Result], T]
 
+_FOLDER = re.compile(r"^([^\s/|]+)/$", re.MULTILINE)
 _NAME = re.compile(r"^[^\w\n]*([^\s/|]+\.[A-Za-z]\w{0,5})\s*(?:[|(\t].*)?$", re.MULTILINE)
 
 
@@ -178,7 +189,7 @@ class DemoRequest:
             names = frozenset()
         history = History.read(request.messages)
         dialect = Dialect.read(request.tools) if TODO_WRITE in names else None
-        return cls(history, names, dialect, is_chinese(history.text))
+        return cls(history, names, dialect, history.chinese)
 
     @property
     def text(self) -> str:
@@ -238,6 +249,10 @@ def play(script: Script[str], request: DemoRequest) -> Reply:
 
 def files_listed(listing: str) -> list[str]:
     return [name for name in _NAME.findall(listing) if not name.startswith(".")]
+
+
+def folders_listed(listing: str) -> list[str]:
+    return [name for name in _FOLDER.findall(listing) if not name.startswith(".")]
 
 
 def free_name(name: str, listing: str) -> str:

@@ -22,7 +22,8 @@ _THEN = re.compile(
 )
 _COMMA = re.compile(r"\s*[;；，、]\s*|,\s+|。\s*(?=\S)|[.!]\s+(?=[A-Z])|\s*\n\s*")
 _AND = re.compile(
-    r"^(?:and|&|和|并且?|以及|再)\s*(?=\S)|(?<=\S)(?:\s+and\s+|以及|和(?!平|谐))", re.IGNORECASE
+    r"^(?:and|&|和|并且?|以及|再)\s*(?=\S)|(?<=\S)(?:\s+and\s+|以及|和(?!平|谐)|(?<!合|一)并且?(?!发|行))",
+    re.IGNORECASE,
 )
 _COMMAND = re.compile(r"`[^`\n]+`")
 _PLACEHOLDERS = 0xE000  # private-use characters

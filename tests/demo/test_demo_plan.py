@@ -122,18 +122,21 @@ def test_a_file_that_speaks_of_an_exit_code_has_not_failed() -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh-hans"])
 @pytest.mark.parametrize(
-    ("text", "names", "read"),
+    ("text", "names"),
     [
-        ("Summarise", ["uploads/a.txt"], "Summarise (uploads/a.txt)"),
-        ("Summarise", ["uploads/a.txt", "uploads/b.txt"], "Summarise (uploads/a.txt, uploads/b.txt)"),
-        ("", ["uploads/a.txt"], "uploads/a.txt"),
-        ("Read it", ["uploads/two words.txt"], "Read it"),
+        ("Summarise", ["uploads/a.txt"]),
+        ("Summarise", ["uploads/a.txt", "uploads/two words.txt"]),
+        ("", ["uploads/a.txt"]),
     ],
 )
-def test_uploaded_files_are_no_steps(language: str, text: str, names: list[str], read: str) -> None:
+def test_uploaded_files_are_not_the_users_words(language: str, text: str, names: list[str]) -> None:
     with override(language):
         sent = with_file_names(text, names)
-    assert History.read([{"role": "user", "content": sent}]).text == read
+    history = History.read([{"role": "user", "content": sent}])
+    assert (history.text, history.uploads) == (text, names)
+    assert history.chinese == (language == "zh-hans" and not text), (
+        "files alone are answered as the site speaks"
+    )
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

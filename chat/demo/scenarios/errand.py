@@ -7,7 +7,7 @@ import re
 from chat.demo import steps
 from chat.demo.demo_request import DemoRequest, Item, Script
 from chat.demo.heuristics import Heuristics
-from chat.demo.words import asks_for_work, files_in, is_question
+from chat.demo.words import asks_for_work, files_in, is_question, one_line
 from chat.demo.work import ItemOutcome, Work, signature
 
 _FIX = re.compile(r"\b(fix|repair|bug)\b|修复|修正|错误", re.IGNORECASE)
@@ -31,9 +31,9 @@ def fits(request: DemoRequest) -> bool:
 
 
 def script(request: DemoRequest) -> Script[str]:
-    uploads = list(request.history.uploads)
-    if uploads and not _FIX.search(request.text) and not _WRITE.search(request.text):
-        return _result(request, (yield from Heuristics(request).read(uploads)))
+    changes = _FIX.search(request.text) or _WRITE.search(request.text)
+    if request.history.uploads and not changes:
+        return _result(request, (yield from Heuristics(request).sum_up()))
     if _is_one_thing(request):
         return _result(request, (yield from Heuristics(request).do(Item(_as_command(request)))))
     return (yield from run_steps(request, _plan(request)))
@@ -57,13 +57,15 @@ def _as_command(request: DemoRequest) -> str:
 
 
 def _plan(request: DemoRequest) -> list[str]:
-    say, files = request.say, files_in(request.text)
+    say, files, uploads = request.say, files_in(request.text), request.history.uploads
     if _FIX.search(request.text):
-        path = files[0] if files else "shop.py"
+        path = next(iter([*files, *uploads]), "shop.py")
         plan = [say(f"Read {path}", f"阅读 {path}"), say(f"Fix the bug in {path}", f"修复 {path} 里的错误")]
         if request.has("bash") and path.endswith(".py"):
             plan.append(say(f"Run `python3 {path}`", f"运行 `python3 {path}`"))
         return [*plan, say("Sum up", "总结")]
+    if uploads and not files:
+        return [say("Read the attached files", "阅读附件"), one_line(request.text)]
     if files and _WRITE.search(request.text) and request.has("write_file"):
         writes = [say(f"Write {path}", f"写 {path}") for path in files]
         return [say("Look around the workspace", "看看工作区"), *writes, say("Sum up", "总结")]

@@ -126,7 +126,9 @@ def fail(request: DemoRequest) -> Script[str]:
             return _failure_outcome(request, (yield from request.run(_COMMAND)))
         if item.text == read_item:
             return _failure_outcome(request, (yield from request.read_files(_MISSING))[0])
-        return ItemOutcome(say("see above", "见上文"))
+        return ItemOutcome(
+            say("the errors are below; your files were not changed", "错误信息见下文；你的文件没有改动")
+        )
 
     return (yield from work.run(do))
 

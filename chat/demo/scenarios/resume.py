@@ -50,7 +50,7 @@ def script(request: DemoRequest) -> Script[str]:
     if program.is_ours(items) and request.has("write_file"):
         return (yield from program.resumed(request, work, opening))
     yield from work.start(opening) if request.history.joined else work.restart(opening)
-    return (yield from work.run(Heuristics(request).do))
+    return (yield from work.run(Heuristics(request, request.history.latest_uploads()).do))
 
 
 def _last_items(request: DemoRequest) -> list[Item]:
@@ -72,5 +72,6 @@ def _is_continuation(text: str) -> bool:
 def _new_items(request: DemoRequest) -> list[Item]:
     if not request.history.joined or _is_continuation(request.text):
         return []
-    texts = steps.numbered(request.text) or steps.listed(request.text) or [one_line(request.text)]
+    told = one_line(request.text) or request.say("Read the attached files", "阅读附件")
+    texts = steps.numbered(request.text) or steps.listed(request.text) or [told]
     return [Item(text, doing(text)) for text in texts]
