@@ -90,6 +90,8 @@ def pages(talk: str) -> dict[str, str]:
         "connection": "/settings/connections/add/",
         "mcp-servers": "/settings/mcp/",
         "mcp-server": "/settings/mcp/add/",
+        "users": "/settings/users/",
+        "user": "/settings/users/1/",
         "preferences": "/settings/preferences/",
         "password": "/settings/preferences/password/",
         "sign-out": "/accounts/sign-out/",

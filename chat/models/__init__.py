@@ -1,6 +1,6 @@
 """The database models and their constraints."""
 
-from chat.models.account import Preferences, Reader, SignInLink, site_owner
+from chat.models.account import AccessRefused, Preferences, Reader, SignInLink, change_access, site_owner
 from chat.models.bulk import BulkAct
 from chat.models.connection import Connection, ModelSettings
 from chat.models.conversation import Conversation
@@ -20,6 +20,7 @@ from chat.models.turn_recovery import end_unanswered, recover_abandoned_turns, r
 from chat.models.usage import DailyUsage
 
 __all__ = [
+    "AccessRefused",
     "Allowance",
     "Attachment",
     "BulkAct",
@@ -53,6 +54,7 @@ __all__ = [
     "TodoRevision",
     "ToolCall",
     "Turn",
+    "change_access",
     "end_unanswered",
     "recover_abandoned_turns",
     "recover_turn",

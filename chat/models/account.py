@@ -12,10 +12,12 @@ from itertools import chain, count
 from typing import TYPE_CHECKING
 
 from django.conf import settings
-from django.contrib.auth import get_user_model
-from django.db import models
-from django.db.models import Exists, OuterRef
+from django.contrib.auth import SESSION_KEY, get_user_model
+from django.contrib.sessions.models import Session
+from django.db import models, transaction
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone, translation
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.profile import Profile
@@ -37,6 +39,44 @@ def site_owner() -> User:
 def _free_name() -> str:
     names = chain([OWNER], (f"{OWNER}-{number}" for number in count(2)))
     return next(name for name in names if not get_user_model().objects.filter(username=name).exists())
+
+
+class AccessRefused(ValueError):  # noqa: N818 (a refusal, shown to the user)
+    """A change of access that is not made; the message is for the user who asked for it."""
+
+
+@transaction.atomic
+def change_access(by: User, user_id: int, **access: bool) -> User:
+    """Set `is_active`, `is_staff` or `is_superuser` of somebody else; deactivation ends their sessions.
+
+    Raises AccessRefused, and DoesNotExist if there is no such user.
+    """
+    if by.pk == user_id:
+        raise AccessRefused(gettext("You cannot change your own access."))
+    users = get_user_model().objects.select_for_update(no_key=True)
+    superusers = Q(is_superuser=True, is_active=True)
+    # All are locked, so that of two who demote each other the second is no superuser any more: whoever
+    # makes a change is one and stays one, so the last cannot be lost.
+    locked = {user.pk: user for user in users.filter(superusers | Q(pk=user_id)).order_by("pk")}
+    if by.pk not in locked:
+        raise AccessRefused(gettext("You are no longer an administrator."))
+    user = locked.get(user_id)
+    if user is None:
+        raise get_user_model().DoesNotExist
+    for name, value in access.items():
+        setattr(user, name, value)
+    user.save(update_fields=list(access))
+    if not user.is_active:
+        _end_sessions(user)
+    return user
+
+
+def _end_sessions(user: User) -> None:
+    """Delete sessions and sign-in links, or they would work again after a reactivation."""
+    for session in Session.objects.filter(expire_date__gt=timezone.now()).iterator():
+        if session.get_decoded().get(SESSION_KEY) == str(user.pk):
+            session.delete()
+    user.sign_in_links.all().delete()
 
 
 LIFETIME = datetime.timedelta(hours=1)

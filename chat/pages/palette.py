@@ -193,6 +193,7 @@ def _settings(request: SignedInRequest) -> list[Option]:
     }
     if request.user.is_superuser:
         titles["mcp_servers"] = (_("MCP servers"), _("tools"))
+        titles["users"] = (_("Users"), _("accounts, sign-in links"))
     if request.user.is_staff:
         titles["admin:index"] = (_("Administration"), _("users"))
     return [Option(title, note, href=reverse(name)) for name, (title, note) in titles.items()]

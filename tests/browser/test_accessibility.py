@@ -122,6 +122,9 @@ PAGES += ["/settings/profiles/add/", "/settings/usage/", "/settings/plans/", "/s
 PAGES += [
     "/settings/mcp/",
     "/settings/mcp/add/",
+    "/settings/users/",
+    "/settings/users/add/",
+    "/settings/users/1/",
     "/settings/preferences/password/",
     "/accounts/sign-out/",
     "/nowhere/",

@@ -31,6 +31,7 @@ PARTS: dict[str, Any] = {
     "bulk_act_id": uuid.UUID(int=8),
     "tag_id": 1,
     "url": "nothing-here",
+    "user_id": 1,
 }
 
 # Name with namespace, the names of the parts, and the view.

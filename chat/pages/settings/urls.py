@@ -16,6 +16,7 @@ from chat.pages.settings import (
     profiles,
     trial,
     usage,
+    users,
 )
 
 urlpatterns = [
@@ -50,6 +51,10 @@ urlpatterns = [
     path("mcp/<int:server_id>/check/", mcp_servers.check_mcp_server, name="check_mcp_server"),
     path("mcp/<int:server_id>/accept/", mcp_servers.accept_mcp_tools, name="accept_mcp_tools"),
     path("mcp/<int:server_id>/delete/", mcp_servers.delete_mcp_server, name="delete_mcp_server"),
+    path("users/", users.users, name="users"),
+    path("users/add/", users.add_user, name="add_user"),
+    path("users/<int:user_id>/", users.user, name="user"),
+    path("users/<int:user_id>/access/", users.change_user_access, name="change_user_access"),
     path("usage/", usage.usage, name="usage"),
     path("usage/usage.csv", usage.usage_file, name="usage_file"),
     path("plans/", plans.plans, name="plan_figures"),
