@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.models import SignInLink, site_owner
+from chat.models import AccessRefused, SignInLink, change_access, site_owner
 from chat.models.account import LIFETIME
 from tests.models.racing import race
 
@@ -91,3 +91,21 @@ def test_an_ordinary_user_of_that_name_is_not_made_the_owner(owner: User) -> Non
     assert made != owner
     assert made.is_superuser
     assert not owner.is_superuser
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("access", [{"is_active": False}, {"is_staff": False, "is_superuser": False}])
+def test_administrators_who_turn_on_each_other_do_not_all_go(access: dict[str, bool]) -> None:
+    circle = [User.objects.create_superuser(f"boss-{number}") for number in range(4)]
+
+    def turn_on_the_next(number: int) -> bool:
+        try:
+            change_access(circle[number], circle[(number + 1) % 4].pk, **access)
+        except AccessRefused:
+            return False
+        return True
+
+    changed = race(4, turn_on_the_next)
+    left = User.objects.filter(is_superuser=True, is_active=True).count()
+    assert left == 4 - sum(changed)
+    assert left > 0

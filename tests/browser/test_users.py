@@ -1,0 +1,67 @@
+"""An administrator adds a user, who signs in with the link, and deactivates them, which signs them out."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Browser, expect
+
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import at_rest, begin
+from tests.serving import serving
+
+
+def test_from_the_link_to_the_deactivation(browser: Browser, visitors: Visitors) -> None:
+    with serving() as served:
+        site = Site(served, browser)
+        page = visitors.enter(site)
+        visitors.expected.append("status of 400 (Bad Request)")
+        page.goto("/settings/users/")
+        page.get_by_role("link", name="Add a user").click()
+        page.get_by_label("Name").fill("owner")
+        page.get_by_role("button", name="Add and get a sign-in link").click()
+        expect(page.locator(".field__error")).to_have_text("This name is taken.")
+        expect(page.get_by_label("Name")).to_have_value("owner")
+        page.get_by_label("Name").fill("ada")
+        page.get_by_role("button", name="Add and get a sign-in link").click()
+        expect(page.locator(".messages")).to_contain_text("ada added.")
+        link = page.get_by_label("Sign-in link").input_value()
+        assert link.startswith(f"{served.address}/sign-in/")
+        page.reload()
+        expect(page.get_by_label("Name")).to_have_value("")
+
+        theirs = visitors.enter(site, signed_in=False)
+        theirs.goto(link)
+        expect(theirs.locator(".sidebar__user")).to_have_text("Signed in as ada")
+        theirs.get_by_role("button", name="Not now").click()
+        begin(theirs, "hello")
+        at_rest(theirs)
+
+        page.goto("/settings/users/")
+        page.get_by_role("link", name="ada", exact=True).click()
+        page.get_by_role("button", name="Deactivate").click()
+        page.get_by_role("alertdialog").get_by_role("button", name="Deactivate").click()
+        expect(page.locator(".messages")).to_contain_text("ada deactivated and signed out.")
+        theirs.wait_for_url("**/accounts/login/?next=**")
+        theirs.goto("/")
+        expect(theirs).to_have_url(re.compile(r"/accounts/login/\?next=/$"))
+
+        page.get_by_role("button", name="Reactivate").click()
+        expect(page.locator(".messages")).to_contain_text("ada reactivated.")
+        page.get_by_role("button", name="New sign-in link").click()
+        theirs.goto(page.get_by_label("Sign-in link").input_value())
+        expect(theirs.locator(".sidebar__user")).to_have_text("Signed in as ada")
+
+
+def test_users_are_added_and_deactivated_without_scripts(browser: Browser, visitors: Visitors) -> None:
+    with serving() as served:
+        page = visitors.enter(Site(served, browser), java_script_enabled=False)
+        page.goto("/settings/users/add/")
+        page.get_by_label("Name").fill("ada")
+        page.get_by_role("button", name="Add and get a sign-in link").click()
+        expect(page.get_by_label("Sign-in link")).to_have_value(
+            re.compile(f"^{re.escape(served.address)}/sign-in/.+/$")
+        )
+        page.get_by_role("button", name="Deactivate").click()
+        page.get_by_role("alertdialog").get_by_role("button", name="Deactivate").click()
+        expect(page.locator("main .endpoint__notes")).to_contain_text("Deactivated")
