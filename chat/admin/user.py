@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
 from chat.live.socket_auth import close_sockets_of
+from chat.models import end_sessions
 
 admin.site.unregister(User)
 
@@ -23,6 +24,8 @@ class UserAdmin(auth_admin.UserAdmin):  # type: ignore[type-arg] # not subscript
 
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
+        if not obj.is_active:
+            end_sessions(obj)
         _close_sockets([obj.pk])
 
     def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:

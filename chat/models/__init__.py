@@ -1,6 +1,14 @@
 """The database models and their constraints."""
 
-from chat.models.account import AccessRefused, Preferences, Reader, SignInLink, change_access, site_owner
+from chat.models.account import (
+    AccessRefused,
+    Preferences,
+    Reader,
+    SignInLink,
+    change_access,
+    end_sessions,
+    site_owner,
+)
 from chat.models.bulk import BulkAct
 from chat.models.connection import Connection, ModelSettings
 from chat.models.conversation import Conversation
@@ -55,6 +63,7 @@ __all__ = [
     "ToolCall",
     "Turn",
     "change_access",
+    "end_sessions",
     "end_unanswered",
     "recover_abandoned_turns",
     "recover_turn",

@@ -67,11 +67,11 @@ def change_access(by: User, user_id: int, **access: bool) -> User:
         setattr(user, name, value)
     user.save(update_fields=list(access))
     if not user.is_active:
-        _end_sessions(user)
+        end_sessions(user)
     return user
 
 
-def _end_sessions(user: User) -> None:
+def end_sessions(user: User) -> None:
     """Delete sessions and sign-in links, or they would work again after a reactivation."""
     for session in Session.objects.filter(expire_date__gt=timezone.now()).iterator():
         if session.get_decoded().get(SESSION_KEY) == str(user.pk):

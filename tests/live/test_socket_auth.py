@@ -122,7 +122,7 @@ async def test_changing_the_password_closes_every_other_session_at_once(site: Si
     ("where", "form"),
     [
         (
-            "{user}/password/",
+            "/admin/auth/user/{user}/password/",
             {
                 "usable_password": "true",
                 "password1": "correct horse",
@@ -130,11 +130,15 @@ async def test_changing_the_password_closes_every_other_session_at_once(site: Si
                 "set-password": "1",
             },
         ),
-        ("{user}/change/", {"username": "owner", "date_joined_0": "2026-01-01", "date_joined_1": "00:00"}),
-        ("{user}/delete/", {"post": "yes"}),
-        ("", {"action": "delete_selected", "_selected_action": "{user}", "post": "yes"}),
+        (
+            "/admin/auth/user/{user}/change/",
+            {"username": "owner", "date_joined_0": "2026-01-01", "date_joined_1": "00:00"},
+        ),
+        ("/settings/users/{user}/access/", {"change": "deactivate"}),
+        ("/admin/auth/user/{user}/delete/", {"post": "yes"}),
+        ("/admin/auth/user/", {"action": "delete_selected", "_selected_action": "{user}", "post": "yes"}),
     ],
-    ids=["password", "deactivate", "delete", "delete ticked"],
+    ids=["password", "deactivate", "deactivate in the settings", "delete", "delete ticked"],
 )
 async def test_what_an_administrator_does_to_a_user_closes_the_sockets_at_once(
     site: Site, where: str, form: dict[str, str]
@@ -145,8 +149,7 @@ async def test_what_an_administrator_does_to_a_user_closes_the_sockets_at_once(
 
     def act() -> int:
         administrator = signed_in_as(User.objects.create_superuser("admin"))
-        address = f"/admin/auth/user/{where.replace('{user}', user)}"
-        return administrator.post(address, data).status_code
+        return administrator.post(where.replace("{user}", user), data).status_code
 
     assert await sync_to_async(act)() == 302
     for tab in tabs:

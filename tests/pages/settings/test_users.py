@@ -161,6 +161,13 @@ def test_deactivation_ends_sessions_and_links_for_good(
     assert is_in(owners)
 
 
+def test_deactivation_in_the_administration_is_as_final(bosses: Client, owner: User, owners: Client) -> None:
+    form = {"username": "owner", "date_joined_0": "2026-01-01", "date_joined_1": "00:00"}
+    assert bosses.post(f"/admin/auth/user/{owner.pk}/change/", form).status_code == 302
+    change(bosses, owner, "reactivate")
+    assert not is_in(owners)
+
+
 def test_administrators_are_made_and_unmade(bosses: Client, owner: User, owners: Client) -> None:
     assert "owner is now an administrator." in change(bosses, owner, "promote").content.decode()
     assert owners.get(LIST).status_code == 200
