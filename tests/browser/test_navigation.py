@@ -190,6 +190,30 @@ def test_a_conversation_is_renamed_in_place(page: Page, scripted: Site) -> None:
     expect(title).to_have_text("New name")
 
 
+def test_the_sidebar_can_be_hidden(page: Page, scripted: Site) -> None:
+    conversations(page, scripted, "A row")
+    sidebar, opener = page.locator("#sidebar"), page.get_by_role("button", name="Conversations", exact=True)
+    expect(opener).to_be_hidden()
+    page.get_by_role("button", name="Hide the sidebar").click()
+    expect(sidebar).to_be_hidden()
+    expect(opener).to_be_focused()
+    page.reload()
+    expect(sidebar).to_be_hidden()
+    page.goto("/")
+    expect(sidebar).to_be_hidden()
+    opener.click()
+    expect(sidebar).to_be_visible()
+    page.keyboard.press("Control+b")
+    expect(sidebar).to_be_hidden()
+    page.keyboard.press("Control+b")
+    expect(page.get_by_role("button", name="Hide the sidebar")).to_be_focused()
+    page.set_viewport_size({"width": 600, "height": 800})
+    page.keyboard.press("Control+b")
+    expect(page.locator("#sidebar:popover-open")).to_be_visible()
+    page.get_by_role("button", name="Hide the sidebar").click()
+    expect(sidebar).to_be_hidden()
+
+
 def test_rows_have_a_menu(page: Page, scripted: Site) -> None:
     """On a page with a socket and on one without."""
     conversations(page, scripted, "A row", "Another row")

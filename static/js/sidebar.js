@@ -1,0 +1,29 @@
+// On wide screens the conversations at the side can be hidden; this browser remembers it. On narrow ones they open
+// over the page.
+{
+  const root = document.documentElement;
+  const wide = matchMedia("(width >= 60rem)");
+  const KEY = "sidebar";
+
+  const show = (isHidden) => root.toggleAttribute("data-sidebar-hidden", isHidden);
+  const toggle = () => {
+    const isHidden = !root.hasAttribute("data-sidebar-hidden");
+    kept.set(KEY, isHidden && "hidden");
+    show(isHidden);
+    document.querySelector(isHidden ? ".bar__menu" : ".sidebar__hide")?.focus();
+  };
+  show(kept.get(KEY) === "hidden");
+
+  document.addEventListener("click", (event) => {
+    if (!wide.matches || !event.target.closest?.("[popovertarget=sidebar]")) return;
+    event.preventDefault();
+    toggle();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey || event.key.toLowerCase() !== "b") return;
+    if (!document.getElementById("sidebar") || document.querySelector("dialog:modal")) return;
+    event.preventDefault();
+    if (wide.matches) toggle();
+    else document.getElementById("sidebar").togglePopover();
+  });
+}
