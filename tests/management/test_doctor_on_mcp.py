@@ -21,7 +21,7 @@ def test_one_that_answers_and_one_that_does_not(site: Site) -> None:
     assert "no-such-program" in line(done.stdout, "MCP broken")
     waiting = line(done.stdout, "MCP mine")
     assert waiting.startswith("FAIL")
-    assert "(mine__echo, mine__look). Review and accept them in the administration." in waiting
+    assert "(mine__echo, mine__look). Review and accept them under Settings → MCP servers." in waiting
     assert "Traceback" not in done.stdout + done.stderr
 
 
