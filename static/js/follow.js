@@ -52,7 +52,7 @@ onContent((signal) => {
     const summary = event.target.closest("summary");
     if (!summary || summary.parentElement.open) return;
     following = false;
-    unfolding = summary.parentElement;
+    unfolding = summary.closest("details:not(.message__more)"); // which shows more of what is above it
   });
   view.addEventListener("toggle", (event) => {
     if (event.target === unfolding) unfolding.scrollIntoView({ block: "nearest" });

@@ -59,6 +59,7 @@ def test_it_opens_and_folds_by_keyboard(page: Page, scripted: Site) -> None:
     page.keyboard.press("Enter")
     expect(page.locator(".message__more[open]")).to_be_attached()
     assert height(body) > 4 * folded
+    assert is_in_view(page, "line 3 of"), "what follows is read on from there"
     expect(more.get_by_text("Show less")).to_be_visible()
     more.scroll_into_view_if_needed()
     page.keyboard.press("Enter")

@@ -48,4 +48,4 @@ def test_sentences_of_an_endpoint_are_recorded(recorder: Recorder) -> None:
 
 def test_a_reason_to_try_again_is_recorded(recorder: Recorder) -> None:
     recorder.record(Retrying(1, 0.5, UNFIT))
-    assert Turn.objects.get().status_message == FIT
+    assert Turn.objects.get().status_message == f"{FIT} Retrying automatically."
