@@ -99,12 +99,17 @@ class Checkpoints:
             self._prune()
             self._save()
 
-    def show(self, turn_id: int) -> None:
-        """The conversation now ends with this turn; the files become what they were when it was left."""
+    def show(self, latest: Callable[[], int | None]) -> None:
+        """The files become what they were when the turn that the conversation now ends with was left.
+
+        `latest` returns that turn; None while it works, as its worker calls `begin`. It is called while no
+        other process moves files: of two who switch at once, the second could otherwise be undone.
+        """
         if not self.path.exists():
             return
         with self._opened() as index:
-            if index.at != turn_id:
+            turn_id = latest()
+            if turn_id and index.at != turn_id:
                 self._move(turn_id, index.after.pop(str(turn_id), ""))
 
     def add(self, paths: Iterable[str]) -> None:

@@ -71,9 +71,12 @@ def open_workspace_for(turn: Turn, versions: Iterable[int]) -> Workspace:
 
 def show_files_of(conversation: Conversation) -> None:
     """Make the files those of the path that the conversation shows now."""
-    latest = conversation.path.order_by("-pk").values_list("pk", flat=True).first()
-    if latest:
-        _use_checkpoints(conversation, lambda each: each.show(latest))
+
+    def latest() -> int | None:
+        turn = conversation.path.order_by("-pk").only("status").first()
+        return turn.pk if turn and not turn.is_active else None
+
+    _use_checkpoints(conversation, lambda each: each.show(latest))
 
 
 def _use_checkpoints(conversation: Conversation, use: Callable[[Checkpoints], None]) -> None:

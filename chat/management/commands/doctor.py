@@ -230,8 +230,10 @@ def _server_finding(server: McpServer) -> Finding:
     waiting = [str(tool) for tool in tools if tool.state in (McpTool.State.NEW, McpTool.State.CHANGED)]
     if waiting:
         cure = ngettext(
-            "a new or changed definition is not offered (%s). Review and accept it under Settings → MCP servers.",
-            "new or changed definitions are not offered (%s). Review and accept them under Settings → MCP servers.",
+            "a new or changed definition is not offered (%s). "
+            "Review and accept it under Settings → MCP servers.",
+            "new or changed definitions are not offered (%s). "
+            "Review and accept them under Settings → MCP servers.",
             len(waiting),
         )
         return Finding(part, False, cure % _few(waiting))
