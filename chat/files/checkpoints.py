@@ -120,19 +120,23 @@ class Checkpoints:
             now = self._tree(self._store())
             self._change_trees(lambda tree: _add(tree, {path: now.files.get(path) for path in paths}))
 
-    def rename(self, old: str, new: str) -> None:
-        """The user has renamed a file: it has the new name in all versions."""
+    def digest_of(self, path: str) -> str:
+        """Names a file's content as it is now; "" if it is not stored."""
         if not self.path.exists():
-            return
+            return ""
         with self._opened():
-            self._change_trees(lambda tree: _rename(tree, old, new))
+            file = self._tree(self._store()).files.get(path)
+            return file["digest"] if file else ""
 
-    def remove(self, path: str) -> None:
-        """The user has deleted a file: no version has it, and its content is not kept."""
-        if not self.path.exists():
-            return
+    def rename(self, old: str, new: str, digest: str) -> None:
+        """The user has renamed a file with this content: it has the new name in all versions that have it."""
         with self._opened():
-            self._change_trees(lambda tree: tree.files.pop(path, None))
+            self._change_trees(lambda tree: _rename(tree, old, new, digest))
+
+    def remove(self, path: str, digest: str) -> None:
+        """The user has deleted a file with this content: no version has it, and it is not kept."""
+        with self._opened():
+            self._change_trees(lambda tree: _remove(tree, path, digest))
             self._remove_unused()
 
     def _change_trees(self, change: Callable[[Tree], object]) -> None:
@@ -329,11 +333,15 @@ def _add(tree: Tree, files: dict[str, File | None]) -> None:
             tree.files.setdefault(path, file)
 
 
-def _rename(tree: Tree, old: str, new: str) -> None:
-    if file := tree.files.pop(old, None):
+def _rename(tree: Tree, old: str, new: str, digest: str) -> None:
+    if file := _remove(tree, old, digest):
         tree.files.setdefault(new, file)
-    if old in tree.left_out:
-        tree.left_out.append(new)
+
+
+def _remove(tree: Tree, path: str, digest: str) -> File | None:
+    """Take a file out of the tree if it has this content."""
+    file = tree.files.get(path)
+    return tree.files.pop(path) if file and file["digest"] == digest else None
 
 
 def _is_same(one: File | None, other: File) -> bool:

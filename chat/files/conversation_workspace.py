@@ -7,6 +7,7 @@ import os
 import uuid
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -21,6 +22,8 @@ from chat.files.uploads import Upload, save_uploads
 from chat.models import Conversation, Turn
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 def folder_of(conversation: Conversation) -> Path:
@@ -79,14 +82,15 @@ def show_files_of(conversation: Conversation) -> None:
     _use_checkpoints(conversation, lambda each: each.show(latest))
 
 
-def _use_checkpoints(conversation: Conversation, use: Callable[[Checkpoints], None]) -> None:
+def _use_checkpoints(conversation: Conversation, use: Callable[[Checkpoints], T]) -> T | None:
     """A folder chosen by the user has none. What fails is completed when they are next used."""
     if conversation.workspace:
-        return
+        return None
     try:
-        use(Checkpoints(conversation.pk, workspace_of(conversation)))
+        return use(Checkpoints(conversation.pk, workspace_of(conversation)))
     except (WorkspaceError, OSError) as error:
         log.warning("the checkpoints of %s cannot be used: %s", conversation.pk, error)
+        return None
 
 
 def upload_files(conversation: Conversation, uploads: list[Upload]) -> list[str]:
@@ -101,17 +105,21 @@ def upload_files(conversation: Conversation, uploads: list[Upload]) -> list[str]
 
 def rename_in(conversation: Conversation, path: str, name: str) -> str:
     """Rename a regular file and return its new path; raises what `rename_file` raises."""
+    digest = _use_checkpoints(conversation, lambda each: each.digest_of(relative(path)))
     new = rename_file(workspace_of(conversation), path, name)
     _change_baseline(conversation, lambda baseline: baseline.rename(relative(path), new))
-    _use_checkpoints(conversation, lambda each: each.rename(relative(path), new))
+    if digest:
+        _use_checkpoints(conversation, lambda each: each.rename(relative(path), new, digest))
     return new
 
 
 def delete_in(conversation: Conversation, path: str) -> None:
     """Delete a regular file; raises what `delete_file` raises."""
+    digest = _use_checkpoints(conversation, lambda each: each.digest_of(relative(path)))
     delete_file(workspace_of(conversation), path)
     _change_baseline(conversation, lambda baseline: baseline.remove(relative(path)))
-    _use_checkpoints(conversation, lambda each: each.remove(relative(path)))
+    if digest:
+        _use_checkpoints(conversation, lambda each: each.remove(relative(path), digest))
 
 
 def _change_baseline(conversation: Conversation, change: Callable[[Baseline], None]) -> None:

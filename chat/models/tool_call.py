@@ -151,7 +151,10 @@ class ToolCall(models.Model):
         if decision not in (self.Decision.ONCE, self.Decision.CONVERSATION, self.Decision.DENIED):
             raise DecisionRefused(_("Choose either Allow or Deny."))
         if decision == self.Decision.CONVERSATION and not self.allows_blanket_approval:
-            raise DecisionRefused(_("This command can run other programs, so you can only allow it once."))
+            sentence = _(
+                "Only single simple commands, such as ls, can be allowed for the whole conversation."
+            )
+            raise DecisionRefused(sentence)
         reason = storable(reason).strip()[:MAX_REASON] if decision == self.Decision.DENIED else ""
         with transaction.atomic():
             # The turn before its rows: the order in which workers and a stop lock them.

@@ -1,3 +1,8 @@
+// Where a picture of the workspace is no more, its words are left.
+document.addEventListener("error", ({ target }) => {
+  if (target.matches?.("img.picture")) target.replaceWith(`[${target.alt}]`);
+}, true);
+
 // The panel of files beside the chat, or over it where there is no room: open as it was left in this conversation, and
 // up to date while the agent works. It is offered once there is a file, and a link to a file opens in it.
 onContent((signal) => {

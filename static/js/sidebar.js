@@ -8,9 +8,11 @@
   const show = (isHidden) => root.toggleAttribute("data-sidebar-hidden", isHidden);
   const toggle = () => {
     const isHidden = !root.hasAttribute("data-sidebar-hidden");
+    const place = document.activeElement;
     kept.set(KEY, isHidden && "hidden");
     show(isHidden);
-    document.querySelector(isHidden ? ".bar__menu" : ".sidebar__hide")?.focus();
+    // Where the keyboard is stays, as the message field, unless it goes away.
+    if (!place.checkVisibility()) document.querySelector(isHidden ? ".bar__menu" : ".sidebar__hide")?.focus();
   };
   show(kept.get(KEY) === "hidden");
 

@@ -164,16 +164,24 @@ def test_what_the_user_adds_is_in_all_versions(stored: Checkpoints, folder: Path
     assert files(folder) == left
 
 
-def test_what_the_user_renames_or_deletes_is_so_in_all_versions(stored: Checkpoints, folder: Path) -> None:
+def test_what_the_user_renames_or_deletes_is_so_where_it_is_the_same(
+    stored: Checkpoints, folder: Path
+) -> None:
     three_turns(stored, folder)
+    kept, changed = stored.digest_of("kept"), stored.digest_of("changed")
     (folder / "kept").unlink()
-    stored.remove("kept")
+    stored.remove("kept", kept)
     (folder / "changed").rename(folder / "renamed")
-    stored.rename("changed", "renamed")
+    stored.rename("changed", "renamed", changed)
     stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
-    assert files(folder) == {"renamed": "by the first", "sub": "/", "sub/gone": "gone"}
+    assert files(folder) == {"changed": "by the first", "sub": "/", "sub/gone": "gone"}
     contents = [path.read_bytes() for path in (stored.path / "objects").iterdir()]
     assert b"kept" not in contents, "what the user deletes leaves nothing behind"
+    same = stored.digest_of("sub/gone")
+    (folder / "sub" / "gone").rename(folder / "sub" / "found")
+    stored.rename("sub/gone", "sub/found", same)
+    stored.begin(NEXT, FIRST, [SECOND, NEXT])
+    assert files(folder) == {"changed": "by the first", "sub": "/", "sub/found": "gone"}
 
 
 def test_a_move_that_is_cut_off_is_completed(

@@ -55,7 +55,7 @@ def test_what_is_no_plain_program_can_only_be_allowed_once(
     ToolCall.objects.update(arguments=f'{{"command": "{command}"}}')
     page = owners.get(f"/conversations/{waiting.turn.conversation_id}/").content.decode()
     assert "Allow once" in page
-    assert "This command can run other programs, so you can only allow it once." in page
+    assert "Only single simple commands, such as ls, can be allowed for the whole conversation." in page
     assert "in this conversation</button>" not in page
     assert answer(owners, waiting, decision="conversation").status_code == 400
 
