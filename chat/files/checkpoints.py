@@ -3,7 +3,8 @@
 A checkpoint is taken when a turn begins, and of the path that is left when another version begins or is
 shown. They are kept beside the workspaces: `objects/` has contents and trees by their digest, `index.json`
 tells which tree belongs to which turn. What is not stored is never changed or removed: files above
-`MAX_FILE_BYTES` or beyond `MAX_TOTAL_BYTES`, and what is in folders such as .git and node_modules.
+`MAX_FILE_BYTES` or beyond `MAX_TOTAL_BYTES`, and what is in folders such as .git and node_modules. Where the
+files of another version would take its place, or cannot all be put there, the files stay as they are.
 """
 
 from __future__ import annotations
@@ -34,10 +35,9 @@ from chat.agent.workspace import Workspace
 log = logging.getLogger(__name__)
 
 MAX_FILE_BYTES = 8 * 1024 * 1024
-MAX_TOTAL_BYTES = 256 * 1024 * 1024  # of a conversation; then the oldest turns lose their checkpoints
+MAX_TOTAL_BYTES = 256 * 1024 * 1024  # of a conversation; what other versions need is never given up
 MAX_TURNS = 200  # with checkpoints
-_IN_THE_WAY = {errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY, errno.EISDIR, errno.ENOTDIR, errno.ELOOP}
-_IN_THE_WAY |= {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG}
+_NOT_NEEDED = {errno.ENOENT, errno.EEXIST, errno.ENOTEMPTY}  # gone or made already; what stays is in it
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -52,7 +52,10 @@ class File(TypedDict):
 
 @dataclass
 class Tree:
-    """The files and folders of a workspace. `left_out` was there as well, but its content is not stored."""
+    """The files and folders of a workspace. `left_out` was there as well, but its content is not stored.
+
+    `whole` is false if there was more, or a folder whose owner may not change it.
+    """
 
     files: dict[str, File] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
@@ -86,14 +89,15 @@ class Checkpoints:
         """Called before a turn's tools run, each time a worker takes it.
 
         For a new version, the files become what they were when the latest of the `versions` before it began.
+        If the turn before it never began, `versions` are those of that turn.
         """
         with self._opened() as index:
             if str(turn_id) in index.before:
                 return
             others = (index.before.get(str(version)) for version in sorted(versions, reverse=True))
-            origin = next(filter(None, others), None)
+            origin = next(filter(None, others), "")
             if index.at != turn_id and (origin or index.at != (parent_id or 0)):
-                self._move(turn_id, origin or index.after.pop(str(parent_id), ""))
+                self._move(turn_id, origin or index.after.get(str(parent_id), ""))
             index.at = turn_id
             index.before[str(turn_id)] = self._store()
             self._prune()
@@ -110,7 +114,19 @@ class Checkpoints:
         with self._opened() as index:
             turn_id = latest()
             if turn_id and index.at != turn_id:
-                self._move(turn_id, index.after.pop(str(turn_id), ""))
+                self._move(turn_id, index.after.get(str(turn_id), ""))
+
+    def forget(self, turns: Iterable[int]) -> None:
+        """The turns were deleted: what only they had is not kept."""
+        if not self.path.exists():
+            return
+        with self._opened() as index:
+            for turn in turns:
+                index.before.pop(str(turn), None)
+                index.after.pop(str(turn), None)
+            index.latest = ""
+            self._save()
+            self._remove_unused()
 
     def add(self, paths: Iterable[str]) -> None:
         """The user has added files of one folder: all versions have them."""
@@ -166,10 +182,14 @@ class Checkpoints:
         _replace(self.path / "index.json", json.dumps(asdict(self.index)).encode())
 
     def _move(self, turn_id: int, tree: str) -> None:
-        """Keep the files of the path that is left, then restore the tree, if there is one."""
+        """Keep the files of the path that is left, then restore the tree unless something would be lost."""
+        now = self._store()
         if self.index.at:
-            self.index.after[str(self.index.at)] = self._store()
-        self.index.at, self.index.restoring = turn_id, tree
+            self.index.after[str(self.index.at)] = now
+        if not tree or _has_room_for(self._tree(now), self._tree(tree)):
+            self.index.at, self.index.restoring = turn_id, tree
+        else:
+            log.warning("the files of turn %s stay as they are in %s", turn_id, self.workspace.path)
         self._save()
         self._restore()
 
@@ -178,11 +198,10 @@ class Checkpoints:
         if not self.index.restoring:
             return
         target, now = self._tree(self.index.restoring), self._tree(self._store())
-        if target.whole:
-            for path in now.files.keys() - target.files.keys() - {*target.left_out}:
-                self._change_entry(path, lambda folder, name: os.unlink(name, dir_fd=folder))
-            for path in sorted({*now.folders} - {*target.folders}, reverse=True):
-                self._change_entry(path, lambda folder, name: os.rmdir(name, dir_fd=folder))  # if empty
+        for path in now.files.keys() - target.files.keys() - {*target.left_out}:
+            self._change_entry(path, lambda folder, name: os.unlink(name, dir_fd=folder))
+        for path in sorted({*now.folders} - {*target.folders}, reverse=True):
+            self._change_entry(path, lambda folder, name: os.rmdir(name, dir_fd=folder))
         for path in sorted({*target.folders} - {*now.folders}):
             self._change_entry(path, lambda folder, name: os.mkdir(name, dir_fd=folder))
         for path, file in target.files.items():
@@ -210,7 +229,7 @@ class Checkpoints:
         self._change_entry(path, write)
 
     def _change_entry(self, path: str, change: Callable[[int, str], object]) -> None:
-        """Change an entry of a folder, which is created if missing; something in the way is left as it is."""
+        """Change an entry of a folder, which is created if missing."""
         try:
             with self.workspace.as_owner() as root:
                 folder = open_folder(root, posixpath.dirname(path), make=True)
@@ -219,15 +238,14 @@ class Checkpoints:
                 finally:
                     os.close(folder)
         except OSError as error:
-            if error.errno not in _IN_THE_WAY:
+            if error.errno not in _NOT_NEEDED:
                 raise
-            log.info("%s in %s is left as it is: %s", path, self.workspace.path, error)
 
     def _store(self) -> str:
         """Store the workspace as it is now; returns the tree's digest."""
         known = self._tree(self.index.latest).files if self.index.latest else {}
         scan = scan_workspace(self.workspace)
-        tree, room = Tree(whole=scan.whole), MAX_TOTAL_BYTES - self._used()
+        tree, room = Tree(whole=scan.whole and not scan.closed), MAX_TOTAL_BYTES - self._used()
         for entry in scan.entries:
             if entry.kind == "folder" and entry.name not in CROWDED:
                 tree.folders.append(entry.path)
@@ -240,8 +258,14 @@ class Checkpoints:
                 tree.files[entry.path] = file
             else:
                 tree.left_out.append(entry.path)
+        tree.whole = tree.whole and self._may_change(tree.folders)
         self.index.latest = self._store_tree(tree)
         return self.index.latest
+
+    def _may_change(self, folders: Iterable[str]) -> bool:
+        with self.workspace.as_owner() as root:
+            modes = (os.stat(each, dir_fd=root, follow_symlinks=False).st_mode for each in folders)
+            return all(mode & stat.S_IRWXU == stat.S_IRWXU for mode in modes)
 
     def _store_file(self, entry: Entry, room: int) -> tuple[File | None, int]:
         """The file and how many bytes it added; no file if it is too large, something else, or gone."""
@@ -291,16 +315,14 @@ class Checkpoints:
         return Tree(**json.loads(content)) if content else Tree(whole=False)
 
     def _prune(self) -> None:
-        """Give up checkpoints until the rest fits: first where turns began, the oldest first."""
+        """Give up where turns began, the oldest first, until the rest fits. What was left is kept."""
         index = self.index
-        before = [("before", key) for key in sorted(index.before, key=int) if int(key) != index.at]
-        after = [("after", key) for key in sorted(index.after, key=int)]
         most = MAX_TOTAL_BYTES * 3 // 4  # what comes next also needs room
         is_full = self._used() > most
-        for kind, key in before + after:
-            if len(index.before) + len(index.after) <= MAX_TURNS and not is_full:
+        for key in sorted(index.before, key=int):
+            if int(key) == index.at or (len(index.before) <= MAX_TURNS and not is_full):
                 return
-            del getattr(index, kind)[key]
+            del index.before[key]
             if is_full:
                 self._remove_unused()
                 is_full = self._used() > most
@@ -324,6 +346,25 @@ def remove_checkpoints(conversation_id: uuid.UUID) -> None:
     remove_folder(checkpoints_path(conversation_id))
 
 
+def _has_room_for(now: Tree, target: Tree) -> bool:
+    """Whether all files of the target can be put there, none in the place of one that is not stored."""
+    if not now.whole or not target.whole:
+        return False
+    stays = {*now.left_out}
+    beneath = {parent for path in stays for parent in _parents(path)}
+    places = {*target.files, *target.folders}
+    return not (
+        stays & places
+        or beneath & target.files.keys()
+        or any(parent in stays for path in places for parent in _parents(path))
+    )
+
+
+def _parents(path: str) -> Iterator[str]:
+    while path := posixpath.dirname(path):
+        yield path
+
+
 def _add(tree: Tree, files: dict[str, File | None]) -> None:
     """Add files unless the tree has them; those without a stored content stay as they are."""
     for path, file in files.items():
@@ -334,8 +375,8 @@ def _add(tree: Tree, files: dict[str, File | None]) -> None:
 
 
 def _rename(tree: Tree, old: str, new: str, digest: str) -> None:
-    if file := _remove(tree, old, digest):
-        tree.files.setdefault(new, file)
+    if new not in tree.files and (file := _remove(tree, old, digest)):
+        tree.files[new] = file
 
 
 def _remove(tree: Tree, path: str, digest: str) -> File | None:

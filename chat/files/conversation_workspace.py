@@ -82,6 +82,11 @@ def show_files_of(conversation: Conversation) -> None:
     _use_checkpoints(conversation, lambda each: each.show(latest))
 
 
+def forget_files_of(conversation: Conversation, turns: Iterable[int]) -> None:
+    """Keep nothing of deleted turns that others do not have, too."""
+    _use_checkpoints(conversation, lambda each: each.forget(turns))
+
+
 def _use_checkpoints(conversation: Conversation, use: Callable[[Checkpoints], T]) -> T | None:
     """A folder chosen by the user has none. What fails is completed when they are next used."""
     if conversation.workspace:

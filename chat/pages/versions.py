@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chat.files.conversation_workspace import show_files_of
+from chat.files.conversation_workspace import forget_files_of, show_files_of
 from chat.live.broadcast import notify_workers, publish_path, publish_sidebar, publish_turn_sync
 from chat.models import Conversation, MessageRefused, Profile, Turn
 from chat.models.follow_up import without_names
@@ -144,12 +144,14 @@ def delete_turn(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: i
     try:
         with transaction.atomic():
             conversation.lock()
-            for turn in conversation.path.filter(pk=turn_id):
-                for key in conversation.deleted_with(turn):
-                    unindex_turn(key, conversation)
+            shown = conversation.path.filter(pk=turn_id).first()
+            deleted = conversation.deleted_with(shown) if shown else []
+            for key in deleted:
+                unindex_turn(key, conversation)
             conversation.delete_turn(turn_id)
     except MessageRefused as refusal:
         return action_refused(request, conversation, str(refusal))
     show_files_of(conversation)
+    forget_files_of(conversation, deleted)
     async_to_sync(publish_path)(conversation)
     return action_response(request, conversation)

@@ -86,9 +86,16 @@ async def agent_for(turn: Turn) -> Agent:
 def _read(turn: Turn) -> tuple[Profile, Model, ReadState, list[int]]:
     conversation = turn.conversation
     _chosen = conversation.profile
-    versions = conversation.turns.filter(parent=turn.parent_id).values_list("pk", flat=True)
-    known = list(versions) if conversation.path_version else [turn.pk]
-    return turn.profile, model_for(turn.profile), read_state_of(conversation), known
+    versions = _versions(turn) if conversation.path_version else [turn.pk]
+    return turn.profile, model_for(turn.profile), read_state_of(conversation), versions
+
+
+def _versions(turn: Turn) -> list[int]:
+    """The keys of the turn's versions; those of the turn before it, if that was stopped before it began."""
+    if turn.parent and turn.parent.started_at is None:
+        return _versions(turn.parent)
+    same = turn.conversation.turns.filter(parent=turn.parent_id)
+    return list(same.values_list("pk", flat=True))
 
 
 def _tools_for(

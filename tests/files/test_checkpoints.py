@@ -206,6 +206,102 @@ def test_a_move_that_is_cut_off_is_completed(
     assert files(folder) == left
 
 
+LARGE = "x" * (MAX_FILE_BYTES + 1)
+
+
+def test_a_file_that_is_not_stored_is_not_replaced(stored: Checkpoints, folder: Path) -> None:
+    """Not by one of the same name, by a folder of it, or by a file in the place of its folder."""
+    stored.begin(FIRST, None, [FIRST])
+    for name in ("a", "b", "c"):
+        (folder / name).write_text("small")
+    stored.begin(SECOND, FIRST, [SECOND])
+    (folder / "a").write_text(LARGE)
+    left = files(folder)
+    stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
+    assert files(folder) == left, "one cannot be put back, so all stay"
+    (folder / "a").unlink()
+    (folder / "b").unlink()
+    make(folder / "b")
+    (folder / "b" / "large").write_text(LARGE)
+    left = files(folder)
+    stored.begin(NEXT, FIRST, [SECOND, AGAIN, NEXT])
+    assert files(folder) == left
+
+
+def test_a_folder_gives_no_way_to_a_file_that_is_not_stored(stored: Checkpoints, folder: Path) -> None:
+    stored.begin(FIRST, None, [FIRST])
+    make(folder / "out")
+    (folder / "out" / "x").write_text("precious")
+    stored.begin(AGAIN, None, [FIRST, AGAIN])
+    assert files(folder) == {}
+    (folder / "out").write_text(LARGE)
+    stored.show(lambda: FIRST)
+    assert files(folder) == {"out": LARGE}
+    (folder / "out").unlink()
+    stored.show(lambda: FIRST)
+    assert files(folder) == {"out": "/", "out/x": "precious"}
+
+
+@pytest.mark.parametrize("mode", [0o000, 0o555])
+def test_a_folder_that_is_closed_keeps_what_is_in_it(stored: Checkpoints, folder: Path, mode: int) -> None:
+    make(folder / "d")
+    (folder / "d" / "f").write_text("zero")
+    stored.begin(FIRST, None, [FIRST])
+    (folder / "d" / "f").write_text("one")
+    (folder / "d").chmod(mode)
+    stored.begin(AGAIN, None, [FIRST, AGAIN])
+    (folder / "d").chmod(0o755)
+    assert files(folder) == {"d": "/", "d/f": "one"}
+
+
+def test_what_was_left_is_never_given_up(
+    stored: Checkpoints, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "MAX_TOTAL_BYTES", 40_000)
+    stored.begin(FIRST, None, [FIRST])
+    (folder / "most").write_text("m" * 35_000)
+    stored.begin(AGAIN, None, [FIRST, AGAIN])
+    assert files(folder) == {}
+    (folder / "other").write_text("o" * 30_000)
+    stored.begin(NEXT, None, [FIRST, AGAIN, NEXT])
+    stored.show(lambda: FIRST)
+    assert files(folder)["most"] == "m" * 35_000
+    assert files(folder)["other"] == "o" * 30_000, "there was no room to store it, so it stays"
+
+
+def test_a_name_that_another_version_has_already_is_not_taken(stored: Checkpoints, folder: Path) -> None:
+    stored.begin(FIRST, None, [FIRST])
+    (folder / "a").write_text("same")
+    (folder / "b").write_text("first's")
+    stored.begin(AGAIN, None, [FIRST, AGAIN])
+    (folder / "a").write_text("same")
+    digest = stored.digest_of("a")
+    (folder / "a").rename(folder / "b")
+    stored.rename("a", "b", digest)
+    stored.show(lambda: FIRST)
+    assert files(folder) == {"a": "same", "b": "first's"}
+
+
+def test_what_follows_a_version_that_never_began_has_the_files_of_that(
+    stored: Checkpoints, folder: Path
+) -> None:
+    before = three_turns(stored, folder)
+    stored.begin(NEXT, AGAIN, [SECOND, AGAIN])
+    assert files(folder) == before
+
+
+def test_of_a_deleted_version_nothing_is_left(stored: Checkpoints, folder: Path) -> None:
+    before = three_turns(stored, folder)
+    stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
+    (folder / "secret").write_text("secret")
+    stored.show(lambda: THIRD)
+    stored.forget([AGAIN])
+    contents = [path.read_bytes() for path in (stored.path / "objects").iterdir()]
+    assert b"secret" not in contents
+    stored.begin(NEXT, FIRST, [SECOND, NEXT])
+    assert files(folder) == before
+
+
 def test_a_damaged_content_is_not_restored(stored: Checkpoints, folder: Path) -> None:
     three_turns(stored, folder)
     for path in (stored.path / "objects").iterdir():
