@@ -41,6 +41,7 @@ _FILE = re.compile(r"(?![\w+.-]+:|www\.)[^/\\#?][^\\#?]*\.\w{1,10}(?:#.*)?")
 # The top of the workspace, as the agent sees it and as models are used to from elsewhere.
 _TOP = re.compile(r"(?:sandbox:)?/workspace/|sandbox:/(?:mnt/data/)?")
 _OUTSIDE = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
+_HOST = re.compile(r"(?<![a-z0-9.-])(?:[a-z0-9-]+\.)+[a-z0-9-]+|\[[0-9a-f:.]+\]|localhost")
 _SCHEME = re.compile(r"(?:^|[^A-Za-z0-9+.-])(https?)$", re.IGNORECASE)
 # ASCII alone: Chinese text and punctuation follow an address with no blank between.
 _ADDRESS = re.compile(r"://[A-Za-z0-9\[][-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~]*")
@@ -271,9 +272,12 @@ def _link_close(_self: RendererHTML, tokens: Sequence[Token], place: int, _optio
 
 
 def _host_note(address: str, text: str) -> str:
+    """The host, unless the text names it before any other."""
     host = _host(address)
-    named = not host or host.removeprefix("www.") in text.lower()
-    return "" if named else f'<span class="link-host"> ({escape(host)})</span>'
+    named = _HOST.search(text.lower())
+    if not host or (named and named[0].removeprefix("www.") == host.removeprefix("www.")):
+        return ""
+    return f'<span class="link-host"> ({escape(host)})</span>'
 
 
 def _host(address: str) -> str:
@@ -408,7 +412,9 @@ def _label_end(state: StateInline, start: int, disable_nested: bool = False) -> 
 
 
 def _is_shown_as_link(url: str) -> bool:
-    return url.lower().startswith(_SAFE_LINKS) or bool(_path_of(url))
+    if not url.lower().startswith(_SAFE_LINKS):
+        return bool(_path_of(url))
+    return url.lower().startswith("mailto:") or bool(_host(url))
 
 
 def _parser() -> MarkdownIt:

@@ -56,6 +56,27 @@ def test_other_texts_are_not(text: str) -> None:
     assert "<a " not in render(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("https://bank.com/login", "http://k.com/x"),
+        ("https://www.paypal.example/signin", "http://l.example"),
+        ("bank.com/k.com", "http://k.com"),
+        ("bank.com", "https://bank.com.k.example/"),
+        ("sign in at bank.com, not at k.com", "https://k.com"),
+    ],
+)
+def test_another_host_in_the_text_hides_none(text: str, address: str) -> None:
+    assert "link-host" in render(f"[{text}]({address})")
+
+
+@pytest.mark.parametrize(
+    "address", ["http:///evil.example/login", "https://", "http://?x", "https:evil.example"]
+)
+def test_an_address_without_a_host_is_no_link(address: str) -> None:
+    assert "<a" not in render(f"[the bank]({address})")
+
+
 def test_a_link_tells_its_host_where_its_text_does_not() -> None:
     assert render("[here](https://a.example/b)").endswith(
         '</a><span class="link-host"> (a.example)</span></p>\n'
