@@ -589,7 +589,7 @@ def test_a_reply_shows_pictures_of_the_workspace(scripted: Site, visitors: Visit
     at_rest(page)
     assert picture.evaluate(LOADED) == 400
     assert picture.evaluate("image => image.getBoundingClientRect().right") < NARROW["width"]
-    expect(last_turn(page).get_by_role("img", name="what is gone")).to_be_visible()
+    expect(last_turn(page).get_by_role("link", name="[what is gone]")).to_be_visible()
     assert sum("uploads/a.png" in url for url in loads) == 1
     picture.click()
     expect(page.locator("#files-panel .files__picture")).to_be_visible()
