@@ -198,6 +198,12 @@ class Checkpoints:
         if not self.index.restoring:
             return
         target, now = self._tree(self.index.restoring), self._tree(self._store())
+        if target.whole:  # else it was lost
+            self._change_into(target, now)
+        self.index.restoring = ""
+        self._save()
+
+    def _change_into(self, target: Tree, now: Tree) -> None:
         for path in now.files.keys() - target.files.keys() - {*target.left_out}:
             self._change_entry(path, lambda folder, name: os.unlink(name, dir_fd=folder))
         for path in sorted({*now.folders} - {*target.folders}, reverse=True):
@@ -207,8 +213,6 @@ class Checkpoints:
         for path, file in target.files.items():
             if not _is_same(now.files.get(path), file):
                 self._write(path, file)
-        self.index.restoring = ""
-        self._save()
 
     def _write(self, path: str, file: File) -> None:
         content = self._get(file["digest"])
@@ -319,8 +323,8 @@ class Checkpoints:
         index = self.index
         most = MAX_TOTAL_BYTES * 3 // 4  # what comes next also needs room
         is_full = self._used() > most
-        for key in sorted(index.before, key=int):
-            if int(key) == index.at or (len(index.before) <= MAX_TURNS and not is_full):
+        for key in sorted(index.before.keys() - {str(index.at)}, key=int):
+            if len(index.before) <= MAX_TURNS and not is_full:
                 return
             del index.before[key]
             if is_full:

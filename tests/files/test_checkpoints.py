@@ -319,6 +319,10 @@ def test_a_lost_tree_removes_nothing(stored: Checkpoints, folder: Path) -> None:
     (stored.path / "objects" / index["before"][str(SECOND)]).unlink()
     stored.begin(AGAIN, FIRST, [SECOND, AGAIN])
     assert files(folder) == left
+    cut_off = index | {"restoring": index["before"][str(SECOND)]}
+    (stored.path / "index.json").write_text(json.dumps(cut_off))
+    stored.begin(NEXT, THIRD, [NEXT])
+    assert files(folder) == left
 
 
 def test_the_oldest_give_way(stored: Checkpoints, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
