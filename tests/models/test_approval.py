@@ -174,7 +174,7 @@ def test_an_allowance_of_another_tool_covers_the_tool(running: Turn) -> None:
 def test_a_command_that_may_run_other_programs_is_allowed_only_once(running: Turn, command: str) -> None:
     call = waiting(running, command=command)
     assert not call.allows_blanket_approval
-    with pytest.raises(DecisionRefused, match="can run other programs"):
+    with pytest.raises(DecisionRefused, match="Only single simple commands"):
         call.decide("conversation")
     with pytest.raises(IntegrityError), transaction.atomic():
         Allowance.objects.create(conversation=running.conversation, tool="bash", program="")
