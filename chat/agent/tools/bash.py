@@ -17,7 +17,7 @@ from chat.agent.workspace import Workspace, WorkspaceError
 
 _LIVE_HEAD, _LIVE_TAIL = 2 * 1024, 6 * 1024  # bytes
 # Colours, movements of the cursor, titles of the window: neither a model nor a page has a use for them.
-_TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[()][0-9A-B])")
+_TERMINAL_CODES = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)|[()][0-9A-B])")
 
 
 def bash_tool(workspace: Workspace, sandbox: Sandbox) -> Tool:

@@ -27,6 +27,8 @@ async def test_codes_for_a_terminal_are_left_out(tools: dict[str, Tool]) -> None
     printed = r"\e[1;31mred\e[0m \e]0;title\a\e]8;;https://example.org\e\\link\e]8;;\e\\ \e[2K\e(Bplain [31m"
     result = await tools["bash"].call({"command": f"printf '{printed}'"})
     assert result.text == "red link plain [31m"
+    result = await tools["bash"].call({"command": r"printf '\e]no end\nnothing is lost\a'"})
+    assert "nothing is lost" in result.text
 
 
 @pytest.mark.parametrize(
