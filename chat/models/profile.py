@@ -302,7 +302,7 @@ def bare_address(url: str) -> str:
 
 
 class Allowance(models.Model):
-    """A tool (for the shell, one program) that runs without asking in one conversation."""
+    """A tool that runs without asking in one conversation; of the shell, one program or exact command."""
 
     conversation = models.ForeignKey("chat.Conversation", on_delete=models.CASCADE, related_name="allowances")
     tool = models.CharField(max_length=200)

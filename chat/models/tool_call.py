@@ -22,6 +22,7 @@ READER = "read_file"
 WRITERS = ("write_file", "edit_file")
 MAX_CHANGED_PATHS = 20  # files shown of one command
 MAX_REASON = 2000  # characters
+MAX_ALLOWED_COMMAND = 200  # characters, the length of Allowance.program
 
 MAX_PATH = 1000  # characters of a path that is kept and shown
 
@@ -137,13 +138,19 @@ class ToolCall(models.Model):
         return shell_program(str(self.parsed_arguments.get("command", ""))) if self.name == SHELL else ""
 
     @property
+    def allowance_program(self) -> str:
+        """The `program` of an allowance: a plain program, else the exact command; empty if too long."""
+        command = str(self.parsed_arguments.get("command", "")).strip() if self.name == SHELL else ""
+        return self.shell_program or (command if len(command) <= MAX_ALLOWED_COMMAND else "")
+
+    @property
     def allows_blanket_approval(self) -> bool:
-        """Whether calls like it can be allowed together: same tool, same program."""
-        return self.name != SHELL or bool(self.shell_program)
+        """Whether calls like it can be allowed together: same tool, same program or command."""
+        return self.name != SHELL or bool(self.allowance_program)
 
     @property
     def is_covered(self) -> bool:
-        covers = Allowance.covers(self.turn.conversation_id, self.name, self.shell_program)
+        covers = Allowance.covers(self.turn.conversation_id, self.name, self.allowance_program)
         return self.allows_blanket_approval and covers
 
     def decide(self, decision: str, reason: str = "") -> None:
@@ -151,10 +158,7 @@ class ToolCall(models.Model):
         if decision not in (self.Decision.ONCE, self.Decision.CONVERSATION, self.Decision.DENIED):
             raise DecisionRefused(_("Choose either Allow or Deny."))
         if decision == self.Decision.CONVERSATION and not self.allows_blanket_approval:
-            sentence = _(
-                "Only single simple commands, such as ls, can be allowed for the whole conversation."
-            )
-            raise DecisionRefused(sentence)
+            raise DecisionRefused(_("This command is too long to be allowed for the whole conversation."))
         reason = storable(reason).strip()[:MAX_REASON] if decision == self.Decision.DENIED else ""
         with transaction.atomic():
             # The turn before its rows: the order in which workers and a stop lock them.
@@ -167,7 +171,7 @@ class ToolCall(models.Model):
                 self.refresh_from_db()
                 raise DecisionRefused(self._why_not())
             if decision == self.Decision.CONVERSATION:
-                turn.conversation.allowances.get_or_create(tool=self.name, program=self.shell_program)
+                turn.conversation.allowances.get_or_create(tool=self.name, program=self.allowance_program)
             turn.resume()
         self.refresh_from_db()
 

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from chat.live.diff import diff_of
 from chat.live.usage_text import usage_line, usage_of
 from chat.models import Conversation, DecisionRefused, MessageRefused, Profile, ToolCall, Turn, turn_recovery
+from chat.models.tool_call import SHELL
 from chat.terminal.console import Console, TerminalScreen
 from chat.turns.run_turn import RunningTurn
 from chat.turns.solo import SoloTurn
@@ -201,8 +202,9 @@ class ApprovalPrompt:
             self.console.line(f"        {line}")
 
     def _choices(self) -> str:
-        program = self.call.shell_program or self.call.name
-        blanket = _("[c] allow %s in this conversation") % program if "c" in self.keys else ""
+        exact = self.call.name == SHELL and not self.call.shell_program
+        what = _("this exact command") if exact else self.call.shell_program or self.call.name
+        blanket = _("[c] allow %s in this conversation") % what if "c" in self.keys else ""
         return ", ".join(part for part in (_("[a] allow once"), blanket, _("[d] deny")) if part)
 
     def _read(self, prompt: str) -> str:

@@ -82,7 +82,7 @@ def test_the_keyboard_is_at_the_question_and_enter_allows(scripted: Site, visito
     press_enter_until_answered(page, "echo first")
 
     expect(question(page)).to_be_focused()  # the next one
-    expect(page.get_by_role("button", name="in this conversation")).to_have_count(0)
+    expect(page.get_by_role("button", name="Allow this exact command in this conversation")).to_be_visible()
     reason = page.get_by_role("textbox", name="Reason (shown to the agent)")
     reason.fill("No more of these")
     page.keyboard.press("Escape")
@@ -231,6 +231,20 @@ def test_who_is_second_is_told_what_was_decided(scripted: Site, visitors: Visito
     visitors.expected.append("status of 409 (Conflict)")
     other.get_by_role("button", name="Allow once").click()
     expect(other.locator("#composer-note")).to_have_text("Already answered: Denied by you.")
+
+
+def test_the_same_command_runs_again_without_asking(scripted: Site, visitors: Visitors) -> None:
+    calls = [bash("true && echo a"), bash("true && echo a"), bash("true && echo b")]
+    scripted.model.script(Reply(tool_calls=calls), Reply(text="Done."))
+    page = visitors.enter(scripted)
+    begin(page)
+    question(page).get_by_role("button", name="Allow this exact command in this conversation").click()
+    waiting = page.locator(".tool-call[data-status=waiting]")
+    expect(waiting).to_contain_text("echo b")
+    question(page).get_by_role("button", name="Deny").click()
+    expect(page.locator("article.turn")).to_contain_text("Done.")
+    decisions = page.locator(".decision").evaluate_all("found => found.map(each => each.dataset.decision)")
+    assert decisions == ["conversation", "covered", "denied"]
 
 
 @pytest.mark.parametrize("decision", ["Allow once", "Deny"])

@@ -49,7 +49,7 @@ def test_answers_at_the_prompt(asked: Process, scripted: ScriptedModel) -> None:
     asked.wait_for("[a] allow once", times=2)
     asked.type("C\n")
     asked.wait_for("    command: echo two; pwd\n")
-    asked.wait_for("[a] allow once, [d] deny > ")
+    asked.wait_for("[a] allow once, [c] allow this exact command in this conversation, [d] deny > ")
     asked.type("d\n")
     asked.wait_for("Reason (shown to the agent) > ")
     asked.type("one is enough\n")

@@ -171,10 +171,24 @@ def test_an_allowance_of_another_tool_covers_the_tool(running: Turn) -> None:
 
 
 @pytest.mark.parametrize("command", ["ls | sh", "linux64 rm x", "git -c alias.x='!rm x' x", "make"])
-def test_a_command_that_may_run_other_programs_is_allowed_only_once(running: Turn, command: str) -> None:
-    call = waiting(running, command=command)
+def test_of_a_command_that_may_run_other_programs_only_itself_is_covered(running: Turn, command: str) -> None:
+    waiting(running, command=command).decide("conversation")
+
+    def covered(command: str) -> bool:
+        return ToolCall(turn=running, name="bash", arguments=json.dumps({"command": command})).is_covered
+
+    assert covered(f" {command}\n")
+    assert not covered(f"{command} y")
+    assert not covered(f"{command}; rm x")
+    assert not covered(command.upper())
+    assert not ToolCall(turn=running, name="write_file", arguments=json.dumps({"path": command})).is_covered
+
+
+def test_a_long_or_empty_command_is_allowed_only_once(running: Turn) -> None:
+    assert not ToolCall(turn=running, name="bash", arguments='{"command": " "}').allows_blanket_approval
+    call = waiting(running, command="./run " + "x" * 200)
     assert not call.allows_blanket_approval
-    with pytest.raises(DecisionRefused, match="Only single simple commands"):
+    with pytest.raises(DecisionRefused, match="too long"):
         call.decide("conversation")
     with pytest.raises(IntegrityError), transaction.atomic():
         Allowance.objects.create(conversation=running.conversation, tool="bash", program="")

@@ -49,15 +49,26 @@ def test_the_page_asks_and_says_that_it_waits(owners: Client, waiting: ToolCall)
 
 
 @pytest.mark.parametrize("command", ["ls; rm x", "./run.sh", "sudo ls", "linux64 ls", "python3 x.py"])
-def test_what_is_no_plain_program_can_only_be_allowed_once(
+def test_of_what_is_no_plain_program_the_exact_command_is_allowed(
     owners: Client, waiting: ToolCall, command: str
 ) -> None:
     ToolCall.objects.update(arguments=f'{{"command": "{command}"}}')
     page = owners.get(f"/conversations/{waiting.turn.conversation_id}/").content.decode()
     assert "Allow once" in page
-    assert "Only single simple commands, such as ls, can be allowed for the whole conversation." in page
-    assert "in this conversation</button>" not in page
-    assert answer(owners, waiting, decision="conversation").status_code == 400
+    assert "Allow this exact command in this conversation" in page
+    assert answer(owners, waiting, decision="conversation").status_code == 302
+    page = owners.get(f"/conversations/{waiting.turn.conversation_id}/").content.decode()
+    assert "Allowed by you for this conversation" in page
+
+
+def test_a_long_command_can_only_be_allowed_once(owners: Client, waiting: ToolCall) -> None:
+    ToolCall.objects.update(arguments=f'{{"command": "./run {"x" * 200}"}}')
+    page = owners.get(f"/conversations/{waiting.turn.conversation_id}/").content.decode()
+    assert "Allow once" in page
+    assert 'value="conversation"' not in page
+    refused = answer(owners, waiting, decision="conversation")
+    assert refused.status_code == 400
+    assert "too long to be allowed for the whole conversation" in refused.content.decode()
 
 
 def test_another_tool_is_allowed_as_a_whole(owners: Client, waiting: ToolCall) -> None:
