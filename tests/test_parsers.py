@@ -91,6 +91,7 @@ MARKS += (
     "[a](sandbox:/b.c)",
 )
 MARKS += ("<b>", "<b>a</b>", "<b><i></b>", "</b>", "<b>*", "<br", "<br>", "> [!NOTE]\n", "> [!NOTE]\n\n")
+MARKS += ("<details>\n", "<details>\n\n", "</details>\n", "<details><summary>a</summary>\n", "<summary>")
 MARKS += ("1) a\n", "|a|b\n|-|-\n", "~~", "a\n===\n", "    ", "`a`", ",", ", ", ":", "$(", "a/", "../")
 REFUSALS = (ValueError, RecursionError, ToolError, MessageRefused)
 ANY = (*BLANKS, *LETTERS, *CODES, *MARKUP, *MARKS)

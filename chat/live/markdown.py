@@ -26,6 +26,7 @@ from chat.files.colour import coloured_fence
 from chat.files.preview import PICTURE_NAMES
 from chat.files.tree import address as file_address
 from chat.live.alerts import alerts
+from chat.live.details import details
 from chat.live.inline_tags import inline_tags
 from chat.live.mathematics import MAX_FORMULA, math_html
 
@@ -438,6 +439,7 @@ def _parser() -> MarkdownIt:
     parser.core.ruler.push("tasks", _tasks)
     inline_tags(parser)
     alerts(parser)
+    details(parser)
     rules = {
         "fence": _fence,
         "image": _image,

@@ -1,6 +1,7 @@
-// Keeps what the user has selected in a message while its text is drawn anew. Places are counted in characters that are
-// not blank, since a paragraph that is finished may differ in its line breaks.
+// Keeps what the user has selected or unfolded in a message while its text is drawn anew. Places of a selection are
+// counted in characters that are not blank, since a paragraph that is finished may differ in its line breaks.
 {
+  const folds = new Map(); // whether a section is open, by its message's id and its number there
   let kept = null; // the selection: the message's id, its first and last character, its text, and whether it runs backwards
 
   const solid = (text) => text.replace(/\s+/g, "");
@@ -48,8 +49,29 @@
     document.getSelection().setBaseAndExtent(...from, ...to);
   };
 
+  const sectionsIn = (id) => [...(bodyOf(id)?.querySelectorAll("details") ?? [])];
+
+  document.addEventListener("toggle", ({ target }) => {
+    const id = messageOf(target)?.id;
+    const number = id ? sectionsIn(id).indexOf(target) : -1;
+    if (number >= 0) folds.set(`${id} ${number}`, target.open);
+  }, true);
+
+  const fold = () => {
+    for (const [key, open] of folds) {
+      const [id, number] = key.split(" ");
+      const section = sectionsIn(id)[number];
+      if (section && section.open !== open) section.open = open;
+    }
+  };
+
   onContent(() => {
+    folds.clear();
     const transcript = document.getElementById("transcript");
-    if (transcript) new MutationObserver(restore).observe(transcript, { subtree: true, childList: true, characterData: true });
+    const redrawn = () => {
+      fold();
+      restore();
+    };
+    if (transcript) new MutationObserver(redrawn).observe(transcript, { subtree: true, childList: true, characterData: true });
   });
 }

@@ -1,4 +1,4 @@
-"""What is selected in a message stays selected while the message grows, and when it ends."""
+"""What is selected or unfolded in a message stays so while the message grows, and when it ends."""
 
 from __future__ import annotations
 
@@ -26,17 +26,21 @@ SELECTED = "getSelection().toString()"
 PIECES = ["One **paragraph** of several", " words,\n\nand the next", " one: `code`.\n\n- a\n- b"]
 
 
+SECTION = ["<details>\n<summary>More</summary>\n\nOf several", " words.\n</details>\n\nThe", " end."]
+
+
+def stream(pieces: list[str], gates: list[threading.Event]) -> Iterator[bytes]:
+    """A reply that goes on after each piece when its gate is opened."""
+    for piece, gate in zip(pieces, gates, strict=True):
+        yield from sse(chunk({"content": piece}))
+        gate.wait(30)
+    yield from sse(chunk({}, "stop"), "[DONE]")
+
+
 @pytest.mark.parametrize("backwards", [False, True])
 def test_what_is_selected_stays(scripted: Site, visitors: Visitors, backwards: bool) -> None:
     gates = [threading.Event() for _piece in PIECES]
-
-    def stream() -> Iterator[bytes]:
-        for piece, gate in zip(PIECES, gates, strict=True):
-            yield from sse(chunk({"content": piece}))
-            gate.wait(30)
-        yield from sse(chunk({}, "stop"), "[DONE]")
-
-    scripted.model.script(Reply(raw=stream()))
+    scripted.model.script(Reply(raw=stream(PIECES, gates)))
     page = visitors.enter(scripted)
     begin(page, "go")
     expect(last_turn(page)).to_contain_text("of several")
@@ -52,3 +56,20 @@ def test_what_is_selected_stays(scripted: Site, visitors: Visitors, backwards: b
     # Where nothing is selected, nothing gets selected.
     page.locator("#composer-text").click()
     assert page.evaluate(SELECTED) == ""
+
+
+def test_a_section_that_is_unfolded_stays_so(scripted: Site, visitors: Visitors) -> None:
+    gates = [threading.Event() for _piece in SECTION]
+    scripted.model.script(Reply(raw=stream(SECTION, gates)))
+    page = visitors.enter(scripted)
+    begin(page, "go")
+    section = last_turn(page).locator(".message__body details")
+    expect(section.get_by_text("Of several")).to_be_hidden()
+    section.locator("summary").click()
+    expect(section.get_by_text("Of several")).to_be_visible()
+    for gate, text in zip(gates, ["Of several words.", "The end.", ""], strict=True):
+        gate.set()
+        expect(last_turn(page)).to_contain_text(text)
+        expect(section).to_have_attribute("open", "")
+    at_rest(page)
+    expect(section).to_have_attribute("open", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from django.utils.translation import override
 
-from chat.live.markdown import Settling, render
+from chat.live.markdown import render
 
 
 @pytest.mark.parametrize("name", ["Note", "Tip", "Important", "Warning", "Caution"])
@@ -50,13 +50,3 @@ def test_other_quotes_stay_quotes(text: str) -> None:
     html = render(text)
     assert "alert" not in html
     assert "!" in html
-
-
-def test_it_settles_as_the_whole_is_rendered() -> None:
-    text = "> [!NOTE]\n> One\n>\n> Two\n\nAfter.\n\n> [!TIP]\n>\n> Three\n\nEnd.\n"
-    growing, settled, tail = Settling(), "", ""
-    for length in range(1, len(text) + 1):
-        growing.text = text[:length]
-        blocks, tail = growing.advance()
-        settled += "".join(block.html for block in blocks)
-    assert settled + tail == render(text)

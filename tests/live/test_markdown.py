@@ -173,9 +173,16 @@ def test_a_formula_that_doubles_itself_costs_nothing() -> None:
     assert time.thread_time() - began < 0.5
 
 
-def test_it_settles_as_the_whole_is_rendered() -> None:
-    text = "```py\nx = 1\ny\n```\n\n- [x] a\n- [ ] b\n\nSee https://a.example/ now.\n\n"
-    text += "$$\nx\n$$\n\n\\[\ny\n\\]\n\nThe $z$ end.\n"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "```py\nx = 1\ny\n```\n\n- [x] a\n- [ ] b\n\nSee https://a.example/ now.\n\n"
+        "$$\nx\n$$\n\n\\[\ny\n\\]\n\nThe $z$ end.\n",
+        "> [!NOTE]\n> One\n>\n> Two\n\nAfter.\n\n> [!TIP]\n>\n> Three\n\nEnd.\n",
+        "One\n\n<details>\n<summary>Two</summary>\n\nThree\n\n- four\n</details>\nAfter.\n\nEnd.\n",
+    ],
+)
+def test_it_settles_as_the_whole_is_rendered(text: str) -> None:
     growing, settled, tail = Settling(), "", ""
     for length in range(1, len(text) + 1):
         growing.text = text[:length]
