@@ -216,6 +216,7 @@ def compared(text: str) -> None:
 READERS: list[Callable[[str], None]] = [
     *(
         lambda text: markdown.render(text),
+        lambda text: markdown.render_typed(text),
         as_it_grows,
         every_word,
         every_part,

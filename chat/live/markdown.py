@@ -35,6 +35,7 @@ LONG_CODE = 24  # lines above which code is folded
 MAX_CACHED = 3 * 1024 * 1024  # characters of large texts whose HTML is cached
 _NEWLINE = re.compile(r"\r\n|\r|\n")  # the parser's line ends
 _FENCE = re.compile(r"(?:[ \t]*\r?\n)* {0,3}(`{3,}|~{3,})")
+_ANY_FENCE = re.compile(r"(?m)^ {0,3}(```|~~~)")
 _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _SAFE_LINKS = ("http://", "https://", "mailto:")
 # A relative path with an extension is a file of the workspace.
@@ -78,6 +79,22 @@ def render(text: str, place: Place = CONVERSATION, *, read_only: bool = False) -
         with _render_lock:  # one at a time: threads would only compete for the interpreter
             html = _large_cache.get(key) or _keep(key, Settling(text, place, read_only=read_only))
     return html
+
+
+def render_typed(text: str, *, read_only: bool = False) -> str:
+    """A message as its user typed it, except that fenced code is shown as code."""
+    if len(text) > MAX_BLOCK or not _ANY_FENCE.search(text):
+        return escape(text)
+    env = {"place": CONVERSATION, "read_only": read_only}
+    lines = [0, *(match.end() for match in _NEWLINE.finditer(text)), len(text)]
+    parts, end = [], 0
+    for token in _MARKDOWN.parse(text, env):
+        if token.type == "fence" and token.level == 0 and token.map:
+            begin, after = (lines[min(line, len(lines) - 1)] for line in token.map)
+            code = _MARKDOWN.renderer.render([token], _MARKDOWN.options, env)
+            parts += [escape(text[end:begin].strip("\r\n")), str(code).rstrip()]
+            end = after
+    return "".join([*parts, escape(text[end:].strip("\r\n") if parts else text)])
 
 
 def render_grown(text: Settling) -> str:

@@ -141,6 +141,13 @@ def words(message: Message | FollowUp) -> str:
     return without_names(message.text, message.attachments.all())
 
 
+@register.simple_tag(takes_context=True)
+def typed(context: Context, text: str) -> SafeString:
+    """A user's text, with its fenced code as code."""
+    html = markdown.render_typed(text, read_only=bool(context.get("read_only")))
+    return mark_safe(html)  # noqa: S308 (escaped there)
+
+
 @register.filter
 def is_long(text: str) -> bool:
     """Whether a user's message is folded."""

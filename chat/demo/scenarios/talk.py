@@ -16,7 +16,7 @@ Try one of these:
 - `show me a forgotten list`, `show me a wrong status`, or `show me a failing command`
 - your own steps, as a numbered list
 
-To use a real model, set `OPENAI_BASE_URL`, `OPENAI_MODEL` and `OPENAI_API_KEY`, then restart."""
+To use a real model, open **Demo** below the message field and choose *Connect a real model*."""
 
 _CHINESE = """你好！我是**内置演示**，不是 AI：我的回复是预设的脚本，\
 让你无需密钥就能试用这个网站。工具、文件和计划都是真实的。
@@ -30,7 +30,7 @@ _CHINESE = """你好！我是**内置演示**，不是 AI：我的回复是预�
 - `演示忘记更新列表`、`演示错误的状态`、`演示失败的命令`
 - 你自己的步骤，写成编号列表
 
-要使用真实的模型，请设置 `OPENAI_BASE_URL`、`OPENAI_MODEL` 和 `OPENAI_API_KEY`，然后重新启动。"""
+要使用真实的模型，请点开输入框下方的**演示**，然后选择*连接真实模型*。"""
 
 _NO_TOOLS = (
     "I'm the built-in demo, not an AI. No tools are available here, so there is nothing I can do; "
