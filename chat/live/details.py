@@ -6,6 +6,7 @@ import re
 
 from django.utils.translation import gettext as _
 from markdown_it import MarkdownIt
+from markdown_it.ruler import RuleOptionsType
 from markdown_it.rules_block import StateBlock
 
 MAX_LEVEL = 12  # of sections, lists and quotes around it
@@ -16,7 +17,7 @@ _FENCE = ("```", "~~~")
 
 
 def details(parser: MarkdownIt) -> None:
-    ends = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    ends: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
     parser.block.ruler.before("fence", "details", _details, ends)
 
 
