@@ -8,7 +8,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
-from chat.models import Message, Summary, ToolCall
+from chat.models import Message, Summary, ToolCall, Turn
 from chat.models.tool_call import READER, SHELL, WRITERS
 
 Row = Message | Summary | ToolCall
@@ -26,6 +26,11 @@ class CallGroup:
     @property
     def dom_id(self) -> str:
         return f"turn-{self.turn_id}-calls-{self.step}"
+
+    @property
+    def leading_turn(self) -> Turn | None:
+        """Its turn, if the agent's part of that begins with it, or with a text just before it."""
+        return self.rows[0].turn if self.step == 1 else None
 
     @property
     def rows(self) -> list[Message | ToolCall]:

@@ -23,6 +23,8 @@
     let next;
     if (event.key === "ArrowDown") next = items[(at + 1) % items.length];
     else if (event.key === "ArrowUp") next = items.at(at < 1 ? -1 : at - 1);
+    else if (!event.target.matches("input") && event.key === "Home") next = items[0];
+    else if (!event.target.matches("input") && event.key === "End") next = items.at(-1);
     if (!next) return;
     event.preventDefault();
     next.focus();

@@ -89,7 +89,8 @@ def test_the_keyboard_is_at_the_question_and_enter_allows(scripted: Site, visito
     expect(page.locator("#composer-text")).to_be_focused()
     expect(page.locator("#stop-hint")).to_have_text("Press Escape again to stop")
     reason.press("Enter")
-    expect(page.locator(".tool-call[data-status=denied]")).to_contain_text("No more of these")
+    denied = page.locator(".tool-call[data-status=denied]")
+    expect(denied.locator("summary")).to_contain_text("No more of these")
 
     page.get_by_role("button", name="Allow echo in this conversation").press("Enter")
     at_rest(page)
@@ -245,6 +246,12 @@ def test_the_same_command_runs_again_without_asking(scripted: Site, visitors: Vi
     expect(page.locator("article.turn")).to_contain_text("Done.")
     decisions = page.locator(".decision").evaluate_all("found => found.map(each => each.dataset.decision)")
     assert decisions == ["conversation", "covered", "denied"]
+    begins = page.locator(".turn__rows > :nth-child(2) > :first-child")
+    expect(begins).to_have_class("who")  # says who acts, before the calls
+    expect(page.locator(".turn .who:visible")).to_have_count(1)
+    page.reload()
+    expect(begins).to_be_visible()
+    expect(page.locator(".turn .who:visible")).to_have_count(1)
 
 
 @pytest.mark.parametrize("decision", ["Allow once", "Deny"])
