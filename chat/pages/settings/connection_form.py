@@ -115,7 +115,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
         elif self.secrets_unreadable:
             hint = _("The stored key can no longer be read and is not sent. Enter it again.")
         elif self.stored.key:
-            hint = _("A key is set. Leave blank to keep it.")
+            hint = _("A key is set. Leave blank to keep it. Changing the host or port removes it.")
         else:
             hint = _(
                 "Stored encrypted, sent only to this address, never shown again. Leave blank if not needed."

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from chat.models import Preferences, Profile
 from chat.pages.audience import audience
+from chat.pages.settings.connections import listed_models
 from chat.pages.settings.profile_form import ProfileForm
 from chat.pages.signed_in import SignedInRequest
 
@@ -93,4 +94,8 @@ def form_page(request: SignedInRequest, form: ProfileForm, **more: Any) -> HttpR
 def _save(request: SignedInRequest, form: ProfileForm) -> HttpResponse:
     row = form.save()
     messages.success(request, _("%s saved. Applies from the next turn.") % row.title)
+    listed = listed_models(row.connection) if row.model else []
+    if listed and row.model not in listed:
+        message = _("The endpoint does not list the model %s. Check its name if the agent gets no reply.")
+        messages.warning(request, message % row.model)
     return redirect("profiles")

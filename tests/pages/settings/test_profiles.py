@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from chat.models import Connection, McpServer, Preferences, Profile
+from tests.model_server import ScriptedModel
 
 GIVEN: dict[str, Any] = {
     "title": "Careful",
@@ -141,6 +142,19 @@ def test_a_connection_needs_a_model(owners: Client, owner: User) -> None:
     assert "Choose one of the connection&#x27;s models." in answer.content.decode()
     assert owners.post("/settings/profiles/add/", {**GIVEN, "connection": row.pk}).status_code == 302
     assert Profile.objects.get(title="Careful").connection == row
+
+
+@pytest.mark.parametrize(("model", "is_warned"), [("demo", False), ("gpt-9", True)])
+def test_a_model_that_the_endpoint_does_not_list_is_saved_with_a_warning(
+    staff: Client, owner: User, model_server: ScriptedModel, model: str, is_warned: bool
+) -> None:
+    row = Connection.objects.create(owner=owner, name="L", base_url=model_server.base_url, inside=True)
+    staff.get(f"/settings/connections/models/?connection={row.pk}")  # as the field does
+    given = {**GIVEN, "connection": row.pk, "model": model}
+    answer = staff.post("/settings/profiles/add/", given, follow=True).content.decode()
+    assert "Careful saved." in answer
+    assert (f"does not list the model {model}" in answer) == is_warned
+    assert Profile.objects.get(title="Careful").model == model
 
 
 def test_nobody_elses_connection_can_be_chosen(owners: Client, stranger: User, mine: Profile) -> None:
