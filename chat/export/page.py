@@ -15,6 +15,7 @@ from chat.export.pictures import Pictures
 from chat.export.record import Record, Reminder, rows_of
 from chat.live.call_group import CallGroup, grouped
 from chat.live.frames import draw
+from chat.live.markdown import FileUrls
 from chat.live.todo_panel import TodoPanel
 from chat.models import Conversation, Message, TodoRevision, ToolCall, Turn
 from chat.plan.evidence import evidence_of
@@ -52,7 +53,9 @@ def _rows(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> Ite
     for part in grouped(turn.rows()):
         if isinstance(part, CallGroup):
             rows = "".join(drawn[row.dom_id] for row in part.rows)
-            yield render_to_string("reading/_call_group.html", {"group": part, "rows": rows})
+            yield render_to_string(
+                "reading/_call_group.html", {"group": part, "rows": rows, "read_only": read_only}
+            )
         else:
             yield drawn[part.dom_id]
 
@@ -94,7 +97,8 @@ def _panel(turn: Turn, revision: TodoRevision, read_only: ReadOnly, phase: str =
 def html_pieces(conversation: Conversation) -> Iterator[str]:
     """The file's text. Pictures are embedded up to MAX_PICTURE_BYTES; others are named."""
     record = Record.whole(conversation)
-    read_only = ReadOnly(picture=Pictures(conversation).address)
+    pictures = Pictures(conversation)
+    read_only = ReadOnly(pictures.address, pictures)
     more = {"styles": _styles(), "now": timezone.now(), "follow_ups": record.follow_ups()}
     return page_pieces(record, read_only, "reading/file.html", **more)
 
@@ -108,10 +112,11 @@ def _styles() -> str:
 class ReadOnly:
     """How rows are drawn on a read-only page.
 
-    `picture` returns a picture's URL by its digest, "" if it is not shown. A public page hides usage and
-    error details of endpoints. A page that `replays` has the time of each row.
+    `picture` returns a picture's URL by its digest, "" if it is not shown; `files` has the workspace's.
+    A public page hides usage and error details of endpoints. A page that `replays` has the time of each row.
     """
 
     picture: Callable[[str], str]
+    files: FileUrls | None = None
     is_public: bool = False
     replays: bool = False

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
 from chat.agent.pictures import HEAD, image_type
+from chat.agent.workspace import WorkspaceError
+from chat.files.archive import opened_file
+from chat.files.conversation_workspace import workspace_of
 from chat.files.pictures import PictureStore
+from chat.files.preview import SVG_HEAD, picture_type
 from chat.models import Attachment, Conversation, ToolCall
 
 MAX_PICTURE_BYTES = 16 * 2**20  # in one file, before base64
@@ -30,10 +35,11 @@ def digests_of(conversation: Conversation, upto: int | None = None) -> list[str]
 
 
 class Pictures:
-    """Reads pictures until the total exceeds MAX_PICTURE_BYTES; each digest counts once."""
+    """Reads pictures until the total exceeds MAX_PICTURE_BYTES; each digest or path counts once."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._store = PictureStore(conversation.pk)
+        self._workspace = workspace_of(conversation)
         self._counted: set[str] = set()
         self._size = 0
 
@@ -41,18 +47,42 @@ class Pictures:
         data = self._store.read(digest)
         if data is None or not image_type(data[:HEAD]):
             return None
-        if digest not in self._counted:
-            if self._size + len(data) > MAX_PICTURE_BYTES:
-                return None
-            self._counted.add(digest)
-            self._size += len(data)
-        return data
+        return data if self._count(digest, len(data)) else None
+
+    def _count(self, name: str, size: int) -> bool:
+        """Whether there is room for it; what was counted before has room."""
+        if name not in self._counted:
+            if self._size + size > MAX_PICTURE_BYTES:
+                return False
+            self._counted.add(name)
+            self._size += size
+        return True
 
     def address(self, digest: str) -> str:
         data = self.data(digest)
-        return f"data:{image_type(data[:HEAD])};base64,{b64encode(data).decode()}" if data else ""
+        return _data_url(image_type(data[:HEAD]), data) if data else ""
+
+    def picture(self, path: str) -> str:
+        """The URL of a picture of the workspace as it is now; "" if it is no picture or too large."""
+        try:
+            with opened_file(self._workspace, path) as file:
+                kind = picture_type(path, os.pread(file, SVG_HEAD, 0))
+                size = os.fstat(file).st_size
+                if not kind or not self._count(f"/{path}", size):
+                    return ""
+                return _data_url(kind, os.pread(file, size, 0))
+        except WorkspaceError:
+            return ""
+
+    def file(self, _path: str) -> str:
+        """An exported page has no other files with it."""
+        return ""
 
     def rows(self, digests: list[str]) -> Iterator[dict[str, str | None]]:
         for digest in digests:
             data = self.data(digest)
             yield {"digest": digest, "data": b64encode(data).decode() if data else None}
+
+
+def _data_url(media_type: str, data: bytes) -> str:
+    return f"data:{media_type};base64,{b64encode(data).decode()}"

@@ -6,7 +6,7 @@ import re
 import threading
 from collections.abc import Sequence
 from types import SimpleNamespace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import unquote, urlsplit
 
 from django.utils.html import escape
@@ -50,11 +50,20 @@ _ADDRESS = re.compile(r"://[A-Za-z0-9\[][-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~]*")
 _TASK = re.compile(r"\[([ xX])\][ \t]")
 
 
+class FileUrls(Protocol):
+    """The URLs of the workspace's files on a read-only page; "" for those that are not there."""
+
+    def file(self, path: str) -> str: ...
+
+    def picture(self, path: str) -> str: ...
+
+
 class Place(NamedTuple):
     """Where a text is shown: the pages for its files, as seen from there, and the folder its paths begin at.
 
     The same `version` lets a browser keep the pictures that it has, another loads them again. The ids of
-    footnotes begin with `name`, which is unique on the page; without one they are not links.
+    footnotes begin with `name`, which is unique on the page; without one they are not links. A read-only page
+    has the files of `urls` alone.
     """
 
     file_page: str = "files/file/"
@@ -62,6 +71,7 @@ class Place(NamedTuple):
     folder: str = ""
     version: str = ""
     name: str = ""
+    urls: FileUrls | None = None
 
 
 CONVERSATION = Place()
@@ -69,10 +79,12 @@ CacheKey = tuple[str, Place, bool, str | None]  # text, place, `read_only`, lang
 
 
 def render(text: str, place: Place = CONVERSATION, *, read_only: bool = False) -> str:
-    """The text as HTML, without any markup of the text's own; `read_only` leaves out buttons and pictures."""
+    """The text as HTML, without any markup of the text's own; `read_only` leaves out buttons."""
     if len(text) <= MAX_BLOCK:
         env = {"place": place, "read_only": read_only, "notes": place.name}
         return str(_MARKDOWN.render(text, env))
+    if place.urls:
+        return _whole(Settling(text, place, read_only=read_only))
     key = text, place, read_only, get_language()
     html = _large_cache.get(key)
     if html is None:
@@ -108,13 +120,17 @@ def render_grown(text: Settling) -> str:
 
 
 def _keep(key: CacheKey, text: Settling) -> str:
-    _blocks, tail = text.advance()
-    html = "".join(text.html) + tail
+    html = _whole(text)
     with _cache_lock:
         _large_cache[key] = html
         while len(_large_cache) > 1 and sum(len(key[0]) for key in _large_cache) > MAX_CACHED:
             del _large_cache[next(iter(_large_cache))]
     return html
+
+
+def _whole(text: Settling) -> str:
+    _blocks, tail = text.advance()
+    return "".join(text.html) + tail
 
 
 class Block(NamedTuple):
@@ -225,12 +241,12 @@ def _code_buttons(is_long: bool) -> str:
 
 def _image(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
     token, place, in_link = tokens[index], env["place"], env.get("in_link")
-    path = "" if env["read_only"] else _file_in(token, place.folder)
-    if path.lower().endswith(PICTURE_NAMES):
-        picture = _picture(path, token.content or path, place)
-        return picture if in_link else f"{_file_link(path, place)}{picture}</a>"
-    if path and not in_link:
-        return f"{_file_link(path, place)}{escape(token.content or path)}</a>"
+    path = _file_in(token, place.folder)
+    name, file_link = token.content or path, "" if in_link else _file_link(path, env)
+    if path.lower().endswith(PICTURE_NAMES) and (picture := _picture(path, name, env)):
+        return f"{file_link}{picture}</a>" if file_link else picture
+    if file_link:
+        return f"{file_link}{escape(name)}</a>"
     # Loading an image could leak the conversation to its server, so its description is a link to it.
     url = str(token.attrGet("src") or "")
     if in_link or not _host(url):
@@ -240,21 +256,32 @@ def _image(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any
     return f"{self.renderToken([link], 0, options, env)}{escape(text)}</a>{_host_note(url, text)}"
 
 
-def _picture(path: str, name: str, place: Place) -> str:
-    version = f"&at={place.version}" if place.version else ""
-    address = escape(f"{place.image_page}{file_address(path)}{version}")
-    return f'<img class="picture" src="{address}" alt="{escape(name)}" loading="lazy">'
+def _picture(path: str, name: str, env: Any) -> str:
+    """A picture of the workspace; "" where it is not shown."""
+    place = env["place"]
+    if env["read_only"]:
+        url = place.urls.picture(path) if place.urls else ""
+    else:
+        url = place.image_page + file_address(path) + (f"&at={place.version}" if place.version else "")
+    return f'<img class="picture" src="{escape(url)}" alt="{escape(name)}" loading="lazy">' if url else ""
 
 
 def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
     env["in_link"] = True
     if path := _file_in(tokens[index], env["place"].folder):
-        return "" if env["read_only"] else _file_link(path, env["place"])
+        return _file_link(path, env)
     tokens[index].attrs |= _OUTSIDE
     return self.renderToken(tokens, index, options, env)
 
 
-def _file_link(path: str, place: Place) -> str:
+def _file_link(path: str, env: Any) -> str:
+    """The beginning of a link to a file of the workspace; "" where it is not shown."""
+    place = env["place"]
+    if not path:
+        return ""
+    if env["read_only"]:
+        url = place.urls.file(path) if place.urls else ""
+        return f'<a href="{escape(url)}">' if url else ""
     return f'<a href="{escape(place.file_page + file_address(path))}" data-in-panel>'
 
 
@@ -283,7 +310,8 @@ def _link_close(_self: RendererHTML, tokens: Sequence[Token], place: int, _optio
     """Close the link, with the host that it leads to where its text does not say so."""
     env["in_link"] = False
     begin = next(index for index in range(place, -1, -1) if tokens[index].type == "link_open")
-    if env["read_only"] and _file_in(tokens[begin]):
+    path = _file_in(tokens[begin], env["place"].folder)
+    if path and not _file_link(path, env):
         return ""
     text = "".join(token.content for token in tokens[begin:place])
     return f"</a>{_host_note(str(tokens[begin].attrGet('href') or ''), text)}"

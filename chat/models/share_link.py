@@ -29,7 +29,7 @@ class ShareLink(models.Model):
     """Shows what had ended by turn `last_turn`, with the lists up to `last_revision`.
 
     The token is found by its hash; it is also stored encrypted, to be copied. `files` can be downloaded while
-    the `stamp` of their state matches.
+    the `stamp` of their state or the `digest` of their content matches.
     """
 
     conversation = models.ForeignKey(

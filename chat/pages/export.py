@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from django.http import HttpResponseBase, StreamingHttpResponse
 from django.urls import reverse
@@ -15,6 +16,7 @@ from chat.export.markdown_file import markdown_pieces
 from chat.export.page import ReadOnly, html_pieces
 from chat.export.record import Record
 from chat.files.names import safe_name
+from chat.files.tree import address
 from chat.models import Conversation, Preferences
 from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
@@ -60,6 +62,19 @@ def _file(
     )
 
 
+@dataclass(frozen=True)
+class OwnFiles:
+    """The URLs of the conversation's files."""
+
+    conversation_id: uuid.UUID
+
+    def file(self, path: str) -> str:
+        return reverse("file", args=[self.conversation_id]) + address(path)
+
+    def picture(self, path: str) -> str:
+        return reverse("image", args=[self.conversation_id]) + address(path)
+
+
 @audience("owner")
 @require_safe
 def replay(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
@@ -70,7 +85,7 @@ def replay(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
         return reverse("picture", args=[conversation.pk, digest])
 
     back = reverse("conversation", args=[conversation.pk])
-    read_only = ReadOnly(picture, replays=True)
+    read_only = ReadOnly(picture, OwnFiles(conversation.pk), replays=True)
     theme = Preferences.of(request.user).theme
     record = Record.ended(conversation)
     return read_only_page(record, read_only, "reading/replay.html", back=back, theme=theme)

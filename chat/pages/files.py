@@ -99,7 +99,12 @@ def _text(preview: FilePreview, as_source: bool) -> dict[str, Any]:
 @require_safe
 def image(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
     descriptor = _open(request, own_conversation(request, conversation_id))
-    kind = picture_type(request.GET.get("path", ""), os.pread(descriptor, SVG_HEAD, 0))
+    return image_response(descriptor, request.GET.get("path", ""))
+
+
+def image_response(descriptor: int, path: str) -> HttpResponseBase:
+    """The picture, after which the descriptor is closed; raises Http404 if it is none."""
+    kind = picture_type(path, os.pread(descriptor, SVG_HEAD, 0))
     if not kind or os.fstat(descriptor).st_size > MAX_IMAGE_BYTES:
         os.close(descriptor)
         raise Http404

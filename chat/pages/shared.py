@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 
@@ -19,10 +20,11 @@ from chat.export.record import Record
 from chat.files.conversation_workspace import workspace_of
 from chat.files.names import safe_name
 from chat.files.pictures import PictureStore
+from chat.files.preview import PICTURE_NAMES
 from chat.files.shared_files import open_shared, unchanged
 from chat.models import ShareLink
 from chat.pages.audience import audience
-from chat.pages.files import SANDBOXED, file_response
+from chat.pages.files import SANDBOXED, file_response, image_response
 from chat.pages.read_only import read_only_page
 from chat.pages.streaming import Stream, content
 
@@ -65,8 +67,7 @@ def _answer(request: HttpRequest, link: ShareLink | None, view: View, **kwargs: 
 
 @public
 def shared(link: ShareLink) -> HttpResponseBase:
-    files = unchanged(workspace_of(link.conversation), link.files)
-    return _page(link, "reading/shared.html", files=files, gone=len(link.files) - len(files))
+    return _page(link, "reading/shared.html")
 
 
 @public
@@ -86,6 +87,11 @@ def shared_picture(link: ShareLink, digest: str) -> HttpResponseBase:
 
 
 @public
+def shared_image(link: ShareLink, path: str) -> HttpResponseBase:
+    return image_response(open_shared(workspace_of(link.conversation), link.files, path), path)
+
+
+@public
 def shared_file(link: ShareLink, path: str) -> HttpResponseBase:
     descriptor = open_shared(workspace_of(link.conversation), link.files, path)
     return file_response(Stream(content(descriptor)), name=safe_name(path))
@@ -97,5 +103,23 @@ def _page(link: ShareLink, template: str, *, replays: bool = False, **more: Any)
     def picture(digest: str) -> str:
         return reverse("shared_picture", args=[link.token, digest]) if link.with_files else ""
 
-    read_only = ReadOnly(picture, is_public=True, replays=replays)
-    return read_only_page(record, read_only, template, link=link, **more)
+    files = unchanged(workspace_of(link.conversation), link.files)
+    urls = SharedFiles(link.token, frozenset(file["path"] for file in files))
+    read_only = ReadOnly(picture, urls, is_public=True, replays=replays)
+    more |= {"link": link, "files": files, "gone": len(link.files) - len(files)}
+    return read_only_page(record, read_only, template, **more)
+
+
+@dataclass(frozen=True)
+class SharedFiles:
+    """The URLs of the files that a link still shares."""
+
+    token: str
+    paths: frozenset[str]
+
+    def file(self, path: str) -> str:
+        view = "shared_image" if path.lower().endswith(PICTURE_NAMES) else "shared_file"
+        return reverse(view, args=[self.token, path]) if path in self.paths else ""
+
+    def picture(self, path: str) -> str:
+        return reverse("shared_image", args=[self.token, path]) if path in self.paths else ""

@@ -8,5 +8,6 @@ urlpatterns = [
     path("", shared.shared, name="shared"),
     path("replay/", shared.shared_replay, name="shared_replay"),
     path("pictures/<str:digest>/", shared.shared_picture, name="shared_picture"),
+    path("images/<path:path>", shared.shared_image, name="shared_image"),
     path("files/<path:path>", shared.shared_file, name="shared_file"),
 ]

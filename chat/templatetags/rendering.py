@@ -72,8 +72,7 @@ def picture_in(read_only: ReadOnly, digest: str) -> str:
 @register.simple_tag(takes_context=True)
 def message_body(context: Context, message: Message) -> SafeString:
     """The agent's Markdown as HTML; while it grows, its unfinished end is in a separate element."""
-    read_only = bool(context.get("read_only"))
-    place = frames.place_of(message)
+    place, read_only = _within(frames.place_of(message), context)
     if message.complete:
         html = markdown.render(message.text, place, read_only=read_only)
         return mark_safe(html)  # noqa: S308 (the renderer escapes)
@@ -81,6 +80,12 @@ def message_body(context: Context, message: Message) -> SafeString:
     blocks, tail = growing.advance()
     settled = mark_safe("".join(block.html for block in blocks))  # noqa: S308
     return settled + frames.tail_of(message, growing.settled, tail, live=message.live)
+
+
+def _within(place: markdown.Place, context: Context) -> tuple[markdown.Place, bool]:
+    """The place on this page, and whether the page is read-only."""
+    read_only = context.get("read_only")
+    return (place._replace(urls=read_only.files), True) if read_only else (place, False)
 
 
 register.simple_tag(frames.thought_line)
@@ -100,8 +105,8 @@ def region(state: ConversationState, name: str) -> SafeString:
 
 @register.simple_tag(name="markdown", takes_context=True)
 def as_markdown(context: Context, text: str) -> SafeString:
-    read_only = bool(context.get("read_only"))
-    return mark_safe(markdown.render(text, read_only=read_only))  # noqa: S308 (the renderer escapes)
+    place, read_only = _within(markdown.CONVERSATION, context)
+    return mark_safe(markdown.render(text, place, read_only=read_only))  # noqa: S308 (the renderer escapes)
 
 
 register.simple_tag(diff_of_call, name="diff_of")  # {% diff_of call as change %}

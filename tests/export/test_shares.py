@@ -17,6 +17,7 @@ from chat.files.conversation_workspace import folder_of
 from chat.models import Conversation, Message, ShareLink, Step, TodoRevision, ToolCall, Turn
 from tests.bodies import body
 from tests.export.rich import Rich
+from tests.pictures import png
 
 
 @pytest.fixture
@@ -243,6 +244,50 @@ def test_pictures_of_what_is_shared(owners: Client, visitor: Client, rich: Conve
         assert response["Content-Type"] == "image/png"
         assert not response.cookies
     assert visitor.get(f"{path}pictures/{'0' * 32}/").status_code == 404
+
+
+REPLY = "![chart](chart.png) [the result](/workspace/result.txt) ![lost](lost.png) [gone](gone.md)"
+
+
+def test_replies_show_shared_pictures_and_link_to_shared_files(
+    owners: Client, visitor: Client, rich: Conversation
+) -> None:
+    folder: Path = folder_of(rich)
+    (folder / "chart.png").write_bytes(png(4, 4))
+    (folder / "chart.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
+    Message.objects.filter(role="assistant").exclude(text="").update(text=REPLY)
+    for path in (share(owners, rich, with_files="on"), f"{share(owners, rich, with_files='on')}replay/"):
+        page = text_of(visitor.get(path))
+        token = path.split("/")[2]
+        image = f"/shared/{token}/images/chart.png"
+        assert f'<a href="{image}"><img class="picture" src="{image}" alt="chart" loading="lazy"></a>' in page
+        assert f'<a href="/shared/{token}/files/result.txt">the result</a>' in page
+        assert '<span class="image-left-out">[lost]</span> gone' in page
+        answer = visitor.get(image)
+        assert (answer["Content-Type"], answer["X-Content-Type-Options"]) == ("image/png", "nosniff")
+        assert answer["Content-Security-Policy"].startswith("sandbox")
+        assert "Content-Disposition" not in answer
+        assert "script" not in visitor.get(f"/shared/{token}/images/chart.svg")["Content-Security-Policy"]
+        for name in ("result.txt", "lost.png", "../x"):
+            assert visitor.get(f"/shared/{token}/images/{name}").status_code == 404, name
+    page = text_of(visitor.get(share(owners, rich)))
+    assert '<span class="image-left-out">[chart]</span> the result' in page
+    assert "/images/" not in page
+
+
+def test_a_file_with_the_same_content_is_the_same(
+    owners: Client, visitor: Client, rich: Conversation
+) -> None:
+    path = share(owners, rich, with_files="on")
+    result: Path = folder_of(rich) / "result.txt"
+    result.unlink()  # as when another version of a turn is shown
+    assert "1 file has changed since" in text_of(visitor.get(path))
+    result.write_text("42")
+    assert "has changed since" not in text_of(visitor.get(path))
+    assert text_of(visitor.get(f"{path}files/result.txt")) == "42"
+    result.write_text("43")
+    assert "1 file has changed since" in text_of(visitor.get(path))
+    assert visitor.get(f"{path}files/result.txt").status_code == 404
 
 
 def test_links_have_a_bound(owners: Client, rich: Conversation) -> None:

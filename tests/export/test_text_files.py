@@ -16,9 +16,11 @@ from markdown_it import MarkdownIt
 
 from chat.export.markdown_file import code, fenced, inline, markdown_pieces, prose, quoted
 from chat.export.page import html_pieces
+from chat.files.conversation_workspace import folder_of
 from chat.models import Conversation, Message, Step, TodoRevision, ToolCall, Turn
 from tests.bodies import body
 from tests.export.rich import TEXTS, Rich
+from tests.pictures import png
 
 PARSER = MarkdownIt("commonmark")
 HOSTILE = st.one_of(
@@ -173,6 +175,20 @@ def test_what_a_command_changed_is_in_both(rich: Conversation) -> None:
     assert "\nChanged: `` a `b`.txt ``, `c.txt` and 2 more\n" in "".join(markdown_pieces(rich))
     page = "".join(html_pieces(rich))
     assert "Changed: <code>a `b`.txt</code>, <code>c.txt</code> and 2 more" in page
+
+
+def test_html_embeds_the_pictures_of_replies(rich: Conversation) -> None:
+    folder = folder_of(rich)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "chart.png").write_bytes(png(4, 4))
+    (folder / "big.png").write_bytes(png(5, 5) + bytes(16 * 2**20))
+    text = "![chart](chart.png) ![chart again](chart.png) ![big](big.png) ![lost](x.png) [data](data.csv)"
+    Message.objects.filter(role="assistant").exclude(text="").update(text=text)
+    page = "".join(html_pieces(rich))
+    embedded = re.findall(r'<img class="picture" src="data:image/png;base64,[^"]+" alt="([^"]+)"', page)
+    assert set(embedded) == {"chart", "chart again"}
+    left_out = '<span class="image-left-out">[{}]</span>'
+    assert f"{left_out.format('big')} {left_out.format('lost')} data</p>" in page
 
 
 def test_html_asks_for_nothing(rich: Conversation) -> None:
