@@ -27,7 +27,7 @@ from chat.turns.deleted import stop_deleted
 @audience("signed_in")
 @require_POST
 def bulk(request: SignedInRequest) -> HttpResponse:
-    keys = _selected_keys(request)
+    keys = selected_keys(request)
     if not keys:
         messages.info(request, _("Select conversations first."))
         return back_to_list(request)
@@ -81,7 +81,8 @@ def back_to_list(request: SignedInRequest) -> HttpResponseRedirect:
     return HttpResponseRedirect(reverse("conversations") + (f"?{query}" if query else ""))
 
 
-def _selected_keys(request: SignedInRequest) -> list[uuid.UUID]:
+def selected_keys(request: SignedInRequest) -> list[uuid.UUID]:
+    """What the form names, or with `all` all that its list has; perhaps not the user's own."""
     if request.POST.get("all"):
         query = ListQuery.from_form(SearchForm(QueryDict(request.POST.get("listing", ""))))
         return list(query.rows(request.user).order_by("pk").values_list("pk", flat=True))

@@ -46,17 +46,17 @@ def content(descriptor: int) -> Generator[bytes, None, None]:
         os.close(descriptor)
 
 
-BATCH_SIZE = 64 * 1024  # characters per piece
+BATCH_SIZE = 64 * 1024  # bytes
 
 
 class RowsStream:
-    """Streams an iterator of texts that reads rows. The first piece is read at once, as in `Stream`.
+    """Streams an iterator of texts or bytes that reads rows. The first piece is read at once, as in `Stream`.
 
     Rows are read in the request's thread: only there is the database connection closed afterwards.
     """
 
-    def __init__(self, texts: Iterator[str], batch_size: int = BATCH_SIZE) -> None:
-        self._pieces = _batched(texts, batch_size)
+    def __init__(self, pieces: Iterator[str | bytes], batch_size: int = BATCH_SIZE) -> None:
+        self._pieces = _batched(pieces, batch_size)
         self._first = next(self._pieces, b"")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
@@ -76,18 +76,16 @@ class RowsStream:
         return next(self._pieces, b"")
 
 
-def _batched(texts: Iterator[str], batch_size: int) -> Generator[bytes, None, None]:
-    batch: list[str] = []
-    size = 0
+def _batched(pieces: Iterator[str | bytes], batch_size: int) -> Generator[bytes, None, None]:
+    batch = bytearray()
     try:
-        for text in texts:
-            batch.append(text)
-            size += len(text)
-            if size >= batch_size:
-                yield "".join(batch).encode()
-                batch, size = [], 0
+        for piece in pieces:
+            batch += piece.encode() if isinstance(piece, str) else piece
+            if len(batch) >= batch_size:
+                yield bytes(batch)
+                batch.clear()
     finally:
-        if isinstance(texts, Generator):
-            texts.close()
+        if isinstance(pieces, Generator):
+            pieces.close()
     if batch:
-        yield "".join(batch).encode()
+        yield bytes(batch)

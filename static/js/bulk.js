@@ -52,6 +52,8 @@ const startBulk = (signal) => {
   form.addEventListener("keydown", (event) => {
     if (event.key === "Enter" && event.target.type === "checkbox") event.preventDefault();
   });
+  // A download leaves the page as it is.
+  form.addEventListener("submit", ({ submitter }) => submitter?.name === "format" && submitter.closest("[popover]").hidePopover());
   page.parentElement.hidden = false;
   addEventListener("pageshow", show, { signal }); // the browser may have kept what was chosen
 };

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zipfile
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -75,6 +76,21 @@ def test_archive_a_range_and_undo(site: Site, visitors: Visitors) -> None:
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("status").first).to_have_text("3 conversations restored.")
     assert titles(page) == before
+
+
+def test_several_are_exported_at_once(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site)
+    page.goto("/conversations/")
+    box(page, "Talk 4").click()
+    box(page, "Talk 3").click()
+    press(page, "Export…")
+    choices = page.get_by_role("dialog", name="Export the selected conversations as a zip file")
+    with page.expect_download() as download:
+        choices.get_by_role("button", name="Markdown").click()
+    with zipfile.ZipFile(download.value.path()) as file:
+        assert sorted(file.namelist()) == ["Talk 3.md", "Talk 4.md"]
+    expect(choices).to_be_hidden()
+    expect(page.locator("#bulk-count")).to_have_text("2 selected")
 
 
 def test_tags_in_chinese(site: Site, visitors: Visitors) -> None:

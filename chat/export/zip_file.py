@@ -1,0 +1,52 @@
+"""Several conversations as one zip file, each in the same format."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+
+from django.utils import timezone
+
+from chat.export.json_file import json_pieces
+from chat.export.markdown_file import markdown_pieces
+from chat.export.page import html_pieces
+from chat.files.archive import CHUNK_SIZE, ZipSink
+from chat.files.names import numbered, safe_name
+from chat.models import Conversation
+
+# By the extension of their files.
+FORMATS: dict[str, Callable[[Conversation], Iterator[str]]] = {
+    "html": html_pieces,
+    "md": markdown_pieces,
+    "json": json_pieces,
+}
+
+
+def file_name(conversation: Conversation, extension: str) -> str:
+    return f"{safe_name(conversation.title)[:60].strip()}.{extension}"
+
+
+def zip_pieces(conversations: Iterable[Conversation], extension: str) -> Iterator[bytes]:
+    """The zip file in pieces; only one conversation's turn is in memory at a time."""
+    sink = ZipSink()
+    names: dict[str, int] = {}
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as zip_file:  # type: ignore[call-overload]
+        for conversation in conversations:
+            name = _new_name(file_name(conversation, extension), names)
+            info = zipfile.ZipInfo(name, timezone.localtime(conversation.updated_at).timetuple()[:6])
+            info.compress_type = zipfile.ZIP_DEFLATED
+            with zip_file.open(info, "w", force_zip64=True) as part:
+                for text in FORMATS[extension](conversation):
+                    part.write(text.encode())
+                    if len(sink.written) >= CHUNK_SIZE:
+                        yield sink.take()
+    yield sink.take()
+
+
+def _new_name(name: str, names: dict[str, int]) -> str:
+    """The name with a number where others have it, in any case, as some systems compare them."""
+    while True:
+        names[name.casefold()] = number = names.get(name.casefold(), 0) + 1
+        if number == 1:
+            return name
+        name = numbered(name, number)
