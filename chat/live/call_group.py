@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TypeGuard
 
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
@@ -17,20 +18,22 @@ Row = Message | Summary | ToolCall
 class CallGroup:
     """Consecutive calls of a turn, also of several steps, and the reasoning before them."""
 
-    def __init__(self, first: Message | ToolCall) -> None:
+    def __init__(self, first: Message | ToolCall, text: Message | None = None) -> None:
+        """`text` is the latest one before it; there may be another group before that, of the same step."""
         self.turn_id = first.turn_id
-        self.step = first.sort_key[0]  # the first one; no other group has it, so it is its id
+        self.step = first.sort_key[0]  # the first one
+        self.after_text = text is not None and text.sort_key[0] == self.step
         self._rows: dict[str, Message | ToolCall] = {}
         self.put(first)
 
     @property
     def dom_id(self) -> str:
-        return f"turn-{self.turn_id}-calls-{self.step}"
+        return f"turn-{self.turn_id}-calls-{self.step}{'-after-text' if self.after_text else ''}"
 
     @property
     def leading_turn(self) -> Turn | None:
-        """Its turn, if the agent's part of that begins with it, or with a text just before it."""
-        return self.rows[0].turn if self.step == 1 else None
+        """Its turn, if the agent's part of that begins with it."""
+        return self.rows[0].turn if self.step == 1 and not self.after_text else None
 
     @property
     def rows(self) -> list[Message | ToolCall]:
@@ -43,10 +46,9 @@ class CallGroup:
     def __contains__(self, row: Row) -> bool:
         return row.dom_id in self._rows
 
-    @property
-    def is_closed(self) -> bool:
-        """Whether its latest row has turned into an answer, which no call joins."""
-        return not belongs_to_group(self.rows[-1])
+    def is_open_to(self, row: Row) -> TypeGuard[Message | ToolCall]:
+        """Whether the row joins it: no call does once its latest row has turned into an answer."""
+        return belongs_to_group(row) and belongs_to_group(self.rows[-1])
 
     @property
     def line(self) -> str:
@@ -56,7 +58,7 @@ class CallGroup:
         return capfirst(_summary(done)) if done and len(done) + len(thoughts) > 1 else ""
 
 
-def belongs_to_group(row: Row) -> bool:
+def belongs_to_group(row: Row) -> TypeGuard[Message | ToolCall]:
     """Whether the row is a call, or a message of the agent without text."""
     if isinstance(row, Message):
         return row.role == Message.Role.ASSISTANT and not row.text and not row.cut_off
@@ -68,13 +70,17 @@ def grouped(rows: Iterable[Row]) -> list[Row | CallGroup]:
     parts: list[Row | CallGroup] = []
     for row in rows:
         latest = parts[-1] if parts else None
-        if isinstance(row, Summary) or not belongs_to_group(row):
+        if not belongs_to_group(row):
             parts.append(row)
         elif isinstance(latest, CallGroup):
             latest.put(row)
         else:
-            parts.append(CallGroup(row))
+            parts.append(CallGroup(row, latest_text(parts)))
     return parts
+
+
+def latest_text(parts: Iterable[Row | CallGroup]) -> Message | None:
+    return next((part for part in reversed(list(parts)) if isinstance(part, Message)), None)
 
 
 def _folds(call: ToolCall) -> bool:

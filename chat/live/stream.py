@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString, mark_safe
 from chat.database import in_database
 from chat.live.activity import Activity, ActivityLog
 from chat.live.broadcast import conversation_group, publish, publish_board, publish_sidebar, whole_frame
-from chat.live.call_group import CallGroup, Row, belongs_to_group, grouped
+from chat.live.call_group import CallGroup, Row, belongs_to_group, grouped, latest_text
 from chat.live.frames import (
     END,
     Change,
@@ -188,6 +188,7 @@ class TurnStream:
         self._meter: ContextGrew | None = None  # the latest, shown or not
         self._whole = False
         self._group: CallGroup | None = None  # that the next call joins
+        self._text: Message | None = None  # the latest one that is in no group, or closed it
         self._line = ""  # of that group, as tabs show it
         self._log = ActivityLog()
         self._activity: Activity | None = None  # as tabs show it
@@ -323,8 +324,9 @@ class TurnStream:
         if turn is None or state is None:
             return ""
         self._activity = self._log.read(turn)
-        latest = grouped(turn.rows())[-1:]
-        self._group = next((part for part in latest if isinstance(part, CallGroup)), None)
+        parts = grouped(turn.rows())
+        self._group = next((part for part in parts[-1:] if isinstance(part, CallGroup)), None)
+        self._text = latest_text(parts)
         self._line = self._group.line if self._group else ""
         if self._meter:
             state.meter = self._meter.meter
@@ -350,8 +352,9 @@ class TurnStream:
                 yield "", shortened_message(change.call)
             else:
                 yield from self._draw_row(change.row, new=change.new)
-        changed = (change.row for change in rows.values() if isinstance(change, RowChanged))
-        yield from self._draw_line(changed)
+        changed = [change.row for change in rows.values() if isinstance(change, RowChanged)]
+        if self._group and any(row in self._group for row in changed):
+            yield from self._draw_line()
         if context:
             yield "", context_message(context.meter, self.turn)
         if self.turn.status == Turn.Status.RUNNING and not self.turn.status_message:
@@ -366,6 +369,10 @@ class TurnStream:
             self.growing.pop(row.pk, None)
             if row.live:
                 self.growing[row.pk] = GrowingMessage(row, row.text, len(row.reasoning))
+        if self._group and not isinstance(row, Summary) and row in self._group:
+            self._group.put(row)
+        if new and not (self._group and self._group.is_open_to(row)):
+            yield from self._draw_line()  # of the group that ends here
         group = self._place(row) if new else None
         if group and len(group.rows) == 1:
             htmls = row_messages(group, new=True)
@@ -376,25 +383,21 @@ class TurnStream:
 
     def _place(self, row: Row) -> CallGroup | None:
         """The group that the new row belongs to; None if it begins a new paragraph of the turn."""
-        if isinstance(row, Summary) or not belongs_to_group(row):
-            self._group = None
-        elif self._group is None or self._group.is_closed:
-            self._group, self._line = CallGroup(row), ""
-        else:
+        if self._group and self._group.is_open_to(row):
             self._group.put(row)
+        elif not belongs_to_group(row):
+            self._group = None
+            self._text = row if isinstance(row, Message) else self._text
+        else:
+            self._text = latest_text(self._group.rows) if self._group else self._text
+            self._group, self._line = CallGroup(row, self._text), ""
         return self._group
 
-    def _draw_line(self, rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
-        """Render the line of the latest group if these changed rows change it."""
-        group = self._group
-        changed = [row for row in rows if not isinstance(row, Summary) and group and row in group]
-        if group is None or not changed:
-            return
-        for row in changed:
-            group.put(row)
-        if group.line != self._line:
-            self._line = group.line
-            yield "", line_message(group)
+    def _draw_line(self) -> Iterator[tuple[str, str]]:
+        """Render the line of the latest group if it has changed."""
+        if self._group and self._group.line != self._line:
+            self._line = self._group.line
+            yield "", line_message(self._group)
 
     def _grow(self, row: Message) -> Iterator[tuple[str, str]]:
         if row.pk not in self.growing:

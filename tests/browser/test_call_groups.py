@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 import threading
 from typing import Any
 
@@ -94,6 +95,33 @@ def test_finished_calls_fold_to_a_line(scripted: Site, visitors: Visitors) -> No
     opener.click()
     panel(page).locator("summary").click()
     expect(panel(page)).to_be_hidden()
+
+
+def test_a_text_between_thoughts_and_calls_stays_between_them(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    scripted.model.script(
+        todo("in_progress", "pending", text="I look.", reasoning="Let me think. " * 9, delay=0.02),
+        Reply(
+            text="Now I write.",
+            reasoning="Where? " * 9,
+            tool_calls=[("write_file", {"path": name, "content": "x = 1\n"}) for name in ("a.py", "b.py")],
+            delay=0.02,
+        ),
+        Reply(text="Both are written.", stall_after=2, gate=gate),
+    )
+    page, second = visitors.enter(scripted), visitors.enter(scripted)
+    address = begin(page, "Look at them")
+    shown = ["I look.", "Now I write.", "Changed 2 files", "Both"]
+    order = re.compile(".*".join(map(re.escape, shown)), re.DOTALL)
+    expect(last_turn(page)).to_contain_text(order, use_inner_text=True)
+    second.goto(address)
+    expect(last_turn(second)).to_contain_text(order, use_inner_text=True)
+    gate.set()
+    for each in (page, second):
+        at_rest(each)
+        expect(last_turn(each)).to_contain_text(order, use_inner_text=True)
+        assert each.locator(".turn .who:visible").count() == 1
+    assert record(page) == record(second)
 
 
 def test_a_folder_is_no_file(scripted: Site, visitors: Visitors) -> None:
