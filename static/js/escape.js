@@ -7,15 +7,20 @@
   const isElsewhere = (place, field) =>
     place !== field && place.matches?.("input, textarea:not(.approval *), select, [contenteditable]") && (place.type !== "search" || place.value);
 
-  const stop = () => {
-    const button = document.getElementById("stop");
-    const hint = document.getElementById("stop-hint");
-    if (!button?.checkVisibility()) return;
+  const hint = () => document.getElementById("stop-hint");
+  const isRunning = () => document.getElementById("stop")?.checkVisibility();
+  const forget = () => {
     clearTimeout(clearing);
-    if (hint.textContent) button.click();
-    else clearing = setTimeout(() => (hint.textContent = ""), WITHIN);
-    hint.textContent = hint.textContent ? "" : hint.dataset.text;
+    if (hint()?.textContent) hint().textContent = "";
   };
+  const stop = () => {
+    if (!isRunning()) return;
+    if (hint().textContent) return document.getElementById("stop").click();
+    hint().textContent = hint().dataset.text;
+    clearing = setTimeout(forget, WITHIN);
+  };
+  document.addEventListener("click", (event) => event.target.closest?.("#stop") && forget());
+  document.addEventListener("htmx:after:swap", () => isRunning() || forget());
 
   document.addEventListener("keydown", (event) => {
     const field = document.getElementById("composer-text");

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 
 from playwright.sync_api import Locator, Page, expect
 
@@ -102,6 +103,30 @@ def test_escape_leads_to_the_composer_and_asked_twice_stops(scripted: Site, visi
     at_rest(page)
     assert hint.text_content(), "it was not the time that took it away"
     expect(hint).to_be_hidden()
+
+
+def test_the_hint_to_stop_goes_with_the_turn(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    scripted.model.script(Reply(text="I go on and on.", piece=4, stall_after=2, gate=gate))
+    scripted.model.script(Reply(text="I go on and on.", piece=4, stall_after=2))
+    page = visitors.enter(scripted)
+    begin(page, "Work")
+    expect(page.locator("#transcript")).to_contain_text("I go")
+    hint = page.locator("#stop-hint")
+    box(page).focus()
+    page.keyboard.press("Escape")
+    expect(hint).not_to_be_empty()
+    gate.set()
+    last_turn(page, "completed")
+    expect(hint).to_be_empty(timeout=500)
+
+    send(page, "Again")
+    expect(last_turn(page, "running")).to_contain_text("I go")
+    page.keyboard.press("Escape")
+    expect(hint).not_to_be_empty()
+    page.click("#stop")
+    expect(hint).to_be_empty(timeout=200)
+    last_turn(page, "stopped")
 
 
 def test_the_composer_completes(scripted: Site, visitors: Visitors) -> None:
