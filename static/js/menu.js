@@ -1,5 +1,6 @@
-// Arrow keys move in an open menu. One that the keyboard has opened takes the focus, and one that the
-// focus leaves is closed. Menus with a list of options have keys of their own (listbox.js).
+// Arrow keys, Home and End move in an open menu. One that the keyboard has opened takes the focus, and one that the
+// focus leaves is closed, as is one whose item opens a dialog: its button has the focus again when the dialog closes.
+// Menus with a list of options have keys of their own (listbox.js).
 {
   const MENU = ":is(.menu, .profile-menu:not(.options-menu)):popover-open";
   const itemsOf = (menu) => [...menu.querySelectorAll("a[href], button, input:not([type=hidden])")].filter((each) => !each.disabled && each.checkVisibility());
@@ -23,8 +24,9 @@
     let next;
     if (event.key === "ArrowDown") next = items[(at + 1) % items.length];
     else if (event.key === "ArrowUp") next = items.at(at < 1 ? -1 : at - 1);
-    else if (!event.target.matches("input") && event.key === "Home") next = items[0];
-    else if (!event.target.matches("input") && event.key === "End") next = items.at(-1);
+    else if (event.target.matches("input:not([type=checkbox])")) return; // where Home and End move the caret
+    else if (event.key === "Home") next = items[0];
+    else if (event.key === "End") next = items.at(-1);
     if (!next) return;
     event.preventDefault();
     next.focus();
@@ -33,5 +35,9 @@
   document.addEventListener("focusin", ({ target }) => {
     const menu = document.querySelector(MENU);
     if (menu && !menu.contains(target) && !isOpener(target, menu)) menu.hidePopover();
+  });
+
+  document.addEventListener("click", ({ target }) => {
+    target.closest?.("[command=show-modal]")?.closest(MENU)?.hidePopover();
   });
 }
