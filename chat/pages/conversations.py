@@ -38,8 +38,7 @@ def conversations(request: SignedInRequest) -> HttpResponse:
     search = Search.of(request, form)
     if search.query:
         search.run(search.query, list_query.search_scope(request.user), request)
-        context = {"list_query": list_query, "search": search, "page": search.page}
-        return _render(request, context)
+        return _render(request, {"list_query": list_query, "search": search, "page": search.page})
     matching = list_query.rows(request.user)
     page = Paginator(matching, ROWS_PER_PAGE).get_page(request.GET.get("page"))
     start = page.start_index() - 1 if page.paginator.count else 0
@@ -49,7 +48,6 @@ def conversations(request: SignedInRequest) -> HttpResponse:
         "search": search,
         "page": page,
         "conversations": rows,
-        "tags": Tag.objects.filter(owner=request.user.pk),
         "undoable": BulkAct.offered_to(request.user),
     }
     return _render(request, context)
@@ -58,6 +56,7 @@ def conversations(request: SignedInRequest) -> HttpResponse:
 def _render(request: SignedInRequest, context: dict[str, Any]) -> HttpResponse:
     """The page, or what is beneath its search box, for the script that searches as the user types."""
     is_part = request.headers.get("HX-Target") == "div#found"
+    context |= {"is_part": is_part, "tags": Tag.objects.filter(owner=request.user.pk)}
     response = render(request, "partials/_found.html" if is_part else "conversations.html", context)
     patch_vary_headers(response, ["HX-Target"])
     return response
@@ -139,6 +138,13 @@ class ListQuery:
         if self.tag:
             rows = rows.tagged(self.tag)
         return rows.archived() if self.archived else rows
+
+    @property
+    def tab(self) -> str:
+        """The tab above the list that it belongs to."""
+        if self.archived:
+            return "archive"
+        return "unfinished" if self.filter.todos == "unfinished" else "all"
 
     @property
     def unfinished(self) -> bool:

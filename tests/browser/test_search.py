@@ -101,6 +101,17 @@ def test_results_come_while_one_types(page: Page) -> None:
     expect(page).to_have_url(re.compile(r"\?q=zebra\+fi&status=failed$"))
     page.get_by_label("Status").select_option("")
     expect(place).to_be_visible()
+    tab = page.locator("#list-tabs [aria-current]")
+    expect(tab).to_have_text("All")
+    page.get_by_label("Plan", exact=True).select_option("unfinished")
+    expect(tab).to_have_text("Unfinished")
+    page.locator("#list-tabs").get_by_role("link", name="Archive").click()
+    expect(page.get_by_text("No results.")).to_be_visible()
+    expect(box).to_have_value("zebra fi")
+    expect(tab).to_have_text("Archive")
+    page.locator("#list-tabs").get_by_role("link", name="All").click()
+    expect(place).to_be_visible()
+    box.focus()
     before = len(asked)
     compose = """(box, [value, isComposing]) => {
         box.value = value;

@@ -140,3 +140,34 @@ def test_only_filters_that_were_set_are_unfolded(owners: Client) -> None:
     assert unfolded not in owners.get("/conversations/?todos=unfinished").content.decode()
     assert unfolded in owners.get("/conversations/?todos=unfinished&status=failed").content.decode()
     assert unfolded in owners.get("/conversations/?status=failed").content.decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "marked"),
+    [
+        ("", "All"),
+        ("?q=word", "All"),
+        ("?tag=work", "All"),
+        ("?q=word&status=failed", "All"),
+        ("?todos=unfinished", "Unfinished"),
+        ("?q=word&todos=unfinished", "Unfinished"),
+        ("?archived=1", "Archive"),
+        ("?q=word&archived=1", "Archive"),
+        ("?q=word&archived=1&todos=unfinished", "Archive"),
+    ],
+)
+def test_the_filter_that_applies_is_marked(owners: Client, query: str, marked: str) -> None:
+    page = owners.get(f"/conversations/{query}").content.decode()
+    tabs = page[page.index('aria-label="Filter conversations"') :].partition("</nav>")[0]
+    assert re.findall(r'aria-current="page">([^<]+)<', tabs) == [marked]
+
+
+def test_a_filter_keeps_the_words_of_the_search(owners: Client) -> None:
+    page = owners.get("/conversations/?q=two+words%26&status=failed").content.decode()
+    tabs = page[page.index('aria-label="Filter conversations"') :].partition("</nav>")[0]
+    words = "q=two%20words%26"
+    assert re.findall(r'href="([^"]+)"', tabs) == [
+        f"/conversations/?{words}",
+        f"/conversations/?todos=unfinished&amp;{words}",
+        f"/conversations/?archived=1&amp;{words}",
+    ]
