@@ -129,3 +129,19 @@ def test_a_question_calls_who_looks_elsewhere(scripted: Site, visitors: Visitors
     page.get_by_role("button", name="Allow once").click()
     at_rest(page)
     until(page, lambda: page.title() == title)
+
+
+def test_a_browser_that_blocks_notifications_is_no_dead_end(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Done."))
+    page = visitors.enter(scripted)
+    page.add_init_script(
+        f"({LISTEN})(); Notification.permission = 'denied'; localStorage.setItem('notify', 'on')"
+    )
+    begin(page, "Begin")
+    at_rest(page)
+    page.get_by_role("button", name="Conversation menu").click()
+    choice = page.get_by_role("checkbox", name="Notifications are blocked")
+    expect(choice).to_be_disabled()
+    expect(choice).not_to_be_checked()
+    expect(page.locator("#notify")).to_contain_text("allow them for this site in your browser's settings")
+    expect(page.locator("#notify")).not_to_contain_text("Notify me")
