@@ -151,6 +151,26 @@ def test_a_reason_that_is_being_written_outlives_what_changes_around_it(
     expect(other.locator(".tool-call[data-status=denied]")).to_contain_text("Because of this")
 
 
+def test_a_folded_call_says_why_it_was_denied(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(tool_calls=[bash("rm *")]), Reply(text="I keep them."))
+    page = visitors.enter(scripted)
+    begin(page)
+    question(page)
+    page.get_by_placeholder("Reason (optional)").fill("Keep the old ones")
+    page.get_by_role("button", name="Deny").click()
+    at_rest(page)
+    for _look in range(2):
+        call = page.locator(".tool-call:not([open])[data-status=denied]")
+        state = call.locator("summary .tool-call__state")
+        expect(state).to_have_text("Denied: Keep the old ones")
+        expect(state).to_be_in_viewport(ratio=1)
+        page.reload()
+        at_rest(page)
+    call.locator("summary").click()
+    expect(page.locator(".decision__reason")).to_have_text("Keep the old ones")
+    expect(page.locator(".tool-call__reason")).to_be_hidden()
+
+
 def test_a_reload_asks_again(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(tool_calls=[bash("pwd")]), Reply(text="Done."))
     page = visitors.enter(scripted)
