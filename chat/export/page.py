@@ -50,7 +50,7 @@ def _turn(record: Record, turn: Turn, read_only: ReadOnly) -> str:
 
 def _rows(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> Iterator[str]:
     drawn = _drawn_rows(turn, revisions, read_only)
-    for part in grouped(turn.rows()):
+    for number, part in enumerate(grouped(turn.rows())):
         if isinstance(part, CallGroup):
             rows = "".join(drawn[row.dom_id] for row in part.rows)
             yield render_to_string(
@@ -58,6 +58,8 @@ def _rows(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> Ite
             )
         else:
             yield drawn[part.dom_id]
+        if not number and turn.profile_snapshot:
+            yield render_to_string("partials/_who.html", {"turn": turn, "read_only": read_only})
 
 
 def _drawn_rows(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> dict[str, str]:

@@ -120,7 +120,7 @@ addEventListener("DOMContentLoaded", () => {
   const step = (way) => {
     pause();
     do go(shown + way);
-    while (shown > 0 && shown < beats.length && beats[shown - 1].element.matches(".turn"));
+    while (shown > 0 && shown < beats.length && beats[shown - 1].element.matches(".turn, .who"));
   };
   const toggle = () => (plays() ? pause() : play());
 

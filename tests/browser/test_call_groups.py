@@ -9,7 +9,7 @@ from typing import Any
 
 from playwright.sync_api import Page, expect
 
-from chat.demo.reply import Reply
+from chat.demo.reply import Call, Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import at_rest, begin, last_turn, panel, record, send, todo
 from tests.pictures import png
@@ -172,3 +172,38 @@ def upload(page: Page, name: str) -> None:
 
 def text_file(name: str) -> Any:
     return {"name": name, "mimeType": "text/plain", "buffer": b"text"}
+
+
+def test_who_answers_is_said_once_above_all_of_it(scripted: Site, visitors: Visitors) -> None:
+    """Also where the turn begins with calls: live, drawn anew, and on pages that are only read."""
+    gate = threading.Event()
+    scripted.model.script(
+        Reply(tool_calls=[Call("bash", {"command": "echo one"})]),
+        Reply(reasoning="What next?", tool_calls=[Call("bash", {"command": "echo two"})]),
+        Reply(text="It is done.", piece=4, stall_after=2, gate=gate),
+    )
+    page = visitors.enter(scripted)
+    begin(page, "Do it")
+
+    def is_above() -> None:
+        rows = page.locator(".turn__rows > :visible")
+        expect(page.locator(".who:visible")).to_have_count(1)
+        expect(rows.nth(0)).to_have_attribute("data-role", "user")
+        expect(rows.nth(1)).to_have_class("who")
+        expect(page.locator(".turn__rows")).to_contain_text("It")
+
+    is_above()
+    page.reload()
+    is_above()
+    gate.set()
+    at_rest(page)
+    is_above()
+    address = page.url
+    page.reload()
+    is_above()
+    page.goto(f"{address}replay/")
+    page.keyboard.press("End")
+    is_above()
+    page.goto("about:blank")
+    page.set_content(page.request.get(f"{address}export.html").text())
+    is_above()
