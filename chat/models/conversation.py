@@ -60,24 +60,25 @@ class ConversationQuerySet(QuerySet["Conversation"]):
         return self.filter(tags__folded=folded(normalised(word)))
 
     def listed(self, start: int, stop: int) -> list[Conversation]:
-        """The rows from `start` to `stop` with `plan` (the latest list), the two statuses and tags.
+        """The rows from `start` to `stop` with `plan` (the latest list), the statuses and tags.
 
         At most three queries.
         """
         lists = TodoRevision.objects.filter(conversation=OuterRef("pk"), turn__on_path=True)
         latest = lists.order_by("-pk")
-        active = Turn.objects.filter(conversation=OuterRef("pk"), status__in=Turn.ACTIVE).order_by()
+        turns = Turn.objects.filter(conversation=OuterRef("pk"), on_path=True).order_by("-pk")
         conversations = self.annotate(
             latest=Subquery(latest.values("pk")[:1]),
-            active=Subquery(active.values("status")[:1]),
+            status=Subquery(turns.values("status")[:1]),
             unseen=F("unseen_turn__status"),
             is_tagged=Exists(Tag.objects.filter(conversations=OuterRef("pk"))),
         )
         rows: list[Any] = list(conversations[start:stop])
         plans = TodoRevision.objects.in_bulk([row.latest for row in rows if row.latest])
         for row in rows:
-            row.plan, row.active_status = plans.get(row.latest), row.active or ""
-            row.unseen_status = row.unseen or ""
+            row.plan, row.unseen_status = plans.get(row.latest), row.unseen or ""
+            row.active_status = row.status if row.status in Turn.ACTIVE else ""
+            row.has_failed = row.status == Turn.Status.FAILED
             row.known_words = []
         _read_words([row for row in rows if row.is_tagged])
         return rows
@@ -165,6 +166,7 @@ class Conversation(models.Model):
     plan: TodoRevision | None = None  # its latest list, if prefetched
     active_status = ""  # of its active turn, if prefetched
     unseen_status = ""  # of its unseen turn, if prefetched
+    has_failed = False  # whether its last turn has, if prefetched
     known_words: list[str] | None = None  # the words of its tags, if prefetched
 
     class Meta:

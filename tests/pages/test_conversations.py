@@ -113,6 +113,24 @@ def test_a_full_page_takes_as_many_queries_as_one_row(owners: Client, owner: Use
     assert queries() == full < 17
 
 
+def test_a_failure_that_was_read_keeps_a_quiet_mark(
+    owners: Client, conversation: Conversation, failed: Turn
+) -> None:
+    mark = 'title="Last turn failed"'
+
+    def marks() -> int:
+        return owners.get("/conversations/").content.decode().count(mark)
+
+    conversation.mark_unseen(failed)
+    assert marks() == 0, "it has the mark of an unread one"
+    conversation.mark_seen(failed.pk)
+    assert marks() == 2, "in the sidebar and in the list"
+    later = conversation.start_turn("Again", uuid.uuid4())
+    assert marks() == 0
+    Turn.objects.filter(pk=later.pk).update(status="completed")
+    assert marks() == 0
+
+
 def test_a_full_page_is_light(owners: Client, owner: User, many: list[str]) -> None:
     items = [{"status": "completed"}, {"status": "pending"}]
     for conversation in Conversation.objects.all():
