@@ -230,6 +230,12 @@ def draw_panel(panel: TodoPanel | None) -> SafeString:
     return render_to_string("partials/_todo_panel.html", {"panel": panel}) if panel else SafeString()
 
 
+def row_plan_message(panel: TodoPanel) -> str:
+    """Show how far the plan is in the sidebar's row of its conversation."""
+    target = f"#sidebar-list [data-conversation='{panel.conversation_id}'] .conversation-row__plan"
+    return partial(target, "outerMorph", render_to_string("partials/_row_plan.html", {"plan": panel}))
+
+
 def context_message(meter: ContextMeter | None, turn: Turn) -> str:
     html = render_to_string("partials/_context_meter.html", {"meter": meter, "v": turn.pk})
     return partial("#context-meter", "outerMorph", html)

@@ -13,8 +13,15 @@ from django.utils.safestring import SafeString, mark_safe
 
 from chat.database import in_database
 from chat.live.activity import Activity, ActivityLog
-from chat.live.broadcast import conversation_group, publish, publish_board, publish_sidebar, whole_frame
-from chat.live.call_group import CallGroup, Row, belongs_to_group, grouped, latest_text
+from chat.live.broadcast import (
+    conversation_group,
+    owner_group,
+    publish,
+    publish_board,
+    publish_sidebar,
+    whole_frame,
+)
+from chat.live.call_group import CallGroup, Row, belongs_to_group, grouped
 from chat.live.frames import (
     END,
     Change,
@@ -35,6 +42,7 @@ from chat.live.frames import (
     partial,
     place_of,
     row_messages,
+    row_plan_message,
     shortened_message,
     tail_of,
     text_frame,
@@ -43,6 +51,7 @@ from chat.live.frames import (
 )
 from chat.live.markdown import MAX_BLOCK, Block, Settling, render_grown
 from chat.live.regions import states_of
+from chat.live.todo_panel import TodoPanel
 from chat.models import Message, Summary, Turn
 
 FRAME_INTERVAL = 0.08  # seconds of changes in one frame, while few turns stream; browsers paint each
@@ -190,6 +199,7 @@ class TurnStream:
         self._group: CallGroup | None = None  # that the next call joins
         self._text: Message | None = None  # the latest one that is in no group, or closed it
         self._line = ""  # of that group, as tabs show it
+        self._progress = (0, 0)  # of the plan, as sidebars show it
         self._log = ActivityLog()
         self._activity: Activity | None = None  # as tabs show it
         self._first_frame_due = asyncio.Event()  # the model was requested, or there is something else to show
@@ -285,8 +295,16 @@ class TurnStream:
         if panel:
             revision = panel.panel.revision if panel.panel else 0
             await self._publish(panel_frame(self._next_position(), revision, panel_message(panel.panel)))
-            await publish_board(self.turn.conversation.owner_id)
+            await self._publish_progress(panel.panel)
         return render_seconds
+
+    async def _publish_progress(self, panel: TodoPanel | None) -> None:
+        """Show how far the plan is, once it is recorded, in the sidebar of every tab and on the board."""
+        owner = self.turn.conversation.owner_id
+        if panel and panel.revision and self._progress != (panel.done, panel.total):
+            self._progress = panel.done, panel.total
+            await publish(owner_group(owner), message(row_plan_message(panel)))
+        await publish_board(owner)
 
     async def _render_large(self) -> None:
         """Render large complete texts off the event loop; `render` caches their HTML."""

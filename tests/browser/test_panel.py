@@ -108,3 +108,32 @@ def test_a_refused_list_leaves_the_last_one(scripted: Site, visitors: Visitors) 
     marker = page.locator(".todo-marker[data-status='failed']")
     expect(marker).to_contain_text("Only one task can be in_progress at a time")
     expect(page.locator("#todo-panel .todo")).to_have_count(4)
+
+
+def test_the_sidebar_counts_along_from_the_first_turn_on(scripted: Site, visitors: Visitors) -> None:
+    gates = [threading.Event(), threading.Event()]
+    scripted.model.script(
+        Reply(text="Hello."),
+        todo("completed", "in_progress"),
+        Reply(text="One is done", stall_after=2, gate=gates[0], tool_calls=[("bash", {"command": "true"})]),
+        todo("completed", "completed"),
+        Reply(text="Both are done", stall_after=2, gate=gates[1]),
+    )
+    other, page = visitors.enter(scripted), visitors.enter(scripted)
+    begin(other, "Elsewhere")
+    at_rest(other)
+    begin(page, "Count along")
+
+    def counts(progress: str) -> None:
+        for each in (page, other):
+            row = each.locator("#sidebar .conversation-row", has_text="Count along").first
+            expect(row.locator(".conversation-row__plan")).to_have_text(progress)
+
+    counts("1/2")
+    expect(page.locator("#conversation")).to_have_attribute("data-status", "running")
+    gates[0].set()
+    counts("2/2")
+    expect(page.locator("#conversation")).to_have_attribute("data-status", "running")
+    gates[1].set()
+    at_rest(page)
+    counts("2/2")
