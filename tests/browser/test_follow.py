@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
@@ -12,6 +13,19 @@ from tests.browser.talk import at_rest, begin, until
 
 LONG = "\n\n".join(f"Paragraph {n}." for n in range(90))
 PIECE = 40
+# What of the transcript and of the dock is beneath the button, as far as it is in view.
+COVERED = """() => {
+    const button = document.getElementById("to-end").getBoundingClientRect();
+    const view = document.getElementById("scroll").getBoundingClientRect();
+    const meets = (one, other) =>
+        one.left < other.right && other.left < one.right && one.top < other.bottom && other.top < one.bottom;
+    const parts = document.querySelectorAll(".message__body > *, .turn__end > *, .dock > *");
+    return [...parts].filter((part) => {
+        const { left, right, top, bottom } = part.getBoundingClientRect();
+        const seen = part.closest(".dock") ? bottom : Math.min(bottom, view.bottom);
+        return meets({ left, right, top, bottom: seen }, button);
+    }).map((part) => part.className || part.tagName);
+}"""
 
 
 def place(page: Page) -> dict[str, float]:
@@ -71,6 +85,27 @@ def test_it_leaves_a_person_who_reads_above_in_peace(scripted: Site, visitors: V
     page.click("#to-end")
     until(page, lambda: place(page)["below"] < 3)
     expect(page.locator("#to-end")).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    "size", [(390, 844), (390, 664), (844, 390), (820, 1180), (1024, 768), (1200, 800), (1600, 900)]
+)
+def test_the_way_to_the_end_covers_no_text(scripted: Site, visitors: Visitors, size: tuple[int, int]) -> None:
+    line = "A line that is as wide as the column, to its very end, with words. " * 4
+    scripted.model.script(Reply(text="\n\n".join([line] * 40)))
+    page = visitors.enter(scripted, viewport=dict(zip(("width", "height"), size, strict=True)))
+    begin(page, "Tell")
+    at_rest(page)
+    button = page.locator("#to-end")
+    for top in (0, 200, 500):
+        page.locator("#scroll").evaluate("(view, top) => { view.scrollTop = top }", top)
+        expect(button).to_be_in_viewport(ratio=1)
+        assert page.evaluate(COVERED) == []
+    at = come_to_rest(page)
+    button.click()
+    until(page, lambda: place(page)["below"] < 3)
+    assert place(page)["top"] > at
+    expect(button).to_be_hidden()
 
 
 def test_what_is_unfolded_at_the_end_comes_into_view(scripted: Site, visitors: Visitors) -> None:
