@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from django.utils import timezone
 from django.utils.translation import gettext as _
@@ -59,13 +59,18 @@ def _progress(plan: Plan) -> str:
 
 
 def _items(plan: Plan) -> Iterator[str]:
-    if items := plan.latest.row.items:
-        yield "\n".join(f"- {BOXES[item['status']]} {_item(item)}" for item in items)
+    lines = [line for line in plan.latest.lines if not line.is_removed or line.skipped]
+    if lines:
+        yield "\n".join(map(_item, lines))
 
 
-def _item(item: Mapping[str, str]) -> str:
+def _item(line: Line) -> str:
+    item = line.item
+    if line.is_removed:
+        return f"- ~~{inline(item['content'])}~~ _(" + _("skipped") + ")_"
     is_begun = item["status"] == "in_progress"
-    return inline(item["content"]) + (" _(" + _("in progress") + ")_" if is_begun else "")
+    begun = " _(" + _("in progress") + ")_" if is_begun else ""
+    return f"- {BOXES[item['status']]} {inline(item['content'])}{begun}"
 
 
 def _history(plan: Plan, *, is_last: bool) -> Iterator[str]:

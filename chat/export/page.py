@@ -19,6 +19,7 @@ from chat.live.markdown import FileUrls
 from chat.live.todo_panel import TodoPanel
 from chat.models import Conversation, Message, TodoRevision, ToolCall, Turn
 from chat.plan.evidence import evidence_of
+from chat.plan.timeline import Revision
 
 
 def page_pieces(record: Record, read_only: ReadOnly, template: str, **more: Any) -> Iterator[str]:
@@ -26,6 +27,7 @@ def page_pieces(record: Record, read_only: ReadOnly, template: str, **more: Any)
     # Random, so that no text in the page can contain it.
     mark = f"<!--{secrets.token_hex(16)}-->"
     plans = record.plans()
+    revisions = [each for plan in plans for each in plan.revisions] if read_only.replays else []
     context = {
         "record": record,
         "conversation": record.conversation,
@@ -37,18 +39,17 @@ def page_pieces(record: Record, read_only: ReadOnly, template: str, **more: Any)
     before, _mark, after = render_to_string(template, context).partition(mark)
     yield before
     for turn in record.each_turn():
-        yield _turn(record, turn, read_only)
+        yield _turn(turn, [each for each in revisions if each.turn.pk == turn.pk], read_only)
     yield after
 
 
-def _turn(record: Record, turn: Turn, read_only: ReadOnly) -> str:
-    revisions = record.revisions_of(turn) if read_only.replays else []
+def _turn(turn: Turn, revisions: list[Revision], read_only: ReadOnly) -> str:
     rows = "".join(_rows(turn, revisions, read_only))
     context = {"turn": turn, "read_only": read_only, "rows": rows, "end": _end(turn, revisions, read_only)}
     return render_to_string("reading/_turn.html", context)
 
 
-def _rows(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> Iterator[str]:
+def _rows(turn: Turn, revisions: list[Revision], read_only: ReadOnly) -> Iterator[str]:
     drawn = _drawn_rows(turn, revisions, read_only)
     for number, part in enumerate(grouped(turn.rows())):
         if isinstance(part, CallGroup):
@@ -62,7 +63,7 @@ def _rows(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> Ite
             yield render_to_string("partials/_who.html", {"turn": turn, "read_only": read_only})
 
 
-def _drawn_rows(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> dict[str, str]:
+def _drawn_rows(turn: Turn, revisions: list[Revision], read_only: ReadOnly) -> dict[str, str]:
     """Each row by its id, with the reminders before it and the lists that it wrote."""
     drawn: dict[str, str] = {}
     before = ""
@@ -70,7 +71,7 @@ def _drawn_rows(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) 
         if isinstance(row, Reminder):
             before += render_to_string("reading/_reminder.html", {"step": row.step})
             continue
-        lists = (_panel(turn, revision, read_only) for revision in revisions if _follows(revision, row))
+        lists = (_panel(turn, revision, read_only) for revision in revisions if _follows(revision.row, row))
         drawn[row.dom_id] = before + draw(row, read_only) + "".join(lists)
         before = ""
     return drawn
@@ -83,16 +84,17 @@ def _follows(revision: TodoRevision, row: object) -> bool:
     return is_first_message and revision.is_by_user and revision.after_id is None and not revision.afterwards
 
 
-def _end(turn: Turn, revisions: list[TodoRevision], read_only: ReadOnly) -> str:
-    last = [revision for revision in revisions if not revision.afterwards][-1:]
-    afterwards = [revision for revision in revisions if revision.afterwards]
+def _end(turn: Turn, revisions: list[Revision], read_only: ReadOnly) -> str:
+    last = [revision for revision in revisions if not revision.row.afterwards][-1:]
+    afterwards = [revision for revision in revisions if revision.row.afterwards]
     return "".join(_panel(turn, revision, read_only, phase="ended") for revision in [*last, *afterwards])
 
 
-def _panel(turn: Turn, revision: TodoRevision, read_only: ReadOnly, phase: str = "working") -> str:
-    cut_off = phase == "ended" and turn.status != Turn.Status.COMPLETED and not revision.afterwards
-    panel = TodoPanel(turn.conversation_id, turn.pk, phase, revision.items, cut_off=cut_off)
-    context = {"panel": panel, "read_only": read_only, "revision": revision, "phase": phase}
+def _panel(turn: Turn, revision: Revision, read_only: ReadOnly, phase: str = "working") -> str:
+    row = revision.row
+    cut_off = phase == "ended" and turn.status != Turn.Status.COMPLETED and not row.afterwards
+    panel = TodoPanel(turn.conversation_id, turn.pk, phase, row.items, cut_off, earlier=revision.lines)
+    context = {"panel": panel, "read_only": read_only, "revision": row, "phase": phase}
     return render_to_string("reading/_panel.html", context)
 
 

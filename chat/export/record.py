@@ -12,7 +12,7 @@ from django.utils.translation import get_language
 from chat.agent.prompts import Language
 from chat.agent.todo import TodoList
 from chat.export.redaction import Redaction
-from chat.models import Conversation, FollowUp, Message, Step, Summary, TodoRevision, ToolCall, Turn
+from chat.models import Conversation, FollowUp, Message, Step, Summary, ToolCall, Turn
 from chat.plan.history import Plan, plans_in
 from chat.plan.timeline import Entry, Revision, timeline_of
 from chat.turns.planning import items_of
@@ -106,10 +106,6 @@ class Record:
         before = items_of(self.redaction.row(known).items) if known else ()
         note = TodoList(after.policy, before, language).apply_edits(items_of(after.items))
         return note or step.edit_note
-
-    def revisions_of(self, turn: Turn) -> list[TodoRevision]:
-        rows = turn.revisions.filter(pk__lte=self.last_revision).order_by("pk")
-        return [self.redaction.row(row) for row in rows]
 
     def follow_ups(self) -> list[FollowUp]:
         waiting = self.conversation.follow_ups.exclude(status=FollowUp.Status.DELIVERED)

@@ -9,6 +9,7 @@ from typing import Any
 
 from chat.models import Conversation, TodoRevision, Turn
 from chat.models.todo_revision import TodoCounts
+from chat.plan.difference import Line, lines_of
 from chat.plan.evidence import Evidence, evidence_of
 from chat.plan.history import latest_plan_of
 
@@ -20,7 +21,8 @@ class TodoPanel(TodoCounts):
     """A list and its turn; open while that turn works.
 
     `phase` is "working", "ended", or "past" if the list is finished and a later turn has none. `revision` is
-    0 for a first list still being written. After the end, `evidence` is by item id.
+    0 for a first list still being written. `earlier` are the plan's lines, if the user has skipped items.
+    After the end, `evidence` is by item id.
     """
 
     conversation_id: uuid.UUID
@@ -29,11 +31,29 @@ class TodoPanel(TodoCounts):
     items: Sequence[Item]
     cut_off: bool = False
     revision: int = 0
+    earlier: Sequence[Line] = ()
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
         return self.phase == "working"
+
+    @property
+    def shown(self) -> list[Item]:
+        """The items, and in their places those that the user skipped, with the status "skipped"."""
+        if not (lines := carried_on(self.items, self.earlier)):
+            return [*self.items]
+        return [
+            {**line.item, "status": "skipped"} if line.is_removed else {**line.item}
+            for line in lines
+            if not line.is_removed or line.skipped
+        ]
+
+
+def carried_on(items: Sequence[Item], lines: Sequence[Line]) -> list[Line]:
+    """The lines of a plan with its next list; none if these items begin a new plan."""
+    listed = {line.item["id"] for line in lines if not line.is_removed}
+    return lines_of(items, lines) if any(item["id"] in listed for item in items) else []
 
 
 def panel_of(conversation: Conversation) -> TodoPanel | None:
@@ -43,10 +63,13 @@ def panel_of(conversation: Conversation) -> TodoPanel | None:
         return None
     turn = _latest_while_working(conversation, revision).turn if revision.afterwards else revision.turn
     shown = panel(turn, revision.items, revision.pk)
-    if shown is None or shown.is_open:
+    if shown is None or (shown.is_open and not revision.has_skips):
         return shown
     plan = latest_plan_of(conversation)
-    return replace(shown, evidence=evidence_of(plan)) if plan else shown
+    if plan is None:
+        return shown
+    evidence = {} if shown.is_open else evidence_of(plan)
+    return replace(shown, earlier=plan.latest.lines, evidence=evidence)
 
 
 def _latest_while_working(conversation: Conversation, revision: TodoRevision) -> TodoRevision:
@@ -66,9 +89,11 @@ def drafted(items: Sequence[Item], listed: Sequence[Item]) -> list[Item]:
     return [*items[:-1], known.get(items[-1]["id"], items[-1]), *rest]
 
 
-def panel(turn: Turn, items: Sequence[Item], revision: int = 0) -> TodoPanel | None:
+def panel(
+    turn: Turn, items: Sequence[Item], revision: int = 0, earlier: Sequence[Line] = ()
+) -> TodoPanel | None:
     if not items and not turn.is_active:
         return None
     ended_badly = turn.status in (Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED)
     phase = "working" if turn.is_active else "ended"
-    return TodoPanel(turn.conversation_id, turn.pk, phase, items, cut_off=ended_badly, revision=revision)
+    return TodoPanel(turn.conversation_id, turn.pk, phase, items, ended_badly, revision, earlier)

@@ -591,9 +591,14 @@ class Conversation(models.Model):
         return keys
 
     def revision(self, before: int | None = None) -> TodoRevision | None:
-        """The current list, or the one before that revision."""
+        """The current list, or the one before that revision, with `has_skips`."""
         earlier = {"pk__lt": before} if before else {}
-        return self.path_revisions.filter(**earlier).select_related("turn").order_by("pk").last()
+        edits = self.path_revisions.filter(author=TodoRevision.Author.PERSON).order_by()
+        lists = self.path_revisions.filter(**earlier).annotate(skips=Exists(edits.exclude(skipped=[])))
+        latest: Any = lists.select_related("turn").order_by("pk").last()
+        if latest:
+            latest.has_skips = latest.skips
+        return cast("TodoRevision | None", latest)
 
     def waiting_call(self) -> ToolCall | None:
         waiting = ToolCall.objects.filter(turn__conversation=self.pk, status=ToolCall.Status.WAITING)

@@ -71,6 +71,8 @@ class TodoRevision(TodoCounts, models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
+    has_skips = False  # whether the user has skipped items in the conversation, if annotated
+
     class Meta:
         verbose_name = _("to-do revision")
         verbose_name_plural = _("to-do revisions")

@@ -10,9 +10,11 @@ from chat.agent import TodoItem
 from chat.agent.storable import storable
 from chat.agent.todo import merged
 from chat.live.frames import PanelChanged
-from chat.live.todo_panel import drafted, panel, panel_of
+from chat.live.todo_panel import carried_on, drafted, panel, panel_of
 from chat.models import FollowUp, Step, TodoRevision, ToolCall, Turn
 from chat.models.todo_revision import Items
+from chat.plan.difference import Line
+from chat.plan.history import latest_plan_of
 from chat.turns.transcript import turn_chain
 
 
@@ -21,7 +23,7 @@ class Planning:
 
     `listed` is the latest written in it, `earlier` the one before it. `known` (revision `known_pk`) is what
     the model has seen; edits up to `delivered_pk` are marked as delivered. Panels are drawn over `shown_pk`,
-    with the edits up to `edited`.
+    with the edits up to `edited`; `lines` are those of the plan, if the user has skipped items of it.
     """
 
     def __init__(self, turn: Turn) -> None:
@@ -29,6 +31,7 @@ class Planning:
         self.listed: Items = []
         self.earlier: Items = []
         self.known: Sequence[TodoItem] = ()
+        self.lines: Sequence[Line] = ()
         self.known_pk = self.delivered_pk = self.shown_pk = self.edited = 0
         self.latest_pk = 0  # of the latest revision that was looked up
         self.has_undelivered = False  # whether a revision may need its `delivered_in_step`
@@ -44,6 +47,7 @@ class Planning:
             return self.known
         self.has_undelivered = True
         self.earlier = latest.items
+        self._read_lines(latest)
         delivered = Q(delivered_in_step__turn__in=turn_chain(self.turn))
         unanswered = Q(delivered_in_step__turn=self.turn, delivered_in_step__ended_at=None)
         revisions = self.turn.conversation.path_revisions.filter(
@@ -98,7 +102,7 @@ class Planning:
         written = stored(items)
         goes_on = {item["id"] for item in written} & {item["id"] for item in self.earlier}
         shown = drafted(written, self.listed or (self.earlier if goes_on else []))
-        return PanelChanged(panel(self.turn, shown, self.shown_pk), self.edited)
+        return PanelChanged(panel(self.turn, shown, self.shown_pk, self.lines), self.edited)
 
     def revise(self, call: ToolCall, items: Sequence[TodoItem]) -> PanelChanged:
         """Record the list that the call wrote, and merge back edits that the model had not seen."""
@@ -110,8 +114,9 @@ class Planning:
             self._set_shown(before)
             shown = self._keep_edits(merged(items, items_of(before.items), self.known), written)
         self._set_shown(shown)
+        self.lines = carried_on(shown.items, self.lines)
         self.known, self.known_pk, self.listed = items_of(written.items), written.pk, shown.items
-        return PanelChanged(panel(self.turn, shown.items, shown.pk), self.edited)
+        return PanelChanged(panel(self.turn, shown.items, shown.pk, self.lines), self.edited)
 
     def _keep_edits(self, items: Sequence[TodoItem], written: TodoRevision) -> TodoRevision:
         """A revision that keeps the user's edits; `written` itself if it already has them."""
@@ -125,8 +130,14 @@ class Planning:
         self.shown_pk = revision.pk
         if revision.is_by_user:
             self.edited = revision.pk
+            self._read_lines(revision)
             if revision.turn_id == self.turn.pk:
                 self.listed = revision.items
+
+    def _read_lines(self, revision: TodoRevision) -> None:
+        if revision.has_skips or revision.skipped:
+            plan = latest_plan_of(self.turn.conversation)
+            self.lines = plan.latest.lines if plan else ()
 
 
 def items_of(stored: Items) -> tuple[TodoItem, ...]:

@@ -80,7 +80,8 @@
     if (busy.has(name)) return;
     busy.add(name);
     begun ||= action === "add" && !panel();
-    const next = row(item)?.nextElementSibling ?? row(item)?.previousElementSibling;
+    const rows = [...panel()?.querySelectorAll(".todo[id]") ?? []];
+    const next = rows[rows.indexOf(row(item)) + 1] ?? rows.at(-2);
     if (action === "skip") held = placeOf(next?.querySelector(".todo__line") ?? adder());
     const came = await send(asked(action, item));
     busy.delete(name);

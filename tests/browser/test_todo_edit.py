@@ -15,12 +15,18 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobil
 
 
 def items(page: Page) -> Locator:
-    return page.locator("#todo-panel .todo")
+    """The items, without those that were skipped."""
+    return page.locator("#todo-panel .todo:not([data-status='skipped'])")
+
+
+def skipped_items(page: Page) -> Locator:
+    """What stays of those that were skipped."""
+    return page.locator("#todo-panel .todo[data-status='skipped'] .todo__line")
 
 
 def reads(page: Page, *texts: str) -> None:
     """Wait until the list has these items, each with that in its words."""
-    expect(page.locator("#todo-panel .todo__text")).to_contain_text(list(texts))
+    expect(items(page).locator(".todo__text")).to_contain_text(list(texts))
     expect(items(page)).to_have_count(len(texts))
 
 
@@ -80,6 +86,54 @@ def test_every_control_and_a_fresh_page_shows_the_same(scripted: Site, visitors:
     at_rest(page)
     is_folded(page)
     assert panel(page).get_attribute("data-done") == "1"
+
+
+def test_a_skipped_item_stays_struck_through(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    rewritten = todo("completed", "in_progress")
+    [(_name, arguments)] = rewritten.tool_calls
+    arguments["items"][1] = {"content": "Item 3", "status": "in_progress", "activeForm": "Doing 3"}
+    gate = threading.Event()
+    work = [("bash", {"command": "true"})]
+    scripted.model.script(
+        todo(*THREE),
+        Reply(text="I work", stall_after=1, gate=gate, tool_calls=work),
+        rewritten,
+        Reply("Done."),
+    )
+    begin(page, "Work")
+    expect(items(page)).to_have_count(3)
+    items(page).nth(1).hover()
+    items(page).nth(1).get_by_role("button", name="Skip").click()
+
+    def is_kept(count: str) -> None:
+        expect(skipped_items(page)).to_have_text("Skipped: Item 2 Skipped")
+        assert page.locator("#todo-panel .todo").nth(1).get_attribute("data-status") == "skipped"
+        text = skipped_items(page).locator(".todo__text")
+        assert text.evaluate("text => getComputedStyle(text).textDecorationLine") == "line-through"
+        expect(page.locator(".todo-panel__count")).to_have_text(count)
+
+    reads(page, "Doing 1", "Item 3")
+    is_kept("0/2")
+    expect(items(page).nth(1).locator("button.todo__line")).to_be_focused()
+    page.reload()
+    is_kept("0/2")
+    gate.set()
+    at_rest(page)
+    panel(page).locator("summary").click()
+    reads(page, "Item 1", "Item 3")
+    is_kept("1/2")
+    live = record(page)
+    page.reload()
+    at_rest(page)
+    panel(page).locator("summary").click()
+    is_kept("1/2")
+    assert record(page) == live
+    exported = page.request.get(f"{page.url}export.md").text()
+    assert "\n- ~~Item 2~~ _(skipped)_\n" in exported
+    page.goto(f"{page.url}replay/")
+    page.keyboard.press("End")
+    expect(skipped_items(page)).to_have_text("Skipped: Item 2 Skipped")
 
 
 def test_the_field_takes_the_place_of_the_text_with_the_caret_at_its_end(
