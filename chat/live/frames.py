@@ -232,8 +232,8 @@ def draw_panel(panel: TodoPanel | None) -> SafeString:
 
 def row_plan_message(panel: TodoPanel) -> str:
     """Show how far the plan is in the sidebar's row of its conversation."""
-    target = f"#sidebar-list [data-conversation='{panel.conversation_id}'] .conversation-row__plan"
-    return partial(target, "outerMorph", render_to_string("partials/_row_plan.html", {"plan": panel}))
+    target = f"[data-conversation='{panel.conversation_id}'] .conversation-row__plan"
+    return partial(target, "innerHTML", render_to_string("partials/_row_plan.html", {"plan": panel}))
 
 
 def context_message(meter: ContextMeter | None, turn: Turn) -> str:
