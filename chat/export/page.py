@@ -54,9 +54,7 @@ def _rows(turn: Turn, revisions: list[Revision], read_only: ReadOnly) -> Iterato
     for number, part in enumerate(grouped(turn.rows())):
         if isinstance(part, CallGroup):
             rows = "".join(drawn[row.dom_id] for row in part.rows)
-            yield render_to_string(
-                "reading/_call_group.html", {"group": part, "rows": rows, "read_only": read_only}
-            )
+            yield render_to_string("reading/_call_group.html", {"group": part, "rows": rows})
         else:
             yield drawn[part.dom_id]
         if not number and turn.profile_snapshot:

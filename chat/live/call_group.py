@@ -9,7 +9,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext, pgettext
 
-from chat.models import Message, Summary, ToolCall, Turn
+from chat.models import Message, Summary, ToolCall
 from chat.models.tool_call import READER, SHELL, WRITERS
 
 Row = Message | Summary | ToolCall
@@ -29,11 +29,6 @@ class CallGroup:
     @property
     def dom_id(self) -> str:
         return f"turn-{self.turn_id}-calls-{self.step}{'-after-text' if self.after_text else ''}"
-
-    @property
-    def leading_turn(self) -> Turn | None:
-        """Its turn, if the agent's part of that begins with it."""
-        return self.rows[0].turn if self.step == 1 and not self.after_text else None
 
     @property
     def rows(self) -> list[Message | ToolCall]:

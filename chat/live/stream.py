@@ -21,7 +21,7 @@ from chat.live.broadcast import (
     publish_sidebar,
     whole_frame,
 )
-from chat.live.call_group import CallGroup, Row, belongs_to_group, grouped
+from chat.live.call_group import CallGroup, Row, belongs_to_group, grouped, latest_text
 from chat.live.frames import (
     END,
     Change,

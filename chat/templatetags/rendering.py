@@ -177,9 +177,6 @@ def plainly(value: object) -> str:
 
 @register.filter
 def latest_line(call: ToolCall) -> str:
-    """The latest line that it printed, while it runs; the reason for which it was denied."""
-    if call.status == ToolCall.Status.DENIED:
-        return " ".join(call.reason.split())[:200]
     if call.status != ToolCall.Status.RUNNING:
         return ""
     return next((line for line in reversed(call.output.splitlines()) if line.strip()), "")[-200:]

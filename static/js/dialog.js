@@ -7,19 +7,6 @@ if (!("command" in HTMLButtonElement.prototype)) {
     else dialog?.close();
   });
 }
-// A menu closes before the question that it opens. After that the focus is at the menu's button.
-{
-  let menu = "";
-  document.addEventListener("click", ({ target }) => {
-    const opener = target.closest?.("[commandfor][command=show-modal]");
-    if (opener) menu = opener.closest("[popover]")?.id ?? "";
-  }, true);
-  document.addEventListener("close", ({ target }) => {
-    const place = document.activeElement;
-    if (target.id !== "delete-dialog" || !menu || (place !== document.body && place.checkVisibility())) return;
-    document.querySelector(`[popovertarget="${menu}"]`)?.focus();
-  }, true);
-}
 // What opens is told so, and may fetch its content then: hx-trigger="shown".
 document.addEventListener(
   "toggle",
