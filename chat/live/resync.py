@@ -65,8 +65,8 @@ def lacking(state: ConversationState, have: Have) -> Lacking:
     """What the page lacks. Does not use the database."""
     path = have.regions.get(TRANSCRIPT, version := str(state.row.path_version)) != version
     turns = path or state.position > have.position
-    # A worker updates these with its frames; a page that missed one gets them with the turn.
-    by_worker = ("meter", "panel") if turns else ()
+    # A worker updates these, or a part of them; a page that missed it gets them with the turn.
+    by_worker = ("meter", "panel", "sidebar") if turns else ()
     regions = lacking_regions(state, have, REGIONS)
     return Lacking(turns, tuple(dict.fromkeys((*by_worker, *regions))), path)
 

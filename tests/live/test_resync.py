@@ -114,7 +114,9 @@ def test_a_page_lacks_what_it_does_not_have(conversation: Conversation) -> None:
     assert not lacking(now, Have(Position(turn, 0, 7), everything)), "a page may be ahead of the rows"
     behind = lacking(now, Have(Position(turn - 1, 3, END), everything))
     assert behind.turns
-    assert set(behind.regions) == {"meter", "panel"}, "a worker keeps these up to date with its frames"
+    assert set(behind.regions) == {"meter", "panel", "sidebar"}, (
+        "a worker keeps these up to date with its frames"
+    )
     assert turns_after(now, Have(Position(turn - 1, 3, END))) == [turn]
     assert lacking(now, Have()).regions, "who says nothing is sent everything"
 
