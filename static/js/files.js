@@ -13,8 +13,16 @@ onContent((signal) => {
   const wide = matchMedia("(width >= 75rem)");
   const tell = (id, what) => document.getElementById(id)?.dispatchEvent(new Event(what));
 
-  // The first time whole, then what is new: folders stay open.
-  const fetchFiles = () => (document.getElementById("files") ? tell("files", "files-changed") : tell("files-body", "files-show"));
+  // The first time whole, then what is new: folders stay open. It never takes the place of a file that was asked for.
+  let asked = null;
+  const fetchFiles = () => {
+    if (document.getElementById("files")) tell("files", "files-changed");
+    else if (!asked) tell("files-body", "files-show");
+  };
+  const show = (address) => {
+    const request = htmx.ajax("GET", address, { source: "#files-body", target: "#files-body", swap: "innerHTML" });
+    asked = request.finally(() => (asked = null));
+  };
 
   const key = `files-panel ${shown.path}`;
   const open = () => {
@@ -42,7 +50,7 @@ onContent((signal) => {
     if (link === button && panel.open) return panel.close();
     open();
     if (link === button) fetchFiles();
-    else htmx.ajax("GET", link.href, { target: "#files-body", swap: "innerHTML" });
+    else show(link.href);
   }, { signal });
   panel.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || isComposing(event) || panel.querySelector(":popover-open, dialog[open]")) return;

@@ -571,6 +571,10 @@ def test_documents_and_tables_are_shown_as_such(scripted: Site, visitors: Visito
     expect(page.get_by_role("cell")).to_have_text(["owls", "3"])
 
 
+SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 80">
+<script>document.title = "ran"; alert(1)</script><image href="https://example.org/a.png"/>
+<style>rect { fill: rgb(0 128 0) }</style><rect width="120" height="80"/></svg>"""
+
 LOADED = "image => image.decode().then(() => image.naturalWidth, () => 0)"
 
 
@@ -592,6 +596,22 @@ def test_a_reply_shows_pictures_of_the_workspace(scripted: Site, visitors: Visit
     expect(last_turn(page).get_by_role("link", name="[what is gone]")).to_be_visible()
     assert sum("uploads/a.png" in url for url in loads) == 1
     picture.click()
+    expect(page.locator("#files-panel .files__picture")).to_be_visible()
+
+
+def test_a_file_asked_for_is_not_replaced_by_a_list_on_its_way(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    begins = Reply(text="I draw.", tool_calls=writes("a.svg", SVG).tool_calls, stall_after=1, gate=gate)
+    scripted.model.script(begins, Reply(text="[the drawing](a.svg)"))
+    visitors.expected += ["Blocked script execution", "Content Security Policy"]
+    page = visitors.enter(scripted, viewport=WIDE)
+    page.route("**/files/", lambda route: None)  # no answer yet
+    begin(page, "draw it")
+    with page.expect_request("**/files/"):
+        gate.set()
+    at_rest(page)
+    with page.expect_event("requestfailed", lambda request: request.url.endswith("/files/")):
+        page.get_by_role("link", name="the drawing").click()
     expect(page.locator("#files-panel .files__picture")).to_be_visible()
 
 
@@ -619,11 +639,6 @@ def test_a_document_shows_pictures_of_its_folder(scripted: Site, visitors: Visit
     assert page.locator("#files-panel").get_by_role("img", name="pic").evaluate(LOADED) == 400
     page.goto(f"{page.url}files/file/?path=uploads/doc.md")
     assert page.get_by_role("img", name="pic").evaluate(LOADED) == 400
-
-
-SVG = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 120 80">
-<script>document.title = "ran"; alert(1)</script><image href="https://example.org/a.png"/>
-<style>rect { fill: rgb(0 128 0) }</style><rect width="120" height="80"/></svg>"""
 
 
 def test_an_svg_file_is_shown_and_runs_nothing(scripted: Site, visitors: Visitors) -> None:
