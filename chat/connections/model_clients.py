@@ -55,6 +55,8 @@ _saving: set[asyncio.Task[None]] = set()
 def model_for(profile: Profile) -> Model:
     """The profile's model; one that cannot be used says so when called. Reads rows."""
     connection = profile.connection
+    if profile.is_lost:
+        return UnavailableModel("lost", {"name": profile.model})
     name = profile.model or ("" if connection else settings.MODEL_NAME)
     if connection and profile.owner_id and connection.owner_id not in (None, profile.owner_id):
         return UnavailableModel("foreign", {"profile": profile.title})

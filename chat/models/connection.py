@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.core.validators import MinValueValidator
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -92,6 +92,13 @@ class Connection(models.Model):
         parts = {"key": {"is": secrets.key} if secrets.key else {}, "headers": dict(secrets.headers)}
         bound = {"origin": {"is": origin_of(self.base_url)}} if any(parts.values()) else {}
         self.secrets = seal({**bound, **parts})
+
+    @transaction.atomic
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Delete it with its models; conversations that chose one keep its name. Raises RestrictedError."""
+        for row in self.models.filter(conversations__isnull=False).distinct():
+            row.conversations(manager="with_deleted").update(model=None, lost_model=row.model)
+        return super().delete(*args, **kwargs)
 
     def save_test(self, failed_step: str) -> None:
         """Save the step that failed, or "" for none, unless the connection has changed since."""

@@ -133,9 +133,11 @@ class Conversation(models.Model):
         on_delete=models.SET_NULL,
         null=True,
         blank=True,
-        related_name="+",
+        related_name="conversations",
         help_text=_("Blank: the profile's model."),
     )
+    # The chosen model, by name, whose connection was deleted; nothing is sent until another is chosen.
+    lost_model = models.CharField(max_length=200, blank=True, default="", editable=False)
     title = models.CharField(_("title"), max_length=200)
     workspace = models.TextField(
         _("workspace"), blank=True, help_text=_("The folder it works in. Blank: one of its own.")
@@ -307,6 +309,8 @@ class Conversation(models.Model):
                 said = checked_message(f"{text.rstrip()}\n\n{names}")
             self.path.filter(pk__gt=turn_id).update(on_path=False)
             self.turns.filter(pk=turn_id).update(on_path=False, chosen=False)
+            if profile is None:
+                self._refuse_if_lost()
             turn = self._queue(said, client_id, again.parent_id, again.follows_id, [], attachments)
             if profile:
                 turn.use_profile(profile)
@@ -405,7 +409,7 @@ class Conversation(models.Model):
 
     def start_held(self) -> Turn | None:
         """Like `send_held`, for a caller who holds the lock and has checked that no turn is active."""
-        held = FollowUp.claim(self.pk)
+        held = [] if self.missing_model else FollowUp.claim(self.pk)
         if not held:
             return None
         client_id = held[0].turn_client_id
@@ -471,6 +475,7 @@ class Conversation(models.Model):
         if facts["turn"]:
             return self._own(Turn.objects.get(pk=facts["turn"]))
         _refuse_if_busy(facts)
+        self._refuse_if_lost()
         held = FollowUp.claim(self.pk) if facts["holds"] else []
         attached = [*attachments, *Attachment.taken_back(self.pk, text)]
         text = joined([*(each.text for each in held), text])
@@ -542,12 +547,14 @@ class Conversation(models.Model):
     def profile_in_use(self) -> Profile:
         """The profile of its next turn: the chosen one if its owner may use it, else their default.
 
-        With the chosen model, if there is one.
+        With the chosen model, if there is one; none takes its place if it is gone.
         """
         if self.profile and self.profile.is_offered_to(self.owner_id):
             profile = self.profile
         else:
             profile = Preferences.profile_of(self.owner) or Profile()
+        if self.missing_model:
+            return profile.with_lost_model(self.missing_model)
         return profile.with_model(self.chosen_model)
 
     @property
@@ -556,18 +563,33 @@ class Conversation(models.Model):
         return self.model if self.model and self.model.is_offered_to(self.owner_id) else None
 
     @property
+    def missing_model(self) -> str:
+        """The name of the chosen model if its owner can no longer use it, else ""."""
+        return self.model.model if self.model and not self.chosen_model else self.lost_model
+
+    def _refuse_if_lost(self) -> None:
+        if self.missing_model:
+            raise MessageRefused(
+                _("The model %s was chosen here and is no longer available. Choose another one, then send again.")
+                % self.missing_model
+            )
+
+    @property
     def is_scripted(self) -> bool:
         """Whether the demo model replies."""
         return answers_by_script(self.profile_in_use())
 
     def choose(self, profile: Profile) -> None:
+        """Use this profile from the next turn on, with its own model if the chosen one is gone."""
+        if self.missing_model:
+            self.model, self.lost_model = None, ""
         self.profile = profile
-        self.save(update_fields=["profile"])
+        self.save(update_fields=["profile", "model", "lost_model"])
 
     def choose_model(self, model: ModelSettings | None) -> None:
         """Use this model from the next turn on; None for the profile's."""
-        self.model = model
-        self.save(update_fields=["model"])
+        self.model, self.lost_model = model, ""
+        self.save(update_fields=["model", "lost_model"])
 
     @property
     def path(self) -> QuerySet[Turn]:

@@ -155,6 +155,7 @@ class Profile(models.Model):
     # Of a restored snapshot: today's rules. The stricter of both applies.
     current_rules: Mapping[str, str] | None = None
     chosen_model: ModelSettings | None = None  # replaces the profile's own, see `with_model`
+    is_lost = False  # whether `model` was chosen and its connection deleted, see `with_lost_model`
 
     class Meta:
         verbose_name = _("profile")
@@ -198,6 +199,12 @@ class Profile(models.Model):
         profile.chosen_model, profile.model, profile.connection = model, model.model, model.connection
         return profile
 
+    def with_lost_model(self, name: str) -> Profile:
+        """A copy (not to be saved) for a chosen model that can no longer be used: no other takes its place."""
+        profile = copy.copy(self)
+        profile.is_lost, profile.model, profile.connection = True, name, None
+        return profile
+
     def copy_for(self, owner: User, title: str) -> Profile:
         """An unsaved copy for `owner`; MCP servers open to this profile alone are not open to the copy."""
         profile = Profile(owner=owner, title=title)
@@ -221,6 +228,8 @@ class Profile(models.Model):
 
 def answers_by_script(source: Profile | ModelSettings | None) -> bool:
     """Whether the demo model replies for this profile or model."""
+    if isinstance(source, Profile) and source.is_lost:
+        return False
     return bool(settings.DEMO and (source is None or source.connection_id is None))
 
 
@@ -249,12 +258,13 @@ FIELDS = (
 def snapshot_of(profile: Profile) -> dict[str, Any]:
     """The profile as JSON, with its connection's name and address but no secrets.
 
-    `chosen` is there, and true, if the model was chosen apart from the profile.
+    `chosen` is there, and true, if the model was chosen apart from the profile; `lost`, if it is gone.
     """
     values = {name: getattr(profile, name) for name in FIELDS}
     endpoint = {"asked": model_name_of(profile), "connection": _connection(profile)}
     chosen = {"chosen": True} if profile.chosen_model else {}
-    return {"id": profile.pk, **values, **endpoint, **chosen}
+    lost = {"lost": True} if profile.is_lost else {}
+    return {"id": profile.pk, **values, **endpoint, **chosen, **lost}
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
@@ -265,7 +275,8 @@ def restore_profile(record: Mapping[str, Any], conversation: Conversation) -> Pr
     """The profile of a snapshot, for a turn of the conversation. Reads the database.
 
     It belongs to the conversation's owner, so that no other user's connection is used. Rules that are
-    stricter today apply. If the connection was deleted, the profile's current connection and model are used.
+    stricter today apply. If the connection was deleted, the profile's current connection and model are used,
+    unless the model was chosen apart from the profile: then it is lost.
     """
     chosen = conversation.profile
     current = (
@@ -275,8 +286,12 @@ def restore_profile(record: Mapping[str, Any], conversation: Conversation) -> Pr
     profile = Profile(pk=record["id"], owner_id=conversation.owner_id, **values)
     profile.current_rules = current.rules if current else {}
     connection_id = record["connection"]["id"]
+    if record.get("lost"):
+        return profile.with_lost_model(profile.model)
     if connection_id is not None:
         profile.connection = Connection.objects.filter(pk=connection_id).first()
+        if profile.connection is None and record.get("chosen"):
+            return profile.with_lost_model(profile.model)
         if profile.connection is None:
             source = current or conversation.profile_in_use()
             profile.connection, profile.model = source.connection, source.model

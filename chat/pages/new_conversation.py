@@ -35,7 +35,7 @@ def new_conversation(request: SignedInRequest) -> HttpResponse:
     try:
         client_id = client_id_of(request)
         profile = chosen_profile(request) or Preferences.profile_of(request.user)
-        conversation = create_conversation(request, client_id, profile, chosen_model(request))
+        conversation = create_conversation(request, client_id, profile, model_to_use(request))
     except (MessageRefused, FolderRefused, UploadRefused, WorkspaceError) as refusal:
         return _page(request, refusal=str(refusal), status=400)
     async_to_sync(notify_workers)()
@@ -78,6 +78,14 @@ def chosen_profile(request: SignedInRequest) -> Profile | None:
 def chosen_model(request: SignedInRequest) -> ModelSettings | None:
     """The model in the form or the URL's query, possibly unsaved; None for the profile's."""
     return ModelSettings.of_choice(request.user, request.POST.get("model", request.GET.get("model", "")))
+
+
+def model_to_use(request: SignedInRequest) -> ModelSettings | None:
+    """As `chosen_model`; raises MessageRefused if the form names one that the user can no longer use."""
+    model = chosen_model(request)
+    if model is None and request.POST.get("model"):
+        raise MessageRefused(_("This model is no longer available. Choose another one."))
+    return model
 
 
 def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> HttpResponse:

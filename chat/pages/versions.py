@@ -21,7 +21,7 @@ from chat.models.follow_up import without_names
 from chat.pages.audience import audience
 from chat.pages.conversation import PLACE, action_id_of, action_refused, action_response, own_conversation
 from chat.pages.model_choice import model_groups
-from chat.pages.new_conversation import chosen_model, chosen_profile
+from chat.pages.new_conversation import chosen_profile, model_to_use
 from chat.pages.signed_in import SignedInRequest
 from chat.search.index import unindex_turn
 
@@ -100,8 +100,11 @@ def _dialog(request: SignedInRequest, name: str, context: dict[str, Any]) -> Htt
 
 
 def _profile(request: SignedInRequest) -> Profile | None:
-    """The profile that the form names, with its model; None for what the conversation uses."""
-    profile, model = chosen_profile(request), chosen_model(request)
+    """The profile that the form names, with its model; None for what the conversation uses.
+
+    Raises MessageRefused if the model is gone.
+    """
+    profile, model = chosen_profile(request), model_to_use(request)
     return profile.with_model(model) if profile else None
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 
-from chat.models import Connection, Conversation, ModelSettings, Profile, Turn
+from chat.connections.model_clients import UnavailableModel, model_for
+from chat.models import Connection, Conversation, MessageRefused, ModelSettings, Profile, Turn
 from chat.models.profile import bare_address
 
 
@@ -222,17 +223,56 @@ def test_a_model_chosen_apart_from_the_profile_is_written_down(
     assert (profile.model, profile.connection) == ("large", None)
 
 
-def test_a_chosen_model_that_is_gone_or_anothers_is_not_used(
-    conversation: Conversation, owner: User, stranger: User
+def is_lost(profile: Profile) -> bool:
+    model = model_for(profile)
+    return isinstance(model, UnavailableModel) and (model.kind, model.values) == ("lost", {"name": "huge"})
+
+
+def test_no_other_model_takes_the_place_of_a_chosen_one(
+    conversation: Conversation, profile: Profile, owner: User, stranger: User
+) -> None:
+    """What was meant for one provider goes to no other, until the user has chosen one."""
+    connection = Connection.objects.create(owner=owner, name="Mine", base_url="https://mine.example/v1")
+    conversation.choose_model(ModelSettings.objects.create(connection=connection, model="huge"))
+    queued = conversation.start_turn("now", uuid.uuid4())
+    Connection.objects.update(owner=stranger)
+    assert is_lost(Conversation.objects.get().profile_in_use()), "it is somebody else's"
+    Connection.objects.update(owner=owner)
+    connection.delete()
+    taken = Turn.claim("worker", queued.pk)
+    assert taken is not None
+    assert is_lost(again(taken).profile), "the turn that was sent before"
+    Turn.objects.get().conversation.turns.update(status=Turn.Status.FAILED)
+    conversation = Conversation.objects.get()
+    assert (conversation.model, conversation.missing_model) == (None, "huge")
+    with pytest.raises(MessageRefused, match="huge was chosen here"):
+        conversation.send("and now", uuid.uuid4())
+    with pytest.raises(MessageRefused, match="huge was chosen here"):
+        conversation.run_again(queued.pk, uuid.uuid4())
+    assert conversation.turns.count() == 1
+    conversation.choose_model(None)
+    assert Turn.objects.get(pk=conversation.send("and now", uuid.uuid4()).pk).conversation.missing_model == ""
+
+
+def test_a_turn_that_goes_on_after_its_chosen_model_went_says_so(
+    conversation: Conversation, owner: User
 ) -> None:
     connection = Connection.objects.create(owner=owner, name="Mine", base_url="https://mine.example/v1")
     conversation.choose_model(ModelSettings.objects.create(connection=connection, model="huge"))
-    Connection.objects.update(owner=stranger)
-    conversation = Conversation.objects.get()
-    assert conversation.profile_in_use().model == "large"
-    assert conversation.chosen_model is None
+    turn = begun(conversation)
     connection.delete()
-    assert Conversation.objects.get().model is None
+    assert is_lost(again(turn).profile)
+
+
+def test_a_chosen_profile_comes_with_its_model_if_the_chosen_one_is_gone(
+    conversation: Conversation, profile: Profile, owner: User
+) -> None:
+    connection = Connection.objects.create(owner=owner, name="Mine", base_url="https://mine.example/v1")
+    conversation.choose_model(ModelSettings.objects.create(connection=connection, model="huge"))
+    connection.delete()
+    conversation = Conversation.objects.get()
+    conversation.choose(profile)
+    assert (conversation.missing_model, conversation.profile_in_use().model) == ("", "large")
 
 
 @pytest.mark.parametrize(

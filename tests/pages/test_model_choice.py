@@ -119,8 +119,10 @@ def test_what_is_no_model_of_ones_own_is_refused(
         assert "This model is no longer available. Choose another one." in answer.content.decode()
     assert not ModelSettings.objects.exists()
     assert strangers.get("/models/", {"conversation": conversation.pk}).status_code == 404
-    owners.post("/", {"text": "Hello", "model": f"{theirs.pk}:large"})
-    assert Conversation.objects.latest("created_at").model is None
+    answer = owners.post("/", {"text": "Hello", "model": f"{theirs.pk}:large"})
+    assert answer.status_code == 400
+    assert "This model is no longer available. Choose another one." in answer.content.decode()
+    assert Conversation.objects.count() == 1
 
 
 def test_a_new_conversation_begins_with_a_model(owners: Client, mine: Connection) -> None:

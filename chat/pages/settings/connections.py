@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
@@ -13,7 +14,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import aget_object_or_404, get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
+from django.utils.translation import ngettext, pgettext
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -21,7 +22,9 @@ from chat.agent.model import ModelError
 from chat.agent.model.trial import conversational
 from chat.connections.endpoint import InsecureError, endpoint_of
 from chat.connections.model_lists import known_models, models_of
-from chat.models import Connection
+from chat.live.broadcast import publish_regions
+from chat.models import Connection, Conversation
+from chat.models.conversation import ConversationQuerySet
 from chat.models.profile import bare_address
 from chat.models.secrets import SecretUnreadableError
 from chat.pages.audience import audience
@@ -73,17 +76,20 @@ def connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
         return _save(request, form)
     fresh = Connection.objects.get(pk=row.pk)
     more = {"models": _models(fresh), "listed": listed_models(fresh), "used_by": _used_by(fresh)}
-    return _form_page(request, form, connection=fresh, **more)
+    return _form_page(request, form, connection=fresh, consequence=_consequence(request.user, fresh), **more)
 
 
 @audience("owner")
 @require_POST
 def delete_connection(request: SignedInRequest, connection_id: int) -> HttpResponse:
     row = get_object_or_404(Connection.changeable_by(request.user), pk=connection_id)
+    using = list(_chosen_in(row))
     try:
         row.delete()
     except RestrictedError:
         return redirect("connection", row.pk)
+    for each in using:
+        async_to_sync(publish_regions)(each.pk, "profile")
     messages.success(request, _("%s deleted.") % row.name)
     return redirect("connections")
 
@@ -118,6 +124,29 @@ def _save(request: SignedInRequest, form: ConnectionForm) -> HttpResponse:
 def _used_by(row: Connection) -> str:
     """The titles of the profiles that use it."""
     return pgettext("list", ", ").join(row.profiles.values_list("title", flat=True))
+
+
+def _chosen_in(row: Connection) -> ConversationQuerySet:
+    """The conversations for which one of its models was chosen apart from their profile."""
+    return Conversation.objects.filter(model__connection=row)
+
+
+MAX_NAMED = 5  # conversations in the question before a connection is deleted
+
+
+def _consequence(user: User, row: Connection) -> str:
+    """What its deletion means for conversations; names those of the user."""
+    count = _chosen_in(row).count()
+    if not count:
+        return ""
+    titles = _chosen_in(row).visible_to(user).values_list("title", flat=True)[:MAX_NAMED]
+    quoted = pgettext("list", ", ").join(_("“%s”") % title for title in titles)
+    sentence = ngettext(
+        "%(count)s conversation uses it and will ask for another model before the next message%(named)s.",
+        "%(count)s conversations use it and will ask for another model before the next message%(named)s.",
+        count,
+    )
+    return sentence % {"count": count, "named": _(": %s") % quoted if quoted else ""}
 
 
 def _models(row: Connection) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chat.models import Connection, Profile
+from chat.models import Connection, Conversation, ModelSettings, Profile
 from chat.models.connection import Secrets
 from chat.models.secrets import SecretUnreadableError
 
@@ -230,6 +230,21 @@ def test_deleting(owners: Client, mine: Connection) -> None:
     answer = owners.post(f"{LIST}{mine.pk}/delete/", follow=True)
     assert "Mine deleted." in answer.content.decode()
     assert not Connection.objects.exists()
+
+
+def test_the_question_names_the_conversations_that_chose_its_models(
+    owners: Client, owner: User, stranger: User, mine: Connection
+) -> None:
+    model = ModelSettings.objects.create(connection=mine, model="m")
+    assert "for another model" not in page(owners, f"{LIST}{mine.pk}/")
+    for user, title in ((owner, "About owls"), (owner, "About elks"), (stranger, "Of a stranger")):
+        Conversation.objects.create(owner=user, title=title, model=model)
+    shown = page(owners, f"{LIST}{mine.pk}/")
+    assert "3 conversations use it and will ask for another model" in shown
+    assert re.search("message: “About (elks”, “About owls|owls”, “About elks)”.", shown)
+    assert "Of a stranger" not in shown
+    owners.post(f"{LIST}{mine.pk}/delete/")
+    assert {each.missing_model for each in Conversation.objects.all()} == {"m"}
 
 
 def test_what_profiles_use_is_not_deleted(owners: Client, owner: User, mine: Connection) -> None:

@@ -1,0 +1,26 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    dependencies = [("chat", "0033_connection_tests")]
+
+    operations = [
+        migrations.AlterField(
+            "conversation",
+            "model",
+            models.ForeignKey(
+                blank=True,
+                help_text="Blank: the profile's model.",
+                null=True,
+                on_delete=models.deletion.SET_NULL,
+                related_name="conversations",
+                to="chat.modelsettings",
+                verbose_name="model",
+            ),
+        ),
+        migrations.AddField(
+            "conversation",
+            "lost_model",
+            models.CharField(blank=True, default="", editable=False, max_length=200),
+        ),
+    ]
