@@ -569,10 +569,8 @@ class Conversation(models.Model):
 
     def _refuse_if_lost(self) -> None:
         if self.missing_model:
-            raise MessageRefused(
-                _("The model %s was chosen here and is no longer available. Choose another one, then send again.")
-                % self.missing_model
-            )
+            sentence = _("The chosen model %s is no longer available. Choose another one, then send again.")
+            raise MessageRefused(sentence % self.missing_model)
 
     @property
     def is_scripted(self) -> bool:

@@ -200,7 +200,7 @@ class Profile(models.Model):
         return profile
 
     def with_lost_model(self, name: str) -> Profile:
-        """A copy (not to be saved) for a chosen model that can no longer be used: no other takes its place."""
+        """A copy (not to be saved) whose model can no longer be used: no other takes its place."""
         profile = copy.copy(self)
         profile.is_lost, profile.model, profile.connection = True, name, None
         return profile
@@ -219,6 +219,11 @@ class Profile(models.Model):
     def changeable_by(cls, user: User) -> QuerySet[Profile]:
         own = Q(owner_id=user.pk)
         return cls.objects.filter(own | Q(owner=None) if user.is_staff else own)
+
+    @classmethod
+    def everyones_without_other(cls, connection: Connection) -> QuerySet[Profile]:
+        """Everyone's profiles that have no connection, or this one."""
+        return cls.objects.filter(Q(connection=None) | Q(connection=connection), owner=None)
 
     @classmethod
     def offered_to(cls, user: AbstractBaseUser | AnonymousUser) -> QuerySet[Profile]:

@@ -28,6 +28,7 @@ from chat.live.broadcast import (
 from chat.live.regions import recent_turns, state_of, unfinished_of
 from chat.models import (
     BulkAct,
+    Connection,
     Conversation,
     DecisionRefused,
     FollowUp,
@@ -212,6 +213,7 @@ def page(
         "has_files": has_files(conversation),
         "shell_problem": Shell.problem,
         "connect_url": connect_url(request.user),
+        "connections": Connection.offered_to(request.user),
         "demo": conversation.is_scripted,
         "client_id": uuid.uuid4(),
         "most_files": MAX_FILES,

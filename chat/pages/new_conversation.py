@@ -16,7 +16,7 @@ from chat.connections.model_clients import sees_images
 from chat.files.roots import FolderRefused, offered
 from chat.files.uploads import MAX_FILES, UploadRefused
 from chat.live.broadcast import notify_workers
-from chat.models import MessageRefused, ModelSettings, Preferences, Profile
+from chat.models import Connection, MessageRefused, ModelSettings, Preferences, Profile
 from chat.models.profile import answers_by_script, model_name_of
 from chat.pages.account import asks_for_password
 from chat.pages.attachments import create_conversation
@@ -110,6 +110,7 @@ def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> Htt
         "demo": demo,
         "ideas": demo_prompts() if demo else first_prompts(),
         "connect_url": connect_url(request.user),
+        "connections": Connection.offered_to(request.user),
         "shell_problem": Shell.problem,
         "local_servers": first_offers(request.user),
         "asks_for_password": asks_for_password(request),

@@ -79,6 +79,66 @@ def test_connect_test_choose_chat(fresh: Site, visitors: Visitors, model: Script
     assert KEY not in fresh.served.written()
 
 
+def connect(page: Page, model: ScriptedModel) -> None:
+    fill_in(page, model)
+    page.click("main button[type=submit]")
+    expect(page.locator("[data-trial]")).to_be_visible(timeout=60_000)
+
+
+def test_a_model_is_connected_for_everyone(fresh: Site, visitors: Visitors, model: ScriptedModel) -> None:
+    page = visitors.enter(fresh)
+    connect(page, model)
+    expect(page.get_by_label("Use it for everyone")).to_have_accessible_description(re.compile("Focused"))
+    page.get_by_label("Use it for everyone").check()
+    page.click("text=Start a conversation")
+    expect(page.locator("[name=profile] option:checked")).to_have_text("Focused")
+    page.goto("/settings/users/add/")
+    page.get_by_label("Name").fill("ada")
+    page.get_by_role("button", name="Add and get a sign-in link").click()
+    theirs = visitors.enter(fresh, signed_in=False)
+    theirs.goto(page.get_by_label("Sign-in link").input_value())
+    theirs.get_by_role("button", name="Not now").click()
+    expect(theirs.locator(".demo-label")).to_have_count(0)
+    begin(theirs, "Who are you?")
+    at_rest(theirs)
+    expect(last_turn(theirs, "completed")).to_contain_text("I am the scripted one.")
+
+
+def test_a_connection_is_deleted_while_a_conversation_uses_it(
+    fresh: Site, visitors: Visitors, model: ScriptedModel
+) -> None:
+    """Nothing goes to another provider unasked, and what was typed stays."""
+    settings = visitors.enter(fresh)
+    connect(settings, model)
+    page = visitors.enter(fresh)
+    begin(page, "Which fruit?")
+    at_rest(page)
+    page.click("#model-choice")
+    with page.expect_response(lambda response: response.request.method == "POST"):
+        page.get_by_role("group", name=urlsplit(model.base_url).netloc).get_by_role("option").click()
+    button = page.locator("#model-choice")
+    settings.goto("/settings/connections/")
+    settings.get_by_role("link", name="Edit").click()
+    settings.get_by_role("button", name="Delete").click()
+    question = settings.get_by_role("alertdialog")
+    expect(question).to_have_accessible_description(re.compile("1 conversation uses it .*: “Which fruit\\?”"))
+    question.get_by_role("button", name="Delete").click()
+    expect(button).to_have_attribute("title", "This model is no longer available. Choose another one.")
+    visitors.expected.append("status of 400 (Bad Request)")
+    page.fill("#composer-text", "And which colour?")
+    page.press("#composer-text", "Enter")
+    expect(
+        page.locator("#conversation [role=alert]", has_text="The chosen model demo is no longer available.")
+    ).to_be_visible()
+    expect(page.locator("#composer-text")).to_have_value("And which colour?")
+    assert not [request for request in model.requests if "fruit" in str(request)]
+    page.click("#model-choice")
+    page.locator("#model-menu [role=option]", has_text="Profile's model").click()
+    page.press("#composer-text", "Enter")
+    at_rest(page)
+    expect(page.locator("article.turn")).to_have_count(2)
+
+
 def test_a_form_that_is_refused_keeps_the_key(fresh: Site, visitors: Visitors, model: ScriptedModel) -> None:
     visitors.expected.append("status of 400 (Bad Request)")
     page = visitors.enter(fresh)

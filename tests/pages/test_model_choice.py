@@ -135,6 +135,20 @@ def test_a_new_conversation_begins_with_a_model(owners: Client, mine: Connection
     assert re.search(r'class="model-choice__name">small<', page)
 
 
+def test_who_can_use_a_model_is_not_told_to_connect_one(
+    owners: Client, conversation: Conversation, theirs: Connection, settings: Any
+) -> None:
+    settings.DEMO = True
+    pages = ("/", f"/conversations/{conversation.pk}/")
+    for each in pages:
+        assert "Connect a real model" in owners.get(each).content.decode()
+    Connection.objects.filter(pk=theirs.pk).update(owner=None)
+    for each in pages:
+        shown = owners.get(each).content.decode()
+        assert "A model is connected." in shown
+        assert "Connect a real model" not in shown
+
+
 def test_a_real_model_is_not_called_a_script(
     owners: Client, conversation: Conversation, mine: Connection, settings: Any
 ) -> None:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import AnonymousUser, User
+from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils.translation import gettext as _
@@ -76,7 +77,17 @@ def use_model(request: SignedInRequest, connection_id: int) -> HttpResponse:
     if not model or len(model) > 200 or not model.isprintable():
         messages.error(request, _("Choose a model of this connection."))
         return redirect("try_connection", row.pk)
+    if request.user.is_staff and "everyone" in request.POST:
+        _use_for_everyone(row, model)
     return _start_with(request, _default_profile(request.user, row, model))
+
+
+@transaction.atomic
+def _use_for_everyone(row: Connection, model: str) -> None:
+    """Share the connection, and set the model in everyone's profiles that have no other connection."""
+    row.owner = None
+    row.save(update_fields=["owner", "updated_at"])
+    Profile.everyones_without_other(row).update(connection=row, model=model)
 
 
 def _start_with(request: SignedInRequest, profile: Profile) -> HttpResponse:
@@ -85,8 +96,8 @@ def _start_with(request: SignedInRequest, profile: Profile) -> HttpResponse:
 
 
 def _default_profile(user: User, connection: Connection, model: str) -> Profile:
-    """The user's profile for the model, created if missing and set as their default."""
-    existing = Profile.objects.filter(owner=user, connection=connection, model=model).first()
+    """A profile of the user or everyone with the model, created if missing and set as the user's default."""
+    existing = Profile.offered_to(user).filter(connection=connection, model=model).first()
     profile = existing or Profile.objects.create(
         owner=user, connection=connection, model=model, title=_title(model), language=language(), position=0
     )

@@ -7,17 +7,18 @@ from contextlib import aclosing
 from typing import Any
 
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import aget_object_or_404, render
 from django.template.loader import render_to_string
-from django.utils.translation import get_language
+from django.utils.translation import get_language, pgettext
 from django.views.decorators.http import require_http_methods
 
 from chat.agent.model.trial import Outcome, Step, StepBegun, trial
 from chat.agent.prompts import Language, phrase
 from chat.connections.endpoint import Endpoint, InsecureError, endpoint_of
 from chat.connections.model_lists import candidate, known_models
-from chat.models import Connection
+from chat.models import Connection, Profile
 from chat.models.connection import ConnectionStep
 from chat.models.secrets import SecretUnreadableError
 from chat.pages.audience import audience
@@ -87,6 +88,7 @@ async def _steps(
     result = _result(outcomes)
     if row := context["connection"]:
         await sync_to_async(row.save_test)(result["failed_step"])
+        result["everyones_profiles"] = await sync_to_async(_everyones_profiles)(request.user, row)
     end = {**context, **result}
     yield await sync_to_async(render_to_string)("settings/_trial_end.html", end, request)
     yield tail
@@ -109,6 +111,12 @@ def _result(outcomes: dict[Step, Outcome]) -> dict[str, Any]:
         "model": streams.values.get("model", ""),
         "names": outcomes["models"].values.get("names", []),
     }
+
+
+def _everyones_profiles(user: User, row: Connection) -> str:
+    """The titles of the profiles that staff can set to the connection's model at once."""
+    titles = Profile.everyones_without_other(row).values_list("title", flat=True) if user.is_staff else []
+    return pgettext("list", ", ").join(titles)
 
 
 def language() -> Language:

@@ -10,7 +10,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chat.models import Connection, Conversation, ModelSettings, Profile
+from chat.models import Connection, Conversation, ModelSettings, Preferences, Profile
 from chat.models.connection import Secrets
 from chat.models.secrets import SecretUnreadableError
 
@@ -286,6 +286,34 @@ def test_choosing_a_model_makes_a_profile_once(owners: Client, owner: User, mine
     profile = Profile.objects.get(owner=owner)
     assert (profile.title, profile.model, profile.connection) == ("large-1", "maker/large-1", mine)
     assert owner.chat_preferences.default_profile == profile
+
+
+def test_staff_can_have_everyone_use_a_model(
+    staffs: Client, owners: Client, staff: User, mine: Connection
+) -> None:
+    Connection.objects.update(owner=staff)
+    other = Connection.objects.create(name="Other", base_url=PUBLIC)
+    apart = Profile.objects.create(title="Apart", connection=other, model="m")
+    own = Profile.objects.create(title="Own", owner=staff)
+    everyones = list(Profile.objects.filter(owner=None, connection=None))
+    assert everyones
+    assert staffs.post(f"{LIST}{mine.pk}/use/", {"model": "large", "everyone": "on"}).url == "/"
+    for profile in everyones:
+        profile.refresh_from_db()
+        assert (profile.connection, profile.model) == (mine, "large")
+    for profile, connection in ((apart, other), (own, None)):
+        profile.refresh_from_db()
+        assert profile.connection == connection
+    mine.refresh_from_db()
+    assert mine.owner is None
+    assert Preferences.of(staff).default_profile in everyones
+    assert list(Profile.objects.filter(owner=staff)) == [own]
+
+
+def test_others_cannot_have_everyone_use_theirs(owners: Client, owner: User, mine: Connection) -> None:
+    owners.post(f"{LIST}{mine.pk}/use/", {"model": "large", "everyone": "on"})
+    assert Connection.objects.get().owner == owner
+    assert not Profile.objects.filter(owner=None).exclude(connection=None).exists()
 
 
 def test_connections_can_be_left_to_the_staff(
