@@ -1,5 +1,6 @@
 // A call that waits for an answer: its card unfolds, and the keyboard goes to the question unless the user is
-// busy elsewhere. There Enter allows the call once; in the reason it denies. Once answered, it goes to the composer.
+// busy elsewhere. There Enter allows the call once, if what is asked about has been in view, and else shows it; in the
+// reason it denies. Once answered, it goes to the composer.
 onContent((signal) => {
   const transcript = document.getElementById("transcript");
   if (!transcript) return;
@@ -8,6 +9,14 @@ onContent((signal) => {
   let asked = null; // the card that waits
   let since = 0;
   let answered = false;
+  let seen = false;
+
+  const givenOf = (card) => card.querySelector(".tool-call__inside :is(pre, .diff)");
+  // Wholly, or as much of it as there is room for.
+  const givenInView = new IntersectionObserver((entries) => {
+    seen ||= entries.some(({ intersectionRatio, intersectionRect, rootBounds }) =>
+      intersectionRatio > 0.95 || intersectionRect.height > 0.7 * rootBounds.height);
+  }, { root: transcript.parentElement, threshold: [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1] });
 
   const isFree = () => {
     const place = document.activeElement;
@@ -39,9 +48,12 @@ onContent((signal) => {
     if (asked?.isConnected) settle(asked);
     asked = card;
     inView.disconnect();
+    givenInView.disconnect();
+    seen = false;
     transcript.parentElement.removeAttribute("data-question-in-view");
     if (!card) return;
     inView.observe(card.querySelector(".approval"));
+    givenInView.observe(givenOf(card));
     ask(card);
     answered = false;
   };
@@ -65,7 +77,11 @@ onContent((signal) => {
       since = performance.now();
       group.querySelector(`[value=${decision}]`).click();
     };
-    if (event.target === group && !isEarly) press("once");
+    if (event.target === group && !isEarly) {
+      if (seen) return press("once");
+      since = performance.now();
+      givenOf(asked).scrollIntoView({ block: "start" });
+    }
     if (event.target.name === "reason" && !event.shiftKey) press("denied");
   });
 

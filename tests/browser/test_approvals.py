@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
 import pytest
@@ -224,6 +225,21 @@ def test_a_question_is_in_view_on_a_small_screen(scripted: Site, visitors: Visit
     assert box is not None
     assert box["height"] > 120, "with the plan open there is still something to read"
     answer.set()
+    at_rest(page)
+
+
+def test_enter_allows_only_what_has_been_in_view(scripted: Site, visitors: Visitors) -> None:
+    lines = "\n".join(f"echo {number}" for number in range(12))
+    scripted.model.script(Reply(tool_calls=[bash(lines)]), Reply("Done."))
+    page = visitors.enter(scripted, viewport={"width": 640, "height": 400})
+    begin(page)
+    expect(question(page)).to_be_focused()
+    expect(question(page)).to_have_accessible_description(re.compile("^echo 0"))
+    given = page.locator(".tool-call[data-status=waiting] pre")
+    assert given.evaluate("pre => pre.getBoundingClientRect().top") < 0
+    until(page, lambda: page.keyboard.press("Enter") or given.evaluate("pre => pre.getBoundingClientRect().top") > 0)
+    expect(question(page)).to_be_focused()
+    press_enter_until_answered(page, "echo 0")
     at_rest(page)
 
 
