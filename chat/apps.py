@@ -1,10 +1,9 @@
 from django.apps import AppConfig
-from django.utils.translation import gettext_lazy as _
 
 
 class ChatConfig(AppConfig):
     name = "chat"
-    verbose_name = _("Agent chat")
+    verbose_name = "Agentsite"
 
     def ready(self) -> None:
         """Count failures of the database from the first connection on."""

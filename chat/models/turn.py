@@ -299,6 +299,9 @@ class Turn(models.Model):
 
     @property
     def can_be_retried(self) -> bool:
+        """Whether the agent can go on: not after a user's stop, but after one that a limit made."""
+        if self.status == self.Status.STOPPED:
+            return bool(self.status_message)
         return self.status in (self.Status.FAILED, self.Status.INTERRUPTED)
 
     @property

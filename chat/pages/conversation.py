@@ -15,6 +15,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from chat.agent import pictures
 from chat.agent.workspace import WorkspaceError
 from chat.files.conversation_workspace import has_files
 from chat.files.uploads import MAX_FILES, UploadRefused
@@ -218,6 +219,7 @@ def page(
         "client_id": uuid.uuid4(),
         "most_files": MAX_FILES,
         "most_bytes": settings.MAX_UPLOAD_BYTES,
+        "most_picture_bytes": pictures.MAX_BYTES,
         "elsewhere": _version_elsewhere(conversation, request.GET.get("version", "")),
         "place": request.GET.get("from", ""),
         "find": request.GET.get("find", ""),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from chat.connections.endpoint import InsecureError, endpoint_of
 from chat.connections.model_lists import known_models
 from chat.live.broadcast import publish_heading
 from chat.models import Connection, Conversation, ModelSettings, Preferences, Profile
-from chat.models.profile import model_name_of
+from chat.models.profile import bare_address, model_name_of
 from chat.models.secrets import SecretUnreadableError
 from chat.pages.audience import audience
 from chat.pages.conversation import action_refused, action_response, own_conversation
@@ -43,6 +44,7 @@ class ModelGroup:
     connection: Connection | None
     models: list[ModelSettings]
     is_listed: bool
+    has_namesake: bool = False  # whether another of the connections has its name
 
     @classmethod
     def of(cls, connection: Connection | None) -> ModelGroup:
@@ -57,6 +59,8 @@ class ModelGroup:
 
     @property
     def title(self) -> str:
+        if self.connection and self.has_namesake:
+            return f"{self.connection.name} · {bare_address(self.connection.base_url)}"
         if self.connection:
             return self.connection.name
         return _("Demo") if settings.DEMO else _("Environment")
@@ -74,7 +78,11 @@ def model_groups(user: User, profile: Profile) -> list[ModelGroup]:
     """The models that the user may choose, those of the profile's connection first."""
     connections = [None, *Connection.offered_to(user).select_related("owner")]
     connections.sort(key=lambda each: (each and each.pk) != profile.connection_id)
-    return [ModelGroup.of(connection) for connection in connections]
+    groups = [ModelGroup.of(connection) for connection in connections]
+    names = Counter(group.title for group in groups)
+    for group in groups:
+        group.has_namesake = names[group.title] > 1
+    return groups
 
 
 @audience("signed_in")

@@ -11,6 +11,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods
 
+from chat.agent import pictures
 from chat.agent.workspace import WorkspaceError
 from chat.connections.model_clients import sees_images
 from chat.files.roots import FolderRefused, offered
@@ -106,6 +107,7 @@ def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> Htt
         "workspace": request.POST.get("workspace", ""),
         "most_files": MAX_FILES,
         "most_bytes": settings.MAX_UPLOAD_BYTES,
+        "most_picture_bytes": pictures.MAX_BYTES,
         "refusal": refusal,
         "demo": demo,
         "ideas": demo_prompts() if demo else first_prompts(),

@@ -90,6 +90,7 @@
         button.closest("dialog")?.close();
       }
     } catch {
+      note(document.getElementById("act").dataset.lost);
       askAgain();
     } finally {
       button.disabled = false;

@@ -67,6 +67,7 @@ const refusalOf = (files) => {
       const remove = document.createElement("button");
       row.className = "attached";
       row.toggleAttribute("data-picture", isPicture(file));
+      row.toggleAttribute("data-large", isPicture(file) && file.size > Number(input.dataset.mostPictureBytes));
       name.textContent = name.title = file.name;
       remove.type = "button";
       remove.textContent = "×";
@@ -102,11 +103,13 @@ const refusalOf = (files) => {
     };
 
     const add = (files) => {
-      const all = [...chosen, ...files];
+      const { mostBytes, largeOne } = input.dataset;
+      const large = files.filter((file) => file.size > Number(mostBytes));
+      const all = [...chosen, ...files.filter((file) => !large.includes(file))];
       const sentence = refusalOf(all);
       if (sentence) show(chosen);
       else keep(all);
-      note(sentence);
+      note(sentence || large.map((file) => largeOne.replace("/x", file.name)).join(" "));
     };
 
     input.addEventListener("change", () => add([...input.files]));

@@ -28,4 +28,5 @@
     if (wide.matches) toggle();
     else document.getElementById("sidebar").togglePopover();
   });
+  onContent(() => document.querySelector("#sidebar .conversation-row [aria-current]")?.scrollIntoView({ block: "nearest" }));
 }

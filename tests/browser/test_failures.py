@@ -46,6 +46,27 @@ def test_it_is_told_and_retry_works(scripted: Site, visitors: Visitors, reply: R
     assert record(page) == live
 
 
+def test_a_reply_that_was_cut_off_goes_on(scripted: Site, visitors: Visitors) -> None:
+    """The way on is at the last turn alone: further up it would answer something else."""
+    scripted.model.script(
+        Reply(text="One, two,", finish_reason="length"),
+        Reply(text="three, four.", finish_reason="length"),
+        Reply(text="Five."),
+    )
+    page = visitors.enter(scripted)
+    begin(page, "Count")
+    at_rest(page)
+    expect(last_turn(page, "stopped").locator(".turn__sentence")).to_contain_text("reached its length limit")
+    page.get_by_role("button", name="Continue").click()
+    expect(turns(page)).to_have_count(2)
+    expect(last_turn(page, "stopped")).to_contain_text("three, four.")
+    expect(page.get_by_role("button", name="Continue")).to_have_count(1)
+    page.get_by_role("button", name="Continue").click()
+    expect(last_turn(page, "completed")).to_contain_text("Five.")
+    at_rest(page)
+    expect(page.get_by_role("button", name="Continue")).to_have_count(0)
+
+
 def test_a_model_that_does_not_answer_is_told_of_and_the_seconds_count(
     scripted: Site, visitors: Visitors
 ) -> None:

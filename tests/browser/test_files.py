@@ -155,11 +155,20 @@ def test_too_many_or_too_large_are_refused_at_once(scripted: Site, visitors: Vis
     text.evaluate(GIVE, ["paste", [[f"{number}", "image/png", "x"] for number in range(21)]])
     expect(page.locator("#composer-note")).to_have_text("You can send up to 20 files at once.")
     expect(attached(page)).to_have_count(0)
-    text.evaluate(GIVE, ["paste", [["a", "image/png", "x" * (26 * 2**20)]]])
+    large = [["a.png", "image/png", "x" * (26 * 2**20)], ["b.png", "image/png", "x"]]
+    text.evaluate(GIVE, ["paste", large])
+    expect(page.locator("#composer-note")).to_contain_text("a.png is too large. You can send up to 25.0")
+    expect(attached(page)).to_have_text(["b.png×"])
+    unseen = page.get_by_text("Larger ones go to the agent as files")
+    expect(unseen).to_be_hidden()
+    text.evaluate(GIVE, ["paste", [[f"{number}.png", "image/png", "x" * (5 * 2**20)] for number in range(5)]])
     expect(page.locator("#composer-note")).to_contain_text(
         "These files are too large. You can send up to 25.0"
     )
-    expect(attached(page)).to_have_count(0)
+    expect(attached(page)).to_have_count(1)
+    text.evaluate(GIVE, ["paste", [["c.png", "image/png", "x" * (5 * 2**20)]]])
+    expect(attached(page)).to_have_count(2)
+    expect(unseen).to_be_visible()
 
 
 def test_where_the_line_is_cut_nothing_is_lost(scripted: Site, visitors: Visitors) -> None:

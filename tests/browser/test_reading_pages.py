@@ -101,8 +101,8 @@ def test_a_shared_page_says_what_it_is_and_begins_with_the_conversation(
     shared = share(page, scripted)
     guest = visitors.enter(scripted, signed_in=False)
     guest.goto(shared)
-    expect(guest).to_have_title("Plan it · Shared from Agent chat")
-    expect(guest.locator("header")).to_contain_text("Shared from Agent chat")
+    expect(guest).to_have_title("Plan it · Shared from Agentsite")
+    expect(guest.locator("header")).to_contain_text("Shared from Agentsite")
     summary, plan = guest.locator(".reading__plan-summary"), guest.locator("#plan")
     expect(summary).to_contain_text("1 of 2 done")
     expect(summary.get_by_role("listitem")).to_have_count(2)
@@ -113,7 +113,7 @@ def test_a_shared_page_says_what_it_is_and_begins_with_the_conversation(
     summary.get_by_role("link", name="Plan history").click()
     expect(plan).to_be_in_viewport()
     guest.get_by_role("link", name="Replay").click()
-    expect(guest.locator("header")).to_contain_text("Shared from Agent chat")
+    expect(guest.locator("header")).to_contain_text("Shared from Agentsite")
     expect(guest.locator("header")).to_contain_text("Replay")
 
 

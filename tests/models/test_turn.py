@@ -321,6 +321,11 @@ def test_what_came_to_something_is_not_retried(turn: Turn, status: str) -> None:
     assert not turn.can_be_retried
 
 
+def test_what_a_limit_stopped_can_go_on(turn: Turn) -> None:
+    turn.status, turn.status_message = Turn.Status.STOPPED, "Stopped after 50 steps."
+    assert turn.can_be_retried
+
+
 def test_a_turn_that_failed_at_once_did_nothing(ended: Callable[..., Turn]) -> None:
     failed = ended(Turn.Status.FAILED)
     assert failed.did_nothing

@@ -129,7 +129,7 @@ def test_who_answers_second_is_told_on_the_board(owners: Client, owner: User) ->
     [
         (Turn.Status.COMPLETED, "Completed", None),
         (Turn.Status.FAILED, "Failed", "Retry"),
-        (Turn.Status.STOPPED, "Stopped", None),
+        (Turn.Status.STOPPED, "Stopped", "Continue"),
         (Turn.Status.INTERRUPTED, "Interrupted", "Continue"),
     ],
 )
