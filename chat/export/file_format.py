@@ -96,6 +96,7 @@ CONVERSATION = Table(
         "owner": "the user who imports it",
         "profile": "each turn has a snapshot; the next one uses the default of the importing user",
         "model": "as the profile",
+        "lost_model": "as the profile",
         "workspace": "a directory of this machine",
         "unseen_turn": "what its owner has not read",
         "deleted_at": "deleted conversations are not exported",
@@ -354,6 +355,9 @@ class _Snapshot(Part):
     connection: Connection = Connection(name="", address="")
     since: Positive = 1
     changed: list[str] = []
+    chosen: bool = False  # the model, apart from the profile
+    lost: bool = False  # the chosen model could not be used any more
+    override: bool = False  # the profile was used in this turn alone
 
     @model_validator(mode="after")
     def _is_whole(self) -> Self:

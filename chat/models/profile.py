@@ -300,6 +300,8 @@ def restore_profile(record: Mapping[str, Any], conversation: Conversation) -> Pr
         if profile.connection is None:
             source = current or conversation.profile_in_use()
             profile.connection, profile.model = source.connection, source.model
+    if record.get("chosen"):
+        profile.chosen_model = ModelSettings(connection=profile.connection, model=profile.model)
     return profile
 
 

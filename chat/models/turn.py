@@ -171,7 +171,7 @@ class Turn(models.Model):
         """Have this profile answer the turn, which has not started, whatever the conversation uses."""
         earlier = Turn.objects.filter(pk=self.pk).values_list(_earlier_profile())
         self.earlier_profile = earlier.get()[0]
-        self.profile_snapshot = self._take_profile_snapshot(profile)
+        self.profile_snapshot = {**self._take_profile_snapshot(profile), "override": True}
         self.save(update_fields=["profile_snapshot"])
 
     def _take_profile_snapshot(self, profile: Profile) -> dict[str, Any]:
@@ -185,6 +185,12 @@ class Turn(models.Model):
     def profile(self) -> Profile:
         """The profile from the snapshot, under rules that have become stricter since."""
         return restore_profile(self.profile_snapshot, self.conversation)
+
+    @property
+    def profile_of_its_own(self) -> Profile | None:
+        """The profile that answered this turn alone, see `use_profile`; None if there was none, or on import."""
+        then = self.profile_snapshot
+        return self.profile if then.get("override") and then["id"] > 0 else None
 
     def update_leased(self, **changes: Any) -> None:
         """Renew the lease and set columns; raises LeaseLost."""

@@ -78,8 +78,9 @@ def _run_again(
 def _form(request: SignedInRequest, conversation: Conversation, turn_id: int) -> HttpResponse:
     rows = conversation.path.prefetch_related("messages__attachments")
     turn: Turn = get_object_or_404(rows, pk=turn_id)
-    in_use = conversation.profile_in_use()
-    chosen = conversation.chosen_model
+    own = turn.profile_of_its_own
+    in_use = own or conversation.profile_in_use()
+    chosen = own.chosen_model if own else conversation.chosen_model
     context = {
         "conversation": conversation,
         "turn": turn,

@@ -17,6 +17,7 @@ from chat.models import (
     Conversation,
     FollowUp,
     Message,
+    ModelSettings,
     Profile,
     SideCall,
     Step,
@@ -73,7 +74,10 @@ class Rich:
         return PictureStore(self.conversation.pk).keep(f"uploads/{number}.png", png(number, number)).about()
 
     def _turn(self) -> None:
-        then = snapshot_of(self.random.choice(self.profiles))
+        profile = self.random.choice(self.profiles)
+        model = ModelSettings(connection=profile.connection, model="chosen")
+        kinds = [profile, profile.with_model(model), profile.with_lost_model("gone")]
+        then = snapshot_of(kinds[len(self.turns) % 3]) | ({"override": True} if len(self.turns) % 2 else {})
         turn = Turn.objects.create(
             conversation=self.conversation,
             follows=self.random.choice(self.turns[-2:]) if self.turns else None,

@@ -114,6 +114,12 @@ def test_another_profile_answers_one_turn(talk: Conversation) -> None:
     assert version.profile.model == "other-1"
     assert version.profile_snapshot["since"] == version.pk
     assert ask(talk, "d").profile_snapshot["title"] != "Careful"
+    repeated = again(talk, version)
+    assert (repeated.profile.title, repeated.profile.model) == ("Careful", "other-1"), "run again as it was"
+    Turn.objects.filter(pk=repeated.pk).update(
+        profile_snapshot=repeated.profile_snapshot | {"id": -careful.pk}
+    )
+    assert again(talk, repeated).profile.title != "Careful", "but not what a file says"
 
 
 def test_what_works_or_is_not_shown_is_left_alone(talk: Conversation) -> None:
