@@ -188,7 +188,7 @@ class Turn(models.Model):
 
     @property
     def profile_of_its_own(self) -> Profile | None:
-        """The profile that answered this turn alone, see `use_profile`; None if there was none, or on import."""
+        """The profile that answered this turn alone, see `use_profile`; none if the turn was imported."""
         then = self.profile_snapshot
         return self.profile if then.get("override") and then["id"] > 0 else None
 
