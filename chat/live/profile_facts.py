@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from chat.models import Profile
-from chat.models.profile import OTHERS, Rule, rule_in
+from chat.models.profile import OTHERS, Rule, rule_in, strictest
 
 Fact = tuple[str, str]
 
@@ -76,9 +76,37 @@ def _names() -> dict[str, str]:
     }
 
 
-def setup_of(profile: Profile) -> str:
-    """What tells profiles with the same model apart: the to-do policy, and the rules that differ."""
-    return " · ".join([profile.get_todo_policy_display(), *_rules(profile.rules).splitlines()])
+_CHANGING_TOOLS = ("bash", "write_file", "edit_file")
+
+
+def setup_of(profile: Profile) -> tuple[list[str], list[str]]:
+    """Sentences on what the profile may do and how it plans, and the rules for other tools that differ."""
+    other_rules = {name: rule for name, rule in profile.rules.items() if name not in _CHANGING_TOOLS}
+    return [*_permissions(profile), _planning(profile)], _rules(other_rules).splitlines()
+
+
+def _permissions(profile: Profile) -> Iterator[str]:
+    commands = profile.rule_for("bash")
+    files = strictest(profile.rule_for("write_file"), profile.rule_for("edit_file"))
+    if commands == files:
+        yield {
+            Rule.RUN: _("Works on its own in its workspace."),
+            Rule.ASK: _("Asks before it runs commands or changes files."),
+            Rule.NEVER: _("Cannot run commands or change files."),
+        }[commands]
+        return
+    if commands != Rule.RUN:
+        yield {Rule.ASK: _("Asks before it runs commands."), Rule.NEVER: _("Cannot run commands.")}[commands]
+    if files != Rule.RUN:
+        yield {Rule.ASK: _("Asks before it changes files."), Rule.NEVER: _("Cannot change files.")}[files]
+
+
+def _planning(profile: Profile) -> str:
+    return {
+        Profile.Policy.FOCUSED: _("Shows the step it is on."),
+        Profile.Policy.LEAN: _("Updates its plan less often, which saves tokens."),
+        Profile.Policy.CHECKLIST: _("Numbers the items of its plan."),
+    }[Profile.Policy(profile.todo_policy)]
 
 
 def _rules(rules: Mapping[str, str]) -> str:

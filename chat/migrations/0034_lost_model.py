@@ -18,6 +18,20 @@ class Migration(migrations.Migration):
                 verbose_name="model",
             ),
         ),
+        migrations.AlterField(
+            "profile",
+            "todo_policy",
+            models.CharField(
+                choices=[
+                    ("focused", "Focused: shows the step it is on"),
+                    ("lean", "Lean: fewer updates, saves tokens"),
+                    ("checklist", "Checklist: numbered items"),
+                ],
+                default="focused",
+                max_length=20,
+                verbose_name="to-do policy",
+            ),
+        ),
         migrations.AddField(
             "conversation",
             "lost_model",

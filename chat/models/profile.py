@@ -69,9 +69,9 @@ class Profile(models.Model):
     """An agent's name, instructions, model, todo policy and rules for tools."""
 
     class Policy(models.TextChoices):
-        FOCUSED = "focused", _("Focused: three states, shows what it is doing")
-        LEAN = "lean", _("Lean: open or done, fewest calls")
-        CHECKLIST = "checklist", _("Checklist: the model numbers its items")
+        FOCUSED = "focused", _("Focused: shows the step it is on")
+        LEAN = "lean", _("Lean: fewer updates, saves tokens")
+        CHECKLIST = "checklist", _("Checklist: numbered items")
 
     class Language(models.TextChoices):
         ENGLISH = "en", "English"

@@ -19,7 +19,7 @@ from chat.files.tree import address, shown
 from chat.live.activity import activity_of
 from chat.live.profile_facts import Fact, change_of, facts_of, setup_of
 from chat.live.usage_text import format_duration, grouped, money, tokens, usage_of
-from chat.models import BulkAct, ToolCall
+from chat.models import BulkAct, Profile, ToolCall
 from chat.models.usage import TOKENS, Totals
 from chat.pages.bulk import act_message
 from chat.pages.settings.plans import percent
@@ -89,7 +89,6 @@ def facts(snapshot: dict[str, Any]) -> list[Fact]:
 
 
 register.filter("profile_change", change_of)
-register.filter("setup", setup_of)
 register.simple_tag(activity_of)
 register.simple_tag(usage_of)  # {% usage_of turn as usage %}
 for figure in (tokens, grouped, money, format_duration):
@@ -128,6 +127,13 @@ def date_time(at: datetime.datetime) -> str:
 def gap() -> str:
     """The space between two sentences, which Chinese does without."""
     return "" if (get_language() or "").startswith("zh") else " "
+
+
+@register.filter
+def setup(profile: Profile) -> str:
+    """What a profile may do and how it plans."""
+    sentences, rules = setup_of(profile)
+    return " · ".join([gap().join(sentences), *rules])
 
 
 @register.filter

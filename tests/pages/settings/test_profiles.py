@@ -65,8 +65,26 @@ def test_a_new_profile_speaks_the_language_of_the_page(owners: Client) -> None:
 
 def test_the_list_says_what_tells_them_apart(owners: Client, mine: Profile, common: Profile) -> None:
     page = owners.get("/settings/profiles/").content.decode()
-    assert "Focused: three states, shows what it is doing · bash: ask · files__list: run" in page
-    assert "shows what it is doing</p>" in page
+    assert "Asks before it runs commands. Shows the step it is on. · files__list: run" in page
+    assert "Works on its own in its workspace. Shows the step it is on.</p>" in page
+
+
+@pytest.mark.parametrize(
+    ("rules", "sentence"),
+    [
+        ({}, "Works on its own in its workspace."),
+        ({"bash": "ask", "write_file": "ask"}, "Asks before it runs commands or changes files."),
+        ({"edit_file": "ask"}, "Asks before it changes files."),
+        ({"bash": "never", "edit_file": "ask"}, "Cannot run commands. Asks before it changes files."),
+        ({"bash": "never", "write_file": "never"}, "Cannot run commands or change files."),
+    ],
+)
+def test_a_sentence_says_what_a_profile_may_do(
+    owners: Client, owner: User, rules: dict[str, str], sentence: str
+) -> None:
+    Profile.objects.create(title="Mine", owner=owner, rules=rules, todo_policy="lean")
+    page = owners.get("/settings/profiles/").content.decode()
+    assert f"{sentence} Updates its plan less often, which saves tokens.</p>" in page
 
 
 def where(profile: Profile, act: str = "") -> str:
