@@ -285,12 +285,14 @@ class Conversation(models.Model):
         text: str | None = None,
         profile: Profile | None = None,
         attached: Collection[int] = (),
+        *,
+        as_before: bool = False,
     ) -> Turn:
         """Queue another version of a turn, with the same message or `text` in its place.
 
         With `text` go the message's attachments with these keys, `attached`.
-        `profile` answers this turn alone; by default the one in use does, or one that answered this turn
-        alone before.
+        `profile` answers this turn alone; by default the one in use does, or, `as_before`, the one that
+        answered this turn alone.
 
         The turn and what followed it leave the path, and are kept. Raises MessageRefused, as `start_turn`.
         """
@@ -310,7 +312,8 @@ class Conversation(models.Model):
                 said = checked_message(f"{text.rstrip()}\n\n{names}")
             self.path.filter(pk__gt=turn_id).update(on_path=False)
             self.turns.filter(pk=turn_id).update(on_path=False, chosen=False)
-            profile = profile or again.profile_of_its_own
+            if as_before:
+                profile = profile or again.profile_of_its_own
             if profile is None:
                 self._refuse_if_lost()
             turn = self._queue(said, client_id, again.parent_id, again.follows_id, [], attachments)

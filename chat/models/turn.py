@@ -188,9 +188,10 @@ class Turn(models.Model):
 
     @property
     def profile_of_its_own(self) -> Profile | None:
-        """The profile that answered this turn alone, see `use_profile`; none if the turn was imported."""
+        """The profile that answered this turn alone, see `use_profile`; None if it cannot be used."""
         then = self.profile_snapshot
-        return self.profile if then.get("override") and then["id"] > 0 else None
+        own = self.profile if then.get("override") and then["id"] > 0 else None
+        return None if own is None or own.is_lost else own
 
     def update_leased(self, **changes: Any) -> None:
         """Renew the lease and set columns; raises LeaseLost."""

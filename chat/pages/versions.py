@@ -34,7 +34,7 @@ def run_again(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int
     if request.method != "POST":
         return _form(request, conversation, turn_id)
     client_id = action_id_of(request) or uuid.uuid4()
-    return _run_again(request, conversation, turn_id, client_id)
+    return _run_again(request, conversation, turn_id, client_id, as_before=True)
 
 
 @audience("owner")
@@ -59,13 +59,18 @@ def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) ->
 
 
 def _run_again(
-    request: SignedInRequest, conversation: Conversation, turn_id: int, client_id: uuid.UUID
+    request: SignedInRequest,
+    conversation: Conversation,
+    turn_id: int,
+    client_id: uuid.UUID,
+    *,
+    as_before: bool = False,
 ) -> HttpResponse:
     archived = conversation.archived
     try:
         text, attached = request.POST.get("text"), request.POST.getlist("attached")
         kept = {int(key) for key in attached if key.isdecimal() and len(key) < 20}
-        conversation.run_again(turn_id, client_id, text, _profile(request), kept)
+        conversation.run_again(turn_id, client_id, text, _profile(request), kept, as_before=as_before)
     except MessageRefused as refusal:
         return action_refused(request, conversation, str(refusal))
     async_to_sync(notify_workers)()

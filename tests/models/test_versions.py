@@ -33,6 +33,10 @@ def again(conversation: Conversation, turn: Turn, text: str | None = None) -> Tu
     return ended(conversation.run_again(turn.pk, uuid.uuid4(), text))
 
 
+def as_before(conversation: Conversation, turn: Turn) -> Turn:
+    return ended(conversation.run_again(turn.pk, uuid.uuid4(), as_before=True))
+
+
 def ended(turn: Turn) -> Turn:
     """The turn after it has run, with a list of two items."""
     claimed = Turn.claim("here", turn.pk)
@@ -114,12 +118,14 @@ def test_another_profile_answers_one_turn(talk: Conversation) -> None:
     assert version.profile.model == "other-1"
     assert version.profile_snapshot["since"] == version.pk
     assert ask(talk, "d").profile_snapshot["title"] != "Careful"
-    repeated = again(talk, version)
+    assert ended(talk.run_again(version.pk, uuid.uuid4())).profile.title != "Careful"
+    talk.show_version(version.pk)
+    repeated = as_before(talk, version)
     assert (repeated.profile.title, repeated.profile.model) == ("Careful", "other-1"), "run again as it was"
     Turn.objects.filter(pk=repeated.pk).update(
         profile_snapshot=repeated.profile_snapshot | {"id": -careful.pk}
     )
-    assert again(talk, repeated).profile.title != "Careful", "but not what a file says"
+    assert as_before(talk, repeated).profile.title != "Careful", "but not what a file says"
 
 
 def test_what_works_or_is_not_shown_is_left_alone(talk: Conversation) -> None:
