@@ -111,6 +111,8 @@ async def listed_models(request: SignedInRequest) -> HttpResponse:
 
 def _group(request: SignedInRequest, connection: Connection | None) -> HttpResponse:
     group = ModelGroup.of(connection)
+    namesakes = Connection.offered_to(request.user).filter(name=group.title)
+    group.has_namesake = connection is not None and namesakes.exclude(pk=connection.pk).exists()
     group.is_listed = True  # or the page would ask again
     return render(
         request, "partials/_model_group.html", {"group": group, **_choice(_conversation_of(request))}

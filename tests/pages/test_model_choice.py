@@ -135,6 +135,13 @@ def test_a_new_conversation_begins_with_a_model(owners: Client, mine: Connection
     assert re.search(r'class="model-choice__name">small<', page)
 
 
+def test_connections_of_one_name_are_told_apart(owners: Client, mine: Connection) -> None:
+    Connection.objects.create(name=mine.name, base_url="https://other.example/v1")
+    shown = owners.get("/models/", headers={"HX-Request": "true"}).content.decode()
+    for heading in (f"{mine.name} · {mine.base_url}", f"{mine.name} · https://other.example/v1"):
+        assert f'aria-label="{heading}"' in shown
+
+
 def test_who_can_use_a_model_is_not_told_to_connect_one(
     owners: Client, conversation: Conversation, theirs: Connection, settings: Any
 ) -> None:
