@@ -177,7 +177,7 @@ def line_message(group: CallGroup) -> str:
 
 
 def _placed(container: str, tag: str, style: str, dom_id: str, html: str) -> list[str]:
-    shell = format_html('<{0} class="{1}" id="{2}"></{0}>', tag, style, dom_id)
+    shell = format_html('<{0} class="{1}" id="{2}" hidden></{0}>', tag, style, dom_id)
     missing = f"{container}:not(:has(> #{dom_id}))"
     return [partial(missing, "beforeend", shell), partial(f"#{dom_id}", "outerMorph", html)]
 

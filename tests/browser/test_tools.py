@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 from playwright.sync_api import Page, expect
 
+from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import at_rest, begin, is_folded, is_open, last_turn, panel, record, unfold
 
@@ -37,6 +40,29 @@ def test_a_program_with_tests_is_made_and_run(demo: Site, visitors: Visitors, as
     ran = page.locator(".tool-call[data-tool='bash'][data-status='succeeded']")
     ran.locator("summary").click()
     expect(ran.locator(".tool-call__output")).to_contain_text("Ran 3 tests")
+
+
+# Notes each row that is visible before it has any content.
+WATCH = """() => {
+    window.bare = [];
+    new MutationObserver(() => {
+        for (const row of document.querySelectorAll(".tool-call:empty, .message:empty"))
+            if (row.checkVisibility()) window.bare.push(row.outerHTML);
+    }).observe(document.getElementById("transcript"), { subtree: true, childList: true });
+}"""
+
+
+def test_a_call_comes_with_its_line(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    first = Reply(text="I look.", tool_calls=[("read_file", {"path": "."})], stall_after=1, gate=gate)
+    scripted.model.script(first, Reply(tool_calls=[("read_file", {"path": "."})] * 3), Reply(text="Done."))
+    page = visitors.enter(scripted)
+    begin(page, "Look around")
+    page.evaluate(WATCH)
+    gate.set()
+    at_rest(page)
+    expect(page.locator(".tool-call")).to_have_count(4)
+    assert page.evaluate("window.bare") == []
 
 
 def test_output_comes_as_it_is_printed(demo: Site, visitors: Visitors) -> None:
