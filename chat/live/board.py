@@ -191,7 +191,9 @@ def _entries(conversations: QuerySet[Conversation], limit: int) -> tuple[BoardEn
 
 
 def _latest(model: type[Turn] | type[TodoRevision], conversation: OuterRef, name: str = "pk") -> Subquery:
-    rows: QuerySet[Any] = model.objects.filter(conversation=conversation)
+    """The field of the latest turn, or of the latest list, in the versions that the conversation shows."""
+    shown = {"on_path": True} if model is Turn else {"turn__on_path": True}
+    rows: QuerySet[Any] = model.objects.filter(conversation=conversation, **shown)
     return Subquery(rows.order_by("-pk").values(name)[:1])
 
 

@@ -10,12 +10,16 @@ onContent((signal) => {
   let since = 0;
   let answered = false;
   let seen = false;
+  let reading = 0;
 
   const givenOf = (card) => card.querySelector(".tool-call__inside :is(pre, .diff)");
-  // Wholly, or as much of it as there is room for.
+  // For a while, and wholly or as much of it as there is room for.
   const givenInView = new IntersectionObserver((entries) => {
-    seen ||= entries.some(({ intersectionRatio, intersectionRect, rootBounds }) =>
-      intersectionRatio > 0.95 || intersectionRect.height > 0.7 * rootBounds.height);
+    const { intersectionRatio, intersectionRect, rootBounds } = entries.at(-1);
+    clearTimeout(reading);
+    if (intersectionRatio > 0.95 || intersectionRect.height > 0.7 * rootBounds.height) {
+      reading = setTimeout(() => (seen = true), SETTLE);
+    }
   }, { root: transcript.parentElement, threshold: [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1] });
 
   const isFree = () => {
@@ -49,6 +53,7 @@ onContent((signal) => {
     asked = card;
     inView.disconnect();
     givenInView.disconnect();
+    clearTimeout(reading);
     seen = false;
     transcript.parentElement.removeAttribute("data-question-in-view");
     if (!card) return;

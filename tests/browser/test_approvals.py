@@ -236,7 +236,7 @@ def test_enter_allows_only_what_has_been_in_view(scripted: Site, visitors: Visit
     expect(question(page)).to_be_focused()
     expect(question(page)).to_have_accessible_description(re.compile("^echo 0"))
     given = page.locator(".tool-call[data-status=waiting] pre")
-    assert given.evaluate("pre => pre.getBoundingClientRect().top") < 0
+    until(page, lambda: given.evaluate("pre => pre.getBoundingClientRect().top") < 0)
     until(
         page,
         lambda: page.keyboard.press("Enter") or given.evaluate("pre => pre.getBoundingClientRect().top") > 0,

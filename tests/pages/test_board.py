@@ -58,6 +58,20 @@ def ask(work: Work, command: str = "make") -> ToolCall:
     return call
 
 
+def test_it_shows_the_plan_of_the_version_that_is_shown(owners: Client, owner: User) -> None:
+    work = Work(owner).write("a x", "b -", "c -").end(Turn.Status.STOPPED)
+    conversation, first = work.conversation, work.turn.pk
+    other = Turn.claim("worker", conversation.run_again(first, uuid.uuid4()).pk)
+    assert other is not None
+    conversation.revisions.create(turn=other, items=[{"id": "z", "content": "Other", "status": "pending"}])
+    other.end(Turn.Status.FAILED)
+    conversation.show_version(first)
+    row = only_row(owners, "unfinished")
+    assert "1 of 3 done" in row
+    assert "Other" not in row
+    assert 'data-status="stopped"' in row
+
+
 def test_an_empty_board_says_what_will_stand_there(owners: Client) -> None:
     page = shown(owners)
     for name, text in FOUND_NOTHING.items():
