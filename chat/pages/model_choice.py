@@ -24,7 +24,7 @@ from chat.models.profile import bare_address, model_name_of
 from chat.models.secrets import SecretUnreadableError
 from chat.pages.audience import audience
 from chat.pages.conversation import action_refused, action_response, own_conversation
-from chat.pages.new_conversation import chosen_profile
+from chat.pages.new_conversation import chosen_model, chosen_profile
 from chat.pages.settings.connections import connection_in_query, listed_names
 from chat.pages.signed_in import SignedInRequest
 
@@ -96,7 +96,7 @@ def models(request: SignedInRequest) -> HttpResponse:
     profile = profile_without_model(request, conversation)
     context = {"groups": model_groups(request.user, profile), "profile_model": model_name_of(profile)}
     template = "partials/_models.html" if "HX-Request" in request.headers else "models.html"
-    return render(request, template, context | _choice(conversation))
+    return render(request, template, context | _choice(request, conversation))
 
 
 @audience("signed_in")
@@ -115,7 +115,7 @@ def _group(request: SignedInRequest, connection: Connection | None) -> HttpRespo
     group.has_namesake = connection is not None and namesakes.exclude(pk=connection.pk).exists()
     group.is_listed = True  # or the page would ask again
     return render(
-        request, "partials/_model_group.html", {"group": group, **_choice(_conversation_of(request))}
+        request, "partials/_model_group.html", {"group": group, **_choice(request, _conversation_of(request))}
     )
 
 
@@ -134,8 +134,9 @@ def profile_without_model(request: SignedInRequest, conversation: Conversation |
     return chosen_profile(request) or Preferences.profile_of(request.user) or Profile()
 
 
-def _choice(conversation: Conversation | None) -> dict[str, Any]:
-    chosen = conversation.chosen_model if conversation else None
+def _choice(request: SignedInRequest, conversation: Conversation | None) -> dict[str, Any]:
+    """The model in use: of the conversation, or of a new one that of `?model=`."""
+    chosen = conversation.chosen_model if conversation else chosen_model(request)
     return {"conversation": conversation, "chosen": chosen.choice if chosen else ""}
 
 

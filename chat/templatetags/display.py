@@ -6,6 +6,7 @@ import datetime
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
+from urllib.parse import urlsplit
 
 from django import template
 from django.utils import formats, timezone
@@ -127,6 +128,13 @@ def date_time(at: datetime.datetime) -> str:
 def gap() -> str:
     """The space between two sentences, which Chinese does without."""
     return "" if (get_language() or "").startswith("zh") else " "
+
+
+@register.simple_tag(takes_context=True)
+def is_loopback(context: Mapping[str, Any]) -> bool:
+    """Whether the page was asked for at an address of this machine that no other can reach."""
+    host = urlsplit(f"//{context['request'].get_host()}").hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 @register.filter

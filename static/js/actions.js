@@ -134,10 +134,14 @@
   });
 }
 
+// Whoever has chosen who answers goes on writing; where that would raise a keyboard on the screen, they tap.
+const focusComposer = () => isTouch() || document.getElementById("composer-text")?.focus();
+
 // Other forms that need a little more than HTML.
 document.addEventListener("submit", (event) => {
   // A menu goes away once something in it is chosen, and gives the keyboard back to its button.
   event.submitter?.closest(".profile-menu, .menu__items .menu__item")?.closest("[popover]").hidePopover();
+  if (event.submitter?.closest(".profile-menu")) focusComposer();
   // A tag that was sent leaves its field, which keeps the keyboard for the next one.
   if (event.target.matches(".tag-form")) setTimeout(() => event.target.reset());
 });
@@ -165,5 +169,6 @@ document.addEventListener("click", (event) => {
   const [title, model = title] = option.children;
   document.querySelector(".model-choice__name").textContent = (option.value ? title : model).textContent;
   option.closest("[popover]")?.hidePopover();
+  focusComposer();
   profile?.dispatchEvent(new Event("change", { bubbles: true }));
 });

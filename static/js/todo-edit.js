@@ -46,6 +46,16 @@
     if (inside) line(item).focus();
   };
 
+  // A skip can be undone until the agent lists the item again.
+  const lookAtSkipped = () => {
+    const skipped = document.querySelector(".todo-refused__skipped");
+    if (!skipped) return;
+    const rows = [...panel()?.querySelectorAll(".todo[id]") ?? []];
+    const isListed = rows.some((each) => each.dataset.words === skipped.dataset.words);
+    if (!isListed) skipped.dataset.gone = "";
+    else if ("gone" in skipped.dataset) skipped.remove();
+  };
+
   const send = async (body) => {
     note("");
     const { signal } = shown.gone;
@@ -58,6 +68,7 @@
     document.querySelector(".todo-refused__skipped")?.remove(); // only the latest can be undone
     if (answer.status === 204) return "done";
     document.getElementById("todo-refused").outerHTML = await answer.text();
+    lookAtSkipped();
     if (answer.ok) return "done";
     atEnd(document.querySelector("#todo-refused :is(label input, button, a)"));
     return "refused";
@@ -154,6 +165,7 @@
       panel().open = true;
       adder().focus();
     }
+    lookAtSkipped();
     const last = adder();
     for (const [item, { words, text }] of [...open]) {
       if (row(item) && !("editing" in row(item).dataset)) {

@@ -91,6 +91,7 @@ def test_a_model_is_connected_for_everyone(fresh: Site, visitors: Visitors, mode
     expect(page.get_by_label("Use it for everyone")).to_have_accessible_description(re.compile("Focused"))
     page.get_by_label("Use it for everyone").check()
     page.click("text=Start a conversation")
+    expect(page.locator(".messages")).to_contain_text("used for everyone, in these profiles: Focused")
     expect(page.locator("[name=profile] option:checked")).to_have_text("Focused")
     page.goto("/settings/users/add/")
     page.get_by_label("Name").fill("ada")

@@ -92,7 +92,7 @@ def test_the_way_through(scripted: Site, visitors: Visitors) -> None:
 
     choose(page, "Reviewer")
     expect(page.locator("#profile-menu")).to_be_hidden()
-    expect(page.get_by_role("button", name="Profile for the next turn")).to_be_focused()
+    expect(page.locator("#composer-text")).to_be_focused()
     expect(other.locator(".profile-choice__title")).to_have_text("Reviewer")
 
     send(page, "and now")
@@ -143,7 +143,7 @@ def test_a_model_is_chosen_apart_from_the_profile(scripted: Site, visitors: Visi
     page.get_by_role("button", name="Model for the next turn").click()
     options.filter(has_text="Profile's model").click()
     expect(other.locator(".model-choice__name")).to_have_text("scripted")
-    expect(page.get_by_role("button", name="Model for the next turn")).to_be_focused()
+    expect(page.locator("#composer-text")).to_be_focused()
     send(page, "and now")
     at_rest(page)
     assert scripted.model.requests[-1]["model"] == "scripted"

@@ -326,3 +326,22 @@ def test_without_script_the_forms_do_it(scripted: Site, visitors: Visitors) -> N
     expect(items(plain).nth(0)).to_have_attribute("data-status", "completed")
     items(plain).nth(2).get_by_role("button", name="Skip").click()
     reads(plain, "Item 1", "Another", "Mine")
+
+
+def test_what_the_agent_lists_again_is_not_offered_back(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    looks = Reply(text="I work", tool_calls=[("read_file", {"path": "."})], stall_after=1, gate=gate)
+    scripted.model.script(todo(*THREE), looks, todo(*["completed"] * 3), Reply(text="Done."))
+    page = visitors.enter(scripted)
+    begin(page, "Work")
+    is_open(page)
+    expect(items(page)).to_have_count(3)
+    items(page).nth(2).hover()
+    items(page).nth(2).get_by_role("button", name="Skip").click()
+    offer = page.locator("#todo-refused")
+    expect(offer).to_contain_text("Skipped: Item 3")
+    expect(items(page)).to_have_count(2)
+    gate.set()
+    at_rest(page)
+    expect(panel(page)).to_have_attribute("data-total", "3")
+    expect(offer).to_be_empty()

@@ -135,6 +135,15 @@ def test_a_new_conversation_begins_with_a_model(owners: Client, mine: Connection
     assert re.search(r'class="model-choice__name">small<', page)
 
 
+def test_the_choice_for_a_new_conversation_is_marked(owners: Client, mine: Connection) -> None:
+    ModelSettings.objects.create(connection=mine, model="large")
+    shown = owners.get(
+        "/models/", {"model": f"{mine.pk}:large"}, headers={"HX-Request": "true"}
+    ).content.decode()
+    (current,) = re.findall(r"<[^>]*aria-current[^>]*>", shown)
+    assert f'value="{mine.pk}:large"' in current
+
+
 def test_connections_of_one_name_are_told_apart(owners: Client, mine: Connection) -> None:
     Connection.objects.create(name=mine.name, base_url="https://other.example/v1")
     shown = owners.get("/models/", headers={"HX-Request": "true"}).content.decode()

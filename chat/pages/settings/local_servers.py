@@ -78,16 +78,20 @@ def use_model(request: SignedInRequest, connection_id: int) -> HttpResponse:
         messages.error(request, _("Choose a model of this connection."))
         return redirect("try_connection", row.pk)
     if request.user.is_staff and "everyone" in request.POST:
-        _use_for_everyone(row, model)
+        titles = pgettext("list", ", ").join(_use_for_everyone(row, model))
+        text = _("%(model)s is now used for everyone, in these profiles: %(titles)s.")
+        messages.success(request, text % {"model": model, "titles": titles})
     return _start_with(request, _default_profile(request.user, row, model))
 
 
 @transaction.atomic
-def _use_for_everyone(row: Connection, model: str) -> None:
-    """Share the connection, and set the model in everyone's profiles that have no other connection."""
+def _use_for_everyone(row: Connection, model: str) -> list[str]:
+    """Share the connection, and set the model in everyone's profiles that have no other; their titles."""
     row.owner = None
     row.save(update_fields=["owner", "updated_at"])
-    Profile.everyones_without_other(row).update(connection=row, model=model)
+    profiles = Profile.everyones_without_other(row)
+    profiles.update(connection=row, model=model)
+    return list(profiles.values_list("title", flat=True))
 
 
 def _start_with(request: SignedInRequest, profile: Profile) -> HttpResponse:

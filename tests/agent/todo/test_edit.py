@@ -46,6 +46,8 @@ def test_what_was_skipped_is_restored_in_its_place() -> None:
     assert after(Edit("restore", "a"), a_list("b >", "c x")) == ["a -", "b >", "c x"]
     assert after(Edit("restore", "c"), a_list("n -")) == ["n -", "c x"]
     assert after(Edit("restore", "b")) == ["a >", "b -", "c x"], "it is there already"
+    again = a_list("a >", f"n x {SEEN[1].content}")
+    assert after(Edit("restore", "b"), again) == told(again), "the model has listed it again"
 
 
 @pytest.mark.parametrize("action", ["reword", "tick", "untick", "skip"])
