@@ -32,6 +32,7 @@ class Planning:
         self.earlier: Items = []
         self.known: Sequence[TodoItem] = ()
         self.lines: Sequence[Line] = ()
+        self.added: set[str] = set()  # the ids of items that the user added meanwhile: only they remove these
         self.known_pk = self.delivered_pk = self.shown_pk = self.edited = 0
         self.latest_pk = 0  # of the latest revision that was looked up
         self.has_undelivered = False  # whether a revision may need its `delivered_in_step`
@@ -82,6 +83,7 @@ class Planning:
             return None
         self.latest_pk, self.has_undelivered = revision.pk, True
         self.delivered_pk, self.known_pk = self.known_pk, revision.pk
+        self._note_added(revision)
         self.known = items_of(revision.items)
         self._set_shown(revision)
         return self.known
@@ -111,12 +113,24 @@ class Planning:
         shown = written
         if before and before.pk != self.known_pk:
             self.has_undelivered = True
+            self._note_added(before)
             self._set_shown(before)
-            shown = self._keep_edits(merged(items, items_of(before.items), self.known), written)
+        dropped = self._dropped(items, before)
+        if before and (dropped or before.pk != self.known_pk):
+            known = [item for item in self.known if item.id not in dropped]
+            shown = self._keep_edits(merged(items, items_of(before.items), known), written)
         self._set_shown(shown)
         self.lines = carried_on(shown.items, self.lines)
         self.known, self.known_pk, self.listed = items_of(written.items), written.pk, shown.items
         return PanelChanged(panel(self.turn, shown.items, shown.pk, self.lines), self.edited)
+
+    def _note_added(self, edited: TodoRevision) -> None:
+        self.added |= {item["id"] for item in edited.items} - {item.id for item in self.known}
+
+    def _dropped(self, items: Sequence[TodoItem], before: TodoRevision | None) -> set[str]:
+        """The ids of open items of the user's that these leave out."""
+        listed = {item["id"] for item in before.items if item["status"] != "completed"} if before else set()
+        return listed & self.added - {item.id for item in items}
 
     def _keep_edits(self, items: Sequence[TodoItem], written: TodoRevision) -> TodoRevision:
         """A revision that keeps the user's edits; `written` itself if it already has them."""

@@ -100,6 +100,23 @@ async def test_the_next_request_tells_of_it_once(site: Site, model_server: Scrip
     assert told == [step.pk, step.pk]
 
 
+async def test_the_agent_does_not_drop_what_the_user_added(site: Site, model_server: ScriptedModel) -> None:
+    """Nor in a list that it writes after it was told; in the next turn it may, for that is another task."""
+    lists_without = [
+        Reply(tool_calls=written(*states)) for states in (["completed", "in_progress"], ["completed"] * 2)
+    ]
+    work = Working(site, model_server, *lists_without, Reply(text="Done."))
+    conversation = await work.begin()
+    await change(conversation, ("add", "", "Mine"))
+    await work.end()
+    assert (await lists(conversation))[-1] == ("person kept", ["Item 1 c", "Item 2 c", "Mine p"])
+    assert 'added "Mine"' in notes(model_server)[-1]
+    model_server.script(Reply(tool_calls=written("completed", "completed")), Reply(text="Done."))
+    await work.tab.send("that is all")
+    await work.tab.until_idle()
+    assert (await lists(conversation))[-1] == ("agent", ["Item 1 c", "Item 2 c"])
+
+
 async def test_later_turns_render_it_at_the_same_place(site: Site, model_server: ScriptedModel) -> None:
     work = Working(site, model_server, Reply(text="Done."), Reply(text="Yes."), Reply(text="And yes."))
     conversation = await work.begin()
