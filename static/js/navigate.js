@@ -86,7 +86,8 @@ const redraw = async () => {
       if (answer.redirected) history.replaceState(null, "", address);
     } catch (error) {
       if (signal.aborted) return;
-      return formData ? stay(from) : location.reload();
+      if (formData) return stay(from);
+      return navigationType === "traverse" ? location.reload() : remain(from);
     }
     const left = (navigationType === "traverse" || again) && navigation.currentEntry.getState();
     if (again && from.state) history.replaceState(from.state, "");
@@ -103,10 +104,17 @@ const redraw = async () => {
     shown.gone.abort();
     document.documentElement.innerHTML = page; // what went wrong; to ask again would send the form again
   };
+  const back = ({ state, address }) => {
+    history.replaceState(state, "", address);
+    content().removeAttribute("aria-busy");
+  };
+  const remain = (from) => {
+    back(from);
+    alert(content().dataset.lost);
+  };
   // Nothing was sent, so what was typed stays.
   const stay = (from) => {
-    history.replaceState(from.state, "", from.address);
-    content().removeAttribute("aria-busy");
+    back(from);
     for (const form of content().querySelectorAll("form[data-guarded]")) form.dataset.changed = "";
     shown.gone.abort();
     shown.gone = new AbortController();

@@ -171,6 +171,28 @@ def test_too_many_or_too_large_are_refused_at_once(scripted: Site, visitors: Vis
     expect(unseen).to_be_visible()
 
 
+PASTE = """(place, text) => {
+    const data = new DataTransfer();
+    data.setData("text/plain", text);
+    const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+    return place.dispatchEvent(event);
+}"""
+
+
+def test_a_paste_longer_than_a_message_becomes_a_file(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    page.goto("/")
+    text = page.locator("#composer-text")
+    assert text.evaluate(PASTE, "a short one"), "the browser puts it in"
+    assert not text.evaluate(PASTE, "a long line\n" * 6000)
+    expect(attached(page)).to_have_text(["pasted.txt×"])
+    expect(text).to_have_value("")
+    scripted.model.script(Reply(text="Read."))
+    text.fill("sum it up")
+    text.press("Enter")
+    expect(last_turn(page, "completed").locator(".attachment")).to_have_text(["pasted.txt"])
+
+
 def test_where_the_line_is_cut_nothing_is_lost(scripted: Site, visitors: Visitors) -> None:
     visitors.expected += ["Failed to load resource", "net::"]
     scripted.model.script(Reply(text="Yes?"), Reply(text="Read."))

@@ -325,6 +325,32 @@ def test_a_form_that_does_not_arrive_keeps_what_was_typed(
     assert is_same()
 
 
+def test_a_page_that_does_not_arrive_leaves_the_one_that_is_there(
+    page: Page, scripted: Site, visitors: Visitors
+) -> None:
+    said = "Could not reach the server. Try again."
+    visitors.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to fetch", said]
+    scripted.model.script(Reply(text="Hello."))
+    address = begin(page, "First talk")
+    at_rest(page)
+    is_same = stays(page)
+    asked: list[str] = []
+    page.on("dialog", lambda dialog: asked.append(dialog.message))
+    page.fill("#composer-text", "A draft")
+    page.context.set_offline(True)
+    page.locator("#sidebar").get_by_role("link", name="Board").click()
+    until(page, lambda: asked == [said])
+    expect(page).to_have_url(address)
+    expect(page.locator("#composer-text")).to_have_value("A draft")
+    page.context.set_offline(False)
+    page.wait_for_selector(LIVE)
+    page.locator("#sidebar").get_by_role("link", name="Board").click()
+    expect(page.locator("#board-running")).to_be_visible()
+    page.go_back()
+    expect(page.locator("#composer-text")).to_have_value("A draft")
+    assert is_same()
+
+
 def test_settings_that_do_not_arrive_are_still_unsaved(page: Page, visitors: Visitors) -> None:
     said = "Could not reach the server. Try again."
     asked: list[str] = []

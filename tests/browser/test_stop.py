@@ -54,13 +54,13 @@ def test_while_text_streams(scripted: Site, visitors: Visitors) -> None:
 
 def test_without_a_connection_it_says_so(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(text="I go on and on. " * 9, piece=8, stall_after=9))
-    visitors.expected.append("ERR_INTERNET_DISCONNECTED")
+    visitors.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to fetch"]
     page = visitors.enter(scripted)
     begin(page, "Go on")
     expect(page.locator("#transcript")).to_contain_text("I go on")
     page.context.set_offline(True)
     page.click("#stop")
-    expect(page.get_by_role("alert")).to_have_text("The server could not be reached. Try again.")
+    expect(page.get_by_role("alert")).to_have_text("Could not reach the server. Try again.")
     page.context.set_offline(False)
     stop(page)
     expect(page.get_by_role("alert")).to_have_count(0)
