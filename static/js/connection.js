@@ -175,15 +175,19 @@ const tell = (said) => {
   };
   addEventListener("offline", doubt);
   const connect = () => connection?.visibilityHandler();
+  let back = 0; // when the network came back, while no attempt has failed since
   addEventListener("online", () => {
+    back = Date.now();
     connect();
-    setTimeout(connect, 100); // an attempt that was under way without the network has failed by then
   });
   addEventListener("submit", (event) => (leaving = !event.defaultPrevented));
   addEventListener("pageshow", () => (leaving = false));
   document.addEventListener("htmx:ws:close", (event) => {
     // 4404: deleted, or signed out. The page that stands there now says which; the draft is kept.
     // Who deletes it here is on the way to another page already.
+    // An attempt that was under way without the network fails after it is back, and the next one does not wait.
+    if (Date.now() - back < 3000) setTimeout(connect);
+    back = 0;
     if (event.detail.code !== 4404) show("reconnecting");
     else if (!leaving) location.reload();
   });
