@@ -191,9 +191,9 @@ def _entries(conversations: QuerySet[Conversation], limit: int) -> tuple[BoardEn
 
 
 def _latest(model: type[Turn] | type[TodoRevision], conversation: OuterRef, name: str = "pk") -> Subquery:
-    """The field of the latest turn, or of the latest list, in the versions that the conversation shows."""
-    shown = {"on_path": True} if model is Turn else {"turn__on_path": True}
-    rows: QuerySet[Any] = model.objects.filter(conversation=conversation, **shown)
+    """A field of the conversation's latest turn or list, among the versions that it shows."""
+    on_path = "on_path" if model is Turn else "turn__on_path"
+    rows: QuerySet[Any] = model.objects.filter(conversation=conversation, **{on_path: True})
     return Subquery(rows.order_by("-pk").values(name)[:1])
 
 

@@ -32,7 +32,7 @@ def facts_of(snapshot: Mapping[str, Any]) -> list[Fact]:
     ]
 
 
-MODEL_FIELDS = {"model", "asked", "connection", "chosen"}
+MODEL_FIELDS = {"model", "asked", "connection", "chosen", "lost"}
 
 
 def change_of(snapshot: Mapping[str, Any]) -> str:

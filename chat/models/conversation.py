@@ -110,6 +110,13 @@ def _refuse_if_busy(facts: Mapping[str, Any]) -> None:
         )
 
 
+def _edited(turn: Turn, text: str, attached: Collection[int]) -> tuple[str, list[Attachment]]:
+    """The turn's message with this text, and those of its attachments that have these keys."""
+    attachments = [each for each in turn.attachments if each.pk in attached]
+    names = "\n".join(names_in(turn.said, attachments))
+    return checked_message(f"{text.rstrip()}\n\n{names}"), attachments
+
+
 Sent = TypeVar("Sent", Turn, FollowUp)
 MAX_HELD = 20  # messages that wait for one turn
 
@@ -307,9 +314,7 @@ class Conversation(models.Model):
                 raise MessageRefused(_("This message has changed in another tab. Try again."))
             said, attachments = again.said, again.attachments
             if text is not None:
-                attachments = [each for each in attachments if each.pk in attached]
-                names = "\n".join(names_in(said, attachments))
-                said = checked_message(f"{text.rstrip()}\n\n{names}")
+                said, attachments = _edited(again, text, attached)
             self.path.filter(pk__gt=turn_id).update(on_path=False)
             self.turns.filter(pk=turn_id).update(on_path=False, chosen=False)
             if as_before:
@@ -585,9 +590,9 @@ class Conversation(models.Model):
     def choose(self, profile: Profile) -> None:
         """Use this profile from the next turn on, with its own model if the chosen one is gone."""
         if self.missing_model:
-            self.model, self.lost_model = None, ""
+            self.choose_model(None)
         self.profile = profile
-        self.save(update_fields=["profile", "model", "lost_model"])
+        self.save(update_fields=["profile"])
 
     def choose_model(self, model: ModelSettings | None) -> None:
         """Use this model from the next turn on; None for the profile's."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -44,18 +44,22 @@ class ModelGroup:
     connection: Connection | None
     models: list[ModelSettings]
     is_listed: bool
-    has_namesake: bool = False  # whether another of the connections has its name
+    has_namesake: bool  # whether another connection has its name
 
     @classmethod
-    def of(cls, connection: Connection | None) -> ModelGroup:
-        """The models that rows name, and the endpoint's list if it is cached. Reads rows."""
+    def of(cls, connection: Connection | None, among: Iterable[Connection | None]) -> ModelGroup:
+        """The models that rows name, and the endpoint's list if it is cached. Reads rows.
+
+        `among` are the connections that it is shown with.
+        """
         try:
             listed = known_models(endpoint_of(connection))
         except (SecretUnreadableError, InsecureError):
             listed = []  # the connection's test shows the reason
         names = dict.fromkeys([*_used(connection), *conversational([each.name for each in listed or ()])])
         models = [ModelSettings(connection=connection, model=name) for name in names]
-        return cls(connection, models[:MAX_MODELS], listed is not None)
+        alike = [each for each in among if each and connection and each.name == connection.name]
+        return cls(connection, models[:MAX_MODELS], listed is not None, len(alike) > 1)
 
     @property
     def title(self) -> str:
@@ -78,11 +82,7 @@ def model_groups(user: User, profile: Profile) -> list[ModelGroup]:
     """The models that the user may choose, those of the profile's connection first."""
     connections = [None, *Connection.offered_to(user).select_related("owner")]
     connections.sort(key=lambda each: (each and each.pk) != profile.connection_id)
-    groups = [ModelGroup.of(connection) for connection in connections]
-    names = Counter(group.title for group in groups)
-    for group in groups:
-        group.has_namesake = names[group.title] > 1
-    return groups
+    return [ModelGroup.of(connection, connections) for connection in connections]
 
 
 @audience("signed_in")
@@ -110,9 +110,7 @@ async def listed_models(request: SignedInRequest) -> HttpResponse:
 
 
 def _group(request: SignedInRequest, connection: Connection | None) -> HttpResponse:
-    group = ModelGroup.of(connection)
-    namesakes = Connection.offered_to(request.user).filter(name=group.title)
-    group.has_namesake = connection is not None and namesakes.exclude(pk=connection.pk).exists()
+    group = ModelGroup.of(connection, Connection.offered_to(request.user))
     group.is_listed = True  # or the page would ask again
     return render(
         request, "partials/_model_group.html", {"group": group, **_choice(request, _conversation_of(request))}

@@ -214,6 +214,13 @@ def test_the_sidebar_can_be_hidden(page: Page, scripted: Site) -> None:
     expect(sidebar).to_be_hidden()
 
 
+def test_the_sidebar_scrolls_to_the_open_conversation(page: Page, scripted: Site) -> None:
+    first, *_others = conversations(page, scripted, *(f"Talk {number}" for number in range(4)))
+    page.set_viewport_size({"width": 1280, "height": 400})
+    page.goto(first)
+    expect(page.locator("#sidebar .conversation-row", has_text="Talk 0")).to_be_in_viewport(ratio=1)
+
+
 def test_rows_have_a_menu(page: Page, scripted: Site) -> None:
     """On a page with a socket and on one without."""
     conversations(page, scripted, "A row", "Another row")

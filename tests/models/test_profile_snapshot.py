@@ -264,6 +264,14 @@ def test_a_turn_that_goes_on_after_its_chosen_model_went_says_so(
     assert is_lost(again(turn).profile)
 
 
+def test_choosing_a_profile_leaves_the_model_that_another_tab_has_just_chosen(
+    conversation: Conversation, profile: Profile
+) -> None:
+    Conversation.objects.get().choose_model(ModelSettings.objects.create(model="huge"))
+    conversation.choose(profile)
+    assert Conversation.objects.get().profile_in_use().model == "huge"
+
+
 def test_a_chosen_profile_comes_with_its_model_if_the_chosen_one_is_gone(
     conversation: Conversation, profile: Profile, owner: User
 ) -> None:

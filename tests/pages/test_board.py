@@ -72,6 +72,12 @@ def test_it_shows_the_plan_of_the_version_that_is_shown(owners: Client, owner: U
     assert 'data-status="stopped"' in row
 
 
+def test_a_turn_that_left_items_open_has_ended_rather_than_completed(owners: Client, owner: User) -> None:
+    Work(owner).write("a x", "b -").end()
+    row = only_row(owners, "unseen")
+    assert '<span class="board-row__status">Ended</span>' in row
+
+
 def test_an_empty_board_says_what_will_stand_there(owners: Client) -> None:
     page = shown(owners)
     for name, text in FOUND_NOTHING.items():

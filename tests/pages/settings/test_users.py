@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import logging
 import re
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -13,7 +14,7 @@ from django.contrib.auth.models import User
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from chat.models import AccessRefused, SignInLink, change_access
+from chat.models import AccessRefused, Conversation, SignInLink, change_access
 from tests.pages.routes import names_for
 
 LIST = "/settings/users/"
@@ -105,6 +106,17 @@ def test_a_host_that_is_not_the_sites_gets_no_link(bosses: Client, owner: User) 
     answer = bosses.post(f"{LIST}{owner.pk}/", headers={"Host": "evil.example"})
     assert answer.status_code == 400
     assert not SignInLink.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("host", "told"), [("127.0.0.1:8000", True), ("localhost", True), ("testserver", False)]
+)
+def test_links_that_only_this_machine_opens_say_so(bosses: Client, boss: User, host: str, told: bool) -> None:
+    conversation = Conversation.begin(boss, "Hello", uuid.uuid4(), None)
+    link = bosses.post(ADD, {"username": "ada"}, headers={"Host": host})
+    share = bosses.get(f"/conversations/{conversation.pk}/share/", headers={"Host": host})
+    for answer in (link, share):
+        assert ("that only this machine can open" in answer.content.decode()) == told
 
 
 def test_an_administrator_is_added(bosses: Client) -> None:
