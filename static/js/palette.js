@@ -1,5 +1,5 @@
-// Ctrl+K or Cmd+K opens the palette, "?" the sheet of keys. Both are there only while they are open: the palette at
-// once, so that no key is lost, with what it finds fetched as one types.
+// Ctrl+K or Cmd+K opens the palette, "?" the sheet of keys, Ctrl+Shift+O a new conversation. Palette and sheet are there
+// only while they are open: the palette at once, so that no key is lost, with what it finds fetched as one types.
 {
   const isBusy = () => document.querySelector("dialog:modal");
   const isTyping = (place) => place.closest?.("input, textarea, select, [contenteditable]");
@@ -35,6 +35,9 @@
       const palette = document.getElementById("palette");
       if (palette) palette.close();
       else if (!isBusy()) openPalette();
+    } else if (control && event.shiftKey && event.key.toLowerCase() === "o" && document.querySelector(".sidebar__new")) {
+      event.preventDefault(); // of the browser's bookmarks
+      if (!isBusy()) document.querySelector(".sidebar__new").click();
     } else if (event.key === "?" && !control && !isTyping(event.target) && !isBusy() && document.getElementById("open-palette")) {
       event.preventDefault();
       openKeys();

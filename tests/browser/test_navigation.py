@@ -214,6 +214,13 @@ def test_the_sidebar_can_be_hidden(page: Page, scripted: Site) -> None:
     expect(sidebar).to_be_hidden()
 
 
+def test_a_key_begins_a_conversation(page: Page, scripted: Site) -> None:
+    page.goto("/board/")
+    page.keyboard.press("Control+Shift+o")
+    expect(page).to_have_url(f"{scripted.served.address}/")
+    expect(page.locator("#composer-text")).to_be_focused()
+
+
 def test_the_sidebar_scrolls_to_the_open_conversation(page: Page, scripted: Site) -> None:
     first, *_others = conversations(page, scripted, *(f"Talk {number}" for number in range(4)))
     page.set_viewport_size({"width": 1280, "height": 400})
