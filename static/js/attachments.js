@@ -194,6 +194,17 @@ const refusalOf = (files) => {
     if (isLive && keptInTab.get(FIRST)) stored((store) => store.delete(keyOf("/"))).catch(() => {});
     keptInTab.set(FIRST, null);
 
+    // A message that waited for the files is sent as it was; what was typed since then stays in the field.
+    const sendOnly = (said, submitter) => {
+      const since = text.value.startsWith(said) ? text.value.slice(said.length) : "";
+      if (since) text.value = said;
+      form.requestSubmit(submitter);
+      if (!since) return;
+      text.value = said + since;
+      text.dispatchEvent(new Event("input", { bubbles: true }));
+    };
+    let isWaiting = false;
+
     // Ahead of the socket, which carries text alone.
     document.addEventListener(
       "submit",
@@ -204,8 +215,11 @@ const refusalOf = (files) => {
         if (!restoring && !chosen.length) return;
         event.preventDefault();
         event.stopImmediatePropagation();
-        if (restoring) restoring.then(() => form.isConnected && form.requestSubmit(submitter));
-        else if (!("sending" in form.dataset)) send();
+        if (restoring) {
+          const said = text.value;
+          if (!isWaiting) restoring.then(() => form.isConnected && sendOnly(said, submitter));
+          isWaiting = true;
+        } else if (!("sending" in form.dataset)) send();
       },
       { capture: true, signal },
     );

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from playwright.sync_api import Page, Route, WebSocketRoute, expect
 
 from chat.demo.reply import Reply
@@ -133,12 +134,16 @@ def test_keys_that_nothing_else_takes_go_to_the_composer(scripted: Site, visitor
     expect(page.locator("#palette [name='q']")).to_be_focused()
 
 
+@pytest.mark.parametrize("database", ["ready", "silent"])
 def test_what_is_typed_behind_the_first_message_waits_for_its_page(
-    scripted: Site, visitors: Visitors
+    scripted: Site, visitors: Visitors, database: str
 ) -> None:
+    """Also where the message waits for files of before, from a database that does not answer."""
     held: list[Route] = []
     scripted.model.script(Reply(text="Yes?"))
     page = visitors.enter(scripted)
+    if database == "silent":
+        page.add_init_script("IDBFactory.prototype.open = () => ({})")
     page.goto("/")
     page.route(f"{scripted.served.address}/", lambda route: held.append(route), times=1)
     page.fill("#composer-text", "hello")
