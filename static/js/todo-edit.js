@@ -154,6 +154,7 @@
     if (button.matches(".todo__cancel")) return close(item);
     start(item);
     atEnd(field(item));
+    for (const place of [row(item), field(item).parentElement]) place.scrollIntoView({ block: "nearest" });
   });
 
   // After a redraw: editors stand open again, with what was typed; the words of one whose item is gone go into

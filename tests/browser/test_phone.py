@@ -89,13 +89,49 @@ def test_a_low_window(scripted: Site, visitors: Visitors, size: tuple[int, int])
     page.keyboard.press("Escape")
 
     panel(page).locator("summary").click()
-    above = page.locator(".dock__above")
-    assert box(above)["height"] > 0.4 * size[1]
+    above = box(page.locator(".dock__above"))["height"] + box(page.locator("#unfinished"))["height"]
+    assert above > 0.4 * size[1]
     expect(page.get_by_role("button", name="Continue")).to_be_in_viewport(ratio=1)
     last = panel(page).locator(".todo").last
     last.scroll_into_view_if_needed()
     expect(last).to_be_in_viewport(ratio=1)
     expect(page.locator("#send")).to_be_in_viewport(ratio=1)
+
+
+TOPMOST = """place => {
+    const { left, right, top, bottom } = place.getBoundingClientRect();
+    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+    return [[x, y], [left + 3, y], [right - 3, y], [x, top + 3], [x, bottom - 3]].every((point) =>
+        place.contains(document.elementFromPoint(...point)));
+}"""
+
+
+@pytest.mark.parametrize("size", [(390, 844), (390, 480), (844, 390), (1280, 620)])
+def test_nothing_covers_an_item_that_is_edited(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    """On a phone the keyboard takes half of the screen. The list keeps its head, which closes it."""
+    page = visitors.enter(scripted)
+    scripted.model.script(todo("completed", *["pending"] * 9), Reply(text="One is done."))
+    begin(page, "A long plan")
+    at_rest(page)
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    head = panel(page).locator("summary")
+    head.click()
+    add = panel(page).get_by_placeholder("Add a to-do")
+    add.click()
+    page.keyboard.type("One more")
+    item = panel(page).locator(".todo").last
+    for place in (add, head):
+        expect(place).to_be_in_viewport(ratio=1)
+        assert place.evaluate(TOPMOST), place
+    page.keyboard.press("Escape")
+    item.locator(".todo__line").click()
+    expect(item.locator(".todo__editor input")).to_be_focused()
+    page.keyboard.type(" soon")
+    for place in (item.locator(".todo__editor input"), item.get_by_role("button", name="Save"), head):
+        expect(place).to_be_in_viewport(ratio=1)
+        assert place.evaluate(TOPMOST), place
 
 
 @pytest.mark.parametrize("size", [(390, 844), (844, 390), (390, 664)])
