@@ -52,7 +52,15 @@
     if (control === "?") openKeys();
     else if (control) press(document.querySelector(control));
   });
-  document.addEventListener("close", (event) => event.target.matches("[data-fetched]") && event.target.remove(), true);
+  document.addEventListener("close", ({ target }) => {
+    if (!target.matches("[data-fetched]")) return;
+    target.remove();
+    // Chromium gives the focus back to a field, then loses its caret with the dialog.
+    const field = document.activeElement;
+    if (!field.matches("input, textarea")) return;
+    field.blur();
+    field.focus({ preventScroll: true });
+  }, true);
 
   const press = (control) => {
     if (control?.matches("[commandfor]")) control.closest("[popover]")?.showPopover(); // the dialog is in it

@@ -400,6 +400,24 @@ def test_the_palette_finds_all_of_it(scripted: Site, visitors: Visitors) -> None
     expect(page.locator("#palette")).to_have_count(0)
 
 
+def test_behind_the_palette_one_types_on(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    page.goto("/")
+    page.keyboard.type("one")
+    for close in ("Escape", "Control+k", "click beside it"):
+        page.keyboard.press("Control+k")
+        page.keyboard.type("looked up")
+        until(page, lambda: page.locator("#palette [data-typed='looked up']").count())
+        if close.startswith("click"):
+            page.mouse.click(5, 5)
+        else:
+            page.keyboard.press(close)
+        expect(page.locator("#palette")).to_have_count(0)
+        expect(box(page)).to_be_focused()
+        page.keyboard.type(" more")
+    expect(box(page)).to_have_value("one more more more")
+
+
 def test_the_palette_does_what_the_menu_does(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(text="Done."))
     page = visitors.enter(scripted)
