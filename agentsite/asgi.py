@@ -20,12 +20,14 @@ from agentsite.embedded import EmbeddedWorker  # noqa: E402
 from agentsite.middleware import BodylessResponses  # noqa: E402
 from chat.live.board import BoardConsumer  # noqa: E402
 from chat.live.chat_consumer import ChatConsumer  # noqa: E402
+from chat.live.sidebar_consumer import SidebarConsumer  # noqa: E402
 from chat.live.socket_auth import RefusedSocket, SameOrigin  # noqa: E402
 
 sockets = URLRouter(
     [
         path("ws/conversations/<uuid:conversation_id>/", ChatConsumer.as_asgi()),
         path("ws/board/", BoardConsumer.as_asgi()),
+        path("ws/sidebar/", SidebarConsumer.as_asgi()),
         re_path("", RefusedSocket.as_asgi()),  # Channels raises an exception if no route matches
     ]
 )

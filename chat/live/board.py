@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import functools
 import uuid
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
@@ -16,14 +15,12 @@ from django.db.models.functions import Coalesce
 from django.utils.html import escape
 from django.utils.translation import gettext as _
 
-from chat.database import in_database
 from chat.live.attention import Attention, active_of, attention_of
 from chat.live.broadcast import board_group
 from chat.live.frames import partial
-from chat.live.page_consumer import PageConsumer, batched_heartbeats, batched_states
+from chat.live.page_consumer import batched_heartbeats, batched_states
 from chat.live.regions import BoardLink, OwnerState, Region, RenderCache, Sidebar, digest, owner_state_of
-from chat.live.resync import Have, Lacking, drawn_regions, lacking_regions
-from chat.live.socket_auth import signed_in
+from chat.live.sidebar_consumer import SidebarConsumer
 from chat.live.todo_panel import TodoPanel, panel
 from chat.models import Conversation, TodoRevision, ToolCall, Turn
 from chat.models.turn import share_is_used
@@ -251,6 +248,8 @@ class Section(Region):
 class BoardTitle(BoardLink):
     """The link to the board, and the count in the title of the board's own tab."""
 
+    on_board = True
+
     def message(self, state: BoardState) -> str:
         return super().message(state) + partial("head > title", "innerHTML", escape(state.board.title))
 
@@ -267,24 +266,10 @@ BOARD_REGIONS: dict[str, Region] = {
 }
 
 
-class BoardConsumer(PageConsumer):
+class BoardConsumer(SidebarConsumer):
+    regions = BOARD_REGIONS
     states = drawings = batched_states(board_states_of)
     heartbeats = batched_heartbeats(board_states_of)
 
-    async def admit(self) -> bool:
-        user = await in_database(signed_in, self.scope)
-        if user is not None:
-            self.key = self.user_id = user.pk
-        return user is not None
-
     def groups_to_join(self) -> list[str]:
-        return [board_group(self.key)]
-
-    def lacking(self, state: BoardState, have: Have) -> Lacking:
-        """The outdated sections, all in one message: a conversation moves between sections atomically."""
-        return Lacking(turns=False, regions=tuple(lacking_regions(state, have, BOARD_REGIONS)))
-
-    async def send_lacking(self, state: BoardState, have: Have, lacks: Lacking) -> None:
-        draw = functools.partial(drawn_regions, state, lacks.regions, BOARD_REGIONS)
-        if html := await in_database(state.render_cache, lacks.regions, draw):
-            await self.send(text_data=html)
+        return [*super().groups_to_join(), board_group(self.key)]

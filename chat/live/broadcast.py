@@ -52,9 +52,7 @@ async def publish(group: str, message: dict[str, Any]) -> None:
 
 
 async def send_to_sockets_of(user_id: int, message: dict[str, Any]) -> None:
-    """Send a message to all of the user's sockets, on conversations and on the board."""
-    for group in (owner_group(user_id), board_group(user_id)):
-        await _send_or_log(get_channel_layer().group_send(group, message))
+    await _send_or_log(get_channel_layer().group_send(owner_group(user_id), message))
 
 
 async def send_to(channel: str, message: dict[str, Any]) -> None:
@@ -147,7 +145,7 @@ async def publish_path(conversation: Conversation) -> None:
 
 
 async def publish_sidebar(owner_id: int, *more: str) -> None:
-    """Have all of the user's tabs redraw the sidebar and the regions `more`, and the board resync."""
+    """Have all of the user's tabs redraw the sidebar and the regions `more`, if they have them, and the board resync."""
     await publish(owner_group(owner_id), {"type": "regions.changed", "regions": [*OWNER_REGIONS, *more]})
     await publish_board(owner_id)
 

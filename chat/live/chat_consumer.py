@@ -67,9 +67,6 @@ class ChatConsumer(PageConsumer):
             case _:
                 await super().handle(content)
 
-    async def chat_frame(self, frame: dict[str, Any]) -> None:
-        await self.send(text_data=frame["text"])
-
     def lacking(self, state: ConversationState, have: Have) -> Lacking:
         return lacking(state, have)
 

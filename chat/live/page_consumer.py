@@ -147,6 +147,9 @@ class PageConsumer(AsyncWebsocketConsumer):
             await self.send_json(type="changed")
         await self.send_json(type="alive", worker=has_worker)
 
+    async def chat_frame(self, frame: dict[str, Any]) -> None:
+        await self.send(text_data=frame["text"])
+
     async def regions_changed(self, hint: dict[str, Any]) -> None:
         state = await self.drawings(self.key)
         if state is None:

@@ -344,12 +344,13 @@ class ProfileChoice(Region):
 
 class BoardLink(Region):
     name, target, template = "board_link", "#board-link", "partials/_board_link.html"
+    on_board = False
 
     def version(self, state: Any) -> str:
         return str(state.owner.attention.version)
 
     def context(self, state: Any) -> Mapping[str, Any]:
-        return {"attention": state.owner.attention, "on_board": state.conversation is None}
+        return {"attention": state.owner.attention, "on_board": self.on_board}
 
 
 class Sidebar(Region):

@@ -60,3 +60,25 @@ const startBulk = (signal) => {
 onContent(startBulk);
 // The search has put another list in its place.
 document.addEventListener("htmx:after:swap", ({ detail }) => detail.ctx.target?.id === "found" && startBulk(shown.gone.signal));
+
+// The list follows the sidebar, which is live, while nobody is at it.
+onContent((signal) => {
+  const found = document.getElementById("found");
+  if (!found) return;
+  let soon = 0;
+  const isAtWork = () =>
+    found.contains(document.activeElement) ||
+    document.querySelector("dialog[open], [popover]:popover-open, [data-renaming], #bulk-mode:checked, #bulk [name=c]:checked") !== null;
+  const follow = () => {
+    if (signal.aborted || !document.getElementById("bulk")) return;
+    if (document.hidden || isAtWork()) return later(2000);
+    htmx.ajax("GET", location.pathname + location.search, { source: "#found", target: "#found", swap: "innerHTML" });
+  };
+  const later = (milliseconds) => {
+    clearTimeout(soon);
+    soon = setTimeout(follow, milliseconds);
+  };
+  document.addEventListener("htmx:ws:after:message:incoming", ({ detail }) => {
+    if (!detail.message.data.startsWith("{")) later(300);
+  }, { signal });
+});

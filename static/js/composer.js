@@ -197,7 +197,7 @@
 
   // Nobody knows whether what was on its way as the last connection ended was accepted; twice is harmless.
   document.addEventListener("htmx:ws:after:connection", () => {
-    if (composer() && onItsWay()) composer().requestSubmit();
+    if (composer()?.hasAttribute("hx-ws:send") && onItsWay()) composer().requestSubmit();
   });
 
   // A socket that will not come back: the form works without it.

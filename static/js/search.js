@@ -30,8 +30,9 @@
 
   // The address is that of what is shown.
   document.addEventListener("htmx:after:swap", ({ detail }) => {
-    if (detail.ctx.target?.id !== "found" || location.pathname !== shown.path) return; // or the user is leaving
-    const asked = [...new FormData(detail.ctx.sourceElement)].filter(([, value]) => value);
+    const { target, sourceElement: form } = detail.ctx;
+    if (target?.id !== "found" || !form.matches(".search") || location.pathname !== shown.path) return; // or the user is leaving
+    const asked = [...new FormData(form)].filter(([, value]) => value);
     history.replaceState(history.state, "", asked.length ? `?${new URLSearchParams(asked)}` : location.pathname);
   });
 }

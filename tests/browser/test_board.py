@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import threading
+from urllib.parse import urlsplit
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
@@ -167,3 +169,51 @@ def test_the_sidebar_marks_what_is_running(scripted: Site, visitors: Visitors) -
     at_rest(page)
     expect(elsewhere.locator(f"{row} .conversation-row__active")).to_have_count(0)
     expect(elsewhere.locator(row)).not_to_contain_text("Running")
+
+
+@pytest.mark.parametrize("address", ["/", "/board/", "/settings/preferences/", "/conversations/"])
+def test_on_every_page_the_sidebar_is_true(scripted: Site, visitors: Visitors, address: str) -> None:
+    """The mark of a running turn, its plan and its title; also after a move without a page load."""
+    gate = threading.Event()
+    scripted.model.title = Reply(text="Notes in order")
+    scripted.model.script(
+        todo("in_progress", "pending"),
+        todo("completed", "pending"),
+        Reply(text="I stop to ask: which one?", stall_after=1, gate=gate),
+    )
+    page = visitors.enter(scripted)
+    path = urlsplit(begin(page, "Sort my notes")).path
+    page.goto("/settings/usage/")
+    page.evaluate("address => navigation.navigate(address)", address)
+    page.wait_for_url(f"{scripted.served.address}{address}")
+    lists = ["#sidebar", "#found"] if address == "/conversations/" else ["#sidebar"]
+    for place in lists:
+        row = page.locator(f"{place} .conversation-row", has=page.locator(f"[href='{path}']"))
+        expect(row).to_contain_text("1/2")
+        expect(row.locator(".conversation-row__active")).to_have_attribute("data-status", "running")
+    gate.set()
+    for place in lists:
+        row = page.locator(f"{place} .conversation-row", has=page.locator(f"[href='{path}']"))
+        expect(row.locator(".conversation-row__unseen")).to_have_count(1)
+        expect(row).to_contain_text("Notes in order")
+    expect(page.locator("#board-link")).not_to_contain_text("running")
+    here = "page" if address == "/board/" else None
+    assert page.locator("#board-link").get_attribute("aria-current") == here
+
+
+def test_a_message_on_its_way_from_the_first_page_is_not_sent_by_its_socket(
+    scripted: Site, visitors: Visitors
+) -> None:
+    page = visitors.enter(scripted)
+    page.goto("/")
+    page.route(f"{scripted.served.address}/", lambda route: route.abort(), times=1)
+    visitors.expected += ["ERR_FAILED", "Failed to fetch", "Could not reach the server"]
+    page.fill("#composer-text", "Not sent")
+    with page.expect_event("dialog"):
+        page.click("#send")
+    page.add_init_script("HTMLFormElement.prototype.requestSubmit = () => (window.submitted = true)")
+    with page.expect_websocket() as opened:
+        page.goto("/")
+    opened.value.wait_for_event("framereceived")
+    expect(page.locator("#composer-text")).to_have_value("Not sent")
+    assert not page.evaluate("window.submitted")
