@@ -145,7 +145,7 @@ async def publish_path(conversation: Conversation) -> None:
 
 
 async def publish_sidebar(owner_id: int, *more: str) -> None:
-    """Have all of the user's tabs redraw the sidebar and the regions `more`, if they have them, and the board resync."""
+    """Have all of the user's tabs redraw the sidebar and, where they have them, `more`; the board resyncs."""
     await publish(owner_group(owner_id), {"type": "regions.changed", "regions": [*OWNER_REGIONS, *more]})
     await publish_board(owner_id)
 

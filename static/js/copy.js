@@ -74,15 +74,32 @@
 }
 
 // Wraps the lines of code, and unfolds code that is long.
-document.addEventListener("click", (event) => {
-  const button = event.target.closest?.(".code-block__wrap, .code-block__more");
-  if (!button) return;
-  if (button.matches(".code-block__wrap")) {
-    button.ariaPressed = button.ariaPressed !== "true";
-    return;
-  }
-  const top = button.closest(".code-block").getBoundingClientRect().top;
-  button.ariaExpanded = button.ariaExpanded !== "true";
-  [button.textContent, button.dataset.other] = [button.dataset.other, button.textContent];
-  if (button.ariaExpanded === "false" && top < 0) button.closest(".code-block").scrollIntoView({ block: "nearest" });
-});
+{
+  const toggle = (button) => {
+    button.ariaExpanded = button.ariaExpanded !== "true";
+    [button.textContent, button.dataset.other] = [button.dataset.other, button.textContent];
+  };
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.(".code-block__wrap, .code-block__more");
+    if (!button) return;
+    if (button.matches(".code-block__wrap")) {
+      button.ariaPressed = button.ariaPressed !== "true";
+      return;
+    }
+    const top = button.closest(".code-block").getBoundingClientRect().top;
+    toggle(button);
+    if (button.ariaExpanded === "true") return;
+    byUser.add(button);
+    if (top < 0) button.closest(".code-block").scrollIntoView({ block: "nearest" });
+  });
+
+  // What was written before the reader's eyes stays unfolded.
+  const byUser = new WeakSet();
+  let written = ""; // the id of the turn
+  document.addEventListener("htmx:ws:after:message:incoming", () => {
+    const turn = document.querySelector("#transcript > .turn:last-of-type");
+    if (["running", "waiting"].includes(turn?.dataset.status)) written = turn.id;
+    if (!written || turn?.id !== written) return;
+    for (const button of turn.querySelectorAll(".code-block__more[aria-expanded=false]")) if (!byUser.has(button)) toggle(button);
+  });
+}

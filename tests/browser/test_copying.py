@@ -77,6 +77,9 @@ def test_code_is_whole_while_it_is_written(scripted: Site, visitors: Visitors) -
     assert pre.evaluate("pre => pre.clientHeight === pre.scrollHeight")
     gate.set()
     at_rest(page)
+    expect(page.get_by_role("button", name="Show less")).to_be_visible()
+    assert pre.evaluate("pre => pre.clientHeight === pre.scrollHeight")
+    page.reload()
     expect(page.get_by_role("button", name="Show all")).to_be_visible()
 
 
@@ -104,6 +107,7 @@ def test_long_code_is_folded_and_long_lines_wrap(scripted: Site, visitors: Visit
     begin(page, "Write a function")
     at_rest(page)
     last_turn(page, "completed")
+    page.reload()
     short, long = page.locator(".code-block").all()
     expect(short.locator(".code-block__bar > span")).to_have_text("python")
     expect(short.get_by_role("button", name="Show all")).to_have_count(0)
