@@ -16,6 +16,7 @@ from chat.live.diff import Diff, diff_of_call
 from chat.live.frames import thought_line
 from chat.live.usage_text import format_duration, usage_line, usage_of
 from chat.models import Conversation, Message, Summary, ToolCall, Turn
+from chat.models.follow_up import own_words
 from chat.models.tool_call import READER
 from chat.plan.difference import Kind, Line
 from chat.plan.history import Plan
@@ -144,8 +145,10 @@ def _row(row: Row) -> Iterator[str]:
 def _message(message: Message) -> Iterator[str]:
     if message.reasoning:
         yield f"_{thought_line(message)}_"
-    if message.text:
-        yield prose(message.text) if message.role == Message.Role.ASSISTANT else quoted(message.text)
+    if message.role == Message.Role.ASSISTANT:
+        yield from [prose(message.text)] if message.text else []
+    elif words := own_words(message):
+        yield quoted(words)
     if attachments := message.attachments.all():
         yield "\n".join(f"- {code(each.path)} {inline(each.media_type)}".rstrip() for each in attachments)
     if message.cut_off:

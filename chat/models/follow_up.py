@@ -182,6 +182,11 @@ def named_in(text: str) -> list[str]:
     return [match[1].strip() for line in text.splitlines() if (match := _FILE_LINE.fullmatch(line.strip()))]
 
 
+def own_words(message: Message | FollowUp) -> str:
+    """What the user wrote, without the lines that name the attached files."""
+    return without_names(message.text, message.attachments.all()) if named_in(message.text) else message.text
+
+
 def without_names(text: str, attachments: Iterable[Attachment]) -> str:
     if not (names := set(names_in(text, attachments))):
         return text

@@ -40,6 +40,7 @@ from chat.models import (
     ToolCall,
     Turn,
 )
+from chat.models.follow_up import own_words
 from chat.pages.attachments import message_of
 from chat.pages.audience import audience
 from chat.pages.bulk import act_on
@@ -97,11 +98,12 @@ def send(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 @audience("owner")
 @require_safe
 def message_text(request: SignedInRequest, conversation_id: uuid.UUID, message_id: int) -> HttpResponse:
-    """A message as it was written, to be copied."""
+    """A message as it was written, to be copied; a user's without the names of its files."""
     conversation = own_conversation(request, conversation_id)
     message = get_object_or_404(Message, pk=message_id, turn__conversation=conversation)
     headers = {"Cache-Control": "private, no-store"}
-    return HttpResponse(message.text, content_type="text/plain; charset=utf-8", headers=headers)
+    text = (message.role == Message.Role.USER and own_words(message)) or message.text
+    return HttpResponse(text, content_type="text/plain; charset=utf-8", headers=headers)
 
 
 @audience("owner")

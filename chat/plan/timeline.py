@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from django.db.models import Case, F, JSONField, QuerySet, When
+from django.db.models import Case, F, JSONField, QuerySet, When, prefetch_related_objects
 
 from chat.models import Conversation, Message, TodoRevision, ToolCall, Turn
+from chat.models.follow_up import named_in, own_words
 from chat.models.tool_call import SHELL
 from chat.plan.difference import Item, Kind, Line, lines_of
 
@@ -74,8 +75,9 @@ def timeline_of(
 ) -> Iterator[Entry]:
     """Yield the entries of the conversation's timeline, in order.
 
-    Reads the rows in five queries, without the output of tools. With `latest`, reads only the turns since the
-    latest plan began (none without a list), and neither the arguments of tools nor the user's messages.
+    Reads the rows in five queries (six with attached files), without the output of tools. With `latest`,
+    reads only the turns since the latest plan began (none without a list), and neither the arguments of tools
+    nor the user's messages.
     `keys` are those of the turns; the conversation's path by default. `prepare` may change the rows in memory
     before they are used.
     """
@@ -109,8 +111,10 @@ def _latest_plan_turn(rows: Sequence[TodoRevision]) -> int:
 
 
 def _user_texts(conversation: Conversation) -> dict[int, str]:
-    questions = Message.objects.filter(turn__conversation=conversation, role="user", step=None)
-    return dict(questions.values_list("turn", "text"))
+    """By turn: what the user wrote, else the names of the attached files."""
+    questions = list(Message.objects.filter(turn__conversation=conversation, role="user", step=None))
+    prefetch_related_objects([each for each in questions if named_in(each.text)], "attachments")
+    return {each.turn_id: own_words(each) or ", ".join(named_in(each.text)) for each in questions}
 
 
 def _calls(turns: QuerySet[Turn], deferred: Sequence[str]) -> Mapping[int, list[ToolCall]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from chat.models.follow_up import own_words
 from chat.models.search_index import SearchEntry
 from chat.models.tool_call import MAX_PATH
 from chat.search.words import prepared
@@ -47,7 +48,12 @@ def of_title(title: str) -> SearchText:
 
 
 def of_message(message: Message) -> SearchText:
-    return SearchText(Kind.MESSAGE, message.pk, message.text)
+    return SearchText(Kind.MESSAGE, message.pk, text_of_message(message))
+
+
+def text_of_message(message: Message) -> str:
+    """Without the names of attached files, which are found as files."""
+    return own_words(message) if message.role == message.Role.USER else message.text
 
 
 def of_call(call: ToolCall) -> SearchText:

@@ -111,7 +111,7 @@ class _Sources:
         page = reverse("conversation", args=[conversation.pk])
         match entry.kind:
             case Kind.MESSAGE if message := self.messages.get(entry.row):
-                return message, message.text, _address(page, message)
+                return message, documents.text_of_message(message), _address(page, message)
             case Kind.CALL if call := self.calls.get(entry.row):
                 return call, documents.text_of_call(call), _address(page, call)
             case Kind.TODO if revision := self.revisions.get(entry.row):

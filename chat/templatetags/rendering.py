@@ -17,7 +17,7 @@ from chat.live.call_group import CallGroup, Row, grouped
 from chat.live.diff import Diff, diff_of_call
 from chat.live.regions import REGIONS, ConversationState
 from chat.models import Attachment, FollowUp, Message, TodoRevision, ToolCall, Turn
-from chat.models.follow_up import without_names
+from chat.models.follow_up import own_words
 
 if TYPE_CHECKING:
     from chat.export.page import ReadOnly
@@ -143,7 +143,7 @@ def board_section(state: BoardState, name: str) -> SafeString:
 
 @register.filter
 def words(message: Message | FollowUp) -> str:
-    return without_names(message.text, message.attachments.all())
+    return own_words(message)
 
 
 @register.simple_tag(takes_context=True)

@@ -10,7 +10,10 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
+from chat.export.markdown_file import markdown_pieces
 from chat.models import Conversation, Turn
+from chat.plan.timeline import TurnBegan, timeline_of
+from chat.search.index import index_turn, marked_turns
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +35,27 @@ def test_the_first_message_brings_files(owners: Client, workspaces: Path) -> Non
     told = "Read these\n\nUploaded: uploads/a.txt\nUploaded: uploads/b c.txt"
     assert begun().turns.get().user_text == told
     assert (workspaces / str(begun().pk) / "uploads" / "a.txt").read_text() == "text"
+
+
+@pytest.mark.parametrize(("text", "on_plan"), [("Read these", "Read these"), ("", "uploads/a.txt")])
+def test_the_lines_that_name_files_are_not_shown_as_the_users_words(
+    owners: Client, text: str, on_plan: str
+) -> None:
+    """When a message is copied, exported, found, or stands on the plan's timeline."""
+    owners.post("/", {"text": text, "files": file("a.txt")})
+    conversation, turn = begun(), begun().turns.get()
+    message = turn.messages.get(role="user")
+    index_turn(marked_turns()[0])
+    copied = owners.get(f"/conversations/{conversation.pk}/messages/{message.pk}/").content.decode()
+    assert copied == (text or message.text)
+    exported = "".join(markdown_pieces(conversation))
+    assert "Uploaded" not in exported
+    assert "- `uploads/a.txt`" in exported
+    found = owners.get("/conversations/", {"q": "uploads"}).content.decode()
+    assert "search-result" in found
+    assert "Uploaded" not in found
+    [began] = [entry for entry in timeline_of(conversation) if isinstance(entry, TurnBegan)]
+    assert began.text == on_plan
 
 
 def test_files_alone_are_a_message(owners: Client) -> None:
