@@ -28,7 +28,7 @@ from chat.export.file_format import (
 )
 from chat.export.pictures import Pictures, digests_of
 from chat.export.redaction import Redaction
-from chat.models import Conversation, FollowUp, Message, TodoRevision, Turn
+from chat.models import Conversation, FollowUp, Message, Summary, TodoRevision, ToolCall, Turn
 
 CHUNK_SIZE = 20  # rows in memory at a time, as each may be large
 
@@ -60,6 +60,13 @@ class _Writer:
         self.conversation = conversation
         self.serializer = serializer
         self.redaction = Redaction.of(conversation)
+        # A turn that runs gets more rows meanwhile. What refers to others is bounded before they are read.
+        self.latest: dict[type[Model], int] = {}
+        for model in (TodoRevision, Message, ToolCall, Summary):
+            field = "conversation" if model is TodoRevision else "turn__conversation"
+            newest = model._default_manager.filter(**{field: conversation}).order_by("-pk")
+            self.latest[model] = newest.values_list("pk", flat=True).first() or 0
+        self.steps: set[int] = set()  # those in the file
 
     def head(self) -> Row:
         title = self.redaction.title(self.conversation.title)
@@ -69,15 +76,17 @@ class _Writer:
         """One turn; tool calls are read a few at a time, as they may be large."""
         turn = Turn.objects.get(pk=pk)
         side_calls = list(turn.side_calls.order_by("pk"))
+        steps = list(turn.steps.order_by("pk"))
+        self.steps.update(step.pk for step in steps)
         yield _dump(self._row(TURN, turn)).removesuffix("}")
-        yield from self._rows("steps", STEP, turn.steps.order_by("pk"))
+        yield from self._rows("steps", STEP, steps)
         yield from self._rows("side_calls", SIDE_CALL, side_calls)
-        yield from _array("messages", map(_dump, map(self._message, _chunks(_messages(turn)))))
-        yield from self._rows("tool_calls", TOOL_CALL, _chunks(turn.tool_calls.select_related("step")))
+        yield from _array("messages", map(_dump, map(self._message, self._bounded(_messages(turn)))))
+        yield from self._rows("tool_calls", TOOL_CALL, self._bounded(turn.tool_calls.select_related("step")))
         positions = {call.pk: position for position, call in enumerate(side_calls, 1)}
         summaries = [
             self._row(SUMMARY, row, {"side_call": positions.get(row.side_call_id or 0)})
-            for row in turn.summaries.order_by("pk")
+            for row in self._bounded(turn.summaries.all())
         ]
         yield from _array("summaries", map(_dump, summaries))
         yield "}"
@@ -85,13 +94,18 @@ class _Writer:
     def revisions(self) -> Iterator[Row]:
         related = ("tool_call__step", "after__step", "delivered_in_step")
         rows: QuerySet[TodoRevision] = self.conversation.revisions.select_related(*related)
-        for row in _chunks(rows):
+        for row in self._bounded(rows):
+            if row.delivered_in_step_id not in self.steps:
+                row.delivered_in_step = None  # told since then
             if row.turn_id in self.serializer.turns:
                 yield self._row(REVISION, row)
 
     def follow_ups(self) -> Iterator[Row]:
         for row in _chunks(self.conversation.follow_ups.prefetch_related("attachments")):
             yield self._row(FOLLOW_UP, row) | self._attachments(row)
+
+    def _bounded(self, rows: QuerySet[M]) -> Iterator[M]:
+        return _chunks(rows.filter(pk__lte=self.latest[rows.model]))
 
     def _message(self, message: Message) -> Row:
         return self._row(MESSAGE, message) | self._attachments(message)

@@ -16,6 +16,7 @@ from django.test import Client
 from jsonschema import Draft202012Validator
 
 from chat.export.file_format import EXCLUDED_MODELS, TABLES, Table, schema
+from chat.export.json_file import json_pieces
 from chat.files.conversation_workspace import folder_of
 from chat.models import Conversation, DailyUsage, Turn
 from tests.export.conftest import exported, imported
@@ -42,6 +43,23 @@ def test_it_comes_back_as_it_was(owner: User, stranger: User, seed: int) -> None
     assert made.owner == stranger
     assert not DailyUsage.objects.exists()
     assert list(folder_of(made).iterdir()) == []
+
+
+@pytest.mark.parametrize("tenth", range(10))
+def test_what_is_exported_while_the_agent_works_can_be_imported(
+    owner: User, stranger: User, tenth: int
+) -> None:
+    """Between two pieces of the file the turn gets another step, and a list of before is told of in it."""
+    rich = Rich(owner, 7, turns=2, calls=6)
+    turn = rich.conversation.turns.latest("pk")
+    place = len(list(json_pieces(rich.conversation))) * tenth // 10
+    file = ""
+    for number, piece in enumerate(json_pieces(rich.conversation)):
+        file += piece
+        if number == place:
+            rich._step(turn, turn.steps.count() + 1)
+            rich.conversation.revisions.update(delivered_in_step=turn.steps.latest("pk"))
+    imported(json.loads(file), stranger)
 
 
 @pytest.mark.parametrize("seed", range(3))
