@@ -29,7 +29,10 @@ def profiles(request: SignedInRequest) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def add_profile(request: SignedInRequest) -> HttpResponse:
     language = Profile.Language.CHINESE if get_language().startswith("zh") else Profile.Language.ENGLISH
-    form = ProfileForm(request.POST or None, initial={"language": language}, user=request.user)
+    initial: dict[str, Any] = {"language": language}
+    if usual := Preferences.profile_of(request.user):
+        initial |= {"connection": usual.connection_id, "model": usual.model}
+    form = ProfileForm(request.POST or None, initial=initial, user=request.user)
     if request.method == "POST" and form.is_valid():
         return _save(request, form)
     return form_page(request, form)

@@ -122,6 +122,15 @@ def test_a_new_profile_begins_with_what_is_usual(owners: Client) -> None:
     assert (row.rule_for("bash"), row.rule_for("github__list")) == ("run", "ask")
 
 
+def test_a_new_profile_begins_with_the_model_of_the_default_one(owners: Client, owner: User) -> None:
+    row = Connection.objects.create(owner=owner, name="Mine", base_url="https://api.example/v1")
+    usual = Profile.objects.create(owner=owner, title="Usual", connection=row, model="m-1")
+    Preferences.choose(owner, usual)
+    page = owners.get("/settings/profiles/add/").content.decode()
+    assert re.search(rf'<option value="{row.pk}"\s+selected>', page)
+    assert re.search(r'name="model" value="m-1"', page)
+
+
 @pytest.mark.parametrize(
     ("field", "value", "said"),
     [
