@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 # Confined by the sandbox and the workspace, so they run without asking. Others ask.
 BUILT_IN_TOOLS = ("bash", "read_file", "write_file", "edit_file")
+# The profiles that a new site has, by the title that they are set up with.
+CHINESE_TITLES = {"Focused": "专注", "Lean": "精简", "Checklist": "清单", "Asks first": "先问再做"}
 OTHERS = "*"  # in a profile's rules: every other tool, that is, of MCP servers
 _TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}|[A-Za-z0-9_-]{1,60}__\*|\*")
 
@@ -219,6 +221,13 @@ class Profile(models.Model):
     def changeable_by(cls, user: User) -> QuerySet[Profile]:
         own = Q(owner_id=user.pk)
         return cls.objects.filter(own | Q(owner=None) if user.is_staff else own)
+
+    @classmethod
+    def set_up_in_chinese(cls) -> None:
+        """Have everyone's profiles that nobody has renamed speak Chinese."""
+        for title, chinese in CHINESE_TITLES.items():
+            untouched = cls.objects.filter(owner=None, title=title, language=cls.Language.ENGLISH)
+            untouched.update(title=chinese, language=cls.Language.CHINESE)
 
     @classmethod
     def everyones_without_other(cls, connection: Connection) -> QuerySet[Profile]:

@@ -12,14 +12,14 @@ from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST, require_safe
 
 from chat.live.socket_auth import close_sockets_of
-from chat.models import SignInLink
+from chat.models import Profile, SignInLink, Turn
 from chat.pages.audience import audience
 from chat.pages.signed_in import SignedInRequest
 
@@ -125,6 +125,9 @@ def sign_in(request: HttpRequest, token: str) -> HttpResponse:
     user = SignInLink.redeem(token)
     if user is not None:
         login(request, user, backend="agentsite.accounts.Accounts")
+        # A new site speaks its first user's language.
+        if get_language().startswith("zh") and not Turn.objects.exists():
+            Profile.set_up_in_chinese()
     if request.user.is_authenticated:
         return redirect("new_conversation")
     return render(request, "sign_in_spent.html", status=410)

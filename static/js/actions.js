@@ -90,7 +90,7 @@
         button.closest("dialog")?.close();
       }
     } catch {
-      note(document.getElementById("content").dataset.lost);
+      noteLost(document.getElementById("content").dataset.lost);
       askAgain();
     } finally {
       button.disabled = false;

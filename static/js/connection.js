@@ -46,6 +46,7 @@ const tell = (said) => {
     clearTimeout(asking);
     asking = 0;
     show("live");
+    forgetLost();
     if (again) ask();
   };
 
@@ -179,6 +180,7 @@ const tell = (said) => {
   addEventListener("online", () => {
     back = Date.now();
     connect();
+    ask();
   });
   addEventListener("submit", (event) => (leaving = !event.defaultPrevented));
   addEventListener("pageshow", () => (leaving = false));

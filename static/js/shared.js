@@ -22,10 +22,20 @@ const uuid = () => {
 };
 
 // The line of the page that says why something was not done.
+const noteLine = () =>
+  document.querySelector("dialog[open] [data-note]") ?? document.getElementById("composer-note") ?? document.getElementById("act-note");
 const note = (text) => {
-  const line = document.querySelector("dialog[open] [data-note]") ?? document.getElementById("composer-note") ?? document.getElementById("act-note");
+  const line = noteLine();
   line.textContent = text;
   line.hidden = !text;
+};
+
+// The same of what did not reach the server; it goes once the page is live again.
+let lost = "";
+const noteLost = (text) => note((lost = text));
+const forgetLost = () => {
+  if (lost && noteLine()?.textContent === lost) note("");
+  lost = "";
 };
 
 // Whether an input method takes the key for itself, as Enter to confirm a candidate; 229 is how Safari says so.

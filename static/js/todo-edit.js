@@ -62,7 +62,7 @@
     const answer = await post(form().action, body).catch(() => null);
     if (signal.aborted) return "lost";
     if (![200, 204, 409].includes(answer?.status)) {
-      note(form().dataset.lost);
+      noteLost(form().dataset.lost);
       return "lost";
     }
     document.querySelector(".todo-refused__skipped")?.remove(); // only the latest can be undone

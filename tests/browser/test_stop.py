@@ -62,8 +62,8 @@ def test_without_a_connection_it_says_so(scripted: Site, visitors: Visitors) -> 
     page.click("#stop")
     expect(page.get_by_role("alert")).to_have_text("Could not reach the server. Try again.")
     page.context.set_offline(False)
-    stop(page)
     expect(page.get_by_role("alert")).to_have_count(0)
+    stop(page)
 
 
 def test_while_a_command_runs(scripted: Site, visitors: Visitors) -> None:

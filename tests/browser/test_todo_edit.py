@@ -271,7 +271,7 @@ def test_a_plan_of_ones_own_is_told_with_the_next_message(scripted: Site, visito
     scripted.model.script(Reply(text="Yes?"), Reply(text="I see."))
     begin(page, "Hello")
     at_rest(page)
-    page.get_by_text("Write a plan").click()
+    page.get_by_text("Write your own plan").click()
     page.keyboard.type("Buy milk")
     page.keyboard.press("Enter")
     is_open(page)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chat.models import SignInLink
+from chat.models import Conversation, Profile, SignInLink
 
 
 @pytest.fixture
@@ -43,6 +44,26 @@ def test_the_link_leads_to_the_composer(client: Client, link: str) -> None:
     cookie = client.cookies["sessionid"]
     assert cookie["httponly"]
     assert cookie["samesite"] == "Lax"
+
+
+@pytest.mark.parametrize(
+    ("browser", "used", "titles"),
+    [
+        ("zh-CN", False, ["专注", "Slim", "清单", "先问再做"]),
+        ("zh-CN", True, ["Focused", "Slim", "Checklist", "Asks first"]),
+        ("en", False, ["Focused", "Slim", "Checklist", "Asks first"]),
+    ],
+)
+def test_the_profiles_of_a_new_site_speak_its_first_users_language(
+    client: Client, owner: User, link: str, browser: str, used: bool, titles: list[str]
+) -> None:
+    Profile.objects.filter(title="Lean").update(title="Slim")
+    if used:
+        Conversation.begin(owner, "hello", uuid.uuid4(), None)
+    client.get(link, headers={"Accept-Language": browser})
+    assert list(Profile.objects.order_by("position").values_list("title", flat=True)) == titles
+    languages = {row.title: row.language for row in Profile.objects.all()}
+    assert (languages["Slim"], languages[titles[0]]) == ("en", "zh" if titles[0] == "专注" else "en")
 
 
 def test_the_link_works_once(client: Client, link: str) -> None:

@@ -104,7 +104,7 @@ def test_a_plan_of_ones_own_before_there_was_any(work: Work, owners: Client) -> 
     work.look("a").end()
     page = owners.get(f"/conversations/{work.conversation.pk}/").content.decode()
     assert 'id="todo-panel"' not in page
-    assert "Write a plan" in page
+    assert "Write your own plan" in page
     assert send(owners, work, "add", **{"text-new": "First"}).status_code == 204
     page = owners.get(f"/conversations/{work.conversation.pk}/").content.decode()
     assert 'id="todo-panel"' in page
