@@ -19,11 +19,13 @@
     hint().textContent = hint().dataset.text;
     clearing = setTimeout(forget, WITHIN);
   };
-  document.addEventListener("click", (event) => event.target.closest?.("#stop") && forget());
+  // Whoever does something else does not want that.
+  document.addEventListener("pointerdown", forget);
   document.addEventListener("htmx:after:swap", () => isRunning() || forget());
 
   document.addEventListener("keydown", (event) => {
     const field = document.getElementById("composer-text");
+    if (event.key !== "Escape") forget();
     if (event.key !== "Escape" || !field || event.defaultPrevented || event.repeat || isComposing(event)) return;
     if (event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || isOpen() || isElsewhere(event.target, field)) return;
     field.focus({ preventScroll: true });

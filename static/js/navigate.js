@@ -5,7 +5,7 @@
 // Draws again what an action changed, where no socket does that.
 const redraw = async () => {
   if (document.getElementById("bulk")) return location.replace(location.href);
-  if (connection?.socket?.readyState === WebSocket.OPEN) return;
+  if (document.querySelector(".chat") && connection?.socket?.readyState === WebSocket.OPEN) return;
   const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
   const page = await answer.text();
   await htmx.swap({ sourceElement: document.body, target: "#content", swap: "none", selectOOB: "#sidebar:innerMorph", text: page });

@@ -5,7 +5,11 @@
   const isTyping = (place) => place.closest?.("input, textarea, select, [contenteditable]");
   const VISITED = "visited"; // the paths of the last two conversations, this one first
 
+  let left = null; // the field that the palette was opened from, and its caret
+
   const openPalette = () => {
+    const field = document.activeElement;
+    left = { field, start: field.selectionStart, end: field.selectionEnd };
     const label = document.getElementById("open-palette").title;
     const last = (kept.get(VISITED) ?? "").split(" ").find((path) => path !== location.pathname) ?? "";
     const dialog = document.createElement("dialog");
@@ -16,10 +20,10 @@
         aria-expanded="true" aria-controls="palette-options" aria-autocomplete="list" autocomplete="off" spellcheck="false"
         hx-get="/palette/" hx-trigger="load, input delay:80ms" hx-target="#palette-options" hx-swap="innerHTML"
         hx-sync="this:replace"><div id="palette-options" class="options" role="listbox" aria-busy="true"></div>`;
-    const [field, list] = dialog.children;
-    field.setAttribute("hx-vals", JSON.stringify({ last: last.split("/")[2] ?? "" }));
-    field.placeholder = label;
-    for (const each of [dialog, field, list]) each.setAttribute("aria-label", label);
+    const [search, list] = dialog.children;
+    search.setAttribute("hx-vals", JSON.stringify({ last: last.split("/")[2] ?? "" }));
+    search.placeholder = label;
+    for (const each of [dialog, search, list]) each.setAttribute("aria-label", label);
     document.body.append(dialog);
     htmx.process(dialog);
     dialog.showModal();
@@ -55,11 +59,9 @@
   document.addEventListener("close", ({ target }) => {
     if (!target.matches("[data-fetched]")) return;
     target.remove();
-    // Chromium gives the focus back to a field, then loses its caret with the dialog.
-    const field = document.activeElement;
-    if (!field.matches("input, textarea")) return;
-    field.blur();
-    field.focus({ preventScroll: true });
+    // Chromium gives the focus back to the field, but its caret goes with the dialog.
+    if (left?.field === document.activeElement && left.field.matches("textarea, [type=text]")) left.field.setSelectionRange(left.start, left.end);
+    left = null;
   }, true);
 
   const press = (control) => {

@@ -85,6 +85,12 @@ def test_escape_leads_to_the_composer_and_asked_twice_stops(scripted: Site, visi
     expect(hint).to_have_text("Press Escape again to stop")
     expect(page.locator("#conversation")).to_have_attribute("data-status", "running")
     expect(hint).to_be_empty(timeout=8_000)  # too late now
+    for meanwhile in (lambda: page.keyboard.press("ArrowLeft"), lambda: page.locator(".transcript").click()):
+        page.keyboard.press("Escape")
+        expect(hint).not_to_be_empty()
+        meanwhile()
+        expect(hint).to_be_empty()
+    box(page).focus()
     page.keyboard.press("Escape")
     expect(hint).not_to_be_empty()
     page.keyboard.press("Escape")
