@@ -27,7 +27,7 @@ sockets = URLRouter(
     [
         path("ws/conversations/<uuid:conversation_id>/", ChatConsumer.as_asgi()),
         path("ws/board/", BoardConsumer.as_asgi()),
-        path("ws/sidebar/", SidebarConsumer.as_asgi()),
+        path("ws/", SidebarConsumer.as_asgi()),
         re_path("", RefusedSocket.as_asgi()),  # Channels raises an exception if no route matches
     ]
 )

@@ -11,10 +11,12 @@ from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from django.contrib.auth.models import User
 
 from chat.demo.reply import Call, Reply
 from chat.live import broadcast, page_consumer
 from chat.live.broadcast import publish_board, publish_heading, publish_turn
+from chat.live.sidebar_consumer import sidebar_states_of
 from chat.models import Conversation, Profile, Turn
 from tests.live.site import PATIENCE, REGION, Site, Tab, until
 from tests.model_server import ScriptedModel
@@ -202,15 +204,17 @@ async def test_a_strangers_conversation_is_not_taken_as_seen(
     assert await Conversation.objects.filter(unseen_turn=turn).aexists()
 
 
-async def test_nobody_gets_in_without_signing_in(site: Site) -> None:
+@pytest.mark.parametrize("path", ["/ws/board/", "/ws/"])
+async def test_nobody_gets_in_without_signing_in(site: Site, path: str) -> None:
     nobodys = Site(site.application, None)  # type: ignore[arg-type]
-    tab = await sync_to_async(nobodys.socket_at)("/ws/board/")
+    tab = await sync_to_async(nobodys.socket_at)(path)
     assert await tab.connect()
     assert await tab.socket.receive_output(5) == {"type": "websocket.close", "code": 4404}
 
 
-async def test_another_origin_is_refused(site: Site) -> None:
-    tab = await sync_to_async(site.socket_at)("/ws/board/", None, "https://evil.example")
+@pytest.mark.parametrize("path", ["/ws/board/", "/ws/"])
+async def test_another_origin_is_refused(site: Site, path: str) -> None:
+    tab = await sync_to_async(site.socket_at)(path, None, "https://evil.example")
     assert not await tab.connect()
 
 
@@ -278,16 +282,35 @@ async def test_the_boards_own_sidebar_follows(site: Site, model_server: Scripted
     await displays(tab, lambda: latest(tab, "#sidebar-list") == listed(page))
 
 
-async def test_a_page_that_shows_what_there_is_is_sent_nothing(site: Site) -> None:
-    page = await site.page_at("/board/")
-    tab = await sync_to_async(site.socket_at)("/ws/board/")
+@pytest.mark.parametrize(("address", "path"), [("/board/", "/ws/board/"), ("/settings/usage/", "/ws/")])
+async def test_a_page_that_shows_what_there_is_is_sent_nothing(site: Site, address: str, path: str) -> None:
+    page = await site.page_at(address)
+    tab = await sync_to_async(site.socket_at)(path)
     assert await tab.connect()
     tab.page.regions.update(REGION.findall(page))
     await tab.live()
     assert tab.drawn("#", "outerMorph") == []
     await begin(site, "From elsewhere")
-    await shows(tab, "running", "From elsewhere")
+    if address == "/board/":
+        await shows(tab, "running", "From elsewhere")
     await lists(tab, "From elsewhere")
+
+
+async def test_other_users_are_not_in_the_sidebar(site: Site, stranger: User) -> None:
+    tab = await sync_to_async(site.socket_at)("/ws/")
+    assert await tab.connect()
+    await tab.live()
+    await Conversation.objects.acreate(owner=stranger, title="Not yours")
+    await begin(site, "From elsewhere")
+    await lists(tab, "From elsewhere")
+    assert "Not yours" not in latest(tab, "#sidebar-list")
+
+
+def test_the_sidebars_state_takes_two_statements(
+    owner: User, django_assert_num_queries: Callable[[int], Any]
+) -> None:
+    with django_assert_num_queries(2):
+        sidebar_states_of([owner.pk])
 
 
 async def test_the_end_of_ones_own_page_is_seen_without_a_mark(
