@@ -59,7 +59,20 @@ class Planning:
         if revision:
             self.known_pk = self.delivered_pk = self.shown_pk = revision.pk
             self.known = items_of(revision.items)
+        if self.turn.fence > 1:  # it goes on after an answer or a crash
+            self.added = self._added_before()
         return self.known
+
+    def _added_before(self) -> set[str]:
+        """The ids of the items that the user added in this turn, or that its requests told of."""
+        here = Q(turn=self.turn) | Q(delivered_in_step__turn=self.turn)
+        edits = self.turn.conversation.path_revisions.filter(here, author=TodoRevision.Author.PERSON)
+        added = set[str]()
+        for edit in edits:
+            before = self.turn.conversation.revision(before=edit.pk)
+            known = before.items if before else []
+            added |= {item["id"] for item in edit.items} - {item["id"] for item in known}
+        return added
 
     def look_up_user_changes(self) -> bool:
         """Look up the latest revision; returns whether the user has messages held for this turn."""

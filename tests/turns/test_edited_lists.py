@@ -266,6 +266,38 @@ async def test_a_turn_that_is_taken_up_again_still_tells_of_it_once(
     assert await Step.objects.filter(edit_note__contains=SKIPPED).acount() == 1
 
 
+async def test_a_turn_that_is_taken_up_again_does_not_drop_what_the_user_added(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    """As after an answer to an approval, or a crash; the model had been told of it."""
+    model_server.script(Reply(tool_calls=written("completed", "completed")), Reply(text="Done."))
+    conversation = await site.conversation()
+    left = await left_behind(conversation)
+
+    @sync_to_async
+    def before() -> None:
+        ended = {"ended_at": "2026-01-01T00:00Z"}
+        first, second = (left.steps.create(number=number, **ended) for number in (1, 2))
+        listed, looked = (
+            left.tool_calls.create(
+                step=step, index=0, call_id=name, name=name, status="succeeded", output="Yes.",
+                started_at="2026-01-01T00:00Z", arguments="{}",
+            )
+            for step, name in ((first, "TodoWrite"), (second, "read_file"))
+        )  # fmt: skip
+        items = [{"id": f"i{n}", "content": f"Item {n}", "status": "pending"} for n in (1, 2)]
+        TodoRevision.write(left, listed, "focused", items)
+        mine = {"id": "m", "content": "Mine", "status": "pending"}
+        told = TodoRevision.edit(left, "focused", [*items, mine])
+        told.delivered_in_step = looked.step
+        told.save()
+
+    await before()
+    await site.open(conversation)
+    await until(lambda: conversation.turns.filter(status="completed").aexists())
+    assert (await lists(conversation))[-1] == ("person kept", ["Item 1 c", "Item 2 c", "Mine p"])
+
+
 async def test_it_is_told_after_a_turn_that_came_to_nothing(site: Site, model_server: ScriptedModel) -> None:
     """The user's change of the plan is kept, so a retry continues, and the model reads of the change."""
     conversation = await site.conversation()
