@@ -180,6 +180,12 @@
         say("gone");
       }
     }
+    // Whoever adds items sees what was added last.
+    if (last && document.activeElement === last) {
+      const list = panel()?.querySelector(".todo-panel__list");
+      if (list) list.scrollTop = list.scrollHeight;
+      last.scrollIntoView({ block: "nearest" });
+    }
     if (last && last !== lastLine) last.value = adding;
     lastLine = last;
     if (held && document.activeElement === document.body) hold();

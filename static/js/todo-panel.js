@@ -60,6 +60,7 @@
   };
 
   const reveal = (slot) => {
+    if (slot.contains(document.activeElement) && document.activeElement.matches("input")) return; // one types there
     const item = slot.querySelector(".todo[data-status='in_progress']");
     const scrolls = (place) => place?.scrollHeight > place?.clientHeight;
     const list = [item?.parentElement, slot.closest(".dock__above")].find(scrolls);

@@ -134,6 +134,50 @@ def test_nothing_covers_an_item_that_is_edited(
         assert place.evaluate(TOPMOST), place
 
 
+@pytest.mark.parametrize("size", [(390, 430), (390, 664), (1280, 640)])
+def test_the_plan_can_be_read_and_changed_while_a_question_waits(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    asks = Reply(tool_calls=[("bash", {"command": "true"})])
+    scripted.model.script(todo("in_progress", *["pending"] * 9), asks, Reply(text="Done."))
+    page = visitors.enter(scripted)
+    page.goto("/")
+    page.get_by_label("Profile").select_option(label="Asks first")
+    page.fill("#composer-text", "A long plan")
+    page.click("#send")
+    page.wait_for_selector("#conversation[data-status='waiting']")
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    panel(page).locator("summary").click()
+    items = panel(page).locator(".todo")
+    for item in items.all()[:2]:
+        expect(item).to_be_in_viewport(ratio=1)
+    send_button, composer = box(page.locator("#send")), box(page.locator("#composer"))
+    assert composer["x"] + composer["width"] - send_button["x"] - send_button["width"] < 16
+    items.nth(1).hover()
+    history = panel(page).get_by_role("link", name="Plan history")
+    for _ in range(9):
+        page.mouse.wheel(0, 200)
+    expect(history).to_be_in_viewport(ratio=1)
+    if size[0] == WIDTH:
+        items.last.locator(".todo__line").click()
+    items.last.hover()
+    items.last.get_by_role("button", name="Skip").click()
+    undo = page.get_by_role("button", name="Undo")
+    expect(undo).to_be_in_viewport(ratio=1)
+    assert undo.evaluate(TOPMOST)
+    undo.click()
+    add = panel(page).get_by_placeholder("Add a to-do")
+    add.fill("Mine")
+    add.press("Enter")
+    mine = items.filter(has_text="Mine")
+    for place in (mine, add):
+        expect(place).to_be_in_viewport(ratio=1)
+        assert place.evaluate(TOPMOST), place
+    expect(add).to_be_focused()
+    page.get_by_role("button", name="Allow once").click()
+    at_rest(page)
+
+
 @pytest.mark.parametrize("size", [(390, 844), (844, 390), (390, 664)])
 def test_a_plan_that_opens_by_itself_leaves_the_conversation_in_view(
     scripted: Site, visitors: Visitors, size: tuple[int, int]
