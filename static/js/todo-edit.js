@@ -184,7 +184,7 @@
     if (last && document.activeElement === last) {
       const list = panel()?.querySelector(".todo-panel__list");
       if (list) list.scrollTop = list.scrollHeight;
-      last.scrollIntoView({ block: "nearest" });
+      for (const place of [last, list?.lastElementChild]) place?.scrollIntoView({ block: "nearest" });
     }
     if (last && last !== lastLine) last.value = adding;
     lastLine = last;
