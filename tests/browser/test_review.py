@@ -137,10 +137,10 @@ def test_delete_leads_to_the_list_though_the_socket_ends_first(scripted: Site, v
     at_rest(page)
 
     def answer_late(route: Route) -> None:
-        route.fetch(max_redirects=0)
+        answer = route.fetch(max_redirects=0)
         while not sockets[-1].is_closed():
             sockets[-1].wait_for_event("close")
-        route.fulfill(response=page.request.get("/conversations/"))
+        route.fulfill(response=answer)
 
     asked: list[str] = []
     page.on("request", lambda request: asked.append(f"{request.method} {request.url}"))
