@@ -95,6 +95,7 @@ class Recorder:
         self.index_marked_at = time.monotonic()  # monotonic time of the latest mark for indexing
         self.meter = Meter()
         self._pending: list[Event] = []
+        self._writing: list[Event] = []  # taken from these by a write, on another thread, that has not ended
         self._step_began = timezone.now()
         self._applying = False  # whether a write is applying events
         self._turn_changes: dict[str, Any] = {}
@@ -134,7 +135,7 @@ class Recorder:
 
     def row_of(self, request: CallRequest) -> ToolCall | None:
         """The call's row; None until the reply that asks for it is written."""
-        if any(isinstance(event, Reply) for event in self._pending):
+        if any(isinstance(event, Reply) for event in (*self._writing, *self._pending)):
             return None
         return self.calls[request.id]
 
@@ -192,7 +193,8 @@ class Recorder:
         before = {name: getattr(self.turn, name) for name in TURN_FIELDS}
         self._lease_changes: dict[str, Any] = {}
         self._applying = bool(count or finish)
-        events = [self._pending.pop(0) for _ in range(count)]
+        self._writing = events = self._pending[:count]
+        del self._pending[:count]
         changes: list[Change] = []
         try:
             self._mark_unindexed(events)
@@ -214,6 +216,7 @@ class Recorder:
             raise
         finally:
             self._saved = []
+            self._writing = []
             self._applying = False
         self.account.clear()
         self.saved_at = time.monotonic()

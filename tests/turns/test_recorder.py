@@ -11,7 +11,9 @@ import pytest
 from django.contrib.auth.models import User
 from django.db import connection
 
+from chat.agent import Reply as ReplyEvent
 from chat.agent import StepStarted, Text
+from chat.agent import ToolCall as CallRequest
 from chat.demo.reply import Reply
 from chat.models import Conversation, Turn
 from chat.turns import recorder
@@ -67,3 +69,26 @@ def test_what_comes_while_a_text_is_saved_is_saved_next(transactional_db: None, 
     assert message.text == "One two three"
     assert writer.message.saved_text == len(message.text)
     assert not writer.has_unsaved_rows
+
+
+def test_a_call_has_no_row_until_its_reply_is_written(transactional_db: None, owner: User) -> None:
+    """A write on another thread has taken the reply, and looks at the database before it makes the rows."""
+    conversation = Conversation.objects.create(owner=owner, title="Test")
+    conversation.start_turn("go", uuid.uuid4())
+    turn = Turn.claim("first")
+    assert turn
+    writer = Recorder(turn)
+    request = CallRequest("call_1", "bash", '{"command": "true"}')
+    for event in (StepStarted(1), ReplyEvent("I look.", "", calls=(request,))):
+        writer.queue(event)
+    seen = []
+
+    def meanwhile(execute: Any, sql: str, *rest: Any) -> Any:
+        seen.append(writer.row_of(request))  # on the event loop's thread
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(meanwhile):
+        writer.write()
+    assert seen
+    assert set(seen) == {None}
+    assert writer.row_of(request) == turn.tool_calls.get()
