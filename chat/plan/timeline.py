@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from django.db.models import Case, F, JSONField, QuerySet, When, prefetch_related_objects
+from django.db.models import Case, F, JSONField, QuerySet, When
 
 from chat.models import Conversation, Message, TodoRevision, ToolCall, Turn
-from chat.models.follow_up import named_in, own_words
+from chat.models.follow_up import named_in, own_words, read_named_files
 from chat.models.tool_call import SHELL
 from chat.plan.difference import Item, Kind, Line, lines_of
 
@@ -113,7 +113,7 @@ def _latest_plan_turn(rows: Sequence[TodoRevision]) -> int:
 def _user_texts(conversation: Conversation) -> dict[int, str]:
     """By turn: what the user wrote, else the names of the attached files."""
     questions = list(Message.objects.filter(turn__conversation=conversation, role="user", step=None))
-    prefetch_related_objects([each for each in questions if named_in(each.text)], "attachments")
+    read_named_files(questions)
     return {each.turn_id: own_words(each) or ", ".join(named_in(each.text)) for each in questions}
 
 

@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 
 from chat.models import Conversation, Message, SearchEntry, TodoRevision, ToolCall
 from chat.models.conversation import ConversationQuerySet
+from chat.models.follow_up import read_named_files
 from chat.search import documents
 from chat.search.query import Query
 from chat.search.store import Store, Term, store
@@ -90,6 +91,7 @@ class _Sources:
         for entry in entries:
             keys[entry.kind].add(entry.row)
         self.messages = Message.objects.select_related("turn").in_bulk(keys[Kind.MESSAGE])
+        read_named_files(self.messages.values())
         self.calls = ToolCall.objects.select_related("turn").in_bulk(keys[Kind.CALL])
         self.revisions = TodoRevision.objects.select_related("turn").in_bulk(keys[Kind.TODO])
 

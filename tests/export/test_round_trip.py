@@ -59,7 +59,8 @@ def test_what_is_exported_while_the_agent_works_can_be_imported(
         if number == place:
             rich._step(turn, turn.steps.count() + 1)
             rich.conversation.revisions.update(delivered_in_step=turn.steps.latest("pk"))
-    imported(json.loads(file), stranger)
+    made = imported(json.loads(file), stranger)
+    assert made.turns.count() == 2
 
 
 @pytest.mark.parametrize("seed", range(3))

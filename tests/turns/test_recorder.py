@@ -22,6 +22,14 @@ from tests.live.site import Site
 from tests.model_server import ScriptedModel
 
 
+def writer_of(owner: User) -> Recorder:
+    conversation = Conversation.objects.create(owner=owner, title="Test")
+    conversation.start_turn("go", uuid.uuid4())
+    turn = Turn.claim("first")
+    assert turn
+    return Recorder(turn)
+
+
 @pytest.mark.parametrize("step", [0.3, 0.6, 0.9])
 async def test_a_second_may_end_between_any_two_looks_at_the_clock(
     site: Site, model_server: ScriptedModel, monkeypatch: pytest.MonkeyPatch, step: float
@@ -40,11 +48,8 @@ async def test_a_second_may_end_between_any_two_looks_at_the_clock(
 
 def test_what_comes_while_a_text_is_saved_is_saved_next(transactional_db: None, owner: User) -> None:
     """A model that pauses then leaves nothing unsaved, and pages know how much they were given."""
-    conversation = Conversation.objects.create(owner=owner, title="Test")
-    conversation.start_turn("go", uuid.uuid4())
-    turn = Turn.claim("first")
-    assert turn
-    writer = Recorder(turn)
+    writer = writer_of(owner)
+    turn = writer.turn
     for event in (StepStarted(1), Text("One")):
         writer.record(event)
     writer.apply(Text(" two"))
@@ -73,11 +78,8 @@ def test_what_comes_while_a_text_is_saved_is_saved_next(transactional_db: None, 
 
 def test_a_call_has_no_row_until_its_reply_is_written(transactional_db: None, owner: User) -> None:
     """A write on another thread has taken the reply, and looks at the database before it makes the rows."""
-    conversation = Conversation.objects.create(owner=owner, title="Test")
-    conversation.start_turn("go", uuid.uuid4())
-    turn = Turn.claim("first")
-    assert turn
-    writer = Recorder(turn)
+    writer = writer_of(owner)
+    turn = writer.turn
     request = CallRequest("call_1", "bash", '{"command": "true"}')
     for event in (StepStarted(1), ReplyEvent("I look.", "", calls=(request,))):
         writer.queue(event)
