@@ -337,8 +337,9 @@ class TurnStream:
         return 0.0  # rendered in a database thread
 
     def _whole_frame(self) -> str:
-        state = states_of([self.turn.conversation_id]).get(self.turn.conversation_id)
         turn = Turn.whole(self.turn.pk)
+        # Read after the turn: if that has ended, the state has its list.
+        state = states_of([self.turn.conversation_id]).get(self.turn.conversation_id)
         if turn is None or state is None:
             return ""
         self._activity = self._log.read(turn)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.contrib.auth.models import User
 from django.db import connection
 
@@ -17,7 +18,8 @@ from chat.live.broadcast import whole_turn
 from chat.live.frames import END, Position
 from chat.live.regions import REGIONS, ConversationState, comparable_states_of, state_of
 from chat.live.resync import Coalescer, Have, drawn_regions, drawn_turn, lacking, turns_after
-from chat.models import Conversation, FollowUp, Turn
+from chat.live.stream import TurnStream
+from chat.models import Conversation, FollowUp, TodoRevision, Turn
 from tests.live.site import REGION, PageState
 
 MOST_QUERIES = 60
@@ -100,6 +102,32 @@ def test_no_page_rests_while_its_turn_is_drawn_as_running(conversation: Conversa
         assert (drawn == "running") == (works == "running")
         if number > len(queries):
             return
+        conversation.send("And again", uuid.uuid4())
+    pytest.fail("the frame never came to its end")
+
+
+def test_a_frame_that_ends_a_turn_has_the_list_that_it_wrote(conversation: Conversation) -> None:
+    """A worker reads for a frame of the turn's beginning, and meanwhile the turn writes its list and ends."""
+    item = {"id": "1", "content": "Look", "status": "completed", "active_form": "Looking"}
+
+    def list_and_end(turn: Turn) -> None:
+        step = turn.steps.create(number=1)
+        call = turn.tool_calls.create(step=step, index=0, call_id="call_1", name="TodoWrite", arguments="{}")
+        TodoRevision.objects.create(conversation=conversation, turn=turn, tool_call=call, items=[item])
+        turn.end(Turn.Status.COMPLETED)
+
+    for number in range(1, MOST_QUERIES):
+        turn = Turn.claim("worker", conversation.turns.last().pk)
+        assert turn
+        stream = TurnStream(turn)
+        with before_query(number, lambda turn=turn: list_and_end(turn)) as queries:  # type: ignore[misc]
+            html = stream._whole_frame()
+        async_to_sync(stream.close)()
+        if html.startswith(f"<!--{turn.pk}.{turn.fence}.{END} "):
+            assert f'id="todo-panel" class="todo-panel" data-turn="{turn.pk}"' in html, f"query {number}"
+        if number > len(queries):
+            return
+        TodoRevision.objects.all().delete()
         conversation.send("And again", uuid.uuid4())
     pytest.fail("the frame never came to its end")
 
