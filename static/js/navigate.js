@@ -54,6 +54,7 @@ const redraw = async () => {
     shown.gone = new AbortController();
     shown.path = path;
     closePopovers();
+    warn("");
     // Whoever types in a field beside the content, as in the search, stays there.
     if (content().contains(document.activeElement) || document.activeElement.matches("a, button")) document.activeElement.blur();
     await htmx.swap({
@@ -98,6 +99,19 @@ const redraw = async () => {
     focusHeading();
   };
 
+  // Says above the page, and above what covers it, why it stayed; for a while, or until it is touched.
+  const warn = (text) => {
+    document.querySelector(".warning")?.remove();
+    if (!text) return;
+    const line = document.createElement("p");
+    Object.assign(line, { className: "warning", role: "alert", popover: "manual" });
+    (document.querySelector("dialog[open]") ?? document.body).append(line);
+    line.showPopover();
+    line.textContent = text; // once it is there, or it would not be read out
+    line.addEventListener("click", () => line.remove());
+    setTimeout(() => line.remove(), 10_000);
+  };
+
   const load = (answer, formData, page) => {
     if (!formData) return location.reload();
     if (answer.redirected) return location.replace(answer.url);
@@ -110,7 +124,7 @@ const redraw = async () => {
   };
   const remain = (from) => {
     back(from);
-    alert(content().dataset.lost);
+    warn(content().dataset.lost);
   };
   // Nothing was sent, so what was typed stays.
   const stay = (from) => {
@@ -119,7 +133,7 @@ const redraw = async () => {
     shown.gone.abort();
     shown.gone = new AbortController();
     dispatchEvent(new Event("content"));
-    alert(content().dataset.lost);
+    warn(content().dataset.lost);
   };
 
   // What a form held as it was submitted: the event of the navigation comes later, with what is typed until then.
