@@ -94,6 +94,7 @@ def _revision(revision: Revision) -> Iterator[str]:
 def _kind(kind: Kind, line: Line) -> str:
     words = {
         Kind.ADDED: _("added"),
+        Kind.RESTORED: _("restored"),
         Kind.REMOVED: _("skipped") if line.skipped else _("removed"),
         Kind.REWORDED: _("edited"),
         Kind.MOVED: _("moved"),

@@ -13,6 +13,7 @@ Item = Mapping[str, Any]
 
 class Kind(StrEnum):
     ADDED = "added"
+    RESTORED = "restored"
     REMOVED = "removed"
     REWORDED = "reworded"
     MOVED = "moved"
@@ -45,15 +46,16 @@ def lines_of(items: Sequence[Item], before: Sequence[Line] = (), skipped: Collec
     """
     old_items = {line.item["id"]: line.item for line in before if not line.is_removed}
     moved = _moved([item["id"] for item in items], list(old_items))
-    lines = [_line(item, old_items.get(item["id"]), item["id"] in moved) for item in items]
+    gone = {line.item["id"] for line in before if line.is_removed}
+    lines = [_line(item, old_items.get(item["id"]), item["id"] in moved, gone) for item in items]
     ids = {item["id"] for item in items}
     removed = [_removed(line, skipped) for line in before if line.item["id"] not in ids]
     return _insert_removed(lines, removed, before)
 
 
-def _line(item: Item, before: Item | None, moved: bool) -> Line:
+def _line(item: Item, before: Item | None, moved: bool, gone: Collection[str]) -> Line:
     if before is None:
-        return Line(item, (Kind.ADDED,))
+        return Line(item, (Kind.RESTORED if item["id"] in gone else Kind.ADDED,))
     kinds = {
         Kind.REWORDED: item["content"] != before["content"],
         Kind.STATUS: item["status"] != before["status"],

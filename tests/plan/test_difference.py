@@ -74,7 +74,7 @@ def test_what_the_person_skipped_is_told_so_for_good() -> None:
     [_, skipped, removed] = lines_of(a_list("a x"), lines)
     assert (skipped.gone, skipped.skipped, removed.skipped) == (True, True, False)
     again = lines_of(a_list("a x", "b -"), lines)
-    assert told(again) == ["a status", "b added", "c gone"]
+    assert told(again) == ["a status", "b restored", "c gone"]
     assert not again[1].skipped
 
 
