@@ -634,10 +634,6 @@ class Conversation(models.Model):
         waiting = ToolCall.objects.filter(turn__conversation=self.pk, status=ToolCall.Status.WAITING)
         return waiting.select_related("turn").first()
 
-    def dismiss(self) -> None:
-        Conversation.objects.filter(pk=self.pk).update(todos_left=0)
-        self.todos_left = 0
-
     def mark_unseen(self, turn: Turn) -> bool:
         """Record the unseen end, and lock until the transaction ends; False if this was deleted."""
         return bool(Conversation.objects.filter(pk=self.pk).update(unseen_turn=turn))

@@ -51,7 +51,7 @@ def undo(request: SignedInRequest, bulk_act_id: uuid.UUID) -> HttpResponse:
     except TagRefused as refusal:
         messages.error(request, str(refusal))
         return back_to_list(request)
-    async_to_sync(publish_sidebar)(request.user.pk, "organised")
+    _publish(act)
     if "HX-Request" in request.headers:
         return render(request, "partials/_undone.html", {"sentence": undo_message(undone)})
     messages.info(request, undo_message(undone))
@@ -69,8 +69,13 @@ def act_on(request: SignedInRequest, kind: str, keys: Iterable[uuid.UUID], word:
     if kind == BulkAct.Kind.DELETE:
         for turn_id in stop_deleted():
             async_to_sync(notify_stop)(turn_id)
-    async_to_sync(publish_sidebar)(request.user.pk, "organised")
+    _publish(act)
     return act
+
+
+def _publish(act: BulkAct) -> None:
+    changed = "unfinished" if act.kind == BulkAct.Kind.DISMISS else "organised"
+    async_to_sync(publish_sidebar)(act.owner_id, changed)
 
 
 def back_to_list(request: SignedInRequest) -> HttpResponseRedirect:
@@ -117,7 +122,7 @@ def act_message(act: BulkAct) -> str:
             count,
         ),
         "dismiss": ngettext(
-            "Plan of %(count)s conversation dismissed.",
+            "Plan dismissed.",
             "Plans of %(count)s conversations dismissed.",
             count,
         ),

@@ -347,9 +347,9 @@ def resume_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRes
 @require_POST
 def dismiss_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
-    conversation.dismiss()
-    async_to_sync(publish_regions)(conversation.pk, "unfinished")
-    async_to_sync(publish_sidebar)(request.user.pk)
+    act = act_on(request, BulkAct.Kind.DISMISS, [conversation.pk])
+    if act.count and "HX-Request" in request.headers:
+        return render(request, "partials/_undo_note.html", {"undoable": act})
     return action_response(request, conversation)
 
 

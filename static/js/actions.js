@@ -19,7 +19,7 @@
     return "";
   };
 
-  const act = async (address, body) => {
+  const act = async (address, body, undo) => {
     const name = uuid();
     const key = prefix() + name;
     const { signal } = shown.gone;
@@ -27,7 +27,8 @@
     if (document.getElementById("composer-text")) kept.set(key, Date.now()); // elsewhere no text comes back
     const answer = await post(address, body);
     if (signal.aborted) return; // asked for again where the user comes back to it
-    const text = await read(answer);
+    if (answer.status === 200 && undo) undo.innerHTML = await answer.text();
+    const text = undo ? "" : await read(answer);
     if (text) giveBack(text);
     if (answer.status < 500) kept.set(key, null);
     return answer.ok;
@@ -83,7 +84,7 @@
     note("");
     button.disabled = true; // or a second click would bring a text twice
     try {
-      const done = act(button.formAction, body);
+      const done = act(button.formAction, body, button.dataset.act && document.getElementById(button.dataset.act));
       if (["model", "profile"].includes(button.name)) choice = done.catch(() => {});
       if (await done) {
         delete event.target.dataset.changed;
@@ -120,6 +121,17 @@
   });
 }
 
+// Undoes what the note in the content offers to undo.
+document.addEventListener("submit", async (event) => {
+  const form = event.target;
+  if (form.parentElement.id !== "undo") return;
+  event.preventDefault();
+  const answer = await post(form.action, new FormData(form)).catch(() => null);
+  if (!answer?.ok) return noteLost(document.getElementById("content").dataset.lost);
+  form.remove();
+  focusComposer();
+});
+
 // A note that offers Undo stays away in this tab once it is closed.
 {
   const key = (note) => `undo ${note.dataset.undo}`;
@@ -139,6 +151,7 @@ const focusComposer = () => isTouch() || document.getElementById("composer-text"
 
 // Other forms that need a little more than HTML.
 document.addEventListener("submit", (event) => {
+  if (event.target.id === "composer") document.getElementById("undo")?.replaceChildren(); // the talk goes on
   // A menu goes away once something in it is chosen, and gives the keyboard back to its button.
   event.submitter?.closest(".profile-menu, .menu__items .menu__item")?.closest("[popover]").hidePopover();
   if (event.submitter?.closest(".profile-menu")) focusComposer();

@@ -110,6 +110,20 @@ def test_dismissing_it_shows_in_every_tab(scripted: Site, visitors: Visitors) ->
     page.locator("#unfinished").get_by_role("button", name="Dismiss").click()
     for each in (page, other):
         expect(each.locator("#unfinished")).to_be_empty()
+    note = page.locator("#undo")
+    expect(note).to_contain_text("Plan dismissed.")
+    note.get_by_role("button", name="Undo").click()
+    for each in (page, other):
+        expect(each.locator("#unfinished")).to_contain_text("0 of 1 done")
+    expect(note).to_be_empty()
+    expect(page.locator("#composer-text")).to_be_focused()
+    page.locator("#unfinished").get_by_role("button", name="Dismiss").click()
+    expect(note).to_contain_text("Plan dismissed.")
+    scripted.model.script(Reply(text="Hello."))
+    page.fill("#composer-text", "Something else")
+    page.press("#composer-text", "Enter")
+    expect(turns(page)).to_have_count(2)
+    expect(note).to_be_empty()
 
 
 def test_on_a_phone_the_list_stays_on_the_screen(page: Page) -> None:

@@ -14,6 +14,7 @@ from chat.agent.todo.item import new_id
 from chat.files.pictures import PictureStore
 from chat.models import (
     Attachment,
+    BulkAct,
     Conversation,
     FollowUp,
     Message,
@@ -225,7 +226,7 @@ class Rich:
             about = self.random.choice(self.pictures)
             Attachment.objects.create(follow_up=held, path=about["name"], **_without_name(about))
         if self.random.random() < 0.3:
-            self.conversation.dismiss()
+            BulkAct.carry_out(self.conversation.owner, "dismiss", [self.conversation.pk])
         for word in self.random.sample(["work", "Größe", "中文 标签"], 2):
             self.conversation.tags.add(Tag.of(self.conversation.owner_id, word))
         Conversation.objects.filter(pk=self.conversation.pk).update(
