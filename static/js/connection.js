@@ -85,7 +85,11 @@ const tell = (said) => {
     const article = document.createElement("article");
     article.className = "turn";
     article.id = `turn-${turn}`;
-    document.getElementById("transcript").append(article);
+    const transcript = document.getElementById("transcript");
+    // What was the last turn has the height of an unknown one until it is painted, and the view would jump.
+    const last = transcript.lastElementChild;
+    if (last) last.style.containIntrinsicBlockSize = `auto ${last.offsetHeight}px`;
+    transcript.append(article);
   };
 
   const FRAME = /^<!--([=!]?)(\d+)\.(\d+)\.(\d+)(?: after (\d+)| panel (\d+)| text ([^]*?))?-->/;

@@ -27,6 +27,21 @@ COVERED = """() => {
     }).map((part) => part.className || part.tagName);
 }"""
 
+# The pixels below the view at each frame, and at the one that was painted first.
+FRAMES = """
+    window.drawn = [];
+    const look = () => {
+        const view = document.getElementById("scroll");
+        drawn.push([performance.now(), view ? view.scrollHeight - view.scrollTop - view.clientHeight : 0]);
+        requestAnimationFrame(look);
+    };
+    requestAnimationFrame(look);
+"""
+FIRST_PAINTED = """() => {
+    const [first] = performance.getEntriesByName("first-contentful-paint");
+    return first && drawn.findLast(([time]) => time <= first.startTime)[1];
+}"""
+
 
 def place(page: Page) -> dict[str, float]:
     """Where the view is: pixels above it, and pixels below it."""
@@ -121,3 +136,50 @@ def test_what_is_unfolded_at_the_end_comes_into_view(scripted: Site, visitors: V
     foot = page.locator("#scroll").evaluate("view => view.getBoundingClientRect().bottom")
     shown = page.locator(".turn-usage").evaluate("line => line.getBoundingClientRect().bottom")
     assert shown <= foot + 1
+
+
+def test_a_new_turn_leaves_a_person_who_reads_above_in_peace(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 700})
+    gate = half_written(page, scripted)
+    page.fill("#composer-text", "Now another one")
+    page.press("#composer-text", "Enter")
+    expect(page.locator("#follow-ups")).to_contain_text("Now another one")
+    scripted.model.script(Reply(text="Once upon a time."))
+    page.locator("#scroll").hover()
+    page.mouse.wheel(0, -400)
+    expect(page.locator("#to-end")).to_be_visible()
+    chosen = come_to_rest(page)
+    gate.set()
+    expect(page.locator("#transcript")).to_contain_text("Once upon a time.")
+    at_rest(page)
+    assert abs(place(page)["top"] - chosen) < 3
+
+
+def test_a_message_that_is_sent_at_once_comes_into_view(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 700})
+    half_written(page, scripted)
+    page.fill("#composer-text", "Stop, and tell another one")
+    page.press("#composer-text", "Enter")
+    page.locator("#scroll").hover()
+    page.mouse.wheel(0, -400)
+    expect(page.locator("#to-end")).to_be_visible()
+    scripted.model.script(Reply(text="Once upon a time."))
+    page.get_by_role("button", name="Stop and send now").click()
+    expect(page.locator("#transcript")).to_contain_text("Once upon a time.")
+    at_rest(page)
+    until(page, lambda: place(page)["below"] < 3)
+
+
+def test_a_page_is_first_painted_where_it_stays(scripted: Site, visitors: Visitors) -> None:
+    """Not at its top, to jump to the end once the script is there."""
+    scripted.model.script(Reply(text=LONG))
+    page = visitors.enter(scripted, viewport={"width": 1000, "height": 600})
+    address = begin(page, "Tell a long story")
+    at_rest(page)
+    page = visitors.enter(scripted, viewport={"width": 1000, "height": 600})
+    slow = {"offline": False, "latency": 500, "downloadThroughput": -1, "uploadThroughput": -1}
+    page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", slow)
+    page.add_init_script(FRAMES)
+    page.goto(address)
+    until(page, lambda: page.evaluate(FIRST_PAINTED) is not None)
+    assert page.evaluate(FIRST_PAINTED) < 3, page.evaluate("drawn")
