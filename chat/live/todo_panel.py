@@ -40,29 +40,37 @@ class TodoPanel(TodoCounts):
 
     @property
     def shown(self) -> list[Item]:
-        """The items, and in their places those that the user skipped, with the status "skipped"."""
+        """The items, and in their places those that the user skipped, with the status "skipped".
+
+        A skipped item is left out once the agent lists the same text again.
+        """
         if not (lines := carried_on(self.items, self.earlier)):
             return [*self.items]
+        listed = {item["content"] for item in self.items}
         return [
             {**line.item, "status": "skipped"} if line.is_removed else {**line.item}
             for line in lines
-            if not line.is_removed or line.skipped
+            if not line.is_removed or (line.skipped and line.item["content"] not in listed)
         ]
 
 
 def carried_on(items: Sequence[Item], lines: Sequence[Line]) -> list[Line]:
     """The lines of a plan with its next list; none if these items begin a new plan."""
     listed = {line.item["id"] for line in lines if not line.is_removed}
-    return lines_of(items, lines) if any(item["id"] in listed for item in items) else []
+    goes_on = not items or any(item["id"] in listed for item in items)
+    return lines_of(items, lines) if goes_on else []
 
 
 def panel_of(conversation: Conversation) -> TodoPanel | None:
-    """The panel of the latest list; None if there is none, or an empty one of an ended turn."""
+    """The panel of the latest list; None if there is none, or an empty one of an ended turn.
+
+    One whose last items the user skipped is shown, so that these can be restored.
+    """
     revision = conversation.revision()
     if revision is None:
         return None
     turn = _latest_while_working(conversation, revision).turn if revision.afterwards else revision.turn
-    shown = panel(turn, revision.items, revision.pk)
+    shown = panel(turn, revision.items, revision.pk, emptied=bool(revision.skipped))
     if shown is None or (shown.is_open and not revision.has_skips):
         return shown
     plan = latest_plan_of(conversation)
@@ -90,9 +98,14 @@ def drafted(items: Sequence[Item], listed: Sequence[Item]) -> list[Item]:
 
 
 def panel(
-    turn: Turn, items: Sequence[Item], revision: int = 0, earlier: Sequence[Line] = ()
+    turn: Turn,
+    items: Sequence[Item],
+    revision: int = 0,
+    earlier: Sequence[Line] = (),
+    *,
+    emptied: bool = False,
 ) -> TodoPanel | None:
-    if not items and not turn.is_active:
+    if not items and not turn.is_active and not emptied:
         return None
     ended_badly = turn.status in (Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED)
     phase = "working" if turn.is_active else "ended"

@@ -29,8 +29,8 @@ MAX_KEY = 19  # digits
 def edit_todos(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Apply the pressed button (`do`, for example "skip ID") and all changed texts of the form.
 
-    `revision` is the list that the user saw. A script gets 204, a form that restores the item after a skip,
-    or 409 with the refused edits; without script, redirects to the panel or shows the refusals on the page.
+    `revision` is the list that the user saw. A script gets 204, or 409 with the refused edits; without
+    script, redirects to the panel or shows the refusals on the page.
     """
     conversation = own_conversation(request, conversation_id)
     edits = list(dict.fromkeys([*_button_edits(request), *_text_edits(request, conversation)]))
@@ -40,7 +40,7 @@ def edit_todos(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResp
     if edited.refusals:
         return _refusal_response(request, conversation, edited)
     if "HX-Request" in request.headers:
-        return _change_response(request, conversation)
+        return HttpResponse(status=204)
     return redirect(reverse("conversation", args=[conversation.pk]) + "#todo-add")
 
 
@@ -69,17 +69,6 @@ def _button_edits(request: HttpRequest) -> Iterator[Edit]:
 
 def _parse_number(text: str) -> int:
     return int(text) if text.isdecimal() and len(text) < MAX_KEY else 0
-
-
-def _change_response(request: SignedInRequest, conversation: Conversation) -> HttpResponse:
-    action, _blank, item_id = request.POST.get("do", "").partition(" ")
-    if action != "skip":
-        return HttpResponse(status=204)
-    seen = _parse_number(request.POST.get("revision", ""))
-    base = conversation.revisions.filter(pk=seen).first()
-    skipped = next((item for item in base.items if item["id"] == item_id), None) if base else None
-    context = {"conversation": conversation, "todo_revision": seen, "todo_skipped": skipped}
-    return render(request, "partials/_todo_refused.html", context)
 
 
 def _refusal_response(request: SignedInRequest, conversation: Conversation, edited: Edited) -> HttpResponse:

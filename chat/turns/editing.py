@@ -58,8 +58,9 @@ def edit(conversation: Conversation, seen: int, edits: Sequence[Edit]) -> Edited
         in_view = _items_seen(conversation, seen)
         items, refusals = list(current), []
         for each in edits:
+            seen_items = _last_with(conversation, each.item) if each.action == "restore" else in_view
             try:
-                items = each.applied(items, in_view, policy, language)
+                items = each.applied(items, seen_items, policy, language)
             except EditError as error:
                 refusals.append(_refusal(each, error, policy))
         if items == list(current):
@@ -80,6 +81,14 @@ def _policy_and_language(conversation: Conversation, turn: Turn) -> tuple[TodoPo
 def _items_seen(conversation: Conversation, seen: int) -> Sequence[TodoItem]:
     revision = conversation.revisions.filter(pk=seen).first()
     return items_of(revision.items) if revision else ()
+
+
+def _last_with(conversation: Conversation, item_id: str) -> Sequence[TodoItem]:
+    """The latest list that has the item; empty if none has."""
+    for revision in conversation.path_revisions.order_by("-pk").iterator():
+        if any(item["id"] == item_id for item in revision.items):
+            return items_of(revision.items)
+    return ()
 
 
 def _refusal(edit: Edit, error: EditError, policy: TodoPolicy) -> Refusal:

@@ -46,30 +46,17 @@
     if (inside) line(item).focus();
   };
 
-  // A skip can be undone until the agent lists the item again.
-  const lookAtSkipped = () => {
-    const skipped = document.querySelector(".todo-refused__skipped");
-    if (!skipped) return;
-    const rows = [...panel()?.querySelectorAll(".todo[id]") ?? []];
-    const isListed = rows.some((each) => each.dataset.words === skipped.dataset.words);
-    if (!isListed) skipped.dataset.gone = "";
-    else if ("gone" in skipped.dataset) skipped.remove();
-  };
-
   const send = async (body) => {
     note("");
     const { signal } = shown.gone;
     const answer = await post(form().action, body).catch(() => null);
     if (signal.aborted) return "lost";
-    if (![200, 204, 409].includes(answer?.status)) {
+    if (![204, 409].includes(answer?.status)) {
       noteLost(form().dataset.lost);
       return "lost";
     }
-    document.querySelector(".todo-refused__skipped")?.remove(); // only the latest can be undone
     if (answer.status === 204) return "done";
     document.getElementById("todo-refused").outerHTML = await answer.text();
-    lookAtSkipped();
-    if (answer.ok) return "done";
     atEnd(document.querySelector("#todo-refused :is(label input, button, a)"));
     return "refused";
   };
@@ -91,9 +78,8 @@
     if (busy.has(name)) return;
     busy.add(name);
     begun ||= action === "add" && !panel();
-    const rows = [...panel()?.querySelectorAll(".todo[id]") ?? []];
-    const next = rows[rows.indexOf(row(item)) + 1] ?? rows.at(-2);
-    if (action === "skip") held = placeOf(next?.querySelector(".todo__line") ?? adder());
+    if (action === "skip") held = { value: `restore ${item}` };
+    if (action === "restore") held = { item, button: 1 };
     const came = await send(asked(action, item));
     busy.delete(name);
     if (came === "lost") return;
@@ -166,7 +152,6 @@
       panel().open = true;
       adder().focus();
     }
-    lookAtSkipped();
     const last = adder();
     for (const [item, { words, text }] of [...open]) {
       if (row(item) && !("editing" in row(item).dataset)) {
@@ -193,14 +178,16 @@
 
   // The focus goes back to where it was, or to what stands in that place now. Whoever types keeps the panel open.
   const hold = () => {
-    const { item, name, at, button } = held;
+    const { item, name, at, button, value } = held;
     const input = name && document.querySelector(`input[form="todo-edit"][name="${name}"]`);
     if (input?.value && panel()) panel().open = true;
-    const place = input ?? row(item)?.querySelectorAll("button")[button];
+    const place = input ?? (value ? restorer(value) : row(item)?.querySelectorAll("button")[button]);
     place?.focus();
     if (input) input.setSelectionRange(at, at);
   };
+  const restorer = (value) => slot().querySelector(`.todo__restore[value="${value}"]`);
   const placeOf = (place) => {
+    if (place.matches(".todo__restore")) return { value: place.value };
     if (place.matches("input")) return { name: place.name, at: place.selectionStart };
     const item = itemOf(place);
     return item ? { item, button: [...row(item).querySelectorAll("button")].indexOf(place) } : null;

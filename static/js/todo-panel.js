@@ -59,8 +59,9 @@
     cover.closed();
   };
 
+  // Whoever is at the list, with the keyboard or the pointer, keeps the place.
+  const isAt = (slot) => slot.matches(":hover") || slot.querySelector(":focus:not(summary)") !== null;
   const reveal = (slot) => {
-    if (slot.contains(document.activeElement) && document.activeElement.matches("input")) return; // one types there
     const item = slot.querySelector(".todo[data-status='in_progress']");
     const scrolls = (place) => place?.scrollHeight > place?.clientHeight;
     const list = [item?.parentElement, slot.closest(".dock__above")].find(scrolls);
@@ -82,7 +83,7 @@
     new MutationObserver(status).observe(document.getElementById("conversation"), { attributeFilter: ["data-status"] });
     new MutationObserver(() => restore(panelIn(slot))).observe(slot, { childList: true });
     const looked = { subtree: true, childList: true, attributeFilter: ["data-status"] };
-    new MutationObserver(() => reveal(slot)).observe(slot, looked);
+    new MutationObserver(() => isAt(slot) || reveal(slot)).observe(slot, looked);
     slot.addEventListener("toggle", () => reveal(slot), true);
   });
 }

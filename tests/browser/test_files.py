@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, last_turn, send, turns, until
+from tests.browser.talk import at_rest, begin, last_turn, send, todo, turns, until
 from tests.pictures import png
 
 HOSTILE = "<img src=x onerror=alert(1)>.py"
@@ -33,6 +33,14 @@ def writes(path: str, content: str) -> Reply:
 
 def rows(page: Page) -> Locator:
     return page.locator("#files-panel .file-row[data-kind='file']")
+
+
+# Whether an element can be clicked at its middle and holds what is in it.
+SEEN_WHOLE = """place => {
+    const { left, top, width, height } = place.getBoundingClientRect();
+    const there = document.elementFromPoint(left + width / 2, top + height / 2);
+    return place.contains(there) && place.scrollWidth <= place.clientWidth + 1;
+}"""
 
 
 def attached(page: Page) -> Locator:
@@ -57,6 +65,29 @@ def test_the_panel_follows_the_agent(scripted: Site, visitors: Visitors) -> None
     scripted.model.script(Reply(tool_calls=[("bash", command)]), Reply(text="Done."))
     send(page, "and now with bash")
     expect(rows(page)).to_have_text(["made-by-bash new"], use_inner_text=True)
+
+
+@pytest.mark.parametrize("width", [1024, 1280])
+def test_the_chat_is_whole_beside_an_open_file(scripted: Site, visitors: Visitors, width: int) -> None:
+    scripted.model.script(writes("a.py", "import os\n"), Reply(text="Written."))
+    page = visitors.enter(scripted, viewport={"width": width, "height": 700})
+    begin(page, "write it")
+    at_rest(page)
+    gate = threading.Event()
+    plan = todo("in_progress", "pending", "pending", "pending")
+    scripted.model.script(plan, Reply(text="I work", stall_after=1, gate=gate))
+    send(page, "go on")
+    expect(page.locator("#todo-panel .todo")).to_have_count(4)
+    page.fill("#composer-text", "and this")
+    page.press("#composer-text", "Enter")
+    expect(page.locator("#stop-and-send")).to_be_visible()
+    page.click(".bar__files")
+    page.click("#files-panel .files__link >> text=a.py")
+    expect(page.locator("#files-panel .files__text")).to_contain_text("os")
+    for button in page.locator(".composer__row .button, #stop-and-send").all():
+        assert button.evaluate(SEEN_WHOLE), button.inner_text()
+    assert page.locator("#title").evaluate("title => title.clientWidth") > 30
+    gate.set()
 
 
 def test_it_stays_as_it_was_left(scripted: Site, visitors: Visitors) -> None:

@@ -51,6 +51,16 @@ def box(page: Page, title: str) -> Locator:
     return row(page, title).get_by_role("checkbox")
 
 
+def test_rows_stay_under_the_pointer_as_they_are_chosen(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site, viewport={"width": 1280, "height": 800})
+    page.goto("/conversations/")
+    first = page.locator("#found [name=c]").first
+    before = first.bounding_box()
+    first.check()
+    expect(page.get_by_role("button", name="Archive", exact=True)).to_be_visible()
+    assert first.bounding_box() == before
+
+
 def titles(page: Page) -> list[str]:
     shown = page.locator("main .conversation-row__title").all_inner_texts()
     return [title.splitlines()[-1] for title in shown]  # ahead of it stands that it is unseen

@@ -65,6 +65,26 @@ def test_the_page_itself_never_scrolls(scripted: Site, visitors: Visitors) -> No
             assert longer <= 0, f"{address} at {size} is {longer} pixels too long"
 
 
+@pytest.mark.parametrize("size", [(390, 420), (320, 300)])
+def test_send_is_in_view_above_a_keyboard(scripted: Site, visitors: Visitors, size: tuple[int, int]) -> None:
+    scripted.model.script(todo("completed", "pending"), Reply(text="Half of it."))
+    width, height = size
+    viewport = {"width": width, "height": height}
+    page = visitors.enter(scripted, viewport=viewport, has_touch=True, is_mobile=True)
+    begin(page, "Make a plan")
+    at_rest(page)
+    files = [{"name": f"report {n}.txt", "mimeType": "text/plain", "buffer": b"x"} for n in range(3)]
+    page.set_input_files("#composer-files", files)  # type: ignore[arg-type]
+    expect(page.locator(".attached")).to_have_count(3)
+    for text in ("Look at these", "one\ntwo\nthree\nfour\nfive\nsix"):
+        page.fill("#composer-text", text)
+        place = box(page.locator("#send"))
+        assert place["y"] + place["height"] <= height
+        expect(page.locator("#send")).to_be_in_viewport(ratio=1)
+    page.tap("#send")
+    expect(page.locator(".turn")).to_have_count(2)
+
+
 @pytest.mark.parametrize("size", [(640, 400), (844, 390)])
 def test_a_low_window(scripted: Site, visitors: Visitors, size: tuple[int, int]) -> None:
     """At 200 % zoom, or a phone on its side: every menu can be read to its end, and an open plan too."""
@@ -162,7 +182,7 @@ def test_the_plan_can_be_read_and_changed_while_a_question_waits(
         items.last.locator(".todo__line").click()
     items.last.hover()
     items.last.get_by_role("button", name="Skip").click()
-    undo = page.get_by_role("button", name="Undo")
+    undo = page.get_by_role("button", name="Restore")
     expect(undo).to_be_in_viewport(ratio=1)
     assert undo.evaluate(TOPMOST)
     undo.click()

@@ -45,7 +45,8 @@ class Edit:
         """The list after the edit; fields that the user does not enter are set by `filled`.
 
         `seen` is the list that the user had in view: a reword, tick or skip of an item whose text has changed
-        since is refused. A restore puts an item that they skipped back in its place. Raises EditError.
+        since is refused. For a restore it is the last list with the item, which is put back in its place.
+        Raises EditError.
         """
         if self.action == "add":
             listed = [*items, TodoItem(_words(self.text), id=new_id())]

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 from django.views.decorators.http import require_POST
 
+from chat.agent.prompts import default_name
 from chat.connections.endpoint import InsecureError, endpoint_of
 from chat.connections.local_servers import LocalServer, known_servers, scan
 from chat.connections.model_lists import known_models, save_context_windows
@@ -103,7 +104,13 @@ def _default_profile(user: User, connection: Connection, model: str) -> Profile:
     """A profile of the user or everyone with the model, created if missing and set as the user's default."""
     existing = Profile.offered_to(user).filter(connection=connection, model=model).first()
     profile = existing or Profile.objects.create(
-        owner=user, connection=connection, model=model, title=_title(model), language=language(), position=0
+        owner=user,
+        connection=connection,
+        model=model,
+        title=_title(model),
+        name=default_name(language()),  # another model may answer in its place
+        language=language(),
+        position=0,
     )
     Preferences.choose(user, profile)
     with suppress(SecretUnreadableError, InsecureError):
