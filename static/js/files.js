@@ -49,8 +49,26 @@ onContent((signal) => {
     event.preventDefault();
     if (link === button && panel.open) return panel.close();
     open();
-    if (link === button) fetchFiles();
+    if (link === button && (beside.matches || !upLink())) fetchFiles();
     else show(link.href);
+  }, { signal });
+
+  // Over the page, a file that is opened from the list has an entry of the history of its own: Back leads to the list.
+  const upLink = () => panel.querySelector(".files--one > .files__title > .files__link");
+  panel.addEventListener("click", (event) => {
+    const link = event.target.closest(".files__link");
+    if (!link || beside.matches) return;
+    if (link.closest(".file-row")) {
+      history.pushState({ cover: true, file: true }, "");
+      globalThis.navigation?.updateCurrentEntry({ state: { cover: true } });
+    } else if (link === upLink() && history.state?.file) {
+      event.preventDefault();
+      event.stopPropagation();
+      history.back();
+    }
+  }, true);
+  addEventListener("popstate", () => {
+    if (panel.open && history.state?.cover && !history.state.file) upLink()?.click();
   }, { signal });
   panel.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || isComposing(event) || panel.querySelector(":popover-open, dialog[open]")) return;

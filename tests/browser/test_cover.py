@@ -39,11 +39,8 @@ def drawer(page: Page) -> Locator:
 
 def file_view(page: Page) -> Locator:
     page.locator(".bar__files").tap()
-    page.locator("#files").wait_for()
-    shown = page.locator("#files-panel .files--one")
-    if not shown.count():  # it opens with what was shown last
-        page.locator("#files-panel .files__link", has_text="a.txt").tap()
-    return shown
+    page.locator("#files-panel .file-row .files__link", has_text="a.txt").tap()
+    return page.locator("#files-panel .files--one")
 
 
 def editor(page: Page) -> Locator:
@@ -84,6 +81,9 @@ def test_back_closes_what_covers_the_page(page: Page) -> None:
         page.go_back()
         expect(shown).to_be_hidden()
         expect(page).to_have_url(address)
+        if opened_by is file_view:  # its list is there still
+            page.go_back()
+            expect(page.locator("#files-panel")).to_be_hidden()
         assert page.evaluate(BARE)
         assert scrolled(page) == before
     assert page.locator("html[data-mark=here]").count() == 1
@@ -106,6 +106,34 @@ def test_closed_otherwise_it_leaves_no_trace(page: Page, opened_by: Callable[[Pa
         until(page, lambda: page.evaluate(BARE))
     page.go_forward()
     until(page, lambda: page.evaluate(BARE))
+    leads_to_the_board(page)
+
+
+def test_back_leads_from_a_file_to_the_list(page: Page) -> None:
+    page.locator(".bar__files").tap()
+    rows = page.locator("#files-panel .file-row[data-kind=file] .files__link")
+    file = page.locator("#files-panel .files--one")
+    for way_up in ("back", "link"):
+        rows.first.tap()
+        expect(file).to_be_visible()
+        if way_up == "back":
+            page.go_back()
+        else:
+            file.locator(".files__title .files__link").tap()
+        expect(rows.first).to_be_visible()
+        expect(file).to_have_count(0)
+    page.go_back()
+    expect(page.locator("#files-panel")).to_be_hidden()
+    assert page.evaluate(BARE)
+    page.locator(".bar__files").tap()
+    rows.first.tap()
+    expect(file).to_be_visible()
+    page.locator(".files-panel__close").tap()
+    until(page, lambda: page.evaluate(BARE))
+    page.locator(".bar__files").tap()
+    expect(rows.first).to_be_visible()
+    page.go_back()
+    expect(page.locator("#files-panel")).to_be_hidden()
     leads_to_the_board(page)
 
 
