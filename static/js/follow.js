@@ -1,5 +1,10 @@
 // Keeps the end of the transcript in view, or the question that waits there, but only for a user who is there, and
 // not for one who was sent to a place in it.
+queueMicrotask(() => {
+  // A page may be painted before its content is handed on.
+  const view = document.getElementById("scroll");
+  if (view && !location.hash) view.scrollTop = view.scrollHeight;
+});
 onContent((signal) => {
   const view = document.getElementById("scroll");
   const button = document.getElementById("to-end");

@@ -20,7 +20,7 @@
       if (time.textContent !== text) time.textContent = text;
     }
   };
-  addEventListener("DOMContentLoaded", update);
+  queueMicrotask(update); // before the page is painted
   document.addEventListener("htmx:after:swap", update);
   document.addEventListener("visibilitychange", update);
   setInterval(update, OFTEN);
