@@ -56,12 +56,13 @@
     const isShown = shown.path === row()?.querySelector("a").pathname; // its deletion leads to the list
     if (!form.parentElement.matches(isShown ? "#row-menu, #sidebar-undo" : "#row-menu, #sidebar-undo, #row-delete")) return;
     event.preventDefault();
+    const isUndo = form.closest("#sidebar-undo") !== null;
+    if (!isUndo) document.getElementById("sidebar-undo").replaceChildren(); // the row may be drawn anew before the next offer is here
     const answer = await post(form.action, new FormData(form, event.submitter)).catch(() => null);
     if (!answer?.ok) return say((answer && (await plainText(answer))) || "×");
     menu().hidePopover();
     document.getElementById("row-delete").close();
     const note = await answer.text();
-    const isUndo = form.closest("#sidebar-undo") !== null;
     await redraw();
     const place = document.getElementById("sidebar-undo");
     place.innerHTML = note;
