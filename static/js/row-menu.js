@@ -51,19 +51,22 @@
     if (place === document.body || event.target.contains(place)) row()?.querySelector(".row-more").focus();
   }, true);
 
+  let latest = null; // what was sent last: only that is offered to be undone
   document.addEventListener("submit", async (event) => {
     const form = event.target;
     const isShown = shown.path === row()?.querySelector("a").pathname; // its deletion leads to the list
     if (!form.parentElement.matches(isShown ? "#row-menu, #sidebar-undo" : "#row-menu, #sidebar-undo, #row-delete")) return;
     event.preventDefault();
+    const own = (latest = new FormData(form, event.submitter));
     const isUndo = form.closest("#sidebar-undo") !== null;
     if (!isUndo) document.getElementById("sidebar-undo").replaceChildren(); // the row may be drawn anew before the next offer is here
-    const answer = await post(form.action, new FormData(form, event.submitter)).catch(() => null);
+    const answer = await post(form.action, own).catch(() => null);
     if (!answer?.ok) return say((answer && (await plainText(answer))) || "×");
     menu().hidePopover();
     document.getElementById("row-delete").close();
     const note = await answer.text();
     await redraw();
+    if (own !== latest) return;
     const place = document.getElementById("sidebar-undo");
     place.innerHTML = note;
     // The focus may be at another row by now.
