@@ -50,6 +50,7 @@ class PageConsumer(AsyncWebsocketConsumer):
     user_id: int
     browser_language: str  # of this browser; the user may have several
     joined: Sequence[str] = ()  # the groups, once the user is admitted
+    is_new = True  # until its first resync was answered
     states: ClassVar[Coalescer[Any, Any]]  # to compare with a page's report
     drawings: ClassVar[Coalescer[Any, Any]]  # only for rendering
     heartbeats: ClassVar[Coalescer[Any, Any]]
@@ -134,6 +135,9 @@ class PageConsumer(AsyncWebsocketConsumer):
         if state is None:
             await self.close(code=CLOSE_NOT_FOUND)
             return
+        if self.is_new and state.owner.attention.running:
+            have = have.without("sidebar")  # a plan may have changed before this socket listened
+        self.is_new = False
         if lacks := self.lacking(state, have):
             await self.send_lacking(state, have, lacks)
         await self.send_json(type="resynced")

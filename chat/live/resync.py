@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
 
 from django.utils.translation import gettext as _
@@ -47,6 +47,9 @@ class Have:
             )
         position = Position(*(max(0, min(each, MAX_KEY)) for each in at))
         return cls(position, {name: version[:MAX_VERSION] for name, version in regions.items()})
+
+    def without(self, region: str) -> Have:
+        return replace(self, regions={name: each for name, each in self.regions.items() if name != region})
 
 
 @dataclass(frozen=True)

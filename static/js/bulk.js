@@ -69,10 +69,16 @@ onContent((signal) => {
   const isAtWork = () =>
     found.contains(document.activeElement) ||
     document.querySelector("dialog[open], [popover]:popover-open, [data-renaming], #bulk-mode:checked, #bulk [name=c]:checked") !== null;
-  const follow = () => {
-    if (signal.aborted || !document.getElementById("bulk")) return;
+  const canFollow = () => !signal.aborted && document.getElementById("bulk") !== null;
+  const follow = async () => {
+    if (!canFollow()) return;
     if (document.hidden || isAtWork()) return later(2000);
-    htmx.ajax("GET", location.pathname + location.search, { source: "#found", target: "#found", swap: "innerHTML" });
+    const { href } = location;
+    const answer = await fetch(href, { headers: { "HX-Target": "div#found" } }).catch(() => null);
+    const text = answer?.ok && !answer.redirected ? await answer.text() : "";
+    if (!canFollow() || location.href !== href) return;
+    if (!text || isAtWork()) return later(2000); // somebody began meanwhile
+    htmx.swap({ sourceElement: found, target: found, swap: "innerHTML", text });
   };
   const later = (milliseconds) => {
     clearTimeout(soon);

@@ -7,11 +7,11 @@ import threading
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import CHANGING, at_rest, begin, last_turn, todo
+from tests.browser.talk import CHANGING, at_rest, begin, last_turn, todo, until
 
 LIVE = "#connection[data-state='live']"
 HIDE = """state => {
@@ -220,3 +220,29 @@ def test_a_message_on_its_way_from_the_first_page_is_not_sent_by_its_socket(
     opened.value.wait_for_event("framereceived")
     expect(page.locator("#composer-text")).to_have_value("Not sent")
     assert not page.evaluate("window.submitted")
+
+
+def test_the_list_leaves_what_one_began_while_it_was_asked_for(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    scripted.model.script(todo("in_progress", "pending"), Reply(text="I work", stall_after=1, gate=gate))
+    page = visitors.enter(scripted)
+    path = urlsplit(begin(page, "Sort my notes")).path
+    expect(page.locator("#todo-panel")).to_be_visible()
+    page.goto("/conversations/")
+    row = page.locator("#found .conversation-row", has=page.locator(f"[href='{path}']"))
+    expect(row).to_contain_text("0/2")
+    asked: list[Route] = []
+    page.route("**/conversations/", lambda route: asked.append(route))
+    gate.set()
+    until(page, lambda: len(asked) > 0)
+    row.get_by_role("checkbox").check()
+    with page.expect_response(re.compile("/conversations/$")):
+        asked[0].continue_()
+    page.unroute("**/conversations/")
+    expect(page.locator("#bulk-count")).to_have_text("1 selected")
+    with page.expect_response(re.compile("/conversations/$")):
+        row.get_by_role("checkbox").uncheck()
+        page.locator("#content h1").click()
+    expect(row.locator(".conversation-row__active")).to_have_count(0)
+    row.get_by_role("checkbox").check()
+    expect(page.locator("#bulk-count")).to_have_text("1 selected")

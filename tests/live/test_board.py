@@ -17,7 +17,7 @@ from chat.demo.reply import Call, Reply
 from chat.live import broadcast, page_consumer
 from chat.live.broadcast import publish_board, publish_heading, publish_turn
 from chat.live.sidebar_consumer import sidebar_states_of
-from chat.models import Conversation, Profile, Turn
+from chat.models import Conversation, Profile, TodoRevision, Turn
 from tests.live.site import PATIENCE, REGION, Site, Tab, until
 from tests.model_server import ScriptedModel
 
@@ -294,6 +294,36 @@ async def test_a_page_that_shows_what_there_is_is_sent_nothing(site: Site, addre
     if address == "/board/":
         await shows(tab, "running", "From elsewhere")
     await lists(tab, "From elsewhere")
+
+
+@pytest.mark.parametrize(("address", "path"), [("/board/", "/ws/board/"), ("/settings/usage/", "/ws/")])
+async def test_what_a_plan_became_while_a_page_was_on_its_way_is_shown(
+    site: Site, model_server: ScriptedModel, address: str, path: str
+) -> None:
+    gate, end = threading.Event(), threading.Event()
+    begun, done = [("a", "in_progress"), ("b", "pending")], [("a", "completed"), ("b", "pending")]
+    model_server.script(a_list(begun), a_list(done, gate), Reply(text="Wait", stall_after=1, gate=end))
+    await site.board()  # or nothing would run the turn
+    conversation = await begin(site, "A plan")
+    lists_of = TodoRevision.objects.filter(conversation=conversation)
+    await until(lists_of.aexists)
+    page = await site.page_at(address)
+    assert 'data-done="0" data-total="2"' in page
+    gate.set()
+    await until(lambda: lists_of.filter(items__0__status="completed").aexists())
+    tab = await sync_to_async(site.socket_at)(path)
+    assert await tab.connect()
+    tab.page.regions.update(REGION.findall(page))
+    await tab.live()
+    assert 'data-done="1" data-total="2"' in latest(tab, "#sidebar-list")
+    end.set()
+
+
+def a_list(items: list[tuple[str, str]], gate: threading.Event | None = None) -> Reply:
+    """A reply that writes this list, once the gate is open."""
+    written = [{"content": name, "status": status, "activeForm": name} for name, status in items]
+    stall = 0 if gate else None
+    return Reply(tool_calls=[("TodoWrite", {"items": written})], stall_after=stall, gate=gate)
 
 
 async def test_other_users_are_not_in_the_sidebar(site: Site, stranger: User) -> None:
