@@ -80,15 +80,19 @@ const tell = (said) => {
     const first = document.querySelector("#transcript > .earlier + .turn");
     return first !== null && turn < Number(first.id.slice("turn-".length));
   };
+  // What was the last turn would have the height of an unknown one until it is painted, and the view would jump.
+  const keepHeight = (turn) => {
+    if (!turn) return;
+    turn.style.containIntrinsicBlockSize = `auto ${turn.offsetHeight}px`;
+    requestAnimationFrame(() => requestAnimationFrame(() => turn.removeAttribute("style")));
+  };
   const makeRoom = (turn) => {
     if (document.getElementById(`turn-${turn}`)) return;
     const article = document.createElement("article");
     article.className = "turn";
     article.id = `turn-${turn}`;
     const transcript = document.getElementById("transcript");
-    // What was the last turn has the height of an unknown one until it is painted, and the view would jump.
-    const last = transcript.lastElementChild;
-    if (last) last.style.containIntrinsicBlockSize = `auto ${last.offsetHeight}px`;
+    keepHeight(transcript.lastElementChild);
     transcript.append(article);
   };
 
