@@ -183,3 +183,11 @@ def test_a_page_is_first_painted_where_it_stays(scripted: Site, visitors: Visito
     page.goto(address)
     until(page, lambda: page.evaluate(FIRST_PAINTED) is not None)
     assert page.evaluate(FIRST_PAINTED) < 3, page.evaluate("drawn")
+
+
+def test_it_follows_calls_that_fold(demo: Site, visitors: Visitors) -> None:
+    page = visitors.enter(demo, viewport={"width": 1366, "height": 768})
+    begin(page, "Slowly write a program")
+    at_rest(page)
+    until(page, lambda: place(page)["below"] < 3)
+    expect(page.locator("#to-end")).to_be_hidden()
