@@ -41,9 +41,6 @@ onContent((signal) => {
   const sizes = new ResizeObserver(keep);
   sizes.observe(view);
   sizes.observe(document.getElementById("transcript"));
-  // What shrinks and then grows, as calls that fold to a line, moves the view upwards by itself: not before it is at the
-  // end again does the browser tell of a scroll.
-  document.addEventListener("htmx:ws:after:message:incoming", keep, { signal });
   button.addEventListener("click", toEnd);
   // Earlier turns come in above what is in view, which stays where it is.
   let below = 0;
