@@ -91,7 +91,7 @@ def turns_after(state: ConversationState, have: Have) -> list[int]:
 
 
 def drawn_path(state: ConversationState) -> str:
-    """The frame that draws the transcript anew, for a page that shows another path."""
+    """The frame that redraws the transcript, for a page that shows another path."""
     return path_frame(state.position, transcript_message(state))
 
 

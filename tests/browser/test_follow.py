@@ -63,6 +63,14 @@ def come_to_rest(page: Page) -> float:
     return seen[-1]
 
 
+def scroll_up(page: Page) -> float:
+    """Read above, as with a wheel; pixels above the view then."""
+    page.locator("#scroll").hover()
+    page.mouse.wheel(0, -400)
+    expect(page.locator("#to-end")).to_be_visible()
+    return come_to_rest(page)
+
+
 def half_written(page: Page, scripted: Site) -> threading.Event:
     """A page on which more text is than fits; the rest comes once the event is set."""
     gate = threading.Event()
@@ -89,10 +97,7 @@ def test_it_leaves_a_person_who_reads_above_in_peace(scripted: Site, visitors: V
     page = visitors.enter(scripted, viewport={"width": 1000, "height": 600})
     gate = half_written(page, scripted)
     until(page, lambda: place(page)["below"] < 3)
-    page.locator("#scroll").hover()
-    page.mouse.wheel(0, -400)
-    expect(page.locator("#to-end")).to_be_visible()
-    chosen = come_to_rest(page)
+    chosen = scroll_up(page)
     gate.set()
     expect(page.locator("#transcript")).to_contain_text("Paragraph 89.")
     at_rest(page)
@@ -145,10 +150,7 @@ def test_a_new_turn_leaves_a_person_who_reads_above_in_peace(scripted: Site, vis
     page.press("#composer-text", "Enter")
     expect(page.locator("#follow-ups")).to_contain_text("Now another one")
     scripted.model.script(Reply(text="Once upon a time."))
-    page.locator("#scroll").hover()
-    page.mouse.wheel(0, -400)
-    expect(page.locator("#to-end")).to_be_visible()
-    chosen = come_to_rest(page)
+    chosen = scroll_up(page)
     gate.set()
     expect(page.locator("#transcript")).to_contain_text("Once upon a time.")
     at_rest(page)
@@ -160,9 +162,7 @@ def test_a_message_that_is_sent_at_once_comes_into_view(scripted: Site, visitors
     half_written(page, scripted)
     page.fill("#composer-text", "Stop, and tell another one")
     page.press("#composer-text", "Enter")
-    page.locator("#scroll").hover()
-    page.mouse.wheel(0, -400)
-    expect(page.locator("#to-end")).to_be_visible()
+    scroll_up(page)
     scripted.model.script(Reply(text="Once upon a time."))
     page.get_by_role("button", name="Stop and send now").click()
     expect(page.locator("#transcript")).to_contain_text("Once upon a time.")
