@@ -70,10 +70,13 @@ def test_no_text_makes_it_slow(language: str) -> None:
     growth = {text: taken / seconds(text[:1024], language) for text, taken in eighth.items()}
     worst = sorted(growth, key=growth.__getitem__)[-2:] + sorted(eighth, key=eighth.__getitem__)[-1:]
     for text in worst:
-        taken = min(seconds(text, language) for _again in range(2))
-        # On a busy machine all takes longer: then it may take one and a half times its eight eighths.
-        most = max(MOST_SECONDS, 12 * eighth[text])
-        assert taken < most, (language, text[:20], taken)
+        assert any(is_fast(text, language) for _again in range(5)), (language, text[:20])
+
+
+def is_fast(text: str, language: str) -> bool:
+    """On a busy machine all takes longer: then it may take one and a half times its eight eighths."""
+    eighth = seconds(text[: 8 * 1024], language)
+    return seconds(text, language) < max(MOST_SECONDS, 12 * eighth)
 
 
 def test_every_character_stays() -> None:
