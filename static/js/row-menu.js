@@ -31,6 +31,7 @@
     for (const form of menu().querySelectorAll("form")) form.action = `${address}organise/`;
     document.querySelector("#row-delete form").action = `${address}delete/`;
     document.getElementById("row-delete-title").textContent = about.querySelector(".conversation-row__title").textContent;
+    document.getElementById("row-delete-running").hidden = !about.querySelector(".conversation-row__active");
   });
 
   document.addEventListener("click", (event) => {

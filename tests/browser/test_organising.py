@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -191,6 +192,33 @@ def test_deleting_another_conversation_leaves_this_one_in_view(site: Site, visit
     expect(page.locator("#title")).to_have_text("Talk 4")
     page.locator("#sidebar-undo").get_by_role("button", name="Undo").click()
     expect(row).to_have_count(1)
+
+
+def test_who_deletes_a_running_conversation_is_told_that_it_stops(site: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    site.model.answer = lambda request: Reply(text="Yes.", stall_after=0, gate=gate)
+    page = visitors.enter(site)
+    begin(page, "Long work")
+    consequence = "The running turn is stopped."
+
+    def expect_in_both(*, told: bool) -> None:
+        page.get_by_role("button", name="Conversation menu").click()
+        page.locator("#conversation-menu").get_by_role("button", name="Delete").click()
+        expect(page.locator("#delete-dialog").get_by_text(consequence)).to_be_visible(visible=told)
+        page.keyboard.press("Escape")
+        line = page.locator("#sidebar .conversation-row", has_text="Long work")
+        line.hover()
+        line.get_by_role("button", name="Actions").click()
+        page.locator("#row-menu").get_by_role("button", name="Delete").click()
+        expect(page.locator("#row-delete").get_by_text(consequence)).to_be_visible(visible=told)
+        page.keyboard.press("Escape")
+        page.keyboard.press("Escape")
+
+    expect_in_both(told=True)
+    gate.set()
+    at_rest(page)
+    expect(page.locator("#sidebar .conversation-row__active")).to_have_count(0)
+    expect_in_both(told=False)
 
 
 @pytest.mark.parametrize("is_phone", [False, True])

@@ -104,10 +104,12 @@ def _render_event(event: StepBegun | Outcome) -> str:
 def _result(outcomes: dict[Step, Outcome]) -> dict[str, Any]:
     streams = outcomes["streams"]
     answers = streams.state == "well" or streams.key == "trial.at_once"
-    failed = next((outcome.step for outcome in outcomes.values() if outcome.state == "failed"), "")
+    failed = [outcome.step for outcome in outcomes.values() if outcome.state == "failed"]
+    if answers:  # what comes in one piece is an answer all the same
+        failed = [step for step in failed if step == "tools"]
     return {
         "answers": answers,
-        "failed_step": "" if answers else failed,
+        "failed_step": next(iter(failed), ""),
         "model": streams.values.get("model", ""),
         "names": outcomes["models"].values.get("names", []),
     }

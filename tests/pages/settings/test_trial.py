@@ -99,12 +99,18 @@ def test_nobody_there(connection: Connection) -> None:
     assert "cannot be reached" in steps(page)[0][1]
 
 
-def test_a_model_without_tools_can_be_chosen(connection: Connection, model_server: ScriptedModel) -> None:
+def test_a_model_without_tools_can_be_chosen_and_is_listed_as_such(
+    connection: Connection, model_server: ScriptedModel, browser_of: Callable[[User], Client]
+) -> None:
+    assert connection.owner
     model_server.answer = lambda request: Reply(text=NUMBERS)
     page = tried(connection)
     assert steps(page)[4][0] == "failed"
     assert "it can only chat" in steps(page)[4][1]
     assert "Start a conversation" in page
+    listed = browser_of(connection.owner).get("/settings/connections/").content.decode()
+    assert "Answers, but does not call tools" in listed
+    assert "Working" not in listed
 
 
 def test_who_may_not_lead_inside_learns_nothing(connection: Connection, model_server: ScriptedModel) -> None:
