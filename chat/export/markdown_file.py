@@ -62,15 +62,15 @@ def _progress(plan: Plan) -> str:
 def _items(plan: Plan) -> Iterator[str]:
     lines = [line for line in plan.latest.lines if not line.is_removed or line.skipped]
     if lines:
-        yield "\n".join(map(_item, lines))
+        yield "\n".join(_item(line, cut_off=plan.latest.cut_off) for line in lines)
 
 
-def _item(line: Line) -> str:
+def _item(line: Line, *, cut_off: bool) -> str:
     item = line.item
     if line.is_removed:
         return f"- ~~{inline(item['content'])}~~ _(" + _("skipped") + ")_"
     is_begun = item["status"] == "in_progress"
-    begun = " _(" + _("in progress") + ")_" if is_begun else ""
+    begun = " _(" + (_("interrupted") if cut_off else _("in progress")) + ")_" if is_begun else ""
     return f"- {BOXES[item['status']]} {inline(item['content'])}{begun}"
 
 

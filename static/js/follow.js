@@ -30,11 +30,24 @@ onContent((signal) => {
     following = true;
     keep();
   };
-  view.addEventListener("scroll", () => {
+  // A change can make the transcript shorter for a moment, as a card that folds, and then the browser moves the view.
+  let changed = false;
+  new MutationObserver(() => {
+    if (!changed) requestAnimationFrame(() => (changed = false));
+    changed = true;
+  }).observe(view, { subtree: true, childList: true, attributeFilter: ["data-status", "hidden", "open"] });
+  let byHand = -Infinity; // when the reader last moved the view
+  const moved = ({ key, timeStamp }) => {
+    if (!key || ["ArrowUp", "PageUp", "Home", " "].includes(key)) byHand = timeStamp;
+  };
+  for (const kind of ["wheel", "touchmove", "keydown"]) view.addEventListener(kind, moved, { passive: true });
+  view.addEventListener("scroll", ({ timeStamp }) => {
     // Only a move upwards is a wish to stay: text that came since the last move also makes the end far.
     const up = view.scrollTop < last - 1;
-    if (up && away() > 2) following = false;
-    else if (!up && away() < 40) following = true;
+    if (up && away() > 2) {
+      if (following && changed && timeStamp - byHand > 300) return keep();
+      following = false;
+    } else if (!up && away() < 40) following = true;
     last = view.scrollTop;
     show();
   });
@@ -51,6 +64,11 @@ onContent((signal) => {
     if (below) view.scrollTop = last = view.scrollHeight - below;
     below = 0;
   });
+  // Of the messages that wait the newest is in view.
+  new MutationObserver(() => {
+    const held = document.querySelector(".follow-ups__list");
+    if (held) held.scrollTop = held.scrollHeight;
+  }).observe(document.getElementById("follow-ups"), { childList: true, subtree: true });
   // Whoever unfolds something wants to read it.
   let unfolding = null;
   view.addEventListener("click", (event) => {

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, until
+from tests.browser.talk import at_rest, begin, todo, until
 
 LONG = "\n\n".join(f"Paragraph {n}." for n in range(90))
 PIECE = 40
@@ -191,3 +191,28 @@ def test_it_follows_calls_that_fold(demo: Site, visitors: Visitors) -> None:
     at_rest(page)
     until(page, lambda: place(page)["below"] < 3)
     expect(page.locator("#to-end")).to_be_hidden()
+
+
+@pytest.mark.parametrize("answer", ["Deny", "Allow once"])
+def test_it_follows_questions_that_are_answered(scripted: Site, visitors: Visitors, answer: str) -> None:
+    """An answered card folds, and the transcript is short for a moment: whoever was at its end stays there."""
+
+    def writes(number: int) -> Reply:
+        call = ("write_file", {"path": f"f{number}.py", "content": "x = 1\n" * 24})
+        return Reply(text="Now the next file.", tool_calls=[call], delay=0.02)
+
+    scripted.model.script(todo("in_progress", "pending"), *map(writes, range(6)), Reply(text="Done."))
+    page = visitors.enter(scripted, viewport={"width": 1280, "height": 800})
+    page.goto("/")
+    page.get_by_label("Profile").select_option(label="Asks first")
+    page.fill("#composer-text", "Write files")
+    page.click("#send")
+    for number in range(6):
+        card = page.locator(".tool-call[data-status=waiting]")
+        expect(card).to_contain_text(f"f{number}.py")
+        button = card.get_by_role("button", name=answer)
+        expect(button).to_be_in_viewport(ratio=1)
+        expect(page.locator("#to-end")).to_be_hidden()
+        until(page, lambda: place(page)["below"] < 3)
+        button.click()
+    at_rest(page)

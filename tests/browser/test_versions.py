@@ -121,23 +121,26 @@ def test_the_panel_shows_the_files_of_the_version(scripted: Site, visitors: Visi
 
 
 def test_it_is_refused_while_the_agent_works(scripted: Site, visitors: Visitors) -> None:
+    """It is not offered then; a dialog that was open before keeps what was written."""
     scripted.model.script(Reply("First answer."), Reply(text="On and on", piece=3, stall_after=2))
-    page = visitors.enter(scripted)
+    page, other = visitors.enter(scripted), visitors.enter(scripted)
     visitors.expected.append("409 (Conflict)")
-    begin(page, "One")
+    other.goto(begin(page, "One"))
     at_rest(page)
-    send(page, "Two")
-    expect(page.locator("#transcript")).to_contain_text("On")
     first = turns(page).first
-    first.hover()
-    first.get_by_role("button", name="Run again").click()
-    expect(page.locator("#composer-note")).to_contain_text("The agent is still working")
     first.get_by_role("link", name="Edit").click()
     dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Message").fill("Another one")
+    send(other, "Two")
+    expect(page.locator("#transcript")).to_contain_text("On")
     dialog.get_by_role("button", name="Run again").click()
     expect(dialog.get_by_role("alert")).to_contain_text("The agent is still working")
-    expect(dialog).to_be_visible()
+    expect(dialog.get_by_label("Message")).to_have_value("Another one")
     page.keyboard.press("Escape")
+    first.hover()
+    expect(first.get_by_role("button", name="Copy message").first).to_be_visible()
+    for role, name in (("link", "Edit"), ("button", "Run again"), ("link", "Delete turn")):
+        expect(first.get_by_role(role, name=name, include_hidden=True)).to_be_hidden()
     shows(page, "One", "Two")
     page.get_by_role("button", name="Stop").click()
     at_rest(page)

@@ -117,6 +117,19 @@ def test_markdown_has_all_of_it(rich: Conversation) -> None:
     assert strange == [], "no heading of the conversation's own texts is one of the file's"
 
 
+def test_markdown_says_what_was_interrupted(owner: User) -> None:
+    conversation = Conversation.begin(owner, "Do it", uuid.uuid4(), None)
+    turn = Turn.claim("worker")
+    assert turn is not None
+    step = Step.objects.create(turn=turn, number=1)
+    call = ToolCall.objects.create(turn=turn, step=step, index=0, name="TodoWrite")
+    item = {"id": "a", "key": "", "active_form": "", "content": "Mend a.py", "status": "in_progress"}
+    TodoRevision.write(turn, call, "focused", [item])
+    assert "- [ ] Mend a.py _(in progress)_" in "".join(markdown_pieces(conversation))
+    turn.end(Turn.Status.STOPPED)
+    assert "- [ ] Mend a.py _(interrupted)_" in "".join(markdown_pieces(conversation))
+
+
 def test_markdown_is_for_people(owner: User) -> None:
     """The conversation comes first, calls are a line with what matters, long outputs are cut."""
     conversation = Conversation.begin(owner, "Fix-it, please!", uuid.uuid4(), None)
