@@ -102,7 +102,10 @@ def models(request: SignedInRequest) -> HttpResponse:
 @audience("signed_in")
 @require_safe
 async def listed_models(request: SignedInRequest) -> HttpResponse:
-    """The models of `?connection=`, with its endpoint's own list, which is fetched unless cached."""
+    """The models of `?connection=`, with its endpoint's own list, which is fetched unless cached.
+
+    With `?options=` as options of a `select`, in which `?model=` is selected.
+    """
     connection = await connection_in_query(request)
     await request.auser()
     await listed_names(connection)
@@ -112,9 +115,8 @@ async def listed_models(request: SignedInRequest) -> HttpResponse:
 def _group(request: SignedInRequest, connection: Connection | None) -> HttpResponse:
     group = ModelGroup.of(connection, Connection.offered_to(request.user))
     group.is_listed = True  # or the page would ask again
-    return render(
-        request, "partials/_model_group.html", {"group": group, **_choice(request, _conversation_of(request))}
-    )
+    template = "partials/_model_options.html" if "options" in request.GET else "partials/_model_group.html"
+    return render(request, template, {"group": group, **_choice(request, _conversation_of(request))})
 
 
 def _conversation_of(request: SignedInRequest) -> Conversation | None:

@@ -32,6 +32,7 @@ document.addEventListener("click", async (event) => {
   if (signal.aborted) return;
   if (!answer?.ok) return void (location.href = link.href);
   dialog.innerHTML = await answer.text();
+  htmx.process(dialog);
   dialog.showModal();
   const field = dialog.querySelector("textarea");
   field?.setSelectionRange(field.value.length, field.value.length);

@@ -22,7 +22,8 @@ onContent((signal) => {
     if (slider().value !== before) slider().dispatchEvent(new Event("input", { bubbles: true }));
   };
 
-  document.addEventListener("htmx:after:swap", () => {
+  document.addEventListener("htmx:after:swap", ({ detail }) => {
+    if (detail.ctx.target?.id !== "plan-stage") return; // the sidebar changes, too
     history.replaceState(history.state, "", `?revision=${now()}`);
     moved = true;
     mark();

@@ -195,7 +195,7 @@ def test_it_follows_calls_that_fold(demo: Site, visitors: Visitors) -> None:
 
 @pytest.mark.parametrize("answer", ["Deny", "Allow once"])
 def test_it_follows_questions_that_are_answered(scripted: Site, visitors: Visitors, answer: str) -> None:
-    """An answered card folds, and the transcript is short for a moment: whoever was at its end stays there."""
+    """An answered card folds, and the transcript is short for a moment: the view stays at its end."""
 
     def writes(number: int) -> Reply:
         call = ("write_file", {"path": f"f{number}.py", "content": "x = 1\n" * 24})

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, is_folded, is_open, panel, todo
+from tests.browser.talk import at_rest, begin, is_folded, is_open, panel, send, todo
 from tests.browser.test_approvals import begin as begin_asking_first
 
 WIDTH = 390
@@ -154,7 +154,31 @@ def test_nothing_covers_an_item_that_is_edited(
         assert place.evaluate(TOPMOST), place
 
 
-@pytest.mark.parametrize("size", [(390, 430), (390, 664), (1280, 640)])
+@pytest.mark.parametrize("size", [(390, 420), (844, 390), (390, 844)])
+def test_the_newest_of_the_messages_that_wait_is_shown(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    gate = threading.Event()
+    page = visitors.enter(scripted, viewport=dict(zip(("width", "height"), size, strict=True)))
+    writes = Reply(text="On and on.", piece=3, stall_after=2, gate=gate)
+    scripted.model.script(todo("completed", "pending"), Reply(text="One is done."), writes)
+    begin(page, "A plan")
+    at_rest(page)
+    send(page, "Go on")
+    for number in range(1, 6):
+        page.fill("#composer-text", f"Another message {number}")
+        page.click("#send")
+        newest = page.locator(".follow-up").nth(number - 1)
+        for place in (newest.locator("p"), newest.get_by_role("button", name="Unsend")):
+            expect(place).to_be_in_viewport(ratio=1)
+            assert place.evaluate(TOPMOST), place
+        stop = page.get_by_role("button", name="Stop and send now")
+        expect(stop).to_be_in_viewport(ratio=1)
+        assert stop.evaluate(TOPMOST)
+    gate.set()
+
+
+@pytest.mark.parametrize("size", [(390, 430), (390, 664), (844, 390), (1280, 640)])
 def test_the_plan_can_be_read_and_changed_while_a_question_waits(
     scripted: Site, visitors: Visitors, size: tuple[int, int]
 ) -> None:
@@ -178,7 +202,7 @@ def test_the_plan_can_be_read_and_changed_while_a_question_waits(
     for _ in range(9):
         page.mouse.wheel(0, 200)
     expect(history).to_be_in_viewport(ratio=1)
-    if size[0] == WIDTH:
+    if size[0] < 960:
         items.last.locator(".todo__line").click()
     items.last.hover()
     items.last.get_by_role("button", name="Skip").click()

@@ -55,6 +55,19 @@ def test_keys_slider_and_links(page: Page) -> None:
     shows(page, 1)
 
 
+def test_the_page_stays_at_its_top_as_the_sidebar_changes(
+    page: Page, scripted: Site, visitors: Visitors
+) -> None:
+    page.set_viewport_size({"width": 1280, "height": 300})
+    scripted.model.script(Reply(text="Yes."))
+    other = visitors.enter(scripted)
+    begin(other, "Something else")
+    expect(page.locator("#sidebar")).to_contain_text("Something else")
+    at_rest(other)
+    assert page.locator("#plan").evaluate("plan => plan.closest('.frame__content').scrollTop") == 0
+    expect(page).to_have_url(re.compile(r"/plan/$"))
+
+
 def test_a_link_to_a_revision_and_an_item(page: Page) -> None:
     page.keyboard.press("ArrowLeft")
     shows(page, 2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Call, Reply
+from chat.demo.transport import MODELS
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import COMPOSING, at_rest, begin, panel, record, send, turns, until
 
@@ -257,3 +258,27 @@ def test_switching_versions_keeps_the_turn_in_its_place(scripted: Site, visitors
     assert before
     assert after
     assert abs(after["y"] - before["y"]) < 2
+
+
+def test_all_models_of_a_connection_are_offered(scripted: Site, visitors: Visitors) -> None:
+    """Also those that only its endpoint knows, once it has answered; the choice stays."""
+    page = visitors.enter(scripted)
+    begin(page, "One")
+    at_rest(page)
+    scripted.served.shell(
+        "from chat.models import Connection; from django.contrib.auth.models import User;"
+        f"connection = Connection(name='Unasked', base_url='{scripted.model.base_url}', inside=True);"
+        "connection.owner = User.objects.get(); connection.save()"
+    )
+    turn = turns(page).first
+    turn.hover()
+    with page.expect_response(lambda answer: "options=1" in answer.url):
+        turn.get_by_role("link", name="Edit").click()
+        model = page.get_by_role("dialog").get_by_label("Model")
+        model.select_option(label="scripted")
+    chosen = model.input_value()
+    expect(model.locator("optgroup[label=Unasked] option")).to_have_count(len(MODELS["data"]))
+    expect(model).to_have_value(chosen)
+    scripted.served.shell(
+        "from chat.models import Connection; Connection.objects.filter(name='Unasked').delete()"
+    )
