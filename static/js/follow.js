@@ -65,10 +65,13 @@ onContent((signal) => {
     below = 0;
   });
   // Of the messages that wait the newest is in view.
+  const held = document.getElementById("follow-ups");
   new MutationObserver(() => {
-    const held = document.querySelector(".follow-ups__list");
-    if (held) held.scrollTop = held.scrollHeight;
-  }).observe(document.getElementById("follow-ups"), { childList: true, subtree: true });
+    const list = held.querySelector("ul");
+    if (!list) return;
+    list.scrollTop = list.scrollHeight;
+    held.scrollIntoView({ block: "nearest" });
+  }).observe(held, { childList: true, subtree: true });
   // Whoever unfolds something wants to read it.
   let unfolding = null;
   view.addEventListener("click", (event) => {
