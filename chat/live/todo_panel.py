@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -86,15 +86,24 @@ def _latest_while_working(conversation: Conversation, revision: TodoRevision) ->
     return revisions.order_by("pk").last() or revision
 
 
-def drafted(items: Sequence[Item], listed: Sequence[Item]) -> list[Item]:
+def drafted(
+    items: Sequence[Item], listed: Sequence[Item], kept: Collection[str] = frozenset()
+) -> list[Item]:
     """What to show while a list is being written over the `listed` one.
 
     Items not reached yet stay as they were, or each rewrite would shrink the list and clear check marks.
+    Those with the ids `kept`, which the agent cannot drop, stay after the items that they were put after.
     """
     known = {item["id"]: item for item in listed}
     reached = {item["id"] for item in items}
     rest = [item for item in listed[len(items) :] if item["id"] not in reached]
-    return [*items[:-1], known.get(items[-1]["id"], items[-1]), *rest]
+    shown = [*items[:-1], known.get(items[-1]["id"], items[-1]), *rest]
+    for index, item in enumerate(listed[: len(items)]):
+        if item["id"] in kept and item["id"] not in reached:
+            ahead = {other["id"] for other in listed[:index]}
+            place = max((at for at, other in enumerate(shown, 1) if other["id"] in ahead), default=0)
+            shown.insert(place, item)
+    return shown
 
 
 def panel(

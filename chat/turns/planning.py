@@ -114,9 +114,11 @@ class Planning:
             if revision:
                 self._set_shown(revision)
             return PanelChanged(panel_of(self.turn.conversation), self.edited)
-        written = stored(items)
-        goes_on = {item["id"] for item in written} & {item["id"] for item in self.earlier}
-        shown = drafted(written, self.listed or (self.earlier if goes_on else []))
+        written, listed = stored(items), self.listed or self.earlier
+        kept = self._open_added(listed)
+        if not self.listed and not {item["id"] for item in written} & {item["id"] for item in listed}:
+            listed = [item for item in listed if item["id"] in kept]  # it begins another plan
+        shown = drafted(written, listed, kept)
         return PanelChanged(panel(self.turn, shown, self.shown_pk, self.lines), self.edited)
 
     def revise(self, call: ToolCall, items: Sequence[TodoItem]) -> PanelChanged:
@@ -142,8 +144,10 @@ class Planning:
 
     def _dropped(self, items: Sequence[TodoItem], before: TodoRevision | None) -> set[str]:
         """The ids of open items of the user's that these leave out."""
-        listed = {item["id"] for item in before.items if item["status"] != "completed"} if before else set()
-        return listed & self.added - {item.id for item in items}
+        return self._open_added(before.items if before else []) - {item.id for item in items}
+
+    def _open_added(self, listed: Items) -> set[str]:
+        return self.added & {item["id"] for item in listed if item["status"] != "completed"}
 
     def _keep_edits(self, items: Sequence[TodoItem], written: TodoRevision) -> TodoRevision:
         """A revision that keeps the user's edits; `written` itself if it already has them."""

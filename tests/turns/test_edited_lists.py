@@ -233,6 +233,32 @@ async def test_a_list_that_is_written_again_in_a_later_turn_does_not_shrink_mean
     assert all("Item 3" in html for html in panels)
 
 
+async def test_a_list_that_is_being_written_hides_nothing_that_the_user_planned(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    """The agent begins a list of its own, then goes on with it; the user's items are in all that is drawn."""
+    model_server.script(Reply(text="Hello."))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("hello")
+    await tab.until_idle()
+    await change(conversation, ("add", "", "Collect"), ("add", "", "Draw"))
+    model_server.script(
+        Reply(tool_calls=written("in_progress", "pending", "pending"), piece=8, delay=0.01),
+        Reply(tool_calls=written("completed", "in_progress", "pending"), piece=8, delay=0.01),
+        Reply(text="Done."),
+    )
+    since = len(tab.partials())
+    await tab.send("do it")
+    await tab.until_idle()
+    drawn = [html for _target, _swap, html in tab.partials()[since:] if "todo-panel" in html]
+    assert len(drawn) > 4
+    missing = [html for html in drawn if "Collect" not in html or "Draw" not in html]
+    assert not missing
+    places = [html.index("Collect") < html.index("Draw") for html in drawn]
+    assert all(places)
+
+
 async def test_a_turn_that_is_taken_up_again_still_tells_of_it_once(
     site: Site, model_server: ScriptedModel
 ) -> None:
