@@ -86,9 +86,7 @@ def _latest_while_working(conversation: Conversation, revision: TodoRevision) ->
     return revisions.order_by("pk").last() or revision
 
 
-def drafted(
-    items: Sequence[Item], listed: Sequence[Item], kept: Collection[str] = frozenset()
-) -> list[Item]:
+def drafted(items: Sequence[Item], listed: Sequence[Item], kept: Collection[str] = frozenset()) -> list[Item]:
     """What to show while a list is being written over the `listed` one.
 
     Items not reached yet stay as they were, or each rewrite would shrink the list and clear check marks.

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.message import Message
@@ -167,6 +167,11 @@ class Attachment(models.Model):
         held.update(follow_up=None, message=to)
         models.prefetch_related_objects([to], "attachments")  # it is rendered without database access
         return to
+
+    @classmethod
+    def taken_by(cls, conversation_id: object, by: uuid.UUID) -> QuerySet[Attachment]:
+        """Attachments of the messages that the request has unsent."""
+        return cls.objects.filter(follow_up__conversation=conversation_id, follow_up__taken_by=by)
 
     @classmethod
     def taken_back(cls, conversation_id: object, text: str) -> list[Attachment]:

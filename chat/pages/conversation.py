@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from typing import Any
@@ -12,6 +13,7 @@ from django.contrib import messages
 from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
@@ -28,6 +30,7 @@ from chat.live.broadcast import (
 )
 from chat.live.regions import recent_turns, state_of, unfinished_of
 from chat.models import (
+    Attachment,
     BulkAct,
     Connection,
     Conversation,
@@ -40,7 +43,7 @@ from chat.models import (
     ToolCall,
     Turn,
 )
-from chat.models.follow_up import own_words
+from chat.models.follow_up import named_in, names_in, own_words, without_names
 from chat.pages.attachments import message_of
 from chat.pages.audience import audience
 from chat.pages.bulk import act_on
@@ -178,10 +181,11 @@ def action_id_of(request: SignedInRequest) -> uuid.UUID | None:
 def action_response(request: SignedInRequest, conversation: Conversation, text: str = "") -> HttpResponse:
     """Respond to an action, with a text for the composer if there is one.
 
-    A script (`HX-Request`) gets the text alone; otherwise redirects to the page on which the user acted.
+    A script (`HX-Request`) gets the text alone, as `_given_back` does; otherwise redirects to the page on
+    which the user acted.
     """
     if "HX-Request" in request.headers:
-        return HttpResponse(text, content_type="text/plain", status=200 if text else 204)
+        return _given_back(conversation, text, action_id_of(request))
     if _is_from_board(request):
         return redirect("board")
     return page(request, conversation, text=text) if text else redirect("conversation", conversation.pk)
@@ -313,8 +317,27 @@ def taken_back_follow_up(
 ) -> HttpResponse:
     """The text that request `act` took back, for a page that did not get the response."""
     conversation = own_conversation(request, conversation_id)
-    text = FollowUp.text_taken_by(conversation.pk, act)
-    return HttpResponse(text, content_type="text/plain", status=200 if text else 204)
+    return _given_back(conversation, FollowUp.text_taken_by(conversation.pk, act), act)
+
+
+def _given_back(conversation: Conversation, text: str, act: uuid.UUID | None) -> HttpResponse:
+    """The text that request `act` took back, for the composer.
+
+    The lines that name attached files are in the header `Attached`, each with the file's name, address and
+    media type.
+    """
+    attached = list(Attachment.taken_by(conversation.pk, act)) if act and named_in(text) else []
+    words = without_names(text, attached)
+    answer = HttpResponse(words, content_type="text/plain", status=200 if text else 204)
+    if attached:
+        answer["Attached"] = json.dumps([_attached(conversation, each, text) for each in attached])
+    return answer
+
+
+def _attached(conversation: Conversation, file: Attachment, text: str) -> dict[str, str]:
+    address = reverse("file_download", args=[conversation.pk], query={"path": file.path})
+    line = next(iter(names_in(text, [file])), "")
+    return {"line": line, "name": file.name, "address": address, "type": file.media_type}
 
 
 @audience("owner")

@@ -6,6 +6,22 @@
     place.dispatchEvent(new Event("input", { bubbles: true }));
     place.focus();
   };
+  // Its files are in the workspace, and named by lines of the text. They come back as files; the lines of those that
+  // cannot be fetched, or are too many for one message, stay.
+  const fetched = async ({ line, name, address, type }) => {
+    const answer = await fetch(address).catch(() => null);
+    return answer?.ok ? Object.assign(new File([await answer.blob()], name, { type }), { line }) : { line };
+  };
+  const comeBack = async ([text, attached], signal) => {
+    const files = await Promise.all(attached.map(fetched));
+    if (signal.aborted) return false;
+    const back = files.filter((file) => file instanceof File);
+    const asked = new CustomEvent("files-back", { detail: back, cancelable: true });
+    const isTaken = document.getElementById("composer-files")?.dispatchEvent(asked);
+    const lines = files.filter((file) => !isTaken || !back.includes(file)).map(({ line }) => line);
+    if (text || attached.length) giveBack([text, lines.join("\n")].filter(Boolean).join("\n\n"));
+    return true;
+  };
 
   // The text that an answer brings is nowhere else any more. So the request has a name, which is kept in the
   // browser until the answer is here; where it is lost, the page asks for the text by that name.
@@ -14,9 +30,9 @@
 
   const read = async (answer) => {
     const text = await plainText(answer);
-    if (answer.ok) return text;
+    if (answer.ok) return [text, JSON.parse(answer.headers.get("Attached") ?? "[]")];
     if (text) note(text); // somebody else was first
-    return "";
+    return ["", []];
   };
 
   const act = async (address, body, undo) => {
@@ -28,8 +44,7 @@
     const answer = await post(address, body);
     if (signal.aborted) return; // asked for again where the user comes back to it
     if (answer.status === 200 && undo) undo.innerHTML = await answer.text();
-    const text = undo ? "" : await read(answer);
-    if (text) giveBack(text);
+    if (!undo && !(await comeBack(await read(answer), signal))) return answer.ok;
     if (answer.status < 500) kept.set(key, null);
     return answer.ok;
   };
@@ -48,9 +63,9 @@
       }
       const answer = await fetch(`${path}follow-ups/taken-back/${key.slice(prefix().length)}/`);
       if (signal.aborted) return;
-      const text = await read(answer);
+      const back = await read(answer);
       if (kept.get(key) === null) continue;
-      if (text) giveBack(text);
+      if (!(await comeBack(back, signal))) return;
       if (answer.ok || answer.status === 404) kept.set(key, null);
     }
   };

@@ -113,6 +113,10 @@ const refusalOf = (files) => {
     };
 
     input.addEventListener("change", () => add([...input.files]));
+    input.addEventListener("files-back", (event) => {
+      if (refusalOf([...chosen, ...event.detail])) event.preventDefault();
+      else if (event.detail.length) add(event.detail);
+    });
 
     text.addEventListener("paste", (event) => {
       const files = [...event.clipboardData.files];
@@ -166,6 +170,16 @@ const refusalOf = (files) => {
       if (signal.aborted) kept.set(`draft ${path}`, null);
     };
 
+    // A file of a message that came back is in the workspace, and its line is enough.
+    const bodyOf = (said, files) => {
+      const body = new FormData(form);
+      const lines = files.flatMap(({ line }) => line ?? []);
+      body.set("text", [said, lines.join("\n")].filter(Boolean).join("\n\n"));
+      body.delete("files");
+      for (const file of files) if (!file.line) body.append("files", file);
+      return body;
+    };
+
     const send = async () => {
       const [said, files] = [text.value, chosen];
       form.dataset.sending = "";
@@ -173,7 +187,7 @@ const refusalOf = (files) => {
       tellComposer();
       note(input.dataset.sending);
       try {
-        const answer = await post(form.action, new FormData(form));
+        const answer = await post(form.action, bodyOf(said, files));
         if (!signal.aborted) note(answer.ok ? "" : (await plainText(answer)) || input.dataset.lost);
         if (answer.ok) sent(said, files);
         if (answer.ok) document.getElementById("to-end").click();

@@ -195,3 +195,32 @@ def test_what_is_accepted_in_a_lost_answer_is_sent_once(scripted: Site, visitors
     expect(page.locator("#composer-text")).to_have_value("")
     assert lost
     expect(turns(page)).to_have_count(2)
+
+
+def test_files_come_back_with_the_message_that_is_unsent(scripted: Site, visitors: Visitors) -> None:
+    page, go = at_work(scripted, visitors, Reply(text="Thanks."))
+    note = {"name": "my notes.md", "mimeType": "text/markdown", "buffer": b"# Notes"}
+    chips = page.locator("#composer-attached .attached")
+
+    def hold_with_file() -> None:
+        page.press("#composer-text", "Enter")
+        expect(held(page).locator(".attachment")).to_have_text("my notes.md")
+        expect(chips).to_have_count(0)
+
+    page.set_input_files("#composer-files", [note])  # type: ignore[list-item]
+    page.fill("#composer-text", "use this")
+    hold_with_file()
+    held(page).get_by_role("button", name="Unsend").click()
+    expect(page.locator("#composer-text")).to_have_value("use this")
+    expect(chips.locator("span")).to_have_text("my notes.md")
+    page.keyboard.type(" file")
+    hold_with_file()
+    page.locator("#stop").click()
+    at_rest(page)
+    expect(page.locator("#composer-text")).to_have_value("use this file")
+    expect(chips.locator("span")).to_have_text("my notes.md")
+    page.press("#composer-text", "Enter")
+    expect(last_turn(page, "completed").locator(".attachment")).to_have_text("my notes.md")
+    asked = scripted.model.requests[-1]["messages"][-1]["content"]
+    assert asked.endswith("use this file\n\nUploaded: uploads/my notes.md")
+    go.set()
