@@ -51,8 +51,9 @@ def edit(conversation: Conversation, seen: int, edits: Sequence[Edit]) -> Edited
         conversation.lock()
         before = conversation.revision()
         turn = conversation.path.order_by("pk").select_related("conversation__profile").last()
-        if turn is None:  # the conversation has no turn
-            return Edited(None)
+        if turn is None:  # all were deleted
+            sentence = _("There is no turn that a list could belong to. Send a message first.")
+            return Edited(None, [Refusal(each, sentence) for each in edits])
         policy, language = _policy_and_language(conversation, turn)
         current = items_of(before.items) if before else ()
         in_view = _items_seen(conversation, seen)

@@ -349,3 +349,16 @@ def test_what_the_agent_lists_again_is_not_offered_back(scripted: Site, visitors
     expect(items(page)).to_have_count(3)
     expect(offer).to_have_count(0)
     expect(skipped_items(page)).to_have_count(0)
+
+
+def test_a_plan_is_not_offered_once_no_turn_is_left(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Hello."))
+    page = visitors.enter(scripted)
+    begin(page, "Hello")
+    at_rest(page)
+    expect(page.get_by_text("Write your own plan")).to_be_visible()
+    page.locator(".turn").hover()
+    page.get_by_role("link", name="Delete turn").click()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.locator(".turn")).to_have_count(0)
+    expect(page.get_by_text("Write your own plan")).to_be_hidden()

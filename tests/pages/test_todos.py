@@ -241,3 +241,12 @@ def test_nobody_else_changes_it(planned: Work, strangers: Client, client: Client
     assert listed(planned) == ITEMS
     assert TodoRevision.objects.filter(author="person").count() == 0
     assert Conversation.objects.count() == 1
+
+
+def test_an_item_is_refused_and_given_back_where_no_turn_is_left(planned: Work, owners: Client) -> None:
+    for turn in planned.conversation.path.order_by("-pk"):
+        planned.conversation.delete_turn(turn.pk)
+    answer = send(owners, planned, "add", **{"text-new": "Call Bob"})
+    assert answer.status_code == 409
+    assert 'value="Call Bob"' in answer.content.decode()
+    assert "Send a message first." in answer.content.decode()
