@@ -55,7 +55,7 @@ from chat.search.words import prepared, words_of
 from chat.templatetags.rendering import plainly
 
 SIZE = 64 * 1024
-MOST_SECONDS = 1.0  # of the processor's time
+MOST_YARDS = 15  # about a second of the processor's time on a machine of 2025
 
 BLANKS = (" ", "\t", "\n", "\r\n", " \n", "\u3000")
 LETTERS = ("a", "aA", "a1", "1", "a ", "a\u0301", "\u0301", "中", "ｱ", "é_", "ab.")
@@ -112,6 +112,24 @@ def seconds(reader: Callable[[Any], object], text: Any) -> float:
         return time.thread_time() - began
     finally:
         gc.enable()
+
+
+def yard() -> float:
+    """What a fixed piece of work takes, in seconds: a machine's speed changes from minute to minute."""
+    return seconds(lambda count: [number * number for number in range(count)], 1_000_000)
+
+
+def is_quick(reader: Callable[[Any], object], text: Any, most_yards: float = MOST_YARDS) -> bool:
+    """Whether the text is read soon enough, at least once in three times."""
+    return any(seconds(reader, text) < most_yards * yard() for _again in range(3))
+
+
+def grows_linearly(reader: Callable[[Any], object], piece: str) -> bool:
+    """Whether a text takes about eight times as long as its eighth; in quadratic time it were 64."""
+    return any(
+        seconds(reader, full(piece)) < max(MOST_YARDS * yard(), 16 * seconds(reader, full(piece)[: SIZE // 8]))
+        for _again in range(3)
+    )
 
 
 def every_word(text: str) -> None:
@@ -233,10 +251,8 @@ def test_a_text_of_the_worst_pieces(reader: Callable[[str], None]) -> None:
     eighth = {piece: seconds(reader, full(piece)[: SIZE // 8]) for piece in ANY}
     slowest = sorted(eighth, key=eighth.__getitem__)[-3:]  # what is quadratic is among these
     for piece in slowest:
-        taken = seconds(reader, full(piece))
-        # On a slower machine an eighth is slower too; what is quadratic takes 64 times as long.
-        assert eighth[piece] < MOST_SECONDS, (piece, eighth[piece])
-        assert taken < max(MOST_SECONDS, 16 * eighth[piece]), (piece, taken)
+        assert is_quick(reader, full(piece)[: SIZE // 8]), piece
+        assert grows_linearly(reader, piece), piece
 
 
 def test_texts_that_were_known_to_be_slow() -> None:
@@ -257,7 +273,7 @@ def test_texts_that_were_known_to_be_slow() -> None:
         (as_it_grows, full("</b>", "<b>" * (SIZE // 6))),
     ]
     for reader, text in known:
-        assert seconds(reader, text) < MOST_SECONDS, text[:40]
+        assert is_quick(reader, text), text[:40]
 
 
 def test_arguments_of_calls() -> None:
@@ -276,7 +292,7 @@ def test_arguments_of_calls() -> None:
     ]
     for text in texts:
         for reader in (arguments.decoded, arguments.readable, arguments.as_object, read_import):
-            assert seconds(reader, text) < MOST_SECONDS, text[:20]
+            assert is_quick(reader, text), text[:20]
 
 
 def read_import(text: str) -> None:
@@ -287,7 +303,7 @@ def test_arguments_that_come_in_pieces() -> None:
     for piece in ("a", '"', "{", "[", '{"id":"a","content":"b"},'):
         text = full(piece, '{"items": [{"content": "')
         for step in (1, 64):
-            assert seconds(in_pieces(step), text) < MOST_SECONDS * 4, (piece, step)
+            assert is_quick(in_pieces(step), text, 4 * MOST_YARDS), (piece, step)
 
 
 def in_pieces(step: int) -> Callable[[str], None]:
@@ -324,7 +340,7 @@ def test_schemas_of_tool_servers() -> None:
     ]
     for schema, value in schemas:
         given = {"a": value, full("a", behind="!"): 1}
-        assert seconds(schema_check(schema), given) < MOST_SECONDS, str(schema)[:60]
+        assert is_quick(schema_check(schema), given), str(schema)[:60]
 
 
 def test_a_pattern_is_still_checked() -> None:

@@ -1,6 +1,6 @@
 // Keeps the page up to date. Frames are numbered: only the one after the latest is taken in; on anything else the page
 // says what it has, and is sent what it lacks. It asks too when it connects, when a swap failed, when the server says
-// that something changed, and says what it has every few seconds.
+// that something changed, and says what it has every few seconds. A socket that no longer answers is replaced.
 
 // Sends something over the latest socket; whether it could.
 let connection;
@@ -14,6 +14,7 @@ const tell = (said) => {
   const END = 2 ** 31; // the number of a turn's last frame
   const AGAIN = 2000; // milliseconds after which a question is repeated
   const BEAT = 8000; // milliseconds between heartbeats, which all pages send at the same time
+  const DEAD = 30000; // milliseconds without an answer after which a socket is given up
 
   let at; // [turn, fence, number] of the latest frame on the page
   let seen = [0, 0, 0]; // of the latest that came
@@ -33,11 +34,23 @@ const tell = (said) => {
   const compare = (one, other) => one.map((number, i) => number - other[i]).find((difference) => difference) ?? 0;
   const sameClaim = (one, other) => one[0] === other[0] && one[1] === other[1];
 
+  // When a router has forgotten a connection, nothing closes its socket for a quarter of an hour. The extension connects
+  // anew where it has none, but not in a tab in the background, which has to wait for the socket's end: a minute.
+  const giveUp = () => {
+    const socket = connection?.socket;
+    if (!socket || socket.readyState === WebSocket.CLOSED || Date.now() - lately < DEAD) return;
+    lately = Date.now();
+    socket.close();
+    if (document.hidden) return;
+    connection.socket = null;
+    connect();
+  };
   const ask = () => {
     again = asking !== 0;
     if (again) return;
     asking = setTimeout(() => {
       asking = 0;
+      giveUp();
       ask();
     }, AGAIN);
     tell({ type: "have", ...have() });

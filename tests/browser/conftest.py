@@ -19,7 +19,7 @@ from tests.serving import serving
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """A headless Chromium."""
-    expect.set_options(timeout=10_000)
+    expect.set_options(timeout=30_000)
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(**chromium())
         yield launched

@@ -85,7 +85,7 @@ class Visitors:
         state = site.signed_in if signed_in else None
         base = address or site.served.address
         context = self.browser.new_context(base_url=base, storage_state=state, **options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(30_000)
         context.on("request", self._note_request)
         context.on("page", self._listen)
         self.contexts.append(context)

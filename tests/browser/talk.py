@@ -87,8 +87,8 @@ def bare(html: str) -> str:
 
 
 def until(page: Page, ready: Callable[[], Any]) -> None:
-    """Return once `ready` gives something true; raises AssertionError after 20 seconds."""
-    for _look in range(1000):
+    """Return once `ready` gives something true; raises AssertionError after a minute."""
+    for _look in range(3000):
         if ready():
             return
         page.wait_for_timeout(20)  # the page's events arrive only while Playwright is at work

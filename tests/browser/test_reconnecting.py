@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, until
+from tests.browser.talk import at_rest, begin, send, until
 from tests.faults.proxy import Proxy
 
 # When each connection was tried, and when the network came back, by the page's own clock.
@@ -27,6 +27,12 @@ REFUSED = ["net::ERR", "htmx:ws:error", "htmx:error: Failed to fetch"]
 def tries(page: Page) -> list[float]:
     """When the page tried to connect, in seconds."""
     return [at / 1000 for at in page.evaluate("window.tried")]
+
+
+def is_live_a_second_later(page: Page) -> bool:
+    """By the page's clock, which stands still otherwise."""
+    page.clock.run_for(1_000)
+    return page.get_attribute("#connection", "data-state") == "live"
 
 
 def test_the_text_is_back_two_seconds_after_the_line(scripted: Site, visitors: Visitors) -> None:
@@ -58,8 +64,8 @@ def test_the_network_that_is_back_is_used_at_once(scripted: Site, visitors: Visi
         page.add_init_script(WATCH)
         begin(page, "hello")
         at_rest(page)
+        line.cut()  # first: Chromium may not tell a page without a network that its socket is closed
         page.context.set_offline(True)
-        line.cut()
         until(page, lambda: len(tries(page)) >= 6)
         line.flow()
         page.context.set_offline(False)
@@ -99,9 +105,27 @@ def test_a_line_that_went_dead_is_noticed(scripted: Site, visitors: Visitors) ->
         begin(page, "hello")
         at_rest(page)
         line.stall()
-        for _ in range(4):
+        for _ in range(3):
             page.clock.run_for(8_000)
         expect(page.locator("#connection")).to_have_attribute("data-state", "reconnecting")
         line.flow()
         page.clock.run_for(8_000)
         expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+
+
+def test_a_dead_connection_is_replaced(scripted: Site, visitors: Visitors) -> None:
+    """As when a router forgets it: nothing closes the socket, and nothing passes on it any more."""
+    visitors.expected += REFUSED
+    scripted.model.script(Reply(text="Yes?"), Reply(text="Here it is."))
+    with Proxy(scripted.served.port) as line:
+        page = visitors.enter(scripted, address=line.address)
+        page.clock.install()
+        begin(page, "hello")
+        at_rest(page)
+        line.lose()
+        page.clock.run_for(24_000)
+        expect(page.locator("#connection")).to_have_attribute("data-state", "reconnecting")
+        page.clock.run_for(8_000)
+        until(page, lambda: is_live_a_second_later(page))
+        send(page, "and now")
+        expect(page.locator("article.turn").last).to_contain_text("Here it is.")

@@ -27,6 +27,7 @@ class Proxy:
         self.drip = 0.0
         self.flowing = threading.Event()
         self.flowing.set()
+        self.lost: list[threading.Event] = []
         self.refusing = False
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.number = int(self.listening.getsockname()[1])
@@ -41,6 +42,13 @@ class Proxy:
     def flow(self) -> None:
         """Pass on again, what waited first; let new connections in."""
         self.refusing = False
+        self.flowing.set()
+
+    def lose(self) -> None:
+        """Pass nothing on for good on the connections of now, and say nothing about it; later ones work."""
+        self.lost.append(self.flowing)
+        self.flowing.clear()
+        self.flowing = threading.Event()
         self.flowing.set()
 
     def cut(self) -> None:
@@ -71,7 +79,8 @@ class Proxy:
 
     def __exit__(self, *_: object) -> None:
         self.cut()
-        self.flowing.set()
+        for flowing in (*self.lost, self.flowing):
+            flowing.set()
         _end(self.listening)
 
     def _taken(self) -> Iterator[tuple[socket.socket, socket.socket]]:
@@ -100,19 +109,20 @@ class Proxy:
         self._pass(near, far, False)
 
     def _pass(self, source: socket.socket, sink: socket.socket, backward: bool) -> None:
+        flowing = self.flowing
         with contextlib.suppress(OSError):  # the other side is gone, or the line was cut
             while piece := source.recv(PIECE):
                 self.passed += len(piece) * backward
-                self._deliver(piece, sink)
+                self._deliver(piece, sink, flowing)
             _shut(sink, socket.SHUT_WR)
             return
         _end(source)
         _end(sink)
 
-    def _deliver(self, piece: bytes, sink: socket.socket) -> None:
+    def _deliver(self, piece: bytes, sink: socket.socket, flowing: threading.Event) -> None:
         time.sleep(self.latency)
         for part in [piece[n : n + 1] for n in range(len(piece))] if self.drip else [piece]:
-            self.flowing.wait()
+            flowing.wait()
             time.sleep(self.drip)
             sink.sendall(part)
 

@@ -29,7 +29,7 @@ FRAME = re.compile(
 STATUS = re.compile(r'<main id="conversation"[^>]* data-status="(\w+)"')
 REVISION = re.compile(r'<details id="todo-panel"[^>]* data-revision="(\d+)"')
 REGION = re.compile(r'data-region="(\w+)" data-v="([^"]*)"')
-PATIENCE = 10.0
+PATIENCE = 30.0
 BEAT = 1.0  # seconds between heartbeats
 
 
