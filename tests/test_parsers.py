@@ -127,7 +127,8 @@ def is_quick(reader: Callable[[Any], object], text: Any, most_yards: float = MOS
 def grows_linearly(reader: Callable[[Any], object], piece: str) -> bool:
     """Whether a text takes about eight times as long as its eighth; in quadratic time it were 64."""
     return any(
-        seconds(reader, full(piece)) < max(MOST_YARDS * yard(), 16 * seconds(reader, full(piece)[: SIZE // 8]))
+        seconds(reader, full(piece))
+        < max(MOST_YARDS * yard(), 16 * seconds(reader, full(piece)[: SIZE // 8]))
         for _again in range(3)
     )
 

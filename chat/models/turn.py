@@ -92,6 +92,8 @@ class Turn(models.Model):
     renewed_at = 0.0  # when this process last renewed the lease, by its monotonic clock
     earlier_profile: dict[str, Any] | None = None  # the previous turn's snapshot, set by `claim`
     versions: Versions | None = None  # set by `find_versions`
+    kept_list: Any = None  # the items of its last revision that kept edits, and its key, if annotated
+    kept_list_pk: int | None = None
 
     class Meta:
         verbose_name = _("turn")
@@ -342,13 +344,23 @@ class Turn(models.Model):
     @classmethod
     def with_rows(cls) -> QuerySet[Turn]:
         """Turns with everything needed to render them, in a fixed number of queries."""
-        return cls.objects.select_related("conversation").prefetch_related(*map(_prefetch, RENDERED))
+        return cls._with_kept_list().prefetch_related(*map(_prefetch, RENDERED))
+
+    @classmethod
+    def _with_kept_list(cls) -> QuerySet[Turn]:
+        """Turns with their conversation, and `kept_list`, `kept_list_pk` of the last revision that kept edits."""
+        revision: Any = cls.revisions.rel.related_model
+        kept = revision.objects.filter(turn=OuterRef("pk"), kept=True).order_by("-pk")
+        items, key = (Subquery(kept.values(column)[:1]) for column in ("items", "pk"))
+        turns: Any = cls.objects.select_related("conversation")
+        annotated: QuerySet[Turn] = turns.annotate(kept_list=items, kept_list_pk=key)
+        return annotated
 
     @classmethod
     def whole(cls, pk: int) -> Turn | None:
         """One turn like `with_rows`, without queries for empty relations; None if it was deleted."""
         has = {name: cls.objects.filter(pk=OuterRef("pk"), **{f"{name}__isnull": False}) for name in RENDERED}
-        turns = cls.objects.select_related("conversation").filter(pk=pk)
+        turns = cls._with_kept_list().filter(pk=pk)
         flags = {_flag(name): Exists(rows) for name, rows in has.items()}
         turn: Turn | None = turns.annotate(**flags).first()
         if turn:

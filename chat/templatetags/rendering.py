@@ -41,10 +41,15 @@ def rows_of(turn: Turn) -> list[Row | CallGroup]:
 
 @register.simple_tag
 def last_list(turn: Turn) -> TodoRevision | None:
-    """The list as the agent left it at the end of the turn: `{% last_list turn as revision %}`."""
+    """The list as the turn left it, with the edits that were kept: `{% last_list turn as revision %}`."""
     done = [call for call in turn.tool_calls.all() if call.status == ToolCall.Status.SUCCEEDED]
     lists = sorted((call for call in done if call.is_todo_write), key=lambda call: call.sort_key)
-    return lists[-1].revision if lists else None
+    if not lists:
+        return None
+    revision: TodoRevision = lists[-1].revision
+    if turn.kept_list_pk and turn.kept_list_pk > revision.pk:
+        return TodoRevision(pk=turn.kept_list_pk, items=turn.kept_list)
+    return revision
 
 
 @register.simple_tag(takes_context=True)

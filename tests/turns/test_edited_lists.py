@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import uuid
 from typing import Any
@@ -111,6 +112,8 @@ async def test_the_agent_does_not_drop_what_the_user_added(site: Site, model_ser
     await work.end()
     assert (await lists(conversation))[-1] == ("person kept", ["Item 1 c", "Item 2 c", "Mine p"])
     assert 'added "Mine"' in notes(model_server)[-1]
+    for drawn in (work.tab.last_turn(), await site.page(conversation)):
+        assert re.search(r"#revision-\d+\D*To-dos 2/3", drawn)
     model_server.script(Reply(tool_calls=written("completed", "completed")), Reply(text="Done."))
     await work.tab.send("that is all")
     await work.tab.until_idle()
