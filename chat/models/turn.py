@@ -348,7 +348,7 @@ class Turn(models.Model):
 
     @classmethod
     def _with_kept_list(cls) -> QuerySet[Turn]:
-        """Turns with their conversation, and `kept_list`, `kept_list_pk` of the last revision that kept edits."""
+        """Turns with their conversation, and the list and key of the last revision that kept edits."""
         revision: Any = cls.revisions.rel.related_model
         kept = revision.objects.filter(turn=OuterRef("pk"), kept=True).order_by("-pk")
         items, key = (Subquery(kept.values(column)[:1]) for column in ("items", "pk"))
