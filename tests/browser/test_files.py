@@ -17,9 +17,11 @@ from tests.pictures import png
 HOSTILE = "<img src=x onerror=alert(1)>.py"
 WIDE = {"width": 1400, "height": 900}
 NARROW = {"width": 390, "height": 844}
+# Each file as its name, its type, and its text, which is repeated so often.
 GIVE = """(place, [kind, files]) => {
     const data = new DataTransfer();
-    for (const [name, type, text] of files) data.items.add(new File([text], name, { type }));
+    for (const [name, type, text, times] of files)
+        data.items.add(new File([text.repeat(times ?? 1)], name, { type }));
     const event = kind === "paste"
         ? new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true })
         : new DragEvent(kind, { dataTransfer: data, bubbles: true, cancelable: true });
@@ -186,18 +188,18 @@ def test_too_many_or_too_large_are_refused_at_once(scripted: Site, visitors: Vis
     text.evaluate(GIVE, ["paste", [[f"{number}", "image/png", "x"] for number in range(21)]])
     expect(page.locator("#composer-note")).to_have_text("You can send up to 20 files at once.")
     expect(attached(page)).to_have_count(0)
-    large = [["a.png", "image/png", "x" * (26 * 2**20)], ["b.png", "image/png", "x"]]
+    large = [["a.png", "image/png", "x", 26 * 2**20], ["b.png", "image/png", "x"]]
     text.evaluate(GIVE, ["paste", large])
     expect(page.locator("#composer-note")).to_contain_text("a.png is too large. You can send up to 25.0")
     expect(attached(page)).to_have_text(["b.png×"])
     unseen = page.get_by_text("Larger ones go to the agent as files")
     expect(unseen).to_be_hidden()
-    text.evaluate(GIVE, ["paste", [[f"{number}.png", "image/png", "x" * (5 * 2**20)] for number in range(5)]])
+    text.evaluate(GIVE, ["paste", [[f"{number}.png", "image/png", "x", 5 * 2**20] for number in range(5)]])
     expect(page.locator("#composer-note")).to_contain_text(
         "These files are too large. You can send up to 25.0"
     )
     expect(attached(page)).to_have_count(1)
-    text.evaluate(GIVE, ["paste", [["c.png", "image/png", "x" * (5 * 2**20)]]])
+    text.evaluate(GIVE, ["paste", [["c.png", "image/png", "x", 5 * 2**20]]])
     expect(attached(page)).to_have_count(2)
     expect(unseen).to_be_visible()
 
