@@ -232,6 +232,8 @@ class EvidenceBuilder:
         states = {item["id"]: item["status"] for item in revision.row.items}
         before = self.states or {}
         self._complete(revision, [item for item in states if states[item] == "completed" != before.get(item)])
+        for item in [item for item in states if before.get(item) == "completed" != states[item]]:
+            self.works[item].completed = False
         for item in [item for item in self.in_progress if states.get(item) != "in_progress"]:
             self.in_progress.pop(item).ended = revision.row.created_at
         for item, state in states.items():

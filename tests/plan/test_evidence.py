@@ -243,6 +243,12 @@ def test_ticked_again_after_the_person_said_it_was_not_done(work: Work) -> None:
     assert not found(work)["a"].by_person
 
 
+def test_what_the_person_ticked_and_the_agent_opened_again(work: Work) -> None:
+    work.write("a >").look("one").edit("a x").write("a >").end()
+    assert not found(work)["a"].by_person
+    assert calls(work, "a") == ["one"]
+
+
 def test_as_it_stood_at_a_revision(work: Work) -> None:
     work.write("a >", "b -").look("one").write("a x", "b >").look("two").write("a x", "b x").end()
     [plan] = plans_of(work.conversation)
