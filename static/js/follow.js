@@ -9,9 +9,10 @@ onContent((signal) => {
   const view = document.getElementById("scroll");
   const button = document.getElementById("to-end");
   if (!view) return;
-  const sent = document.getElementById(location.hash.slice(1));
+  const isIn = (hash) => view.contains(document.getElementById(hash.slice(1)));
   const away = () => view.scrollHeight - view.scrollTop - view.clientHeight;
-  let following = !view.contains(sent) && (!shown.restored || away() < 40);
+  let led = false; // whether a link led to a place, and nobody has moved since
+  let following = !isIn(location.hash) && (!shown.restored || away() < 40);
   let last = view.scrollTop;
   const show = () => {
     button.hidden = following || away() < 200;
@@ -28,6 +29,7 @@ onContent((signal) => {
   };
   const toEnd = () => {
     following = true;
+    led = false;
     keep();
   };
   // A change can make the transcript shorter for a moment, as a card that folds, and then the browser moves the view.
@@ -38,16 +40,24 @@ onContent((signal) => {
   }).observe(view, { subtree: true, childList: true, attributeFilter: ["data-status", "hidden", "open"] });
   let byHand = -Infinity; // when the reader last moved the view
   const moved = ({ key, timeStamp }) => {
+    led = false;
     if (!key || ["ArrowUp", "PageUp", "Home", " "].includes(key)) byHand = timeStamp;
   };
   for (const kind of ["wheel", "touchmove", "keydown"]) view.addEventListener(kind, moved, { passive: true });
+  view.addEventListener("pointerdown", () => (led = false)); // on the scrollbar, too
+  document.addEventListener("click", ({ target }) => {
+    const link = target.closest?.("a[href^='#']");
+    if (!link || !isIn(link.hash)) return;
+    led = true;
+    following = false;
+  }, { signal });
   view.addEventListener("scroll", ({ timeStamp }) => {
     // Only a move upwards is a wish to stay: text that came since the last move also makes the end far.
     const up = view.scrollTop < last - 1;
     if (up && away() > 2) {
       if (following && changed && timeStamp - byHand > 300) return keep();
       following = false;
-    } else if (!up && away() < 40) following = true;
+    } else if (!up && away() < 40 && !led) following = true;
     last = view.scrollTop;
     show();
   });

@@ -216,3 +216,29 @@ def test_it_follows_questions_that_are_answered(scripted: Site, visitors: Visito
         until(page, lambda: place(page)["below"] < 3)
         button.click()
     at_rest(page)
+
+
+def test_a_link_to_where_a_task_began_leads_there(scripted: Site, visitors: Visitors) -> None:
+    """The panel folds and a group of calls unfolds, so that its place is at the end for a moment."""
+    write = ("write_file", {"path": "note.txt", "content": "Hello\n"})
+    states = [["completed"] * done + ["in_progress"] + ["pending"] * (4 - done) for done in range(5)]
+    steps = [Reply(tool_calls=[*todo(*each).tool_calls, write]) for each in states]
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 664}, has_touch=True, is_mobile=True)
+    scripted.model.script(*steps, todo(*["completed"] * 5), Reply(text="Done.\n\n" * 4))
+    begin(page, "Do five things")
+    at_rest(page)
+    address = page.url
+    for height in range(420, 780, 40):
+        page.set_viewport_size({"width": 390, "height": height})
+        page.goto("/board/")
+        page.goto(address)
+        at_rest(page)
+        page.locator("#todo-panel .todo-panel__line").tap()
+        page.locator("#todo-panel .todo__place").nth(2).tap()
+        marker = page.locator(".todo-marker:target")
+        expect(marker).to_be_visible()
+        come_to_rest(page)
+        top = marker.evaluate("one => one.getBoundingClientRect().top")
+        above = page.locator("#scroll").evaluate("view => view.getBoundingClientRect().top")
+        assert top >= above, height
+        assert top < above + 40 or place(page)["below"] < 2, height
