@@ -1,6 +1,6 @@
 // A link to a place in the page opens what is folded there, and all that it lies in.
 {
-  const open = () => {
+  const open = (loaded) => {
     const id = location.hash.slice(1);
     const place = document.getElementById(id);
     if (!place && document.getElementById("earlier") && /^(turn|message|tool-call|summary)-\d+$/.test(id)) {
@@ -18,13 +18,16 @@
       opened ||= !fold.open;
       fold.open = true;
     }
-    if (opened && !shown.restored) place.scrollIntoView({ block: place.matches(".turn, .tool-call, .todo-marker") ? "start" : "nearest" });
+    if (shown.restored) return;
+    if (opened) place.scrollIntoView({ block: place.matches(".turn, .tool-call, .todo-marker") ? "start" : "nearest" });
+    // A browser that loads a page again goes to no place in what scrolls by itself.
+    else if (loaded && place.closest("#scroll")) place.scrollIntoView();
   };
-  onContent(open);
-  addEventListener("hashchange", open);
+  onContent(() => open(true));
+  addEventListener("hashchange", () => open(false));
   // The same link again changes no address.
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.("a[href^='#']");
-    if (link && link.hash === location.hash) setTimeout(open);
+    if (link && link.hash === location.hash) setTimeout(() => open(false));
   });
 }

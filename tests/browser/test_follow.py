@@ -242,3 +242,19 @@ def test_a_link_to_where_a_task_began_leads_there(scripted: Site, visitors: Visi
         above = page.locator("#scroll").evaluate("view => view.getBoundingClientRect().top")
         assert top >= above, height
         assert top < above + 40 or place(page)["below"] < 2, height
+
+
+def test_a_page_that_is_loaded_again_shows_the_footnote_that_was_followed(
+    scripted: Site, visitors: Visitors
+) -> None:
+    page = visitors.enter(scripted)
+    scripted.model.script(Reply(text=f"A claim.[^1]\n\n{LONG}\n\n[^1]: The note.\n"))
+    begin(page, "explain")
+    at_rest(page)
+    page.locator(".message a[href*=note]").first.click()
+    note = page.get_by_text("The note.")
+    for _again in range(2):
+        expect(note).to_be_in_viewport()
+        page.reload()
+        at_rest(page)
+    expect(note).to_be_in_viewport()
