@@ -166,7 +166,8 @@ const focusComposer = () => isTouch() || document.getElementById("composer-text"
 
 // Other forms that need a little more than HTML.
 document.addEventListener("submit", (event) => {
-  if (event.target.id === "composer") document.getElementById("undo")?.replaceChildren(); // the talk goes on
+  const goesOn = event.target.id === "composer" || event.submitter?.matches("[data-follow], [data-versions]");
+  if (goesOn) document.getElementById("undo")?.replaceChildren();
   // A menu goes away once something in it is chosen, and gives the keyboard back to its button.
   event.submitter?.closest(".profile-menu, .menu__items .menu__item")?.closest("[popover]").hidePopover();
   if (event.submitter?.closest(".profile-menu")) focusComposer();
