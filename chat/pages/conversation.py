@@ -15,7 +15,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from chat.agent import pictures
 from chat.agent.workspace import WorkspaceError
@@ -394,3 +394,24 @@ def decide(request: SignedInRequest, conversation_id: uuid.UUID, tool_call_id: i
         return action_refused(request, conversation, str(refusal))
     publish_turn_sync(Turn.objects.get(pk=call.turn_id))
     return action_response(request, conversation)
+
+
+@audience("owner")
+@require_http_methods(["GET", "HEAD", "POST"])
+def allowances(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """What was allowed in the conversation; the one with the key `withdraw` asks each time again."""
+    conversation = own_conversation(request, conversation_id)
+    withdrawn = request.POST.get("withdraw", "")
+    if withdrawn.isdecimal() and len(withdrawn) < 20:
+        conversation.allowances.filter(pk=int(withdrawn)).delete()
+    if request.method == "POST" and "HX-Request" not in request.headers:
+        return redirect("allowances", conversation.pk)
+    context = {"conversation": conversation, "allowances": conversation.allowances.all()}
+    return dialog_or_page(request, "allowances.html", context)
+
+
+def dialog_or_page(request: SignedInRequest, name: str, context: dict[str, Any]) -> HttpResponse:
+    """The template for the dialog of the conversation's page, or as a page of its own."""
+    in_dialog = "HX-Request" in request.headers
+    template = f"partials/_{name}" if in_dialog else name
+    return render(request, template, {**context, "in_dialog": in_dialog})

@@ -53,6 +53,7 @@ urlpatterns = [
         conversation.decide,
         name="decide",
     ),
+    path("conversations/<uuid:conversation_id>/allowances/", conversation.allowances, name="allowances"),
     path(
         "conversations/<uuid:conversation_id>/follow-ups/<int:follow_up_id>/take-back/",
         conversation.take_back_follow_up,

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
 from urllib.parse import urlencode
 
 from asgiref.sync import async_to_sync
 from django.db import transaction
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
@@ -19,7 +18,14 @@ from chat.live.broadcast import notify_workers, publish_path, publish_sidebar, p
 from chat.models import Conversation, MessageRefused, Profile, Turn
 from chat.models.follow_up import without_names
 from chat.pages.audience import audience
-from chat.pages.conversation import PLACE, action_id_of, action_refused, action_response, own_conversation
+from chat.pages.conversation import (
+    PLACE,
+    action_id_of,
+    action_refused,
+    action_response,
+    dialog_or_page,
+    own_conversation,
+)
 from chat.pages.model_choice import model_groups
 from chat.pages.new_conversation import chosen_profile, model_to_use
 from chat.pages.signed_in import SignedInRequest
@@ -95,14 +101,7 @@ def _form(request: SignedInRequest, conversation: Conversation, turn_id: int) ->
         "groups": model_groups(request.user, in_use),
         "chosen": chosen.choice if chosen else "",
     }
-    return _dialog(request, "again.html", context)
-
-
-def _dialog(request: SignedInRequest, name: str, context: dict[str, Any]) -> HttpResponse:
-    """The template for the dialog of the conversation's page, or as a page of its own."""
-    in_dialog = "HX-Request" in request.headers
-    template = f"partials/_{name}" if in_dialog else name
-    return render(request, template, {**context, "in_dialog": in_dialog})
+    return dialog_or_page(request, "again.html", context)
 
 
 def _profile(request: SignedInRequest) -> Profile | None:
@@ -149,7 +148,7 @@ def delete_turn(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: i
         Turn.find_versions([turn])
         following = len(conversation.deleted_with(turn)) - 1
         context = {"conversation": conversation, "turn": turn, "following": following}
-        return _dialog(request, "delete_turn.html", context)
+        return dialog_or_page(request, "delete_turn.html", context)
     try:
         with transaction.atomic():
             conversation.lock()

@@ -13,7 +13,7 @@ const redraw = async () => {
 
 {
   const PAGES =
-    /^\/((board|models|settings(\/.*)?)\/|conversations\/((import|tags|[0-9a-f-]{36}(\/(plan|files|files\/file|share|turns\/\d+\/(again|delete)))?)\/)?)?$/;
+    /^\/((board|models|settings(\/.*)?)\/|conversations\/((import|tags|[0-9a-f-]{36}(\/(plan|files|files\/file|share|allowances|turns\/\d+\/(again|delete)))?)\/)?)?$/;
   const content = () => document.getElementById("content");
   const scroller = () => document.getElementById("scroll") ?? content();
 

@@ -71,8 +71,9 @@ def is_folded(page: Page) -> None:
 
 def unfold(page: Page) -> None:
     """Show the calls that are folded to lines."""
-    for line in page.locator(".call-group__line:not([hidden], [open]) > summary").all():
-        line.click()
+    lines = page.locator(".call-group__line:not([hidden], [open]) > summary")
+    for _each in range(lines.count()):
+        lines.first.click()
 
 
 def record(page: Page) -> list[str]:

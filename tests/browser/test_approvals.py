@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Call, Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, is_folded, is_open, last_turn, record, todo, until
+from tests.browser.talk import LIVE, at_rest, is_folded, is_open, last_turn, record, send, todo, unfold, until
 
 ASKS = "Asks first"
 # Which of the question's parts are not wholly in view, or covered.
@@ -305,3 +305,35 @@ def test_without_a_script(scripted: Site, visitors: Visitors, decision: str) -> 
     page.locator(".tool-call summary").click()
     said = "Not here" if decision == "Deny" else "Allowed by you"
     expect(page.locator(".tool-call .decision")).to_contain_text(said)
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_what_was_allowed_is_listed_and_withdrawn(scripted: Site, visitors: Visitors, width: int) -> None:
+    writes = Reply(tool_calls=[Call("write_file", {"path": "a.txt", "content": "a"}), bash("echo yes")])
+    page = visitors.enter(scripted, viewport={"width": width, "height": 800})
+    scripted.model.script(writes, Reply(text="Done."))
+    begin(page)
+    for name in ("write_file", "echo"):
+        page.get_by_role("button", name=f"Allow {name} in this conversation").click()
+    at_rest(page)
+    scripted.model.script(writes, Reply(text="Done again."))
+    send(page, "once more")
+    expect(last_turn(page, "completed")).to_contain_text("Done again.")
+    unfold(page)
+    card = last_turn(page).locator(".tool-call[data-tool=write_file]")
+    card.locator("summary").click()
+    expect(card.locator(".decision")).to_contain_text("Allowed by you earlier: write_file")
+    card.locator(".decision").get_by_role("link", name="Change").click()
+    dialog = page.locator("#turn-dialog")
+    expect(dialog.get_by_role("listitem")).to_have_count(2)
+    dialog.get_by_role("listitem").filter(has_text="write_file").get_by_role("button").click()
+    expect(dialog.get_by_role("listitem")).to_have_count(1)
+    expect(dialog.get_by_role("link", name="Close")).to_be_focused()
+    dialog.get_by_role("link", name="Close").click()
+    expect(dialog).to_be_hidden()
+    scripted.model.script(writes, Reply(text="Done again."))
+    send(page, "and again")
+    expect(page.locator(".tool-call[data-status=waiting]")).to_contain_text("write_file")
+    page.goto(f"{page.url}allowances/")
+    page.get_by_role("button", name="Ask each time").click()
+    expect(page.get_by_role("main")).to_contain_text("Nothing.")
