@@ -213,9 +213,14 @@ class BulkAct(models.Model):
 
     @classmethod
     def offered_to(cls, user: User) -> BulkAct | None:
-        """The latest action that changed anything, for a minute; a deletion while it can be undone."""
-        recent = Q(kind=cls.Kind.DELETE) | Q(at__gt=timezone.now() - NOTICE_TIME)
-        return cls._open(user).filter(recent, count__gt=0).defer("before").order_by("-at").first()
+        """The latest action that changed anything, for a minute; a deletion while it can be undone.
+
+        An earlier one is not offered again because the latest was undone, unless it is a deletion.
+        """
+        latest = cls._of(user).filter(count__gt=0).order_by("-at").values("pk")[:1]
+        is_latest = Q(pk__in=latest, at__gt=timezone.now() - NOTICE_TIME)
+        offered = cls._open(user).filter(Q(kind=cls.Kind.DELETE) | is_latest, count__gt=0)
+        return offered.defer("before").order_by("-at").first()
 
     @classmethod
     def that_deleted(cls, conversation: Conversation) -> BulkAct | None:
@@ -227,7 +232,11 @@ class BulkAct(models.Model):
 
     @classmethod
     def _open(cls, user: User) -> models.QuerySet[BulkAct]:
-        return cls.objects.filter(owner=user.pk, undone_at=None, at__gt=timezone.now() - UNDO_TIME)
+        return cls._of(user).filter(undone_at=None)
+
+    @classmethod
+    def _of(cls, user: User) -> models.QuerySet[BulkAct]:
+        return cls.objects.filter(owner=user.pk, at__gt=timezone.now() - UNDO_TIME)
 
     @classmethod
     def forget_old(cls) -> None:

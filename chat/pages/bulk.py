@@ -121,11 +121,7 @@ def act_message(act: BulkAct) -> str:
             "Tag “%(word)s” removed from %(count)s conversations.",
             count,
         ),
-        "dismiss": ngettext(
-            "Plan dismissed.",
-            "Plans of %(count)s conversations dismissed.",
-            count,
-        ),
+        "dismiss": _("Plan dismissed.") if count == 1 else _("Plans of %(count)s conversations dismissed."),
         "delete": ngettext("%(count)s conversation deleted.", "%(count)s conversations deleted.", count),
     }
     return sentences[act.kind] % {"count": count, "word": act.word}

@@ -164,6 +164,9 @@ document.addEventListener("submit", async (event) => {
 // Whoever has chosen who answers goes on writing; where that would raise a keyboard on the screen, they tap.
 const focusComposer = () => isTouch() || document.getElementById("composer-text")?.focus();
 
+// A menu goes away once a file is downloaded from it.
+document.addEventListener("click", ({ target }) => target.closest?.(".menu a[download]")?.closest("[popover]").hidePopover());
+
 // Other forms that need a little more than HTML.
 document.addEventListener("submit", (event) => {
   const goesOn = event.target.id === "composer" || event.submitter?.matches("[data-follow], [data-versions]");

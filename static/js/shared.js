@@ -30,12 +30,13 @@ const note = (text) => {
   line.hidden = !text;
 };
 
-// The same of what did not reach the server; it goes once the page is live again.
+// The same of what did not reach the server; it goes once the page is live again, and so does the warning above it.
 let lost = "";
 const noteLost = (text) => note((lost = text));
 const forgetLost = () => {
   if (lost && noteLine()?.textContent === lost) note("");
   lost = "";
+  document.querySelector(".warning")?.remove();
 };
 
 // Whether an input method takes the key for itself, as Enter to confirm a candidate; 229 is how Safari says so.

@@ -166,13 +166,16 @@ def test_thousands_at_once(owner: User) -> None:
 def test_the_latest_that_changed_anything_is_offered(
     owner: User, stranger: User, rows: list[Conversation]
 ) -> None:
-    archived = BulkAct.carry_out(owner, "archive", keys(rows))
+    BulkAct.carry_out(owner, "archive", keys(rows))
     pinned = BulkAct.carry_out(owner, "pin", keys(rows))
     BulkAct.carry_out(owner, "pin", keys(rows))
     assert BulkAct.offered_to(owner) == pinned
     assert BulkAct.offered_to(stranger) is None
     pinned.undo(owner)
-    assert BulkAct.offered_to(owner) == archived
+    assert BulkAct.offered_to(owner) is None, "what was archived before is an old story"
+    deleted = BulkAct.carry_out(owner, "delete", keys(rows[:1]))
+    BulkAct.carry_out(owner, "archive", keys(rows[1:])).undo(owner)
+    assert BulkAct.offered_to(owner) == deleted
     BulkAct.objects.update(at=timezone.now() - UNDO_TIME)
     assert BulkAct.offered_to(owner) is None
     BulkAct.forget_old()
