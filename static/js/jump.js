@@ -1,6 +1,6 @@
 // A link to a place in the page opens what is folded there, and all that it lies in.
 {
-  const open = (loaded) => {
+  const open = (isLoaded) => {
     const id = location.hash.slice(1);
     const place = document.getElementById(id);
     if (!place && document.getElementById("earlier") && /^(turn|message|tool-call|summary)-\d+$/.test(id)) {
@@ -21,9 +21,13 @@
     if (shown.restored) return;
     if (opened) place.scrollIntoView({ block: place.matches(".turn, .tool-call, .todo-marker") ? "start" : "nearest" });
     // A browser that loads a page again goes to no place in what scrolls by itself.
-    else if (loaded && place.closest("#scroll")) place.scrollIntoView();
+    else if (isLoaded && place.closest("#scroll")) place.scrollIntoView();
   };
-  onContent(() => open(true));
+  let loaded = true; // and not put in the place of another page
+  onContent(() => {
+    open(loaded);
+    loaded = false;
+  });
   addEventListener("hashchange", () => open(false));
   // The same link again changes no address.
   document.addEventListener("click", (event) => {
