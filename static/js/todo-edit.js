@@ -72,7 +72,7 @@
   };
 
   const change = async (action, item = "") => {
-    if (action === "reword" && field(item).value.trim() === row(item).dataset.words) return close(item);
+    if (action === "reword" && ["", row(item).dataset.words].includes(field(item).value.trim())) return close(item);
     if (action === "add" && !adder().value.trim()) return adder().focus();
     const name = `${action} ${item}`;
     if (busy.has(name)) return;

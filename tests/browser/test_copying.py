@@ -30,6 +30,10 @@ def test_messages_and_code_are_copied_as_they_were_written(scripted: Site, visit
     button.click()
     expect(button).to_have_text("Copied")
     assert clipboard(page) == CODE
+    page.evaluate("getSelection().selectAllChildren(document.querySelector('.turn:last-child'))")
+    page.keyboard.press("Control+c")
+    assert CODE.splitlines()[0] in clipboard(page)
+    assert "Wrap" not in clipboard(page), "the controls of the code are not part of what is selected by hand"
     question = page.locator(".message[data-role='user']")
     heights = page.evaluate("document.querySelector('.turn').offsetHeight")
     for place, text in (
