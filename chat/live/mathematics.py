@@ -28,7 +28,7 @@ _ATTRIBUTE = re.compile(
 
 @lru_cache(maxsize=512)
 def math_html(formula: str, display: bool) -> str:
-    """The formula as a `<math>` element, or as code where it is too long or cannot be read."""
+    """The formula as a `<math>` element that has it as `alttext`, too; as code if too long or unreadable."""
     try:
         if len(formula) <= MAX_FORMULA and not any(name in formula for name in _MACROS):
             from latex2mathml.converter import convert_to_element  # 11 MB, and most sites show no formula
@@ -36,7 +36,7 @@ def math_html(formula: str, display: bool) -> str:
             kind = "block" if display else "inline"
             children = "".join(map(_markup, convert_to_element(formula, display=kind)))
             shown = ' display="block"' if display else ""
-            return f"<math{shown}>{children}</math>"
+            return f'<math{shown} alttext="{escape(formula)}">{children}</math>'
     except Exception:  # noqa: S110  the package raises many kinds of errors, RecursionError among them
         pass
     return f"<code>{escape(formula)}</code>"

@@ -73,6 +73,25 @@
   });
 }
 
+// A browser breaks a selected formula into a line per symbol; it is copied as it was written.
+document.addEventListener("copy", (event) => {
+  const selection = getSelection();
+  if (!selection.rangeCount || event.target.matches?.("input, textarea")) return;
+  const part = selection.getRangeAt(0).cloneContents();
+  const formulas = part.querySelectorAll("math");
+  if (!formulas.length) return;
+  for (const bar of part.querySelectorAll(".code-block__bar, button")) bar.remove();
+  const place = document.createElement("div");
+  place.className = "visually-hidden";
+  place.append(part);
+  event.clipboardData.setData("text/html", place.innerHTML);
+  for (const formula of formulas) formula.replaceWith(formula.getAttribute("alttext") ?? formula.textContent);
+  document.body.append(place);
+  event.clipboardData.setData("text/plain", place.innerText);
+  place.remove();
+  event.preventDefault();
+});
+
 // Wraps the lines of code, and unfolds code that is long.
 {
   const toggle = (button) => {

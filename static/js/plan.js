@@ -10,13 +10,15 @@ onContent((signal) => {
   // Where the story stands beneath the stage, as on a phone, it would push the stage off the screen.
   const isBeside = (entry) => entry.getBoundingClientRect().left >= stage().getBoundingClientRect().right;
   let moved = false; // the page opens at its top
+  let pressed = ""; // the arrow beside the slider that has the keyboard, which is drawn anew
   const mark = () => {
     for (const entry of plan.querySelectorAll("[data-number][aria-current]")) entry.removeAttribute("aria-current");
     const entry = plan.querySelector(`[data-number="${now()}"]`);
     entry?.setAttribute("aria-current", "true");
     if (entry && moved && isBeside(entry)) entry.scrollIntoView({ block: "nearest" });
   };
-  const step = (number) => {
+  const step = (number, arrow = "") => {
+    pressed = arrow;
     const before = slider().value;
     slider().value = number; // no further than the slider goes
     if (slider().value !== before) slider().dispatchEvent(new Event("input", { bubbles: true }));
@@ -27,6 +29,8 @@ onContent((signal) => {
     history.replaceState(history.state, "", `?revision=${now()}`);
     moved = true;
     mark();
+    if (pressed) (stage().querySelector(`[rel="${pressed}"]`) ?? slider()).focus({ preventScroll: true });
+    pressed = "";
   }, { signal });
   const reload = () => slider().form.submit();
   document.addEventListener("htmx:response:error", reload, { signal });
@@ -35,7 +39,7 @@ onContent((signal) => {
     const link = event.target.closest("[data-step], [rel='prev'], [rel='next']");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
-    step(Number(new URL(link.href).searchParams.get("revision")));
+    step(Number(new URL(link.href).searchParams.get("revision")), link.rel);
   });
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select, [contenteditable]")) return;

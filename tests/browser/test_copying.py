@@ -53,6 +53,19 @@ def test_messages_and_code_are_copied_as_they_were_written(scripted: Site, visit
     expect(question.get_by_role("button", name="Copy message")).to_have_css("opacity", "1")
 
 
+def test_a_formula_that_is_selected_is_copied_as_it_was_written(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Look up $O(1)$:\n\n| a | b |\n|---|---|\n| $x^2$ | c |\n\nand so on."))
+    page = visitors.enter(scripted, permissions=["clipboard-read", "clipboard-write"])
+    begin(page, "explain")
+    at_rest(page)
+    page.evaluate(
+        "getSelection().selectAllChildren(document.querySelector('.turn:last-child .message:last-of-type'))"
+    )
+    page.keyboard.press("Control+c")
+    lines = clipboard(page).splitlines()
+    assert [line for line in ("Look up O(1):", "x^2\tc", "and so on.") if line not in lines] == [], lines
+
+
 def test_a_file_is_copied_as_it_is(scripted: Site, visitors: Visitors) -> None:
     content = "\n<b>not bold</b>\r\n\t你好\n"
     written = Reply(tool_calls=[("write_file", {"path": "note.txt", "content": content})])

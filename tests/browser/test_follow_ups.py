@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from playwright.sync_api import Locator, Page, Route, WebSocketRoute, expect
 
 from chat.demo.reply import Reply
@@ -72,6 +73,25 @@ def test_taken_back_into_the_composer_and_sent_anew(scripted: Site, visitors: Vi
     expect(turns(page)).to_have_count(2)
     expect(last_turn(page, "completed")).to_contain_text("Use spaces")
     assert "Use tabs" not in str(scripted.model.requests[-1])
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_what_unsends_never_comes_to_stop(scripted: Site, visitors: Visitors, width: int) -> None:
+    """Rows move as one of them goes and the composer grows; below and above them nothing else is in the way."""
+    gate = threading.Event()
+    scripted.model.script(Reply(text="I begin.", stall_after=1, gate=gate))
+    page = visitors.enter(scripted, viewport={"width": width, "height": 800})
+    begin(page, "begin")
+    for text in ("one", "two"):
+        page.fill("#composer-text", text)
+        page.press("#composer-text", "Enter")
+        expect(page.locator(".follow-up", has_text=text)).to_be_visible()
+    stop, back = (page.locator(place).last.bounding_box() for place in ("#stop-and-send", ".follow-up__back"))
+    assert stop
+    assert back
+    assert stop["x"] + stop["width"] < back["x"]
+    gate.set()
+    at_rest(page)
 
 
 def test_stop_says_what_becomes_of_held_messages(scripted: Site, visitors: Visitors) -> None:
