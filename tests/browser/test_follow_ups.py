@@ -77,7 +77,7 @@ def test_taken_back_into_the_composer_and_sent_anew(scripted: Site, visitors: Vi
 
 @pytest.mark.parametrize("width", [1280, 390])
 def test_what_unsends_never_comes_to_stop(scripted: Site, visitors: Visitors, width: int) -> None:
-    """Rows move as one of them goes and the composer grows; below and above them nothing else is in the way."""
+    """Rows move as one of them goes and the composer grows; nothing else is above or below its button."""
     gate = threading.Event()
     scripted.model.script(Reply(text="I begin.", stall_after=1, gate=gate))
     page = visitors.enter(scripted, viewport={"width": width, "height": 800})
