@@ -251,18 +251,19 @@ class Panel(Region):
     name, target, template = "panel", "#todo-slot", "partials/_todo_slot.html"
 
     def version(self, state: ConversationState) -> str | None:
-        return None if state.is_active else f"{state.row.revision_pk or 0}.{int(self._has_later_turn(state))}"
+        return None if state.is_active else f"{state.row.revision_pk or 0}.{int(self._is_past(state))}"
 
     def context(self, state: ConversationState) -> Mapping[str, Any]:
         panel = panel_of(state.conversation) if state.row.revision_pk else None
-        if panel and panel.done == panel.total and not state.is_active and self._has_later_turn(state):
+        if panel and self._is_past(state):
             panel = replace(panel, phase="past")
         return {"panel": panel}
 
     @staticmethod
-    def _has_later_turn(state: ConversationState) -> bool:
-        """Whether the conversation has gone on since the latest list."""
-        return state.row.revision_turn is not None and state.row.revision_turn != state.row.turn_pk
+    def _is_past(state: ConversationState) -> bool:
+        """Whether the latest list is finished or was dismissed, and the conversation has gone on since."""
+        has_later_turn = state.row.revision_turn not in (None, state.row.turn_pk)
+        return has_later_turn and not state.conversation.todos_left and not state.is_active
 
     def message(self, state: ConversationState) -> str:
         slot = render_to_string(self.template, {"v": self.version(state) or ""})

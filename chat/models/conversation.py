@@ -342,8 +342,9 @@ class Conversation(models.Model):
             rows = {row.pk: row for row in self.turns.only("parent", "chosen", "on_path")}
             if turn_id not in rows:
                 raise MessageRefused(_("This version was deleted."))
+            listed = self.revision()
             self._set_path(rows, turn_id)
-            self._path_changed()
+            self._path_changed(listed)
 
     def delete_turn(self, turn_id: int) -> None:
         """Delete a turn on the path; what followed it, in every branch, then follows the turn before it.
@@ -358,13 +359,14 @@ class Conversation(models.Model):
             turn = self.path.filter(pk=turn_id).first()
             if turn is None:
                 return
+            listed = self.revision()
             for each in self.turns.filter(pk__in=self.deleted_with(turn)).order_by("-pk"):
                 self._delete(each)
             rows = {row.pk: row for row in self.turns.only("parent", "chosen", "on_path")}
             versions = [row for row in rows.values() if row.parent_id == turn.parent_id]
             if versions:
                 self._set_path(rows, max(versions, key=lambda row: (row.chosen, row.pk)).pk)
-            self._path_changed()
+            self._path_changed(listed)
 
     def deleted_with(self, turn: Turn) -> list[int]:
         """The keys of the turns that are deleted with this one, itself included."""
@@ -404,13 +406,17 @@ class Conversation(models.Model):
         self.turns.filter(pk__in=others).update(chosen=False)
         self.turns.filter(pk__in=path).update(on_path=True, chosen=True)
 
-    def _path_changed(self) -> None:
-        """Note the change, and what depends on the path: the open items, and what is unread."""
+    def _path_changed(self, listed: TodoRevision | None = None) -> None:
+        """Note the change, and what depends on the path: the open items, and what is unread.
+
+        `listed` is the current list from before: if it still is, and was dismissed, it stays so.
+        """
         latest = self.revision()
-        left = latest.total - latest.done if latest else 0
-        changes = {"todos_left": left, "unseen_turn": None, "path_version": F("path_version") + 1}
+        changes: dict[str, Any] = {"unseen_turn": None, "path_version": F("path_version") + 1}
+        if latest is None or latest != listed:
+            changes["todos_left"] = latest.total - latest.done if latest else 0
         Conversation.objects.filter(pk=self.pk).update(**changes)
-        self.refresh_from_db(fields=list(changes))
+        self.refresh_from_db(fields=["todos_left", *changes])
 
     def send_held(self) -> Turn | None:
         """Queue a turn with the held messages; None if there are none, a turn works, or this was deleted."""

@@ -30,6 +30,8 @@ onContent((signal) => {
   const toEnd = () => {
     following = true;
     led = false;
+    // A page that is loaded again is where the user was last.
+    if (isIn(location.hash)) history.replaceState(history.state, "", location.pathname + location.search);
     keep();
   };
   // A change can make the transcript shorter for a moment, as a card that folds, and then the browser moves the view.

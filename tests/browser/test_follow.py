@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, todo, until
+from tests.browser.talk import at_rest, begin, send, todo, until
 
 LONG = "\n\n".join(f"Paragraph {n}." for n in range(90))
 PIECE = 40
@@ -242,6 +242,12 @@ def test_a_link_to_where_a_task_began_leads_there(scripted: Site, visitors: Visi
         above = page.locator("#scroll").evaluate("view => view.getBoundingClientRect().top")
         assert top >= above, height
         assert top < above + 40 or place(page)["below"] < 2, height
+    scripted.model.script(Reply(text="Yes."))
+    send(page, "And now?")
+    at_rest(page)
+    page.reload()
+    at_rest(page)
+    assert place(page)["below"] < 2, "a page that is loaded again is where the user was last"
 
 
 def test_a_page_that_is_loaded_again_shows_the_footnote_that_was_followed(

@@ -86,6 +86,15 @@ def test_send_is_in_view_above_a_keyboard(scripted: Site, visitors: Visitors, si
     expect(page.locator(".turn")).to_have_count(2)
 
 
+def test_send_is_in_view_above_a_keyboard_on_the_first_page(scripted: Site, visitors: Visitors) -> None:
+    viewport = {"width": WIDTH, "height": 420}
+    page = visitors.enter(scripted, viewport=viewport, has_touch=True, is_mobile=True)
+    page.goto("/")
+    expect(page.locator("#send")).to_be_in_viewport(ratio=1)
+    page.fill("#composer-text", "one\ntwo\nthree")
+    expect(page.locator("#send")).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize("size", [(640, 400), (844, 390)])
 def test_a_low_window(scripted: Site, visitors: Visitors, size: tuple[int, int]) -> None:
     """At 200 % zoom, or a phone on its side: every menu can be read to its end, and an open plan too."""

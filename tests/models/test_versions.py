@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from chat.models import (
     Attachment,
+    BulkAct,
     Conversation,
     Message,
     MessageRefused,
@@ -175,6 +176,18 @@ def test_deleting_a_turn_leaves_the_others_in_every_branch(talk: Conversation) -
     talk.refresh_from_db()
     assert talk.todos_left == 0
     assert ask(talk, "new").parent_id is None
+
+
+def test_a_list_that_was_dismissed_stays_so(talk: Conversation) -> None:
+    BulkAct.carry_out(talk.owner, "dismiss", [talk.pk])
+    talk.start_turn("d", uuid.uuid4())
+    without_list = Turn.claim("here")
+    assert without_list
+    without_list.end(Turn.Status.COMPLETED)
+    talk.delete_turn(without_list.pk)
+    assert (texts(talk), talk.todos_left) == (["a", "b", "c"], 0)
+    talk.delete_turn(turn_of(talk, "c").pk)
+    assert (texts(talk), talk.todos_left) == (["a", "b"], 2), "of another list nothing was said"
 
 
 def test_a_version_is_deleted_with_what_followed_it(talk: Conversation) -> None:
