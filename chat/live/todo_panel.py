@@ -20,8 +20,9 @@ Item = dict[str, Any]
 class TodoPanel(TodoCounts):
     """A list and its turn; open while that turn works.
 
-    `phase` is "working", "ended", or "past" if the list is finished or dismissed and a later turn has none. `revision` is
-    0 for a first list still being written. `earlier` are the plan's lines, if the user has skipped items.
+    `phase` is "working", "ended", or "past" if the list is finished or dismissed and a later turn has none.
+    `revision` is 0 for a first list still being written. `earlier` are the plan's lines, if the user has
+    skipped items.
     After the end, `evidence` is by item id.
     """
 
