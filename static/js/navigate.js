@@ -17,20 +17,23 @@ const redraw = async () => {
   const content = () => document.getElementById("content");
   const scroller = () => document.getElementById("scroll") ?? content();
 
-  // Where the user is: the element at the top of the view and its distance from there, and the link with the focus.
+  // Where the user is: the element at the top of the view and its distance from there, the link with the focus, and the
+  // groups of calls that are unfolded.
   const position = () => {
     const view = scroller();
     const { top, left, width } = view.getBoundingClientRect();
     const place = document.elementFromPoint(left + width / 2, top + 1)?.closest("[id]");
     const focus = document.activeElement.closest("#content a[href]")?.getAttribute("href");
-    if (!view.scrollTop || !view.contains(place) || place === view) return { focus, scroll: view.scrollTop };
-    return { focus, scroll: view.scrollTop, id: place.id, above: place.getBoundingClientRect().top - top };
+    const groups = [...view.querySelectorAll(".call-group__line[open]")].map((line) => line.parentElement.id);
+    if (!view.scrollTop || !view.contains(place) || place === view) return { focus, groups, scroll: view.scrollTop };
+    return { focus, groups, scroll: view.scrollTop, id: place.id, above: place.getBoundingClientRect().top - top };
   };
-  const restore = ({ id, above, scroll, focus }) => {
+  const restore = ({ id, above, scroll, focus, groups = [] }) => {
     const view = scroller();
     const place = id && document.getElementById(id);
+    for (const group of groups) document.getElementById(group)?.querySelector(":scope > .call-group__line")?.setAttribute("open", "");
     view.scrollTop = scroll;
-    if (place) view.scrollTop += place.getBoundingClientRect().top - view.getBoundingClientRect().top - above;
+    if (place?.getClientRects().length) view.scrollTop += place.getBoundingClientRect().top - view.getBoundingClientRect().top - above;
     if (focus) content().querySelector(`a[href="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
   };
 

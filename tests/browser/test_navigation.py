@@ -11,7 +11,7 @@ from playwright.sync_api import Page, WebSocket, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, until
+from tests.browser.talk import LIVE, at_rest, begin, unfold, until
 
 SIDEBAR = {"Board": "Board", "All conversations": "Conversations", "Settings": "Connections"}
 LISTENERS = """() => {
@@ -411,3 +411,23 @@ def test_moving_about_is_quick(page: Page, scripted: Site) -> None:
     taken = page.evaluate("taken")
     print(f"moving: p50 {statistics.median(taken):.0f} ms, max {max(taken):.0f} ms")  # noqa: T201
     assert statistics.median(taken) < QUICK
+
+
+def test_back_leads_to_the_place_that_was_left_among_unfolded_calls(page: Page, scripted: Site) -> None:
+    looks = Reply(tool_calls=[("bash", {"command": f"echo {number}"}) for number in range(6)])
+    words = "\n\n".join(f"Paragraph {number}." for number in range(40))
+    scripted.model.script(looks, looks, Reply(text=words))
+    begin(page, "look around")
+    at_rest(page)
+    unfold(page)
+    call = page.locator(".tool-call").nth(7)
+    call.evaluate("one => one.scrollIntoView({ block: 'start' })")
+    expect(call).to_be_in_viewport()
+    top = "one => Math.round(one.getBoundingClientRect().top)"
+    before = call.evaluate(top)
+    page.locator("#sidebar").get_by_role("link", name="Board").click()
+    expect(page).to_have_title(re.compile("Board"))
+    page.go_back()
+    at_rest(page)
+    expect(call).to_be_in_viewport()
+    assert abs(call.evaluate(top) - before) < 3
