@@ -50,6 +50,7 @@ def results(conversations: Sequence[Conversation], matches: Matches, max_hits: i
     conversations_by_state = {each.search_index_state.pk: each for each in conversations}
     entries = _entries(conversations[0].owner_id, conversations_by_state, matches) if conversations else {}
     terms = matches.terms
+    _put_other_versions_last(entries, conversations_by_state)
     shown = {index_state: best[:max_hits] for index_state, best in entries.items()}
     sources = _Sources(entry for best in shown.values() for entry in best)
     return [
@@ -81,6 +82,21 @@ def _each_once(counts: Counter[int], rows: Mapping[int, SearchEntry]) -> list[Se
     best = sorted(there, key=lambda entry: (-counts[entry], rows[entry].kind == Kind.FILE, entry))
     things = {(rows[entry].kind, rows[entry].row, rows[entry].place): rows[entry] for entry in reversed(best)}
     return [thing for thing in reversed(things.values()) if thing.kind != Kind.TITLE]
+
+
+def _put_other_versions_last(
+    entries: Mapping[int, list[SearchEntry]], states: Mapping[int, Conversation]
+) -> None:
+    """What the conversation does not show comes behind what it does; reads nothing if none has branches."""
+    branched = [best for index_state, best in entries.items() if states[index_state].path_version]
+    models: dict[str, Any] = {Kind.MESSAGE: Message, Kind.CALL: ToolCall, Kind.TODO: TodoRevision}
+    elsewhere: dict[str, set[int]] = {}
+    for kind, model in models.items():
+        keys = [entry.row for best in branched for entry in best if entry.kind == kind]
+        others = model.objects.filter(pk__in=keys, turn__on_path=False) if keys else model.objects.none()
+        elsewhere[kind] = set(others.values_list("pk", flat=True))
+    for best in branched:
+        best.sort(key=lambda entry: entry.row in elsewhere.get(entry.kind, ()))
 
 
 class _Sources:

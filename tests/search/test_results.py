@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -57,6 +58,15 @@ def test_a_message_is_found_and_marked(owners: Client, talk: Begin) -> None:
     assert places(owners, "RACE") == [
         ("message", where, "Focused The cause is a <mark>race</mark> in the cache.")
     ]
+
+
+def test_what_is_shown_comes_before_another_version_of_it(owners: Client, talk: Begin) -> None:
+    one = talk("Look around").answer("A race in the cache.").end()
+    one.turn = one.conversation.run_again(one.turn.pk, uuid.uuid4())
+    one.answer("Still a race in the cache.").end()
+    found = places(owners, "race")
+    assert [text.split(" ", 1)[1][:5] for _kind, _where, text in found] == ["Still", "A <ma"]
+    assert ["version" in where for _kind, where, _text in found] == [False, True]
 
 
 def test_the_persons_message_is_found_before_the_turn_has_ended(owners: Client, talk: Begin) -> None:
