@@ -53,7 +53,7 @@ class RenderCache:
 class OwnerState:
     """What the sidebar shows a user; shared by all their open tabs."""
 
-    def __init__(self, owner_id: int, newest: object = None) -> None:
+    def __init__(self, owner_id: int, newest: tuple[object, ...] = ()) -> None:
         self.owner_id = owner_id
         self.newest = newest
 
@@ -107,7 +107,7 @@ class ConversationState:
 def states_of(keys: Iterable[uuid.UUID]) -> dict[uuid.UUID, ConversationState]:
     """The states of these conversations, in one statement; deleted ones are left out."""
     rows = list(_states_query().filter(pk__in=list(keys)))
-    owners = {row.owner_id: OwnerState(row.owner_id, row.newest) for row in rows}
+    owners = {row.owner_id: OwnerState(row.owner_id, (row.newest, row.newest_title)) for row in rows}
     return {row.pk: ConversationState(row, owners[row.owner_id]) for row in rows}
 
 
@@ -129,8 +129,8 @@ def state_of(conversation: Conversation) -> ConversationState:
 
 
 def owner_state_of(owner_id: int) -> OwnerState:
-    newest = Conversation.objects.filter(owner=owner_id).order_by("-updated_at").values_list("updated_at")
-    return OwnerState(owner_id, next(iter(newest[:1]), [None])[0])
+    newest = Conversation.objects.filter(owner=owner_id).order_by("-updated_at")
+    return OwnerState(owner_id, next(iter(newest.values_list("updated_at", "title")[:1]), (None, None)))
 
 
 @cache
@@ -156,6 +156,7 @@ def _states_query() -> QuerySet[Any]:
         ahead=Subquery(queued.annotate(number=Count("pk")).values("number")),
         turn_previous=Subquery(turns.values("pk")[1:2]),
         newest=Subquery(others.values("updated_at")[:1]),
+        newest_title=Subquery(others.values("title")[:1]),  # it may be named between a page and its socket
     )
 
 

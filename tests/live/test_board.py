@@ -319,6 +319,20 @@ async def test_what_a_plan_became_while_a_page_was_on_its_way_is_shown(
     end.set()
 
 
+@pytest.mark.parametrize(("address", "path"), [("/board/", "/ws/board/"), ("/settings/usage/", "/ws/")])
+async def test_a_title_that_came_while_a_page_was_on_its_way_is_shown(
+    site: Site, address: str, path: str
+) -> None:
+    conversation = await site.conversation()
+    page = await site.page_at(address)
+    await Conversation.objects.filter(pk=conversation.pk).aupdate(title="Notes in order")
+    tab = await sync_to_async(site.socket_at)(path)
+    assert await tab.connect()
+    tab.page.regions.update(REGION.findall(page))
+    await tab.live()
+    assert "Notes in order" in latest(tab, "#sidebar-list")
+
+
 def a_list(items: list[tuple[str, str]], gate: threading.Event | None = None) -> Reply:
     """A reply that writes this list, once the gate is open."""
     written = [{"content": name, "status": status, "activeForm": name} for name, status in items]
