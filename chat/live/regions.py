@@ -53,7 +53,7 @@ class RenderCache:
 class OwnerState:
     """What the sidebar shows a user; shared by all their open tabs."""
 
-    def __init__(self, owner_id: int, newest: tuple[object, ...] = ()) -> None:
+    def __init__(self, owner_id: int, newest: tuple[object, ...]) -> None:
         self.owner_id = owner_id
         self.newest = newest
 

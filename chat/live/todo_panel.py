@@ -22,8 +22,7 @@ class TodoPanel(TodoCounts):
 
     `phase` is "working", "ended", or "past" if the list is finished or dismissed and a later turn has none.
     `revision` is 0 for a first list still being written. `earlier` are the plan's lines, if the user has
-    skipped items.
-    After the end, `evidence` is by item id.
+    skipped items. After the end, `evidence` is by item id.
     """
 
     conversation_id: uuid.UUID

@@ -315,6 +315,7 @@ class Conversation(models.Model):
             said, attachments = again.said, again.attachments
             if text is not None:
                 said, attachments = _edited(again, text, attached)
+            listed = self.revision()
             self.path.filter(pk__gt=turn_id).update(on_path=False)
             self.turns.filter(pk=turn_id).update(on_path=False, chosen=False)
             if as_before:
@@ -325,7 +326,7 @@ class Conversation(models.Model):
             if profile:
                 turn.use_profile(profile)
             self._touch(turn.created_at, facts["newest"], archived_at=None)
-            self._path_changed()
+            self._path_changed(listed)
         return turn
 
     def show_version(self, turn_id: int) -> None:
@@ -406,7 +407,7 @@ class Conversation(models.Model):
         self.turns.filter(pk__in=others).update(chosen=False)
         self.turns.filter(pk__in=path).update(on_path=True, chosen=True)
 
-    def _path_changed(self, listed: TodoRevision | None = None) -> None:
+    def _path_changed(self, listed: TodoRevision | None) -> None:
         """Note the change, and what depends on the path: the open items, and what is unread.
 
         `listed` is the current list from before: if it still is, and was dismissed, it stays so.

@@ -39,9 +39,9 @@ const tell = (said) => {
   const giveUp = () => {
     const socket = connection?.socket;
     if (!socket || socket.readyState === WebSocket.CLOSED || Date.now() - lately < DEAD) return;
-    lately = Date.now();
     socket.close();
     if (document.hidden) return;
+    lately = Date.now();
     connection.socket = null;
     connect();
   };

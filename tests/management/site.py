@@ -11,7 +11,6 @@ import subprocess
 import sys
 import termios
 import threading
-from contextlib import suppress
 from pathlib import Path
 
 from django.db import connection
@@ -125,21 +124,10 @@ class Process:
         until(lambda: self.written.count(text) >= times, lambda: f"no {text!r} in {self.written!r}")
 
     def wait_for_prompt(self, times: int = 1) -> None:
-        """Return once it has prompted and reads: readline prompts first, and loses a signal in between."""
+        """Return once it has prompted and reads: readline prompts first, and may lose what comes then."""
         self.wait_for("> ", times)
         call = Path(f"/proc/{self.popen.pid}/syscall")
         until(lambda: call.read_text().split()[:2] in WAITING_FOR_INPUT)
-
-    def interrupt_prompt(self, times: int) -> None:
-        """Type Ctrl-C until it has prompted so often, as a user does where a key was lost."""
-
-        def prompts_again() -> bool:
-            self.type("\x03")
-            with suppress(AssertionError):
-                until(lambda: self.written.count("> ") >= times, seconds=5.0)
-            return self.written.count("> ") >= times
-
-        until(prompts_again, lambda: f"no other prompt in {self.written!r}")
 
     def signal(self, number: signal.Signals) -> None:
         self.popen.send_signal(number)

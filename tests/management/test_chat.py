@@ -130,13 +130,14 @@ def test_a_terminal_gets_a_little_colour_and_its_own_ctrl_c(site: Site, scripted
     scripted.script(plan(*ITEMS), Reply(text="I begin.", stall_after=2))
     process = site.start("chat", terminal=True)
     process.wait_for_prompt()
-    process.interrupt_prompt(times=2)  # it only begins a new one
+    process.type("\x03")  # at the prompt it only begins a new one
+    process.wait_for_prompt(times=2)
     process.type("begin\r")
     process.wait_for("\x1b[36m[>] Write <- Writing\x1b[0m")
     process.wait_for("I begin.")
     process.type("\x03")
     process.wait_for("Stopped.")
-    process.wait_for("> ", times=3)
+    process.wait_for_prompt(times=3)
     process.type("exit\r")
     process.wait_for("/conversations/")
     assert process.ended() == 0

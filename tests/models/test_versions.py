@@ -184,7 +184,14 @@ def test_a_list_that_was_dismissed_stays_so(talk: Conversation) -> None:
     without_list = Turn.claim("here")
     assert without_list
     without_list.end(Turn.Status.COMPLETED)
+    talk.run_again(without_list.pk, uuid.uuid4())
+    other = Turn.claim("here")
+    assert other
+    other.end(Turn.Status.COMPLETED)
+    assert talk.todos_left == 0
+    talk.show_version(without_list.pk)
     talk.delete_turn(without_list.pk)
+    talk.delete_turn(other.pk)
     assert (texts(talk), talk.todos_left) == (["a", "b", "c"], 0)
     talk.delete_turn(turn_of(talk, "c").pk)
     assert (texts(talk), talk.todos_left) == (["a", "b"], 2), "of another list nothing was said"
