@@ -88,19 +88,13 @@ class ScriptedModel:
             raise RuntimeError("the scripted model is served only inside its `with` block")
         return f"http://127.0.0.1:{self._port.number}/v1"
 
-    def wait_for_requests(self, count: int = 1, seconds: float = 5.0) -> None:
+    def wait_for_requests(self, count: int = 1) -> None:
         """Return once so many requests have come; raises AssertionError when that takes too long."""
-        until(
-            lambda: len(self.requests) >= count,
-            lambda: f"{len(self.requests)} requests, not {count}",
-            seconds,
-        )
+        until(lambda: len(self.requests) >= count, lambda: f"{len(self.requests)} requests, not {count}")
 
-    def wait_for_disconnects(self, count: int = 1, seconds: float = 5.0) -> None:
+    def wait_for_disconnects(self, count: int = 1) -> None:
         """Return once so many clients have left early; raises AssertionError when that takes too long."""
-        until(
-            lambda: self.disconnects >= count, lambda: f"{self.disconnects} disconnects, not {count}", seconds
-        )
+        until(lambda: self.disconnects >= count, lambda: f"{self.disconnects} disconnects, not {count}")
 
     def __enter__(self) -> ScriptedModel:
         self._port = Port(self.server)

@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, expect, sync_playwright
 
 from tests.browser.line import Line
-from tests.browser.site import Site, Visitors
+from tests.browser.site import CUT_EARLY, Site, Visitors
 from tests.chromium import chromium
 from tests.model_server import NO_TITLE, ScriptedModel
 from tests.serving import serving
@@ -71,7 +71,7 @@ def visitors(browser: Browser) -> Iterator[Visitors]:
 @pytest.fixture
 def line(scripted: Site, visitors: Visitors) -> Iterator[Line]:
     """A line to that site, which can be cut, perhaps while the page fetches something."""
-    visitors.expected += ["Failed to load resource: net::ERR_", "htmx:error: Failed to fetch"]
+    visitors.expected += ["Failed to load resource: net::ERR_", "htmx:error: Failed to fetch", CUT_EARLY]
     with Line(scripted.served.port) as made:
         yield made
 

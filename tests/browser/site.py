@@ -16,6 +16,7 @@ from tests.model_server import ScriptedModel
 from tests.serving import Served, until
 
 LEFT_EARLY = "closed before the connection is established"  # a page that was left while it connected
+CUT_EARLY = "closed before receiving a handshake response"  # a line that was cut while a page connected
 
 
 class Site:
@@ -97,10 +98,14 @@ class Visitors:
             if context is not page.context:
                 context.close()
 
-    def leave(self) -> None:
-        """Close everything, and fail if a browser complained."""
+    def close(self) -> None:
+        """Close every browser, as before a site ends whose end is of no interest."""
         for context in self.contexts:
             context.close()
+
+    def leave(self) -> None:
+        """Close everything, and fail if a browser complained."""
+        self.close()
         assert not self.complaints, "\n".join(self.complaints)
 
     def _listen(self, page: Page) -> None:

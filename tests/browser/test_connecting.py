@@ -159,9 +159,9 @@ def test_the_steps_come_one_by_one(fresh: Site, visitors: Visitors, model: Scrip
     page.click("main button[type=submit]", no_wait_after=True)
     expect(page.locator(".trial__step")).to_have_count(4)
     assert outcomes(page) == ["well", "note", "well"]
-    model.wait_for_requests(1, 30)
+    model.wait_for_requests()
     page.goto("/", wait_until="commit")  # whoever leaves ends the test
-    model.wait_for_disconnects(1, 30)
+    model.wait_for_disconnects()
 
 
 def test_without_script(fresh: Site, visitors: Visitors, model: ScriptedModel) -> None:

@@ -30,6 +30,7 @@ def test_from_the_link_to_the_first_answer(browser: Browser, visitors: Visitors)
         expect(late.locator("h1")).to_have_text("This link has expired or was already used")
         late.goto("/")
         expect(late).to_have_url(f"{served.address}/accounts/login/?next=/")
+        visitors.close()
 
 
 def test_the_first_page_says_what_to_do(demo: Site, visitors: Visitors) -> None:

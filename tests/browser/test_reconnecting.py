@@ -8,7 +8,7 @@ import threading
 from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
-from tests.browser.site import Site, Visitors
+from tests.browser.site import CUT_EARLY, Site, Visitors
 from tests.browser.talk import at_rest, begin, send, until
 from tests.faults.proxy import Proxy
 
@@ -21,7 +21,7 @@ WATCH = """
     addEventListener("online", () => back.push(performance.now()), true);
 """
 # What the console says of a connection that cannot be made, and of files that are asked for as the line ends.
-REFUSED = ["net::ERR", "htmx:ws:error", "htmx:error: Failed to fetch"]
+REFUSED = ["net::ERR", "htmx:ws:error", "htmx:error: Failed to fetch", CUT_EARLY]
 
 
 def tries(page: Page) -> list[float]:

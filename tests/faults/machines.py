@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import redis
@@ -91,10 +92,18 @@ class Worker:
         self.process.wait()
 
     def freeze(self) -> None:
-        self.process.send_signal(signal.SIGSTOP)
+        """Stop it at a moment when it is not writing: the lock of a SQLite file would stop all others too."""
+        until(self._stops_without_a_lock, self.written)
 
     def wake(self) -> None:
         self.process.send_signal(signal.SIGCONT)
+
+    def _stops_without_a_lock(self) -> bool:
+        self.process.send_signal(signal.SIGSTOP)
+        if can_be_written(self.environment["DATABASE_URL"]):
+            return True
+        self.wake()
+        return False
 
     def written(self) -> str:
         return self.log.read_text(errors="replace")
@@ -128,6 +137,18 @@ class Machines:
             if hasattr(each, "process") and each.process.poll() is None:
                 each.kill()
         self.records.close()
+
+
+def can_be_written(database: str) -> bool:
+    """Whether nobody holds the lock of this SQLite file for a second."""
+    path = database.removeprefix("sqlite:///")
+    with closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as rows:
+        try:
+            rows.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError:
+            return False
+        rows.execute("ROLLBACK")
+    return True
 
 
 @contextmanager

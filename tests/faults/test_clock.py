@@ -24,7 +24,7 @@ from tests.live.site import article
 from tests.model_server import ScriptedModel
 from tests.serving import Served, serving, until
 
-TAKEN_OVER = 15.0  # seconds, most of them the lease
+TAKEN_OVER = 30.0  # seconds, 8 of them the lease; by the clock it would be an hour
 NEGATIVE = re.compile(r"[-\u2212]\s?\d[\d.,]* (?:ms|s)\b")
 
 
@@ -81,7 +81,7 @@ def test_no_turn_changes_hands_where_clocks_disagree(
         [after] = site.records.turns(turn.conversation_id)
         page = person.get(f"{site.webs[0].address}/conversations/{turn.conversation_id}/")
         [tab] = person.tabs
-        until(lambda: tab.shown(turn.pk) == article(page, after), seconds=10)
+        until(lambda: tab.shown(turn.pk) == article(page, after))
     assert (after.status, after.fence, after.crash_count) == ("completed", 1, 0)
     assert len(model.requests) == 1
     assert tab.openings == 1
@@ -133,7 +133,7 @@ def test_a_site_goes_on_when_its_clock_is_set(
     turns = records.turns(conversation)
     page = person.get(f"{served.address}/conversations/{conversation}/")
     for turn in turns:
-        until(partial(lambda turn: tab.shown(turn.pk) == article(page, turn), turn), seconds=10)
+        until(partial(lambda turn: tab.shown(turn.pk) == article(page, turn), turn))
         assert not NEGATIVE.search(article(page, turn))
     listing = person.get(f"{served.address}/conversations/")
     assert listing.index(str(newest)) < listing.index(str(conversation))

@@ -135,7 +135,7 @@ def test_a_turn_outlives_a_full_disk(
     assert ended(page)[0][1] in ("completed", "failed")
     assert ended(page)[1][1] == "completed"
     turn = Turn(pk=int(ended(page)[1][0]))
-    until(lambda: any(article(page, turn) in frame for frame in tab.received), seconds=10)
+    until(lambda: any(article(page, turn) in frame for frame in tab.received))
     assert "Not taken" not in person.get(f"{served.address}/conversations/")
 
 

@@ -115,7 +115,7 @@ def test_a_person_may_have_so_many_tabs_and_no_more(served: Served, person: Pers
             (_kind, sentence), (_close, code) = late.frames()
             assert b"Too many tabs" in sentence
             assert int.from_bytes(code[:2]) == CLOSE_TOO_MANY
-    until(lambda: is_let_in(served, path, cookie), served.written, seconds=10)
+    until(lambda: is_let_in(served, path, cookie), served.written)
 
 
 def is_let_in(served: Served, path: str, cookie: str) -> bool:

@@ -84,7 +84,7 @@ def test_a_tab_has_no_hole_after_five_seconds_without_a_line(
         until(lambda: not records.active(), served.written)
         [turn] = records.turns(conversation)
         page = home.get(f"{served.address}/conversations/{conversation}/")
-        until(lambda: tab.shown(turn.pk) == article(page, turn), seconds=10)
+        until(lambda: tab.shown(turn.pk) == article(page, turn))
         print(f"{fault.__name__}: no hole {time.monotonic() - mended:.1f} s after")  # noqa: T201
     assert turn.status == "completed"
 
@@ -103,7 +103,7 @@ def test_a_slow_line_tells_everything(
         until(lambda: not records.active(), served.written)
         [turn] = records.turns(conversation)
         page = home.get(f"{served.address}/conversations/{conversation}/")
-        until(lambda: tab.shown(turn.pk) == article(page, turn), seconds=20)
+        until(lambda: tab.shown(turn.pk) == article(page, turn))
 
 
 @pytest.mark.parametrize("fault", [Proxy.end, Proxy.reset, Proxy.half_close])
@@ -130,7 +130,7 @@ def test_a_reply_that_is_cut_is_never_taken_for_whole(
     assert turn.status_message.endswith(".")
     assert "A paragraph" in turn.rows()[-1].text  # type: ignore[union-attr]
     page = home.get(f"{served.address}/conversations/{conversation}/")
-    until(lambda: tab.shown(turn.pk) == article(page, turn), seconds=10)
+    until(lambda: tab.shown(turn.pk) == article(page, turn))
     shared_model.script(Reply(text="All is well."))
     more = tab.send("And now?")
     until(lambda: records.started_with(more) and not records.active(), served.written)
@@ -149,5 +149,5 @@ def test_a_reply_that_stalls_can_be_stopped(
     way_to_model.stall()
     gate.set()
     home.post(f"{served.address}/conversations/{conversation}/stop/")
-    until(lambda: not records.active(), served.written, seconds=5)
+    until(lambda: not records.active(), served.written)
     assert records.turns(conversation)[0].status == "stopped"

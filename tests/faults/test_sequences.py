@@ -77,7 +77,7 @@ class Story:
 
     def settle(self, _: None) -> None:
         """Wait until nothing runs and nothing is held; what a failed turn left held is sent on."""
-        until(self._is_quiet, self.served.written, seconds=30)
+        until(self._is_quiet, self.served.written)
 
     def kill(self, _: None) -> None:
         self.served.kill()
@@ -95,7 +95,7 @@ class Story:
         promises.check_list(page, turns, items(done=False) if listed else None)
         for request in self.model.requests:
             promises.check_history(request["messages"])
-        until(lambda: self.tab.shown(turns[-1].pk) == article(page, turns[-1]), seconds=10)
+        until(lambda: self.tab.shown(turns[-1].pk) == article(page, turns[-1]))
 
     def _answer(self, _request: Request) -> Reply:
         return self.model.replies.popleft() if self.model.replies else Reply(text="Nothing more.")

@@ -23,7 +23,7 @@ STALLED = Reply(text="It has begun, and goes on.", piece=6, stall_after=3)
 
 
 def stopped_page(person: Person, address: str) -> str:
-    until(lambda: 'data-status="stopped"' in person.get(address), seconds=10)
+    until(lambda: 'data-status="stopped"' in person.get(address))
     return person.get(address)
 
 
@@ -56,7 +56,7 @@ def test_seen_over_one_web_process_and_stopped_over_the_other(
         person.post(f"{two}/conversations/{conversation}/stop/")
         for seen, address in ((tab, one), (other, two)):
             page = stopped_page(person, f"{address}/conversations/{conversation}/")
-            until(partial(agrees, seen, turn, page), seconds=10)
+            until(partial(agrees, seen, turn, page))
         model.wait_for_disconnects(1)
 
 
@@ -77,14 +77,14 @@ def test_a_frozen_worker_writes_nothing_when_it_wakes(
         frozen, other = site.workers
         frozen.freeze()
         other.start()
-        until(lambda: site.records.turns(conversation)[0].status == "completed", seconds=20)
+        until(lambda: site.records.turns(conversation)[0].status == "completed")
         [before] = site.records.turns(conversation)
         gate.set()
         frozen.wake()
         until(lambda: "was taken from" in frozen.written(), frozen.written)
         [after] = site.records.turns(conversation)
         page = person.get(f"{site.webs[0].address}/conversations/{conversation}/")
-        until(partial(agrees, tab, after, page), seconds=10)
+        until(partial(agrees, tab, after, page))
     texts = [message.text for message in after.messages.all()]
     assert texts == ["Begin", "By the other."]
     assert (after.ended_at, after.fence, after.crash_count) == (before.ended_at, before.fence, 1)

@@ -99,7 +99,7 @@ def test_it_hands_its_turns_over_when_it_is_told_to_go(
     turn, later = queued(owner), queued(owner, "later")
     site.settings["MAX_TURNS"] = "1"
     worker = site.start("runworker", "agent")
-    scripted.wait_for_requests(1, seconds=30)
+    scripted.wait_for_requests()
     until(lambda: turn.messages.filter(role="assistant").exists())
     worker.signal(signal.SIGTERM)
     assert worker.ended() == 0
