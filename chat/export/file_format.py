@@ -183,7 +183,7 @@ SUMMARY = Table(
 )
 REVISION = Table(
     TodoRevision,
-    ("policy", "items", "author", "afterwards", "skipped", "kept", "created_at"),
+    ("policy", "items", "author", "afterwards", "skipped", "kept", "dismissed", "created_at"),
     {"turn": "turn", "tool_call": "tool_call", "after": "tool_call", "told_in": "step_of_turn"},
     {"id": DATABASE_KEY, "conversation": NESTED},
     attributes={"told_in": "delivered_in_step"},

@@ -252,7 +252,10 @@ class Panel(Region):
     name, target, template = "panel", "#todo-slot", "partials/_todo_slot.html"
 
     def version(self, state: ConversationState) -> str | None:
-        return None if state.is_active else f"{state.row.revision_pk or 0}.{int(self._is_past(state))}"
+        if state.is_active:
+            return None
+        shown_as = (self._is_past(state), state.conversation.todos_left > 0)
+        return ".".join(str(int(each)) for each in (state.row.revision_pk or 0, *shown_as))
 
     def context(self, state: ConversationState) -> Mapping[str, Any]:
         panel = panel_of(state.conversation) if state.row.revision_pk else None

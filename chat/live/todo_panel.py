@@ -22,7 +22,7 @@ class TodoPanel(TodoCounts):
 
     `phase` is "working", "ended", or "past" if the list is finished or dismissed and a later turn has none.
     `revision` is 0 for a first list still being written. `earlier` are the plan's lines, if the user has
-    skipped items. After the end, `evidence` is by item id.
+    skipped items. After the end, `evidence` is by item id, and the list may be `dismissed`.
     """
 
     conversation_id: uuid.UUID
@@ -33,6 +33,7 @@ class TodoPanel(TodoCounts):
     revision: int = 0
     earlier: Sequence[Line] = ()
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
+    dismissed: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -77,7 +78,8 @@ def panel_of(conversation: Conversation) -> TodoPanel | None:
     if plan is None:
         return shown
     evidence = {} if shown.is_open else evidence_of(plan)
-    return replace(shown, earlier=plan.latest.lines, evidence=evidence)
+    dismissed = revision.dismissed and not shown.is_open
+    return replace(shown, earlier=plan.latest.lines, evidence=evidence, dismissed=dismissed)
 
 
 def _latest_while_working(conversation: Conversation, revision: TodoRevision) -> TodoRevision:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from django.conf import settings
 from django.db import models, transaction
-from django.db.models import Count, Exists, OuterRef, Q
+from django.db.models import Count, Max, OuterRef, Q, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -80,11 +80,35 @@ class Assignment:
 
 
 class Dismissal(Assignment):
-    """Stops counting lists as unfinished; not undone if a list was written since."""
+    """Stops counting lists as unfinished; not undone if another list is the current one."""
+
+    def do(self, keys: Sequence[Key], occasion: Occasion) -> Before:
+        before = super().do(keys, occasion)
+        for batch in _batches([uuid.UUID(key) for key in before]):
+            _current_lists(batch).update(dismissed=True)
+        return before
+
+    def undo(self, before: Mapping[str, Any], occasion: Occasion) -> int:
+        restored = super().undo(before, occasion)
+        for batch in _batches([uuid.UUID(key) for key in before]):
+            _current_lists(batch).filter(conversation__todos_left__gt=0).update(dismissed=False)
+        return restored
 
     def _unchanged(self, occasion: Occasion) -> ConversationQuerySet:
-        later = TodoRevision.objects.filter(conversation=OuterRef("pk"), created_at__gt=occasion.at)
-        return super()._unchanged(occasion).exclude(Exists(later))
+        lists = TodoRevision.objects.filter(conversation=OuterRef("pk"), turn__on_path=True).order_by("-pk")
+        current = {name: Subquery(lists.values(name)[:1]) for name in ("dismissed", "created_at")}
+        rows = (
+            super()
+            ._unchanged(occasion)
+            .alias(is_dismissed=current["dismissed"], written=current["created_at"])
+        )
+        return rows.filter(is_dismissed=True, written__lte=occasion.at)
+
+
+def _current_lists(keys: Sequence[Key]) -> models.QuerySet[TodoRevision]:
+    on_path = TodoRevision.objects.filter(conversation__in=keys, turn__on_path=True).order_by()
+    latest = on_path.values("conversation").annotate(latest=Max("pk")).values("latest")
+    return TodoRevision.objects.filter(pk__in=latest)
 
 
 class Tagging:

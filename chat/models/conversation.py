@@ -315,7 +315,6 @@ class Conversation(models.Model):
             said, attachments = again.said, again.attachments
             if text is not None:
                 said, attachments = _edited(again, text, attached)
-            listed = self.revision()
             self.path.filter(pk__gt=turn_id).update(on_path=False)
             self.turns.filter(pk=turn_id).update(on_path=False, chosen=False)
             if as_before:
@@ -326,7 +325,7 @@ class Conversation(models.Model):
             if profile:
                 turn.use_profile(profile)
             self._touch(turn.created_at, facts["newest"], archived_at=None)
-            self._path_changed(listed)
+            self._path_changed()
         return turn
 
     def show_version(self, turn_id: int) -> None:
@@ -343,9 +342,8 @@ class Conversation(models.Model):
             rows = {row.pk: row for row in self.turns.only("parent", "chosen", "on_path")}
             if turn_id not in rows:
                 raise MessageRefused(_("This version was deleted."))
-            listed = self.revision()
             self._set_path(rows, turn_id)
-            self._path_changed(listed)
+            self._path_changed()
 
     def delete_turn(self, turn_id: int) -> None:
         """Delete a turn on the path; what followed it, in every branch, then follows the turn before it.
@@ -360,14 +358,13 @@ class Conversation(models.Model):
             turn = self.path.filter(pk=turn_id).first()
             if turn is None:
                 return
-            listed = self.revision()
             for each in self.turns.filter(pk__in=self.deleted_with(turn)).order_by("-pk"):
                 self._delete(each)
             rows = {row.pk: row for row in self.turns.only("parent", "chosen", "on_path")}
             versions = [row for row in rows.values() if row.parent_id == turn.parent_id]
             if versions:
                 self._set_path(rows, max(versions, key=lambda row: (row.chosen, row.pk)).pk)
-            self._path_changed(listed)
+            self._path_changed()
 
     def deleted_with(self, turn: Turn) -> list[int]:
         """The keys of the turns that are deleted with this one, itself included."""
@@ -407,17 +404,13 @@ class Conversation(models.Model):
         self.turns.filter(pk__in=others).update(chosen=False)
         self.turns.filter(pk__in=path).update(on_path=True, chosen=True)
 
-    def _path_changed(self, listed: TodoRevision | None) -> None:
-        """Note the change, and what depends on the path: the open items, and what is unread.
-
-        `listed` is the current list from before: if it still is, and was dismissed, it stays so.
-        """
+    def _path_changed(self) -> None:
+        """Note the change, and what depends on the path: the open items, and what is unread."""
         latest = self.revision()
-        changes: dict[str, Any] = {"unseen_turn": None, "path_version": F("path_version") + 1}
-        if latest is None or latest != listed:
-            changes["todos_left"] = latest.total - latest.done if latest else 0
+        left = latest.left if latest else 0
+        changes = {"todos_left": left, "unseen_turn": None, "path_version": F("path_version") + 1}
         Conversation.objects.filter(pk=self.pk).update(**changes)
-        self.refresh_from_db(fields=["todos_left", *changes])
+        self.refresh_from_db(fields=[*changes])
 
     def send_held(self) -> Turn | None:
         """Queue a turn with the held messages; None if there are none, a turn works, or this was deleted."""

@@ -47,7 +47,8 @@ class TodoRevision(TodoCounts, models.Model):
 
     A user's edit has no `tool_call`: it was made after the call `after` (None: before all), or `afterwards`:
     after the turn; `skipped` are the ids that it removes. If `kept`, it only repeats edits after a list that
-    the agent wrote without knowing them. The request of `delivered_in_step` told the model.
+    the agent wrote without knowing them. The request of `delivered_in_step` told the model. If `dismissed`,
+    its open items do not count as left while it is the current list.
     """
 
     class Author(models.TextChoices):
@@ -66,6 +67,7 @@ class TodoRevision(TodoCounts, models.Model):
     afterwards = models.BooleanField(default=False)
     skipped: models.JSONField[list[str], list[str]] = models.JSONField(default=list)
     kept = models.BooleanField(default=False)
+    dismissed = models.BooleanField(default=False)
     delivered_in_step = models.ForeignKey(
         Step, on_delete=models.SET_NULL, null=True, related_name="delivered_revisions"
     )
@@ -116,10 +118,15 @@ class TodoRevision(TodoCounts, models.Model):
 
     def _save(self) -> TodoRevision:
         self.conversation = conversation = self.turn.conversation
-        conversation.todos_left = self.total - self.done
+        conversation.todos_left = self.left
         conversation.save(update_fields=["todos_left"])  # first: it locks the conversation
         self.save()
         return self
+
+    @property
+    def left(self) -> int:
+        """How many items count as open."""
+        return 0 if self.dismissed else self.total - self.done
 
     @property
     def is_by_user(self) -> bool:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
-from chat.live.broadcast import notify_stop, publish_sidebar
+from chat.live.broadcast import notify_stop, publish_regions, publish_sidebar
 from chat.models import BulkAct, TagRefused
 from chat.models.bulk import Undone
 from chat.pages.audience import audience
@@ -76,6 +76,9 @@ def act_on(request: SignedInRequest, kind: str, keys: Iterable[uuid.UUID], word:
 def _publish(act: BulkAct) -> None:
     changed = "unfinished" if act.kind == BulkAct.Kind.DISMISS else "organised"
     async_to_sync(publish_sidebar)(act.owner_id, changed)
+    if act.kind == BulkAct.Kind.DISMISS and act.count == 1:  # heartbeats tell the tabs of several
+        [key] = act.before
+        async_to_sync(publish_regions)(uuid.UUID(key), "panel")
 
 
 def back_to_list(request: SignedInRequest) -> HttpResponseRedirect:

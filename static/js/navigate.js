@@ -18,15 +18,16 @@ const redraw = async () => {
   const scroller = () => document.getElementById("scroll") ?? content();
 
   // Where the user is: the element at the top of the view and its distance from there, the link with the focus, and the
-  // groups of calls that are unfolded.
+  // groups of calls that are unfolded; and `from`, the first turn on the page, which may have been loaded later.
   const position = () => {
     const view = scroller();
     const { top, left, width } = view.getBoundingClientRect();
     const place = document.elementFromPoint(left + width / 2, top + 1)?.closest("[id]");
     const focus = document.activeElement.closest("#content a[href]")?.getAttribute("href");
     const groups = [...view.querySelectorAll(".call-group__line[open]")].map((line) => line.parentElement.id);
-    if (!view.scrollTop || !view.contains(place) || place === view) return { focus, groups, scroll: view.scrollTop };
-    return { focus, groups, scroll: view.scrollTop, id: place.id, above: place.getBoundingClientRect().top - top };
+    const kept = { focus, groups, from: view.querySelector(".turn")?.id, scroll: view.scrollTop };
+    if (!view.scrollTop || !view.contains(place) || place === view) return kept;
+    return { ...kept, id: place.id, above: place.getBoundingClientRect().top - top };
   };
   const restore = ({ id, above, scroll, focus, groups = [] }) => {
     const view = scroller();
@@ -75,10 +76,13 @@ const redraw = async () => {
   const go = async (event, formData, from) => {
     const { destination, navigationType, signal } = event;
     const again = !event.info && new URL(destination.url).pathname === shown.path && navigationType === "replace";
+    const left = (navigationType === "traverse" || again) && navigation.currentEntry.getState();
+    const source = new URL(destination.url);
+    if (left?.from) source.searchParams.set("from", left.from);
     content().setAttribute("aria-busy", "true");
     try {
       const method = formData ? "POST" : "GET";
-      const answer = await fetch(destination.url, { method, body: formData, headers: { Accept: "text/html" }, signal });
+      const answer = await fetch(source, { method, body: formData, headers: { Accept: "text/html" }, signal });
       const page = await answer.text();
       const address = new URL(answer.url);
       const isPage = PAGES.test(address.pathname) && page.includes('id="content"');
@@ -93,7 +97,6 @@ const redraw = async () => {
       if (formData) return stay(from);
       return navigationType === "traverse" ? location.reload() : remain(from);
     }
-    const left = (navigationType === "traverse" || again) && navigation.currentEntry.getState();
     if (again && from.state) history.replaceState(from.state, "");
     shown.restored = Boolean(left);
     if (left) restore(left);

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
@@ -97,6 +99,13 @@ def test_a_long_conversation(scripted: Site, visitors: Visitors) -> None:
     kept = page.locator(".message", has_text=text).first
     expect(kept).to_be_in_viewport()
     assert shown.count() < 3 * before
+
+    # Back leads to what was in view among these.
+    page.locator("#sidebar").get_by_role("link", name="Board").click()
+    expect(page).to_have_title(re.compile("Board"))
+    page.go_back()
+    at_rest(page)
+    expect(kept).to_be_in_viewport()
 
     # A new turn is drawn at the end, in a tab that has not seen the beginning.
     scripted.model.script(Reply(text="One more"))

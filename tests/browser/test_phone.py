@@ -128,6 +128,36 @@ def test_a_low_window(scripted: Site, visitors: Visitors, size: tuple[int, int])
     expect(page.locator("#send")).to_be_in_viewport(ratio=1)
 
 
+def test_what_stands_above_the_composer_is_not_covered(scripted: Site, visitors: Visitors) -> None:
+    """A list and a message that is held; above a keyboard the note that leads to a question."""
+    words = "\n\n".join(f"Paragraph {number}." for number in range(30))
+    scripted.model.script(
+        todo("in_progress", *["pending"] * 9), Reply(text=words, tool_calls=[("bash", {"command": "pwd"})])
+    )
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844})
+    begin_asking_first(page)
+    page.locator(".approval").wait_for()
+    page.fill("#composer-text", "And then this")
+    page.click("#send")
+    held = page.locator(".follow-ups")
+    expect(held).to_contain_text("And then this")
+    panel(page).locator("summary").click()
+    is_open(page)
+    slot = box(page.locator("#todo-slot"))
+    assert slot["y"] + slot["height"] <= box(held)["y"]
+
+    panel(page).locator("summary").click()
+    held.get_by_role("button", name="Unsend").click()
+    expect(held).to_be_hidden()
+    page.set_viewport_size({"width": WIDTH, "height": 420})
+    page.locator("#scroll").evaluate("view => view.scrollTop = 0")
+    note = page.locator("#approval-note")
+    expect(note).to_be_in_viewport(ratio=1)
+    assert note.evaluate(TOPMOST)
+    expect(panel(page).locator("summary")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#send")).to_be_in_viewport(ratio=1)
+
+
 TOPMOST = """place => {
     const { left, right, top, bottom } = place.getBoundingClientRect();
     const [x, y] = [(left + right) / 2, (top + bottom) / 2];

@@ -193,7 +193,10 @@ def sent(browser: Client, data: bytes) -> Any:
     return browser.post("/conversations/import/", {"file": SimpleUploadedFile("c.json", data)})
 
 
-def test_the_page_takes_a_file(owners: Client, owner: User, file: File) -> None:
+def test_the_page_takes_a_file(
+    owners: Client, owner: User, file: File, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chat.pages.import_views.PROGRESS_AFTER", 60)
     answer = sent(owners, json.dumps(file).encode())
     made = Conversation.objects.get()
     assert answer.url == f"/conversations/{made.pk}/"

@@ -145,4 +145,6 @@ class Process:
 
 
 def _take_terminal() -> None:
+    """Become the terminal's foreground process, which a shell in the background starts without Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)

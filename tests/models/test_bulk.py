@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.utils import timezone
 
-from chat.models import BulkAct, Conversation, Tag, TagRefused, Turn
+from chat.models import BulkAct, Conversation, Tag, TagRefused, TodoRevision, Turn
 from chat.models.bulk import UNDO_TIME, Undone
 from chat.models.tag import MAX_TAGS_OF_CONVERSATION
 
@@ -30,11 +30,18 @@ def rows(owner: User) -> list[Conversation]:
     """Three, no two alike."""
     tag = Tag.of(owner.pk, "报告")
     first, second, third = [Conversation.objects.create(owner=owner, title=str(n)) for n in range(3)]
-    now = timezone.now()
-    Conversation.objects.filter(pk=second.pk).update(pinned=True, archived_at=now, todos_left=2)
-    Conversation.objects.filter(pk=third.pk).update(todos_left=1)
+    Conversation.objects.filter(pk=second.pk).update(pinned=True, archived_at=timezone.now())
+    list_todos(second, 2)
+    list_todos(third, 1)
     second.tags.add(tag)
     return [first, second, third]
+
+
+def list_todos(conversation: Conversation, count: int) -> None:
+    """Write a list of so many open items."""
+    turn = Turn.objects.create(conversation=conversation, client_id=uuid.uuid4(), status="completed")
+    items = [{"id": str(number), "content": "a", "status": "pending"} for number in range(count)]
+    TodoRevision.write(turn, None, "focused", items)
 
 
 def keys(rows: list[Conversation]) -> list[uuid.UUID]:
@@ -44,8 +51,9 @@ def keys(rows: list[Conversation]) -> list[uuid.UUID]:
 def state(owner: User) -> Any:
     """All that an act could change."""
     columns = Conversation.with_deleted.filter(owner=owner).order_by("pk")
+    dismissed = list(TodoRevision.objects.order_by("pk").values_list("dismissed", flat=True))
     tagged = sorted(Tag.objects.filter(owner=owner).values_list("word", "conversations"))
-    return list(columns.values("pk", "pinned", "archived_at", "deleted_at", "todos_left")), tagged
+    return list(columns.values("pk", "pinned", "archived_at", "deleted_at", "todos_left")), tagged, dismissed
 
 
 @pytest.mark.parametrize("kind", BulkAct.Kind.values)

@@ -24,6 +24,7 @@ from chat.models import (
     TodoRevision,
     Turn,
 )
+from chat.models.bulk import Undone
 
 
 def ask(conversation: Conversation, text: str) -> Turn:
@@ -195,6 +196,30 @@ def test_a_list_that_was_dismissed_stays_so(talk: Conversation) -> None:
     assert (texts(talk), talk.todos_left) == (["a", "b", "c"], 0)
     talk.delete_turn(turn_of(talk, "c").pk)
     assert (texts(talk), talk.todos_left) == (["a", "b"], 2), "of another list nothing was said"
+
+
+def test_a_list_stays_dismissed_while_another_version_is_shown(talk: Conversation) -> None:
+    c = turn_of(talk, "c")
+    act = BulkAct.carry_out(talk.owner, "dismiss", [talk.pk])
+    other = again(talk, c, "C")
+    assert talk.todos_left == 2
+    talk.show_version(c.pk)
+    assert talk.todos_left == 0
+    talk.show_version(other.pk)
+    TodoRevision.edit(other, "focused", [])
+    assert act.undo(talk.owner) == Undone(0, 1), "it is not the list on show"
+    talk.show_version(c.pk)
+    assert talk.todos_left == 0
+
+
+def test_lists_that_an_earlier_release_dismissed_are_marked(talk: Conversation) -> None:
+    Conversation.objects.filter(pk=talk.pk).update(todos_left=0)
+    import_module("chat.migrations.0035_dismissed_revisions").mark(apps, None)
+    assert list(TodoRevision.objects.order_by("pk").values_list("dismissed", flat=True)) == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_a_version_is_deleted_with_what_followed_it(talk: Conversation) -> None:

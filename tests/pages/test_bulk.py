@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from chat.models import BulkAct, Conversation, FollowUp, Tag, Turn
 from chat.models.bulk import NOTICE_TIME, UNDO_TIME
+from tests.models.test_bulk import list_todos
 from tests.pages.routes import address, routes
 
 TITLE = re.compile(r'__title">(?:<span.*?</span></span>)?([^<]*)<')
@@ -67,7 +68,8 @@ def undo(browser: Client, page: str) -> str:
 def test_each_act_says_what_was_done_and_is_undone(
     owners: Client, rows: list[Conversation], kind: str, more: dict[str, str], said: str
 ) -> None:
-    Conversation.objects.update(todos_left=1)
+    for row in rows:
+        list_todos(row, 1)
     before = main_of(owners)
     page = press(owners, kind, rows[:2], **more)
     assert said in page

@@ -35,6 +35,13 @@ def listed(client: Client, query: str = "?todos=unfinished") -> bool:
     return 'class="conversation-row"' in main_of(client.get(f"/conversations/{query}").content.decode())
 
 
+def panel_line_of(client: Client, work: Work) -> str:
+    """What the panel's line says beside its counts."""
+    page = page_of(client, work)
+    start = page.index(">", page.index('class="todo-panel__current"')) + 1
+    return page[start : page.index("<", start)]
+
+
 def main_of(page: str) -> str:
     return page[page.index("<main") : page.index("</main>")]
 
@@ -83,6 +90,7 @@ def test_there_is_nothing_to_continue(work: Work, owners: Client) -> None:
 def test_dismiss_until_it_is_written_again(left: Work, owners: Client) -> None:
     assert act(owners, left, "dismiss").status_code == 302
     assert "unfinished__text" not in page_of(owners, left)
+    assert panel_line_of(owners, left) == "Dismissed"
     assert not listed(owners)
     assert listed(owners, "")
     left.go_on().write("a x", "b >").end()
