@@ -67,7 +67,10 @@ class Watched(Generic[T]):
 
 
 async def cancelled(task: asyncio.Task[Any]) -> None:
-    """Cancel a task if it is running and wait for its end, even if the caller is cancelled, too."""
+    """Cancel a task if it is running and wait for its end, even if the caller is cancelled, too.
+
+    An error of the task that nobody has asked for until then is dropped.
+    """
     interruption: asyncio.CancelledError | None = None
     while not task.done():
         task.cancel()
@@ -75,5 +78,7 @@ async def cancelled(task: asyncio.Task[Any]) -> None:
             await asyncio.wait([task])
         except asyncio.CancelledError as error:
             interruption = error
+    if not task.cancelled():
+        task.exception()  # or asyncio would log it
     if interruption:
         raise interruption

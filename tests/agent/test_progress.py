@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from contextlib import aclosing, suppress
 
 import pytest
 
 from chat.agent import End, Limits, ToolCallEnded, ToolCallProgress, ToolCallStarted, tool
-from chat.agent.progress import report
+from chat.agent.progress import Watched, report
 from chat.demo.reply import Reply
 from tests.agent.conftest import MakeAgent
 from tests.agent.turns import HELLO, of, told
@@ -111,3 +112,16 @@ async def test_cancelled_twice_the_turn_still_waits_for_its_tool(
 
 def test_nobody_need_listen() -> None:
     report(lambda: pytest.fail("nobody asked"))
+
+
+async def test_a_failure_that_nobody_waited_for_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """As where a turn is stopped in the moment in which its model fails."""
+
+    async def fail() -> None:
+        raise ValueError("no")
+
+    async with Watched(fail()) as watched:
+        assert await watched.ends_within(10)
+    del watched
+    gc.collect()
+    assert "never retrieved" not in caplog.text
