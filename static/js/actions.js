@@ -181,6 +181,14 @@ document.addEventListener("submit", (event) => {
 document.addEventListener("htmx:before:request", (event) => {
   if (event.target.matches("datalist")) event.target.replaceChildren();
 });
+// Models that come late leave what was chosen meanwhile.
+document.addEventListener("htmx:before:swap", ({ target }) => {
+  const select = target.closest?.("select");
+  if (!select) return;
+  const { value } = select;
+  const keep = () => [...select.options].some((option) => option.value === value) && (select.value = value);
+  document.addEventListener("htmx:after:swap", keep, { once: true });
+});
 // A suggestion is put into the composer, to be changed or sent.
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("[data-fill]");

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Call, Reply
 from chat.demo.transport import MODELS
@@ -272,11 +272,15 @@ def test_all_models_of_a_connection_are_offered(scripted: Site, visitors: Visito
     )
     turn = turns(page).first
     turn.hover()
-    with page.expect_response(lambda answer: "options=1" in answer.url):
-        turn.get_by_role("link", name="Edit").click()
-        model = page.get_by_role("dialog").get_by_label("Model")
-        model.select_option(label="scripted")
+    asked: list[Route] = []
+    page.route(lambda address: "options=1" in address, lambda each: asked.append(each))
+    turn.get_by_role("link", name="Edit").click()
+    model = page.get_by_role("dialog").get_by_label("Model")
+    until(page, lambda: len(asked) == model.locator("optgroup").count())
+    model.select_option(label="scripted")
     chosen = model.input_value()
+    for each in asked:
+        each.continue_()
     expect(model.locator("optgroup[label=Unasked] option")).to_have_count(len(MODELS["data"]))
     expect(model).to_have_value(chosen)
     scripted.served.shell(
