@@ -33,9 +33,11 @@ onContent((signal) => {
     since = performance.now();
   };
   // The note above the composer is for a question that is not in view.
-  const inView = new IntersectionObserver(([{ isIntersecting }]) => {
-    transcript.parentElement.toggleAttribute("data-question-in-view", isIntersecting);
-  }, { threshold: 0.9 });
+  const inView = new IntersectionObserver((entries) => {
+    const { intersectionRatio, isIntersecting } = entries.at(-1);
+    transcript.parentElement.toggleAttribute("data-question-in-view", intersectionRatio >= 0.9);
+    transcript.parentElement.toggleAttribute("data-question-away", !isIntersecting);
+  }, { threshold: [0, 0.9] });
   const settle = (card) => {
     const held = answered || card.contains(document.activeElement);
     card.open = false;
@@ -55,7 +57,7 @@ onContent((signal) => {
     givenInView.disconnect();
     clearTimeout(reading);
     seen = false;
-    transcript.parentElement.removeAttribute("data-question-in-view");
+    for (const where of ["in-view", "away"]) transcript.parentElement.removeAttribute(`data-question-${where}`);
     if (!card) return;
     inView.observe(card.querySelector(".approval"));
     givenInView.observe(givenOf(card));
