@@ -254,8 +254,8 @@ class Panel(Region):
     def version(self, state: ConversationState) -> str | None:
         if state.is_active:
             return None
-        shown_as = (self._is_past(state), state.conversation.todos_left > 0)
-        return ".".join(str(int(each)) for each in (state.row.revision_pk or 0, *shown_as))
+        has_open_items = state.conversation.todos_left > 0
+        return f"{state.row.revision_pk or 0}.{self._is_past(state):d}.{has_open_items:d}"
 
     def context(self, state: ConversationState) -> Mapping[str, Any]:
         panel = panel_of(state.conversation) if state.row.revision_pk else None

@@ -182,12 +182,13 @@ document.addEventListener("htmx:before:request", (event) => {
   if (event.target.matches("datalist")) event.target.replaceChildren();
 });
 // Models that come late leave what was chosen meanwhile.
-document.addEventListener("htmx:before:swap", ({ target }) => {
+document.addEventListener("htmx:before:swap", ({ target, detail }) => {
   const select = target.closest?.("select");
-  if (!select) return;
-  const { value } = select;
-  const keep = () => [...select.options].some((option) => option.value === value) && (select.value = value);
-  document.addEventListener("htmx:after:swap", keep, { once: true });
+  if (select) detail.ctx.chosen = { select, value: select.value };
+});
+document.addEventListener("htmx:after:swap", ({ detail }) => {
+  const { select, value } = detail.ctx.chosen ?? {};
+  if ([...(select?.options ?? [])].some((option) => option.value === value)) select.value = value;
 });
 // A suggestion is put into the composer, to be changed or sent.
 document.addEventListener("click", (event) => {
