@@ -129,11 +129,3 @@ def until(ready: Callable[[], object], describe: Callable[[], str] = str, second
     while not ready():
         assert time.monotonic() < deadline, f"after {seconds:.0f} seconds: {describe() or 'not yet'}"
         time.sleep(0.02)
-
-
-def slowness() -> float:
-    """How many times longer work takes at present than on a quiet machine; at least 1."""
-    began = time.monotonic()
-    for _ in range(4_000_000):
-        pass
-    return max(1.0, (time.monotonic() - began) / 0.25)  # seconds when nothing else runs

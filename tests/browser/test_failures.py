@@ -75,7 +75,7 @@ def test_a_model_that_does_not_answer_is_told_of_and_the_seconds_count(
     page = visitors.enter(scripted)
     begin(page, "Do it")
     busy = last_turn(page, "running").locator(".turn__busy")
-    expect(busy).to_contain_text("The model has not replied yet.", timeout=15_000)
+    expect(busy).to_contain_text("The model has not replied yet.")
     seconds = busy.locator(".turn__doing .elapsed")
     before = seconds.inner_text()
     # By the server's clock, as far as the page knows it: a page that loads slowly is a little behind.

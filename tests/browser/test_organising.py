@@ -170,7 +170,7 @@ def test_a_tab_is_told_at_once_that_its_conversation_was_deleted(site: Site, vis
     page.fill("#composer-text", "Half a thought")
     other.goto("/")
     post(site, other, f"{urlsplit(page.url).path}delete/")
-    expect(page.locator("h1")).to_have_text("This conversation was deleted", timeout=4000)
+    expect(page.locator("h1")).to_have_text("This conversation was deleted", timeout=7_000)
     expect(page.locator("main")).to_contain_text("Messages can no longer be sent to it.")
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("status").first).to_have_text("1 conversation restored.")

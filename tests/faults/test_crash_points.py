@@ -13,7 +13,7 @@ import pytest
 
 from chat.models import Turn
 from tests.faults import promises
-from tests.faults.conftest import SOAK
+from tests.faults.conftest import SLOWER, SOAK
 from tests.faults.crash_points import end_of_counting
 from tests.faults.person import Person, Tab
 from tests.faults.records import Records
@@ -23,7 +23,7 @@ from tests.model_server import ScriptedModel
 from tests.postgres import postgres
 from tests.serving import Served, until
 
-HEALED = 10.0  # seconds after a restart in which everything is to be well again
+HEALED = 10.0 * SLOWER  # seconds after a restart in which everything is to be well again
 
 
 class CrashingSite:

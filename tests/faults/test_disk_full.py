@@ -19,7 +19,7 @@ from yarl import URL
 
 from chat.demo.reply import Call, Reply
 from chat.models import Turn
-from tests.faults.conftest import SOAK
+from tests.faults.conftest import SLOWER, SOAK
 from tests.faults.person import AWAY, Person, Tab
 from tests.faults.records import Records
 from tests.live.site import article
@@ -88,8 +88,8 @@ def _fill(file: int) -> None:
             os.write(file, bytes(PAGE))
 
 
-ANSWERED = 12.0  # seconds in which the site answers, whatever it answers
-HEALED = 15.0  # seconds after which a turn has ended that the full disk cut off
+ANSWERED = 12.0 * SLOWER  # seconds in which the site answers, whatever it answers
+HEALED = 15.0 * SLOWER  # seconds after which a turn has ended that the full disk cut off
 LATE = "Sent while it is full"
 TURN = re.compile(r'<article class="turn" id="turn-(\d+)" data-status="(\w+)"')
 SENTENCE = "Database unavailable"

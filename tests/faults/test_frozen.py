@@ -18,7 +18,7 @@ import pytest
 
 from agentsite.guard import RESPONSE_SECONDS
 from chat.demo.reply import Reply
-from tests.faults.conftest import SOAK
+from tests.faults.conftest import SLOWER, SOAK
 from tests.faults.person import Person
 from tests.faults.records import Records
 from tests.live.site import article
@@ -27,8 +27,8 @@ from tests.postgres import PostgresServer, postgres_server
 from tests.serving import Served, until
 
 FROZEN = 40.0 if SOAK else 5.0  # seconds; the longer of them is longer than anybody is to wait for an answer
-HEALED = 10.0
-BOUND = RESPONSE_SECONDS + 5  # that a request takes at most
+HEALED = 10.0 * SLOWER  # seconds
+BOUND = RESPONSE_SECONDS + 5 * SLOWER  # that a request takes at most
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_a_frozen_postgresql_delays_and_loses_nothing(
             healthy_in = time.monotonic() - began
         thawed = time.monotonic()
         answers = [each.result() for each in asked]
-    assert healthy_in < 2
+    assert healthy_in < 2 * SLOWER
     assert max(seconds for seconds, _ in answers) < BOUND
     if '"later"' in str(tab.received):
         until(lambda: tab.socket)

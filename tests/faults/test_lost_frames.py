@@ -5,7 +5,6 @@ more often.
 from __future__ import annotations
 
 import itertools
-import os
 import statistics
 import threading
 import time
@@ -18,7 +17,7 @@ import pytest
 from chat.demo.reply import Call, Reply
 from chat.models import FollowUp
 from tests.faults.careful_tab import CarefulTab, shown_by
-from tests.faults.conftest import SOAK
+from tests.faults.conftest import SLOWER, SOAK
 from tests.faults.machines import machines
 from tests.faults.person import Person
 from tests.faults.records import ALIAS, Records
@@ -31,7 +30,7 @@ TABS = 20
 ROUNDS = 10 if SOAK else 1
 # Seconds after which a tab is to show what a fresh load does: a heartbeat finds what is missing, or the
 # one after it.
-QUIET = CarefulTab.beat + 2.0
+PROMISED = (CarefulTab.beat + 2.0) * SLOWER
 TEXT = "A paragraph with **bold** and `code`, said in pieces.\n\n" * 4
 LOOK = Call("read_file", {"path": "."})
 
@@ -101,7 +100,7 @@ class Audience:
             seen = {tab for tab in waiting if tab.display == fresh}
             self.times += [time.monotonic() - began] * len(seen)
             waiting -= seen
-            assert time.monotonic() - began < 20, self._told(page, waiting)
+            assert time.monotonic() - began < 60, self._told(page, waiting)
             time.sleep(0.02)
 
     def _told(self, page: str, waiting: set[CarefulTab]) -> str:
@@ -128,9 +127,7 @@ def test_twenty_tabs_heal(webs: list[Served], person: Person, model: ScriptedMod
         held_after_a_failure(audience)
         stopped_and_sent(audience)
     audience.close()
-    within = healed_within(audience)
-    crowd = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))  # who else wants this machine
-    assert within <= QUIET * crowd
+    assert healed_within(audience) <= PROMISED
 
 
 def healed_within(audience: Audience) -> float:

@@ -12,7 +12,7 @@ import pytest
 
 from chat.demo.reply import Reply
 from chat.models import Turn
-from tests.faults.conftest import SOAK
+from tests.faults.conftest import SLOWER, SOAK
 from tests.faults.machines import Machines, RedisServer, machines
 from tests.faults.person import Person, Tab
 from tests.faults.records import Records
@@ -21,7 +21,7 @@ from tests.model_server import ScriptedModel
 from tests.postgres import PostgresServer, postgres_server
 from tests.serving import Served, until
 
-HEALED = 10.0
+HEALED = 10.0 * SLOWER  # seconds
 
 
 def stay(server: RedisServer) -> None:

@@ -11,14 +11,14 @@ import pytest
 
 from chat.demo.reply import Call, Reply
 from chat.models import Turn
-from tests.faults.conftest import SOAK
+from tests.faults.conftest import SLOWER, SOAK
 from tests.faults.person import Person, Tab
 from tests.faults.records import Records
 from tests.model_server import ScriptedModel
 from tests.serving import Served, serving, until
 
 TIMES = 40 if SOAK else 3
-BOUND = 2.0  # seconds, for each; what a quiet machine needs is printed
+BOUND = 2.0 * SLOWER  # seconds, for each; what a quiet machine needs is printed
 
 Reached = Callable[[Turn], bool]
 
@@ -101,7 +101,7 @@ def stopped_in(
     clicked = time.monotonic()
     person.post(f"{served.address}/conversations/{conversation}/stop/")
     while not shows_stopped(tab, turn):
-        assert time.monotonic() - clicked < 20, served.written()
+        assert time.monotonic() - clicked < 60, served.written()
         time.sleep(0.001)
     taken = time.monotonic() - clicked
     assert records.started_with(client_id)[0].status == "stopped"

@@ -118,11 +118,10 @@ async def test_one_that_reads_nothing_any_more_is_started_again(program: Make, c
     await until(lambda: connection.calls == 1)
     large = asyncio.create_task(echo(connection, "x" * 3_000_000))  # more than the pipe holds
     await until(lambda: connection.calls == 2)
-    began = time.monotonic()
     large.cancel()
     with pytest.raises(asyncio.CancelledError):
         await large
-    assert time.monotonic() - began < 0.3
+    assert not hanging.done()
     with pytest.raises(ServerError, match="no answer within 2 seconds"):
         await hanging
     await until(lambda: connection.connected and connection.fault is None and connection.calls == 0)
@@ -185,14 +184,14 @@ async def test_a_change_that_is_announced_is_looked_at(program: Make, connect: C
 async def test_stop_lets_go_at_once_and_harms_nobody_else(program: Make, connect: Connect) -> None:
     connection = await connect(Server("mine", program()))
     assert connection.tools
-    sleeping = "__import__('time').sleep(0.5)"
+    sleeping = "__import__('time').sleep(2)"
     call = asyncio.create_task(connection.call(connection.tools["look"], {"code": sleeping}))
     await until(lambda: connection.calls == 1)
     began = time.monotonic()
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert time.monotonic() - began < 0.3
+    assert time.monotonic() - began < 1.5
     assert await echo(connection, "afterwards") == "afterwards"
 
 
