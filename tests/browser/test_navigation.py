@@ -159,14 +159,16 @@ def test_other_pages_are_loaded(page: Page, scripted: Site, visitors: Visitors) 
 
     visitors.expected.append("500 (Internal Server Error)")
     page.route("**/board/", lambda route: route.fulfill(status=500, body="<p>broken"), times=1)
+    received: list[str | bytes] = []  # by the page that is loaded
+    page.on("websocket", lambda socket: socket.on("framereceived", lambda each: received.append(each)))
     page.get_by_role("link", name="Board").click()
     expect(page).to_have_title(re.compile("Board"))
     assert not is_same()
 
     is_same = stays(page)
+    until(page, lambda: received)  # a page whose socket is refused would be loaded anew
     page.context.clear_cookies()
-    # At once: its socket is closed soon, and then the page is loaded anew.
-    page.get_by_role("link", name="All conversations").evaluate("link => link.click()")
+    page.get_by_role("link", name="All conversations").click()
     page.wait_for_url("**/accounts/**")
     assert not is_same()
 

@@ -48,6 +48,26 @@ def test_the_board_shows_whole_titles(scripted: Site, visitors: Visitors) -> Non
     assert page.evaluate("document.documentElement.scrollWidth") == WIDTH
 
 
+def test_a_dot_at_the_menu_tells_of_what_waits_elsewhere(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    other = visitors.enter(scripted)
+    gate = threading.Event()
+    scripted.model.script(Reply(text="Well.", gate=gate), Reply(tool_calls=[("bash", {"command": "pwd"})]))
+    begin(page, "Hello")
+    other.goto("/board/")
+    for mark in other.get_by_role("button", name="Mark all as read").all():
+        mark.click()
+    count, dot = page.locator(".board-link > .count"), page.locator(".bar__menu")
+    expect(count).to_have_count(0)
+    has_dot = "menu => getComputedStyle(menu, '::after').content != 'none'"
+    assert not dot.evaluate(has_dot)
+    begin_asking_first(other)
+    expect(count).to_have_count(1)
+    assert dot.evaluate(has_dot)
+    gate.set()
+    at_rest(page)
+
+
 def test_the_page_itself_never_scrolls(scripted: Site, visitors: Visitors) -> None:
     """The content scrolls in its own place; what only a screen reader reads makes no page longer."""
     page = visitors.enter(scripted)
