@@ -103,10 +103,14 @@ class OutputShortened:
 
 @dataclass(frozen=True)
 class PanelChanged:
-    """The todo panel has changed; it includes the user's edits up to revision `edited`."""
+    """The todo panel has changed; it includes the user's edits up to revision `edited`.
+
+    A draft is of a list that is still being written.
+    """
 
     panel: TodoPanel | None
     edited: int = 0
+    is_draft: bool = False
 
 
 @dataclass(frozen=True)

@@ -199,6 +199,7 @@ class TurnStream:
         self._group: CallGroup | None = None  # that the next call joins
         self._text: Message | None = None  # the latest one that is in no group, or closed it
         self._line = ""  # of that group, as tabs show it
+        self._recorded: TodoPanel | None = None  # the latest list, until the board was told of it
         self._progress = (0, 0)  # of the plan, as sidebars show it
         self._log = ActivityLog()
         self._activity: Activity | None = None  # as tabs show it
@@ -255,6 +256,8 @@ class TurnStream:
                 self._rows[call.shortened_dom_id] = change
             case PanelChanged():
                 self._panel = change
+                if not change.is_draft:
+                    self._recorded = change.panel
             case ContextGrew():
                 self._context = self._meter = change
                 self._log.note_step(change.step)
@@ -283,6 +286,7 @@ class TurnStream:
     async def _send(self) -> float:
         """Publish the changes; returns the seconds of processor time that rendering took."""
         panel, self._panel = self._panel, None
+        recorded, self._recorded = self._recorded, None
         await self._render_large()
         began = time.thread_time()
         contents = list(self._draw())
@@ -295,13 +299,14 @@ class TurnStream:
         if panel:
             revision = panel.panel.revision if panel.panel else 0
             await self._publish(panel_frame(self._next_position(), revision, panel_message(panel.panel)))
-            await self._publish_progress(panel.panel)
+        if recorded:
+            await self._publish_progress(recorded)
         return render_seconds
 
-    async def _publish_progress(self, panel: TodoPanel | None) -> None:
-        """Show how far the plan is, once it is recorded, in the sidebar of every tab and on the board."""
+    async def _publish_progress(self, panel: TodoPanel) -> None:
+        """Show how far the recorded plan is in the sidebar of every tab and on the board."""
         owner = self.turn.conversation.owner_id
-        if panel and panel.revision and self._progress != (panel.done, panel.total):
+        if self._progress != (panel.done, panel.total):
             self._progress = panel.done, panel.total
             await publish(owner_group(owner), message(row_plan_message(panel)))
         await publish_board(owner)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -110,6 +111,17 @@ async def listed_models(request: SignedInRequest) -> HttpResponse:
     await request.auser()
     await listed_names(connection)
     return await sync_to_async(_group)(request, connection)
+
+
+@audience("signed_in")
+@require_safe
+async def fetch_lists(request: SignedInRequest) -> HttpResponse:
+    """Fetch the lists that are not cached, which the palette searches; 204 says that none has come."""
+    await request.auser()
+    groups = await sync_to_async(lambda: model_groups(request.user, Profile()))()
+    unlisted = [group.connection for group in groups if not group.is_listed]
+    fetched = await asyncio.gather(*map(listed_names, unlisted))
+    return HttpResponse(status=200 if any(fetched) else 204)
 
 
 def _group(request: SignedInRequest, connection: Connection | None) -> HttpResponse:

@@ -122,6 +122,7 @@ urlpatterns = [
     path("keys/", palette.keys, name="keys"),
     path("models/", model_choice.models, name="models"),
     path("models/listed/", model_choice.listed_models, name="listed_models"),
+    path("models/fetch/", model_choice.fetch_lists, name="fetch_lists"),
     path("shared/<str:token>/", include("chat.pages.shared_urls")),
     path("settings/", include("chat.pages.settings.urls")),
     path("sign-in/<str:token>/", account.sign_in, name="sign_in"),

@@ -119,7 +119,7 @@ class Planning:
         if not self.listed and not {item["id"] for item in written} & {item["id"] for item in listed}:
             listed = [item for item in listed if item["id"] in kept]  # it begins another plan
         shown = drafted(written, listed, kept)
-        return PanelChanged(panel(self.turn, shown, self.shown_pk, self.lines), self.edited)
+        return PanelChanged(panel(self.turn, shown, self.shown_pk, self.lines), self.edited, is_draft=True)
 
     def revise(self, call: ToolCall, items: Sequence[TodoItem]) -> PanelChanged:
         """Record the list that the call wrote, and merge back edits that the model had not seen."""

@@ -27,6 +27,13 @@
     document.body.append(dialog);
     htmx.process(dialog);
     dialog.showModal();
+    searchAgainWithLists(search, list);
+  };
+  // Models are found by name in lists that connections were asked for; new ones are looked through as well.
+  const searchAgainWithLists = async (search, list) => {
+    const answer = await fetch("/models/fetch/").catch(() => null);
+    if (answer?.status !== 200 || !search.isConnected || !search.value.trim() || selectedIn(list) !== optionsOf(list).at(0)) return;
+    search.dispatchEvent(new Event("input", { bubbles: true }));
   };
   const openKeys = () =>
     htmx.ajax("GET", "/keys/", { target: "body", swap: "beforeend" }).then(() => document.getElementById("keys")?.showModal());

@@ -132,6 +132,17 @@
     else if (event.target.matches("[name='text-new'][form='todo-edit']")) adding = event.target.value;
   });
 
+  // Where there is little room, what is written has it (20-frame.css), until a tap elsewhere is over: it would miss
+  // what moves.
+  const isWriting = (place) => Boolean(place.closest?.("#todo-panel .todo-add"));
+  document.addEventListener("focusin", (event) => {
+    if (isWriting(event.target)) event.target.closest(".dock")?.toggleAttribute("data-writing", true);
+  });
+  document.addEventListener("focusout", (event) => {
+    const dock = event.target.closest?.(".dock[data-writing]");
+    if (dock) setTimeout(() => dock.toggleAttribute("data-writing", isWriting(document.activeElement)), 300);
+  });
+
   // A click on the words puts a field in their place.
   document.addEventListener("click", (event) => {
     const button = event.target.closest?.(".todo button[type='button']");

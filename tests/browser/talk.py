@@ -15,6 +15,7 @@ LIVE = "#conversation #connection[data-state='live']"
 COMPOSING = """(text, how) => text.dispatchEvent(new KeyboardEvent("keydown", {
     key: "Enter", bubbles: true, cancelable: true, ...how }))"""
 BETWEEN = re.compile(r">\s+<")
+SPENT = re.compile(r'<time class="elapsed".*?</time>(<span>[^<]+</span>)?')
 RECENT = re.compile(r"(<time [^>]*data-recent[^>]*>)[^<]*")
 CHANGING = re.compile(
     r' (?:data-htmx-powered(?:="[^"]*")?|open(?:="")?|data-live(?:="")?|data-(?:from|at|v)="[^"]*")(?=[ >])'
@@ -83,8 +84,11 @@ def record(page: Page) -> list[str]:
 
 
 def bare(html: str) -> str:
-    """HTML without blanks between elements, how long ago it was, and what htmx adds or a user unfolds."""
-    return RECENT.sub(r"\1", BETWEEN.sub("><", CHANGING.sub("", html)))
+    """HTML without blanks between elements, how long ago it was, and what htmx adds or a user unfolds.
+
+    Without seconds, which each page counts by itself, and tokens so far, which live pages estimate.
+    """
+    return SPENT.sub("", RECENT.sub(r"\1", BETWEEN.sub("><", CHANGING.sub("", html))))
 
 
 def until(page: Page, ready: Callable[[], Any]) -> None:

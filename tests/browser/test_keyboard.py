@@ -8,6 +8,7 @@ import threading
 from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
+from chat.demo.transport import MODELS
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import LIVE, at_rest, begin, last_turn, send, todo, until
 
@@ -404,6 +405,26 @@ def test_the_palette_finds_all_of_it(scripted: Site, visitors: Visitors) -> None
     expect(options).to_have_text(["Search all conversations for “nothing is like that”"])
     page.keyboard.press("Control+k")
     expect(page.locator("#palette")).to_have_count(0)
+
+
+def test_the_palette_finds_models_that_were_not_asked_for_yet(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    begin(page, "One")
+    at_rest(page)
+    scripted.served.shell(
+        "from chat.models import Connection; from django.contrib.auth.models import User;"
+        f"connection = Connection(name='Unheard', base_url='{scripted.model.base_url}', inside=True);"
+        "connection.owner = User.objects.get(); connection.save()"
+    )
+    page.keyboard.press("Control+k")
+    page.keyboard.type("unheard")
+    found = page.locator("#palette [role=group][aria-label=Models] [role=option]")
+    expect(found).to_have_count(len(MODELS["data"]))
+    page.keyboard.press("Enter")
+    expect(page.locator("#model-choice")).to_contain_text(MODELS["data"][0]["id"])
+    scripted.served.shell(
+        "from chat.models import Connection; Connection.objects.filter(name='Unheard').delete()"
+    )
 
 
 def test_behind_the_palette_one_types_on(scripted: Site, visitors: Visitors) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 import statistics
 import threading
 import time
@@ -22,7 +21,6 @@ from tests.serving import serving
 TABS = 20 if SOAK else 3
 SURELY = 30.0  # seconds, also on a busy machine; ten are promised
 TEXT = "A paragraph with **bold** and `code`.\n\n" * 5
-SPENT = re.compile(r'<time class="elapsed".*?</time>(<span>[^<]+</span>)?')
 LOOK = [("read_file", {"path": "."})]
 
 
@@ -39,13 +37,10 @@ def lossy(browser: Browser) -> Iterator[Site]:
 
 
 def shown(page: Page) -> list[str]:
-    """Turns, panel, held messages and state, without what htmx adds, a user unfolds, or nobody sees.
-
-    Without seconds, which count on, and tokens so far, which live pages estimate ahead of the record.
-    """
+    """Turns, panel, held messages and state, without what htmx adds, a user unfolds, or nobody sees."""
     script = "all => all.map(one => one.id == 'conversation' ? one.dataset.status : one.outerHTML)"
     drawn = page.locator("#conversation, article.turn, #todo-panel, #follow-ups").evaluate_all(script)
-    return [SPENT.sub("", bare(html)) for html in drawn]
+    return [bare(html) for html in drawn]
 
 
 def heal(tabs: list[Page], fresh: Page) -> list[float]:

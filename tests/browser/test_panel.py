@@ -137,3 +137,25 @@ def test_the_sidebar_counts_along_from_the_first_turn_on(scripted: Site, visitor
     gates[1].set()
     at_rest(page)
     counts("2/2")
+
+
+def test_the_sidebar_counts_what_is_recorded(scripted: Site, visitors: Visitors) -> None:
+    """Or a sidebar that is drawn again while a list is being written went back."""
+    gate = threading.Event()
+    rewritten = todo("completed", "in_progress", "pending", "pending", piece=20, stall_after=11, gate=gate)
+    scripted.model.script(Reply(text="Hello."), todo(*FOUR), rewritten, Reply(text="One is done."))
+    page = visitors.enter(scripted)
+    begin(page, "Count what is recorded")
+    at_rest(page)
+    send(page, "Work")
+    expect(panel(page)).to_have_attribute("data-done", "1")
+    row = page.locator("#sidebar .conversation-row", has_text="Count what is recorded").first
+    expect(row.locator(".conversation-row__plan")).to_have_text("0/4")
+    other = visitors.enter(scripted)
+    other.goto("/")  # its sidebar is drawn from the rows
+    drawn = other.locator("#sidebar .conversation-row", has_text="Count what is recorded").first
+    expect(drawn.locator(".conversation-row__plan")).to_have_text("0/4")
+    gate.set()
+    at_rest(page)
+    for each in (row, drawn):
+        expect(each.locator(".conversation-row__plan")).to_have_text("1/4")

@@ -170,6 +170,9 @@ def test_what_stands_above_the_composer_is_not_covered(scripted: Site, visitors:
     held.get_by_role("button", name="Unsend").click()
     expect(held).to_be_hidden()
     page.set_viewport_size({"width": WIDTH, "height": 420})
+    page.locator("#scroll").evaluate("view => view.scrollTop = view.scrollHeight")
+    expect(page.locator("#approval-note")).to_be_hidden()
+    assert panel(page).evaluate(TOPMOST)  # folded, and whole
     page.locator("#scroll").evaluate("view => view.scrollTop = 0")
     note = page.locator("#approval-note")
     expect(note).to_be_in_viewport(ratio=1)
@@ -186,12 +189,39 @@ TOPMOST = """place => {
 }"""
 
 
-@pytest.mark.parametrize("size", [(390, 844), (390, 480), (844, 390), (1280, 620)])
+def test_the_sidebar_in_a_low_window(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": 844, "height": WIDTH}, has_touch=True, is_mobile=True)
+    for text in ("One", "Two", "Three", "Four"):
+        scripted.model.script(Reply(text="Well."))
+        begin(page, text)
+        at_rest(page)
+    page.locator(".bar__menu").click()
+    sidebar = page.locator("#sidebar")
+    expect(sidebar.get_by_role("link", name="Settings")).to_be_in_viewport(ratio=1)
+    sidebar.locator(".sidebar__list").evaluate("list => list.scrollIntoView()")
+    for row in sidebar.locator(".conversation-row").all()[:4]:
+        expect(row).to_be_in_viewport(ratio=1)
+        assert row.evaluate(TOPMOST)
+
+
+def test_the_first_page_names_the_profile(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": 360, "height": 640}, has_touch=True, is_mobile=True)
+    page.goto("/")
+    profile = page.locator("select[name=profile]")
+    profile.select_option(label="Asks first")
+    shown = box(profile)["width"]
+    profile.evaluate(
+        "place => { place.style.inlineSize = 'max-content'; place.style.maxInlineSize = 'none'; }"
+    )
+    assert shown >= box(profile)["width"]
+
+
+@pytest.mark.parametrize("size", [(390, 844), (390, 480), (390, 420), (844, 390), (1280, 620)])
 def test_nothing_covers_an_item_that_is_edited(
     scripted: Site, visitors: Visitors, size: tuple[int, int]
 ) -> None:
     """On a phone the keyboard takes half of the screen. The list keeps its head, which closes it."""
-    page = visitors.enter(scripted)
+    page = visitors.enter(scripted, has_touch=size[1] < 480)
     scripted.model.script(todo("completed", *["pending"] * 9), Reply(text="One is done."))
     begin(page, "A long plan")
     at_rest(page)
@@ -212,6 +242,11 @@ def test_nothing_covers_an_item_that_is_edited(
     for place in (item.locator(".todo__editor input"), item.get_by_role("button", name="Save"), head):
         expect(place).to_be_in_viewport(ratio=1)
         assert place.evaluate(TOPMOST), place
+    if size[1] < 480:
+        for each in item.locator(".todo__editor button, .todo__tools button").all():
+            expect(each).to_be_in_viewport(ratio=1)
+    item.get_by_role("button", name="Cancel").click()
+    expect(page.locator("#composer-text")).to_be_visible()
 
 
 @pytest.mark.parametrize("size", [(390, 420), (844, 390), (390, 844)])

@@ -70,6 +70,20 @@ def test_models_known_of_all_connections_are_offered(
     assert owners.get("/models/listed/", {"connection": theirs.pk}).status_code == 404
 
 
+def test_the_palette_has_lists_fetched(owners: Client, mine: Connection, settings: Any) -> None:
+    settings.MODEL_BASE_URL, settings.MODEL_TRANSPORT = "http://127.0.0.1:1/v1", None  # nothing listens there
+    model_lists._lists.clear()
+
+    def found() -> bool:
+        answer = owners.get("/palette/", {"q": "demo"}, headers=HTMX)
+        return f"model={mine.pk}%3Ademo" in answer.content.decode()
+
+    assert not found()
+    assert owners.get("/models/fetch/").status_code == 200
+    assert found()
+    assert owners.get("/models/fetch/").status_code == 204, "nothing new"
+
+
 def test_a_connection_that_does_not_answer_offers_what_is_known(
     owners: Client, owner: User, settings: Any
 ) -> None:
