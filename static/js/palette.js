@@ -32,7 +32,8 @@
   // Models are found by name in lists that connections were asked for; new ones are looked through as well.
   const searchAgainWithLists = async (search, list) => {
     const answer = await fetch("/models/fetch/").catch(() => null);
-    if (answer?.status !== 200 || !search.isConnected || !search.value.trim() || selectedIn(list) !== optionsOf(list).at(0)) return;
+    const isMoved = selectedIn(list) !== (optionsOf(list)[0] ?? null);
+    if (answer?.status !== 200 || !search.isConnected || !search.value.trim() || isMoved) return;
     search.dispatchEvent(new Event("input", { bubbles: true }));
   };
   const openKeys = () =>
