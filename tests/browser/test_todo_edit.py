@@ -59,7 +59,9 @@ def test_every_control_and_a_fresh_page_shows_the_same(scripted: Site, visitors:
     ringed = line.locator(".todo__text")
     expect(ringed).to_have_css("outline-style", "solid")
     ring, tools = ringed.bounding_box(), items(page).nth(1).locator(".todo__tools").bounding_box()
-    assert ring and tools and ring["x"] + ring["width"] < tools["x"], "it keeps off the buttons"
+    assert ring
+    assert tools
+    assert ring["x"] + ring["width"] < tools["x"], "it keeps off the buttons"
     page.keyboard.press("Alt+ArrowDown")
     reads(page, "Doing 1", "Item 3", "Another")
     items(page).nth(1).hover()
