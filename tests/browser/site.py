@@ -62,6 +62,19 @@ class Site:
             return [str(uuid.UUID(key)) for (key,) in rows.execute(asked)]
 
     @contextmanager
+    def connection(self, name: str) -> Iterator[None]:
+        """The owner has a connection of that name to the scripted model, which was not asked for its list."""
+        self.served.shell(
+            "from chat.models import Connection; from django.contrib.auth.models import User;"
+            f"connection = Connection(name='{name}', base_url='{self.model.base_url}', inside=True);"
+            "connection.owner = User.objects.get(); connection.save()"
+        )
+        yield
+        self.served.shell(
+            f"from chat.models import Connection; Connection.objects.get(name='{name}').delete()"
+        )
+
+    @contextmanager
     def _rows(self) -> Iterator[sqlite3.Connection]:
         """The site's database, from beside it."""
         with closing(sqlite3.connect(self.served.data / "db.sqlite3", timeout=30)) as rows, rows:

@@ -411,20 +411,13 @@ def test_the_palette_finds_models_that_were_not_asked_for_yet(scripted: Site, vi
     page = visitors.enter(scripted)
     begin(page, "One")
     at_rest(page)
-    scripted.served.shell(
-        "from chat.models import Connection; from django.contrib.auth.models import User;"
-        f"connection = Connection(name='Unheard', base_url='{scripted.model.base_url}', inside=True);"
-        "connection.owner = User.objects.get(); connection.save()"
-    )
-    page.keyboard.press("Control+k")
-    page.keyboard.type("unheard")
-    found = page.locator("#palette [role=group][aria-label=Models] [role=option]")
-    expect(found).to_have_count(len(MODELS["data"]))
-    page.keyboard.press("Enter")
-    expect(page.locator("#model-choice")).to_contain_text(MODELS["data"][0]["id"])
-    scripted.served.shell(
-        "from chat.models import Connection; Connection.objects.filter(name='Unheard').delete()"
-    )
+    with scripted.connection("Unheard"):
+        page.keyboard.press("Control+k")
+        page.keyboard.type("unheard")
+        found = page.locator("#palette [role=group][aria-label=Models] [role=option]")
+        expect(found).to_have_count(len(MODELS["data"]))
+        page.keyboard.press("Enter")
+        expect(page.locator("#model-choice")).to_contain_text(MODELS["data"][0]["id"])
 
 
 def test_behind_the_palette_one_types_on(scripted: Site, visitors: Visitors) -> None:

@@ -265,24 +265,17 @@ def test_all_models_of_a_connection_are_offered(scripted: Site, visitors: Visito
     page = visitors.enter(scripted)
     begin(page, "One")
     at_rest(page)
-    scripted.served.shell(
-        "from chat.models import Connection; from django.contrib.auth.models import User;"
-        f"connection = Connection(name='Unasked', base_url='{scripted.model.base_url}', inside=True);"
-        "connection.owner = User.objects.get(); connection.save()"
-    )
     turn = turns(page).first
     turn.hover()
     asked: list[Route] = []
     page.route(lambda address: "options=1" in address, lambda each: asked.append(each))
-    turn.get_by_role("link", name="Edit").click()
-    model = page.get_by_role("dialog").get_by_label("Model")
-    until(page, lambda: len(asked) == model.locator("optgroup").count())
-    model.select_option(label="scripted")
-    chosen = model.input_value()
-    for each in asked:
-        each.continue_()
-    expect(model.locator("optgroup[label=Unasked] option")).to_have_count(len(MODELS["data"]))
-    expect(model).to_have_value(chosen)
-    scripted.served.shell(
-        "from chat.models import Connection; Connection.objects.filter(name='Unasked').delete()"
-    )
+    with scripted.connection("Unasked"):
+        turn.get_by_role("link", name="Edit").click()
+        model = page.get_by_role("dialog").get_by_label("Model")
+        until(page, lambda: len(asked) == model.locator("optgroup").count())
+        model.select_option(label="scripted")
+        chosen = model.input_value()
+        for each in asked:
+            each.continue_()
+        expect(model.locator("optgroup[label=Unasked] option")).to_have_count(len(MODELS["data"]))
+        expect(model).to_have_value(chosen)
