@@ -160,18 +160,24 @@ def turn_message(turn: Turn) -> str:
 
 
 def row_messages(row: Row | CallGroup, *, new: bool, group: CallGroup | None = None) -> list[str]:
-    """Redraw a row, or add a new one unless the tab got it with a redraw of the whole turn."""
+    """Redraw a row, or add a new one unless the tab got it with a redraw of the whole turn.
+
+    Then it may stand elsewhere: a message without text is in a group, and after its first words beside it.
+    """
     if not new:
         return [partial(f"#{row.dom_id}", "outerMorph", draw(row))]
+    rows = f"#turn-{row.turn_id}-rows"
     if isinstance(row, CallGroup):
-        return _placed(f"#turn-{row.turn_id}-rows", "div", "call-group", row.dom_id, draw(row))
+        lacks_first = f"{rows}:not(:has(#{row.rows[0].dom_id}))"
+        return _placed(lacks_first, "div", "call-group", row.dom_id, draw(row))
     tag, style = ("div", "message")
     if isinstance(row, Summary):
         tag, style = ("details" if row.text else "div", "summary")
     if isinstance(row, ToolCall):
         tag, style = ("div", "todo-marker") if row.is_todo_write else ("details", "tool-call")
-    container = group.dom_id if group else f"turn-{row.turn_id}-rows"
-    return _placed(f"#{container}", tag, style, row.dom_id, draw(row))
+    lacks_it = f"{rows}:not(:has(#{row.dom_id}))"
+    container = f"{lacks_it} > #{group.dom_id}" if group else lacks_it
+    return _placed(container, tag, style, row.dom_id, draw(row))
 
 
 def line_message(group: CallGroup) -> str:
@@ -182,8 +188,7 @@ def line_message(group: CallGroup) -> str:
 
 def _placed(container: str, tag: str, style: str, dom_id: str, html: str) -> list[str]:
     shell = format_html('<{0} class="{1}" id="{2}" hidden></{0}>', tag, style, dom_id)
-    missing = f"{container}:not(:has(> #{dom_id}))"
-    return [partial(missing, "beforeend", shell), partial(f"#{dom_id}", "outerMorph", html)]
+    return [partial(container, "beforeend", shell), partial(f"#{dom_id}", "outerMorph", html)]
 
 
 def shortened_message(call: ToolCall) -> str:

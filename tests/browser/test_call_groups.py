@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import re
 import threading
 from typing import Any
 
-from playwright.sync_api import Page, expect
+import pytest
+from django.utils import timezone
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 from chat.demo.reply import Call, Reply
+from chat.live.call_group import CallGroup
+from chat.live.frames import Position, key_frame, row_messages
+from chat.models import Conversation, Message, Step, Turn
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, last_turn, panel, record, send, todo
+from tests.browser.talk import LIVE, at_rest, begin, last_turn, panel, record, send, todo
 from tests.pictures import png
 
 
@@ -206,3 +212,46 @@ def test_who_answers_is_said_once_above_all_of_it(scripted: Site, visitors: Visi
     page.goto("about:blank")
     page.set_content(page.request.get(f"{address}export.html").text())
     is_above()
+
+
+THOUGHT = Reply("It is here.", "Where is it?", piece=6, stall_after=2)
+ANSWER = Reply("It is here.", "Where is it?", piece=6, stall_after=4)
+
+
+@pytest.mark.parametrize(
+    ("written", "drawn"), [(THOUGHT, "It is here."), (ANSWER, "")], ids=["late", "early"]
+)
+def test_a_message_is_not_added_where_the_page_has_it_in_another_place(
+    scripted: Site, visitors: Visitors, written: Reply, drawn: str
+) -> None:
+    """It is drawn a moment before or after the page reads it: with the calls, and then with its words."""
+    gate = threading.Event()
+    scripted.model.script(dataclasses.replace(written, gate=gate))
+    page = visitors.enter(scripted)
+    address = begin(page, "Look for it")
+    shown = page.locator("[data-role=assistant]")
+    expect(shown).to_contain_text("is" if written is ANSWER else "Where", use_inner_text=False)
+    routes: list[WebSocketRoute] = []
+
+    def join(route: WebSocketRoute) -> None:
+        route.connect_to_server()
+        routes.append(route)
+
+    page.route_web_socket("**/ws/**", join)
+    page.goto(address)
+    page.wait_for_selector(LIVE)
+    expect(shown).to_have_count(1)
+    [key] = re.findall(r"\d+", shown.get_attribute("id") or "")
+    [turn_key, fence, _number] = map(int, (page.get_attribute("#conversation", "data-at") or "").split("."))
+    turn = Turn(pk=turn_key, conversation=Conversation(), profile_snapshot={"name": "Focused"})
+    step = Step(turn=turn, number=1)
+    message = Message(pk=key, turn=turn, step=step, role="assistant", reasoning="Where is it?", text=drawn)
+    message.created_at = timezone.now()
+    for number, html in enumerate(row_messages(message if drawn else CallGroup(message), new=True)):
+        routes[-1].send(key_frame(Position(turn_key, fence, 1000 + number), turn_key, html))
+    routes[-1].send(key_frame(Position(turn_key, fence, 2000), turn_key, "<title>Drawn</title>"))
+    expect(page).to_have_title("Drawn")
+    expect(shown).to_have_count(1)
+    gate.set()
+    at_rest(page)
+    expect(shown).to_have_count(1)
