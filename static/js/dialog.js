@@ -13,6 +13,20 @@ document.addEventListener(
   (event) => event.newState === "open" && event.target.popover && event.target.dispatchEvent(new Event("shown")),
   true,
 );
+// A press beside a popover that dims the page closes it, and does nothing else to what lies there.
+{
+  const DIMMING = ":is(#sidebar, .dialog, .profile-snapshot):popover-open";
+  let closes = false;
+  const swallow = (event) => {
+    if (!closes || !event.detail) return; // a key's click has no detail
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+  const press = ({ target }) => (closes = !target.closest(":popover-open, dialog") && document.querySelector(DIMMING) !== null);
+  addEventListener("pointerdown", press, true);
+  addEventListener("mousedown", swallow, true);
+  addEventListener("click", swallow, true);
+}
 // A link to a form opens it in a dialog; where that fails, its page.
 document.addEventListener("click", async (event) => {
   const close = event.target.closest?.("[data-close]");

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, is_folded, is_open, panel, send, todo
+from tests.browser.talk import at_rest, begin, is_folded, is_open, panel, send, todo, until
 from tests.browser.test_approvals import begin as begin_asking_first
 
 WIDTH = 390
@@ -187,6 +187,36 @@ TOPMOST = """place => {
     return [[x, y], [left + 3, y], [right - 3, y], [x, top + 3], [x, bottom - 3]].every((point) =>
         place.contains(document.elementFromPoint(...point)));
 }"""
+
+
+def test_a_press_beside_what_dims_the_page_only_closes_it(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Well."))
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    begin(page, "A conversation")
+    at_rest(page)
+    page.fill("#composer-text", "not yet")
+    place = box(page.locator("#send"))
+    page.tap(".bar__menu")
+    expect(page.locator("#sidebar")).to_be_visible()
+    page.touchscreen.tap(place["x"] + 20, place["y"] + 20)
+    expect(page.locator("#sidebar")).to_be_hidden()
+    until(page, lambda: not page.evaluate("history.state?.cover"))
+    expect(page.locator("#composer-text")).to_have_value("not yet")
+    page.tap("#send")
+    expect(page.locator("#transcript")).to_contain_text("not yet")
+
+    page.goto("/conversations/")
+    page.get_by_text("Select", exact=True).tap()
+    row = page.locator("#bulk").get_by_role("link", name="A conversation")
+    row.tap()
+    expect(page.locator("#bulk-count")).to_have_text("1 selected")
+    page.get_by_role("button", name="Tag…").tap()
+    expect(page.locator("#bulk-word")).to_be_focused()
+    page.touchscreen.tap(box(row)["x"] + 20, box(row)["y"] + 10)
+    expect(page.locator("#bulk-tag")).to_be_hidden()
+    expect(page.locator("#bulk-count")).to_have_text("1 selected")
+    row.tap()
+    expect(page.locator("#bulk-count")).to_be_empty()
 
 
 def test_the_sidebar_in_a_low_window(scripted: Site, visitors: Visitors) -> None:
