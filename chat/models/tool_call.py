@@ -154,7 +154,10 @@ class ToolCall(models.Model):
         return self.allows_blanket_approval and covers
 
     def decide(self, decision: str, reason: str = "") -> None:
-        """Record the decision, once, and queue the turn again; raises DecisionRefused."""
+        """Record the decision, once, and queue the turn again; raises DecisionRefused.
+
+        The same decision once more, as by a second click, changes nothing.
+        """
         if decision not in (self.Decision.ONCE, self.Decision.CONVERSATION, self.Decision.DENIED):
             raise DecisionRefused(_("Choose either Allow or Deny."))
         if decision == self.Decision.CONVERSATION and not self.allows_blanket_approval:
@@ -169,6 +172,8 @@ class ToolCall(models.Model):
             )
             if not decided:
                 self.refresh_from_db()
+                if (self.decision, self.reason) == (decision, reason):
+                    return
                 raise DecisionRefused(self._why_not())
             if decision == self.Decision.CONVERSATION:
                 turn.conversation.allowances.get_or_create(tool=self.name, program=self.allowance_program)

@@ -91,6 +91,8 @@ def test_the_second_answer_is_told_of_the_first(running: Turn) -> None:
     with pytest.raises(DecisionRefused, match="Already answered: Denied by you"):
         late.decide("once")
     assert (late.decision, late.reason) == ("denied", "no")
+    late.decide("denied", "no")  # a second click is no contradiction
+    assert again(running).status == "queued"
 
 
 def test_nothing_is_left_to_answer_after_a_stop(running: Turn) -> None:
@@ -122,9 +124,8 @@ def test_of_many_answers_one_wins(transactional_db: Any, running: Turn) -> None:
         return True
 
     won = race(len(answers), decide)
-    assert won.count(True) == 1
     call.refresh_from_db()
-    assert call.decision == answers[won.index(True)]
+    assert {answer for answer, is_taken in zip(answers, won, strict=True) if is_taken} == {call.decision}
     assert Allowance.objects.exists() == (call.decision == "conversation")
 
 

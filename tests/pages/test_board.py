@@ -67,7 +67,7 @@ def test_it_shows_the_plan_of_the_version_that_is_shown(owners: Client, owner: U
     other.end(Turn.Status.FAILED)
     conversation.show_version(first)
     row = only_row(owners, "unfinished")
-    assert "1 of 3 done" in row
+    assert "1/3" in row
     assert "Other" not in row
     assert 'data-status="stopped"' in row
 
@@ -138,8 +138,8 @@ def test_what_waits_for_an_answer_gets_it_there(
 def test_who_answers_second_is_told_on_the_board(owners: Client, owner: User) -> None:
     call = ask(Work(owner))
     where = f"/conversations/{call.turn.conversation_id}/tool-calls/{call.pk}/decide/"
-    for _ in range(2):
-        page = owners.post(where, {"decision": "once", "back": "board"}, follow=True).content.decode()
+    for decision in ("once", "denied"):
+        page = owners.post(where, {"decision": decision, "back": "board"}, follow=True).content.decode()
     assert "Already answered: Allowed by you." in page
     assert 'id="board"' in page
 
@@ -213,11 +213,13 @@ def test_mark_all_as_seen_is_about_ones_own(owners: Client, owner: User, strange
 def test_what_was_left_unfinished(owners: Client, owner: User) -> None:
     work = Work(owner).write("a x", "b > Write").end()
     row = only_row(owners, "unseen")
-    assert "1 of 2 done" in row
+    assert "1/2" in row
+    assert "Ended · Next: Write" in re.sub(r"<[^>]+>", "", row)
     assert f"/conversations/{work.conversation.pk}/continue/" in row
     work.conversation.mark_seen(work.turn.pk)
     row = only_row(owners, "unfinished")
-    assert "1 of 2 done · Next: Write" in re.sub(r"<[^>]+>", "", row)
+    assert "Ended" not in row
+    assert "Next: Write" in row
     assert "Mark as read" not in row
     answer = owners.post(f"/conversations/{work.conversation.pk}/dismiss/", {"back": "board"})
     assert answer["Location"] == "/board/"
