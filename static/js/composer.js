@@ -128,11 +128,13 @@
     return row.at(-1);
   };
   let refused = ""; // the text that was taken for a command
-  const commandRefusal = (value, { commands, knownCommand, nearCommand, noCommand }) => {
+  const isIdle = () => document.getElementById("conversation")?.dataset.status === "idle";
+  const commandRefusal = (value, { commands, knownCommand, nothingToStop, nearCommand, noCommand }) => {
     const name = commandIn(value);
     if (!name || value === refused) return "";
     refused = value;
     const names = commands.split(" ");
+    if (name === "stop" && isIdle()) return nothingToStop;
     const distances = names.map((each) => (each.startsWith(name) ? 0 : editDistance(name, each)));
     const least = Math.min(...distances);
     const sentence = names.includes(name) ? knownCommand : least <= 2 ? nearCommand : noCommand;

@@ -44,7 +44,7 @@ onContent((signal) => {
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select, [contenteditable]")) return;
     const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-    if (way) step(Number(slider().value) + way);
+    if (way) step(Number(slider().value) + way, event.target.rel);
   }, { signal });
   mark();
   const named = Number(document.getElementById(location.hash.slice(1))?.dataset.number);

@@ -138,6 +138,11 @@ def test_a_command_with_text_is_sent_the_second_time(scripted: Site, visitors: V
         expect(text).to_have_value(typed)
     text.press("Enter")
     expect(last_turn(page, "completed").locator("[data-role='user'] .message__body")).to_have_text("/help me")
+    at_rest(page)
+    text.fill("/stop")
+    text.press("Enter")
+    expect(refused).to_contain_text("There is nothing to stop")
+    expect(text).to_have_value("/stop")
 
 
 def is_dimmed(page: Page) -> None:

@@ -405,7 +405,7 @@ def test_what_is_typed_after_a_form_was_sent_is_not_sent(page: Page, scripted: S
 
 
 def test_moving_about_is_quick(page: Page, scripted: Site) -> None:
-    """Up to 150 ms to its painting on a quiet machine. This one may be busy, so loads of pages are timed beside it."""
+    """Up to 150 ms until it is painted on a quiet machine. As it may be busy, loads are timed beside it."""
     addresses = conversations(page, scripted, "First talk", "Second talk")
     moving, loading = [], []
     for address in (*addresses, "/board/", "/conversations/"):

@@ -68,13 +68,14 @@ def test_the_page_stays_at_its_top_as_the_sidebar_changes(
     expect(page).to_have_url(re.compile(r"/plan/$"))
 
 
-def test_the_keyboard_stays_at_the_arrow(page: Page) -> None:
+@pytest.mark.parametrize("key", ["Enter", "ArrowLeft"])
+def test_the_keyboard_stays_at_the_arrow(page: Page, key: str) -> None:
     arrow = page.get_by_role("link", name="Previous revision")
     arrow.focus()
-    page.keyboard.press("Enter")
+    page.keyboard.press(key)
     shows(page, 2)
     expect(arrow).to_be_focused()
-    page.keyboard.press("Enter")
+    page.keyboard.press(key)
     shows(page, 1)
     expect(page.get_by_role("slider")).to_be_focused()
     expect(page).to_have_url(re.compile(r"/plan/\?revision=1$"))
