@@ -41,7 +41,7 @@ class ActivityLog:
 
     def read(self, turn: Turn) -> Activity:
         """Take the steps from a turn read with its rows; returns what those rows show."""
-        self.since = _began(turn)
+        self.since = began(turn, turn.tool_calls.all())
         self._steps = {step.pk: step for step in turn.steps.all()} | self._steps
         return activity_of(turn)
 
@@ -74,7 +74,8 @@ class ActivityLog:
 def activity_of(turn: Turn) -> Activity:
     """The activity of a turn read with its rows."""
     rows: list[Message | ToolCall] = [*turn.messages.all(), *turn.tool_calls.all()]
-    return _activity(filter(_is_open, rows), _began(turn), Totals.of(turn.steps.all()))
+    since = began(turn, turn.tool_calls.all())
+    return _activity(filter(_is_open, rows), since, Totals.of(turn.steps.all()))
 
 
 def _activity(rows: Iterable[Message | ToolCall], since: datetime.datetime | None, spent: Totals) -> Activity:
@@ -87,8 +88,9 @@ def _is_open(row: Message | ToolCall) -> bool:
     return not row.complete if isinstance(row, Message) else row.status not in ToolCall.FINAL
 
 
-def _began(turn: Turn) -> datetime.datetime | None:
-    waited = sum(call.waited for call in turn.tool_calls.all() if call.decided_at)
+def began(turn: Turn, calls: Iterable[ToolCall]) -> datetime.datetime | None:
+    """The turn's start, plus the time that its `calls` waited for the user; None before it."""
+    waited = sum(call.waited for call in calls if call.decided_at)
     return turn.started_at and turn.started_at + datetime.timedelta(seconds=waited)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime
 import uuid
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,6 +16,7 @@ from django.db.models.functions import Coalesce
 from django.utils.html import escape
 from django.utils.translation import gettext as _
 
+from chat.live.activity import began
 from chat.live.attention import Attention, active_of, attention_of
 from chat.live.broadcast import board_group
 from chat.live.frames import partial
@@ -31,14 +33,19 @@ class BoardRow:
     entry: BoardEntry
     turn: Turn
     plan: TodoPanel | None = None
-    call: ToolCall | None = None
+    asked: Sequence[ToolCall] = ()  # the calls of an active turn that asked the user
+
+    @property
+    def call(self) -> ToolCall | None:
+        """The call that waits for the user."""
+        return next((call for call in self.asked if call.status == ToolCall.Status.WAITING), None)
 
     @property
     def since(self) -> datetime.datetime:
-        """Since when the conversation has been in this state."""
+        """Since when the conversation has been in this state; of a running turn, as its own page counts."""
         if self.call and self.call.asked_at:
             return self.call.asked_at
-        return self.turn.ended_at or self.turn.started_at or self.turn.created_at
+        return self.turn.ended_at or began(self.turn, self.asked) or self.turn.created_at
 
 
 @dataclass(frozen=True)
@@ -67,11 +74,11 @@ def filled(outline: BoardOutline) -> Board:
     lists = TodoRevision.objects.select_related("turn").in_bulk(
         [each.revision_id for each in entries if each.revision_id]
     )
-    calls = _waiting_calls(outline.running)
+    asked = _asked(outline.running)
 
     def rows(section: Iterable[BoardEntry]) -> list[BoardRow]:
         return [
-            BoardRow(each, turns[each.turn_id], _plan(each, lists), calls.get(each.turn_id))
+            BoardRow(each, turns[each.turn_id], _plan(each, lists), asked.get(each.turn_id, ()))
             for each in section
             if each.turn_id in turns  # others were deleted meanwhile
         ]
@@ -79,12 +86,14 @@ def filled(outline: BoardOutline) -> Board:
     return Board(outline, rows(outline.running), rows(outline.unseen), rows(outline.unfinished))
 
 
-def _waiting_calls(running: Iterable[BoardEntry]) -> dict[int, ToolCall]:
-    waiting = [each.turn_id for each in running if each.status == Turn.Status.WAITING]
-    if not waiting:
-        return {}
-    calls = ToolCall.objects.filter(turn__in=waiting, status=ToolCall.Status.WAITING)
-    return {call.turn_id: call for call in calls.select_related("turn", "step")}
+def _asked(running: Iterable[BoardEntry]) -> Mapping[int, list[ToolCall]]:
+    """The calls that asked the user, by turn."""
+    calls: dict[int, list[ToolCall]] = defaultdict(list)
+    if keys := [each.turn_id for each in running if each.status != Turn.Status.QUEUED]:
+        rows = ToolCall.objects.filter(turn__in=keys, asked_at__isnull=False).select_related("turn", "step")
+        for call in rows:
+            calls[call.turn_id].append(call)
+    return calls
 
 
 def _plan(entry: BoardEntry, lists: dict[int, TodoRevision]) -> TodoPanel | None:

@@ -70,7 +70,7 @@ def panel_of(conversation: Conversation) -> TodoPanel | None:
     revision = conversation.revision()
     if revision is None:
         return None
-    turn = _latest_while_working(conversation, revision).turn if revision.afterwards else revision.turn
+    turn = _owner_of(revision, conversation).turn if revision.afterwards else revision.turn
     shown = panel(turn, revision.items, revision.pk, emptied=bool(revision.skipped))
     if shown is None or (shown.is_open and not revision.has_skips):
         return shown
@@ -82,10 +82,13 @@ def panel_of(conversation: Conversation) -> TodoPanel | None:
     return replace(shown, earlier=plan.latest.lines, evidence=evidence, dismissed=dismissed)
 
 
-def _latest_while_working(conversation: Conversation, revision: TodoRevision) -> TodoRevision:
-    """The latest revision made while its turn worked: edits after the end do not move the panel."""
-    revisions = conversation.path_revisions.filter(afterwards=False).select_related("turn")
-    return revisions.order_by("pk").last() or revision
+def _owner_of(edit: TodoRevision, conversation: Conversation) -> TodoRevision:
+    """The revision whose turn has the panel: edits after the end do not move it.
+
+    It is the latest one made while its turn worked, else the first.
+    """
+    revisions = conversation.path_revisions.select_related("turn").order_by("pk")
+    return revisions.filter(afterwards=False).last() or revisions.first() or edit
 
 
 def drafted(items: Sequence[Item], listed: Sequence[Item], kept: Collection[str] = frozenset()) -> list[Item]:

@@ -229,10 +229,12 @@ def _conversations(request: SignedInRequest, current: Conversation | None, typed
         return _found(request, typed)
     recent = Conversation.objects.visible_to(request.user).current()
     others = recent.exclude(pk=current.pk) if current else recent
-    rows = list(others[:MAX_CONVERSATIONS])
-    last = request.GET.get("last", "")
-    rows.sort(key=lambda row: str(row.pk) != last)
-    return [Option(row.title, at=row.updated_at, href=_address(row)) for row in rows]
+    try:
+        last = list(others.filter(pk=uuid.UUID(request.GET.get("last", ""))))
+    except ValueError:
+        last = []
+    rows = [*last, *others.exclude(pk__in=[each.pk for each in last])[:MAX_CONVERSATIONS]]
+    return [Option(row.title, at=row.updated_at, href=_address(row)) for row in rows[:MAX_CONVERSATIONS]]
 
 
 def _found(request: SignedInRequest, typed: str) -> list[Option]:

@@ -13,7 +13,7 @@ document.addEventListener(
   (event) => event.newState === "open" && event.target.popover && event.target.dispatchEvent(new Event("shown")),
   true,
 );
-// A press beside a popover that dims the page closes it, and does nothing else to what lies there.
+// A press beside a popover closes it, and does nothing else to what lies there: where it dims the page, or with a finger.
 {
   const DIMMING = ":is(#sidebar, .dialog, .profile-snapshot):popover-open";
   let closes = false;
@@ -22,7 +22,10 @@ document.addEventListener(
     event.preventDefault();
     event.stopImmediatePropagation();
   };
-  const press = ({ target }) => (closes = !target.closest(":popover-open, dialog") && document.querySelector(DIMMING) !== null);
+  const press = ({ target, pointerType }) => {
+    const isBeside = !target.closest(":popover-open, dialog, [popovertarget], #completion");
+    closes = isBeside && document.querySelector(pointerType === "touch" ? "[popover='']:popover-open, [popover=auto]:popover-open" : DIMMING) !== null;
+  };
   addEventListener("pointerdown", press, true);
   addEventListener("mousedown", swallow, true);
   addEventListener("click", swallow, true);

@@ -24,10 +24,14 @@ const uuid = () => {
 // The line of the page that says why something was not done.
 const noteLine = () =>
   document.querySelector("dialog[open] [data-note]") ?? document.getElementById("composer-note") ?? document.getElementById("act-note");
+// Where nobody writes, nothing else would take it away again.
+let noteGoes = 0;
 const note = (text) => {
   const line = noteLine();
   line.textContent = text;
   line.hidden = !text;
+  clearTimeout(noteGoes);
+  if (text && line.id === "act-note") noteGoes = setTimeout(() => (line.hidden = true), 10000);
 };
 
 // The same of what did not reach the server; it goes once the page is live again, and so does the warning above it.

@@ -35,8 +35,12 @@ def test_it_is_told_and_retry_works(scripted: Site, visitors: Visitors, reply: R
     scripted.model.answer = None
     scripted.model.script(Reply(text="Here I am."))
     expect(page.get_by_role("button", name="Run again")).to_have_count(0)
+    page.get_by_text("Write your own plan").click()
+    page.fill("#todo-first", "Half a thou")
     page.get_by_role("button", name="Retry").click()
     expect(last_turn(page, "completed")).to_contain_text("Here I am.")
+    expect(page.locator("#todo-first")).to_have_value("Half a thou")
+    page.fill("#todo-first", "")
     expect(turns(page)).to_have_count(1)
     expect(page.locator(".versions")).to_contain_text("2 of 2")
     at_rest(page)

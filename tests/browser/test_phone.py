@@ -205,6 +205,14 @@ def test_a_press_beside_what_dims_the_page_only_closes_it(scripted: Site, visito
     page.tap("#send")
     expect(page.locator("#transcript")).to_contain_text("not yet")
 
+    at_rest(page)
+    page.fill("#composer-text", "not yet either")
+    page.tap("[popovertarget=conversation-menu]")
+    expect(page.locator("#conversation-menu")).to_be_visible()
+    page.touchscreen.tap(place["x"] + 20, place["y"] + 20)
+    expect(page.locator("#conversation-menu")).to_be_hidden()
+    expect(page.locator("#composer-text")).to_have_value("not yet either")
+
     page.goto("/conversations/")
     page.get_by_text("Select", exact=True).tap()
     row = page.locator("#bulk").get_by_role("link", name="A conversation")

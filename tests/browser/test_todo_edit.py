@@ -298,6 +298,12 @@ def test_a_plan_of_ones_own_is_told_with_the_next_message(scripted: Site, visito
     said = scripted.model.requests[1]["messages"][-1]["content"]
     assert said.startswith('<todo-change>The user changed the todo list: added "Buy milk"; added "Drink it".')
     assert said.endswith("Go")
+    expect(page.locator("#transcript")).to_contain_text("I see.")
+    at_rest(page)
+    is_open(page)
+    items(page).first.get_by_role("button", name="Check off").click()
+    expect(items(page).first).to_have_attribute("data-status", "completed")
+    is_open(page)  # as the user left it, though a turn has ended since the list was written
 
 
 def test_on_a_phone(scripted: Site, visitors: Visitors) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 import uuid
 from typing import Any
@@ -133,6 +134,19 @@ def test_what_waits_for_an_answer_gets_it_there(
     assert call.reason == ("Not that" if decision == "denied" else "")
     other.refresh_from_db()
     assert not other.decision
+
+
+def test_a_running_turn_has_the_clock_of_its_own_page(owners: Client, owner: User) -> None:
+    """It stands still while the user is waited for."""
+    call = ask(Work(owner))
+    Turn.objects.update(started_at=timezone.now() - datetime.timedelta(minutes=5))
+    ToolCall.objects.update(asked_at=timezone.now() - datetime.timedelta(minutes=4))
+    call.decide("once")
+    assert Turn.claim("worker", call.turn_id)
+    row = only_row(owners, "running")
+    [since] = re.findall(r'class="board-row__time elapsed" (datetime="[^"]+")>1:0\d<', row)
+    page = owners.get(f"/conversations/{call.turn.conversation_id}/").content.decode()
+    assert re.search(rf'class="turn__spent"[^>]*><time\s+class="elapsed" {re.escape(since)}', page)
 
 
 def test_who_answers_second_is_told_on_the_board(owners: Client, owner: User) -> None:

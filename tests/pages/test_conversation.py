@@ -261,6 +261,17 @@ def test_a_retry_of_an_older_turn_keeps_what_followed(
     assert again.user_text == failed.user_text
 
 
+def test_a_retry_keeps_the_plan_that_the_user_wrote_since(
+    owners: Client, conversation: Conversation, failed: Turn
+) -> None:
+    owners.post(where(conversation, "todos"), {"do": "add", "text-new": "Look twice", "revision": "0"})
+    owners.post(where(conversation, f"turns/{failed.pk}/retry"))
+    again = conversation.turns.order_by("-pk")[0]
+    assert [turn.pk for turn in conversation.path.order_by("pk")] == [failed.pk, again.pk]
+    assert again.user_text == failed.user_text
+    assert [item["content"] for item in conversation.revision().items] == ["Look twice"]  # type: ignore[union-attr]
+
+
 def test_the_page_is_of_one_moment_although_the_turn_ends_meanwhile(
     owners: Client, conversation: Conversation, turn: Turn
 ) -> None:

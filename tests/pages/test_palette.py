@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import uuid
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.test import Client
 
 from chat.models import Conversation, Turn
-from chat.pages.palette import _command_titles, _commands
+from chat.pages.palette import MAX_CONVERSATIONS, _command_titles, _commands
 
 OPTION = re.compile(r'class="option__title">([^<]*)<')
 
@@ -41,6 +43,17 @@ def test_commands_and_settings_are_found_by_the_start_of_a_word(
     ):
         assert offered(owners, "/palette/", q=typed) == [title, f"Search all conversations for “{typed}”"]
     assert offered(owners, "/palette/", q="!!!") == ["Search all conversations for “!!!”"]
+
+
+def test_the_conversation_that_was_seen_before_comes_first(
+    owners: Client, owner: User, conversation: Conversation
+) -> None:
+    newer = [Conversation.begin(owner, f"Talk {n}", uuid.uuid4(), None) for n in range(MAX_CONVERSATIONS + 1)]
+    newest = [each.title for each in reversed(newer)]
+    assert offered(owners, "/palette/")[:MAX_CONVERSATIONS] == newest[:MAX_CONVERSATIONS]
+    for last, first in ((str(conversation.pk), [conversation.title]), ("", []), ("none", [])):
+        expected = (first + newest)[:MAX_CONVERSATIONS]
+        assert offered(owners, "/palette/", last=last)[:MAX_CONVERSATIONS] == expected
 
 
 def test_what_a_page_can_do_is_offered_there_alone(owners: Client, conversation: Conversation) -> None:
