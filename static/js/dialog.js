@@ -23,8 +23,9 @@ document.addEventListener(
     event.stopImmediatePropagation();
   };
   const press = ({ target, pointerType }) => {
-    const isBeside = !target.closest(":popover-open, dialog, [popovertarget], #completion");
-    closes = isBeside && document.querySelector(pointerType === "touch" ? "[popover='']:popover-open, [popover=auto]:popover-open" : DIMMING) !== null;
+    const isOpener = target.closest("[popovertarget]")?.popoverTargetElement?.matches(":popover-open");
+    const isBeside = !isOpener && !target.closest(":popover-open, dialog");
+    closes = isBeside && document.querySelector(pointerType === "touch" ? ":popover-open:not([popover=manual])" : DIMMING) !== null;
   };
   addEventListener("pointerdown", press, true);
   addEventListener("mousedown", swallow, true);
