@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from django.db.models import Exists, Q, Subquery
 
@@ -61,6 +62,7 @@ class Planning:
             self.known = items_of(revision.items)
         if self.turn.fence > 1:  # it goes on after an answer or a crash
             self.added = self._added_before()
+            self.known = tuple(replace(item, by_user=item.id in self.added) for item in self.known)
         return self.known
 
     def _added_before(self) -> set[str]:

@@ -7,6 +7,7 @@ import threading
 import uuid
 from typing import Any
 
+import pytest
 from asgiref.sync import sync_to_async
 
 from chat.agent.todo import Edit
@@ -101,19 +102,25 @@ async def test_the_next_request_tells_of_it_once(site: Site, model_server: Scrip
     assert told == [step.pk, step.pk]
 
 
-async def test_the_agent_does_not_drop_what_the_user_added(site: Site, model_server: ScriptedModel) -> None:
+@pytest.mark.parametrize("in_its_place", [[], ["pending"]], ids=["nothing in its place", "another"])
+async def test_the_agent_does_not_drop_what_the_user_added(
+    site: Site, model_server: ScriptedModel, in_its_place: list[str]
+) -> None:
     """Nor in a list that it writes after it was told; in the next turn it may, for that is another task."""
     lists_without = [
-        Reply(tool_calls=written(*states)) for states in (["completed", "in_progress"], ["completed"] * 2)
+        Reply(tool_calls=written(*states))
+        for states in (["completed", "in_progress"], ["completed", "completed", *in_its_place])
     ]
     work = Working(site, model_server, *lists_without, Reply(text="Done."))
     conversation = await work.begin()
     await change(conversation, ("add", "", "Mine"))
     await work.end()
-    assert (await lists(conversation))[-1] == ("person kept", ["Item 1 c", "Item 2 c", "Mine p"])
+    others = ["Item 3 p"] if in_its_place else []
+    kept, items = (await lists(conversation))[-1]
+    assert (kept, sorted(items)) == ("person kept", ["Item 1 c", "Item 2 c", *others, "Mine p"])
     assert 'added "Mine"' in notes(model_server)[-1]
     for drawn in (work.tab.last_turn(), await site.page(conversation)):
-        assert re.search(r"#revision-\d+\D*To-dos 2/3", drawn)
+        assert re.search(rf"#revision-\d+\D*To-dos 2/{len(items)}", drawn)
     model_server.script(Reply(tool_calls=written("completed", "completed")), Reply(text="Done."))
     await work.tab.send("that is all")
     await work.tab.until_idle()
@@ -295,11 +302,13 @@ async def test_a_turn_that_is_taken_up_again_still_tells_of_it_once(
     assert await Step.objects.filter(edit_note__contains=SKIPPED).acount() == 1
 
 
+@pytest.mark.parametrize("in_its_place", [[], ["pending"]], ids=["nothing in its place", "another"])
 async def test_a_turn_that_is_taken_up_again_does_not_drop_what_the_user_added(
-    site: Site, model_server: ScriptedModel
+    site: Site, model_server: ScriptedModel, in_its_place: list[str]
 ) -> None:
     """As after an answer to an approval, or a crash; the model had been told of it."""
-    model_server.script(Reply(tool_calls=written("completed", "completed")), Reply(text="Done."))
+    listed_again = written("completed", "completed", *in_its_place)
+    model_server.script(Reply(tool_calls=listed_again), Reply(text="Done."))
     conversation = await site.conversation()
     left = await left_behind(conversation)
 
@@ -324,7 +333,9 @@ async def test_a_turn_that_is_taken_up_again_does_not_drop_what_the_user_added(
     await before()
     await site.open(conversation)
     await until(lambda: conversation.turns.filter(status="completed").aexists())
-    assert (await lists(conversation))[-1] == ("person kept", ["Item 1 c", "Item 2 c", "Mine p"])
+    others = ["Item 3 p"] if in_its_place else []
+    kept, items_now = (await lists(conversation))[-1]
+    assert (kept, sorted(items_now)) == ("person kept", ["Item 1 c", "Item 2 c", *others, "Mine p"])
 
 
 async def test_it_is_told_after_a_turn_that_came_to_nothing(site: Site, model_server: ScriptedModel) -> None:

@@ -16,7 +16,8 @@ class TodoItem:
 
     `id` is ours and stays with the item across lists; `key` is the id that the model chose, under a policy
     with keys; `active_form` words the task as in progress ("Reading the files"). `policy` is a policy or its
-    name, if any; `status` may use its words. Raises ValueError for an unknown status.
+    name, if any; `status` may use its words. `by_user` is set while a turn works for items that the user has
+    added to its list. Raises ValueError for an unknown status.
     """
 
     content: str
@@ -25,6 +26,7 @@ class TodoItem:
     key: str = ""
     id: str = ""
     policy: TodoPolicy | None = field(default=None, compare=False, repr=False)
+    by_user: bool = field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.policy is None and isinstance(self.status, Status):
@@ -78,9 +80,11 @@ def with_stable_ids(
 ) -> tuple[TodoItem, ...]:
     """The new items with the ids of the old items that they continue; the others get a `fresh` id.
 
-    An item continues the old one with its key, else its text, else its position if the lists overlap.
+    An item continues the old one with its key, else its text, else its position if the lists overlap. Other
+    words in the place of an item of the user's are another item.
     """
     ids: list[str] = [""] * len(new)
+    by_user = {item.id for item in old if item.by_user}
     free = list(old)
 
     def assign_ids(is_same: Any) -> None:
@@ -96,7 +100,9 @@ def with_stable_ids(
     assign_ids(lambda item, previous: item.content == previous.content)
     if any(ids):
         for index, previous in enumerate(old[: len(new)]):
-            if not ids[index] and previous in free:
+            if not ids[index] and previous in free and not previous.by_user:
                 ids[index] = previous.id
                 free.remove(previous)
-    return tuple(replace(item, id=ids[index] or fresh()) for index, item in enumerate(new))
+    return tuple(
+        replace(item, id=id_ or fresh(), by_user=id_ in by_user) for item, id_ in zip(new, ids, strict=True)
+    )

@@ -40,7 +40,8 @@ class TodoList:
 
     def apply_edits(self, items: Iterable[TodoItem]) -> str:
         """Replace the list by the user's version; returns the note for the model, "" if nothing changed."""
-        before, self.items = self.items, tuple(map(self._with_policy, items))
+        before, agents = self.items, {item.id for item in self.items if not item.by_user}
+        self.items = tuple(replace(self._with_policy(item), by_user=item.id not in agents) for item in items)
         changes = changes_of(before, self.items, self.language)
         if not changes:
             return ""

@@ -45,6 +45,17 @@ def test_a_reworded_item_keeps_its_id_by_its_position() -> None:
     assert ids(todos)["b, reworded"] == before["b"]
 
 
+def test_other_words_in_the_place_of_an_item_of_the_users_are_another_item() -> None:
+    todos = TodoList()
+    todos.write(written("focused", "a", "b"))
+    todos.apply_edits([*todos.items, TodoItem("the user's", id="u")])
+    todos.write(written("focused", "a", "b, reworded", "c"))
+    assert "u" not in ids(todos).values()
+    todos.apply_edits([*todos.items, TodoItem("the user's", id="u")])
+    todos.write(written("focused", "a", "the user's", "b", "c"))
+    assert ids(todos)["the user's"] == "u"
+
+
 def test_a_list_that_shares_nothing_with_the_old_one_gets_new_ids() -> None:
     todos = TodoList()
     todos.write(written("focused", "a", "b"))
