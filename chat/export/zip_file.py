@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 
@@ -23,7 +24,8 @@ FORMATS: dict[str, Callable[[Conversation], Iterator[str]]] = {
 
 
 def file_name(conversation: Conversation, extension: str) -> str:
-    return f"{safe_name(conversation.title)[:60].strip()}.{extension}"
+    title = re.sub(r"[\\/]", "-", conversation.title)  # no folders
+    return f"{safe_name(title)[:60].strip()}.{extension}"
 
 
 def zip_pieces(conversations: Iterable[Conversation], extension: str) -> Iterator[bytes]:

@@ -20,6 +20,7 @@ from django.views.decorators.http import require_POST, require_safe
 from chat.agent.pictures import HEAD, image_type
 from chat.agent.scan import scan_workspace
 from chat.agent.workspace import WorkspaceError
+from chat.export.zip_file import file_name
 from chat.files.archive import archive, open_file
 from chat.files.baseline import baseline_of, changes
 from chat.files.colour import coloured_file
@@ -141,7 +142,7 @@ def download_all(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpRe
         pieces = Stream(archive(workspace_of(conversation)))
     except WorkspaceError as error:
         return _render(request, conversation, "_file", {"problem": str(error)}, status=404)
-    return file_response(pieces, name=f"{safe_name(conversation.title)[:60].strip()}.zip")
+    return file_response(pieces, name=file_name(conversation, "zip"))
 
 
 @audience("owner")

@@ -233,6 +233,12 @@ def test_it_is_kept_and_never_shown(owners: Client, rich: Conversation, ending: 
     assert body(response)
 
 
+def test_its_name_is_the_whole_title(owners: Client, rich: Conversation) -> None:
+    Conversation.objects.update(title="How TCP/IP and HTTP/2 work")
+    response = owners.get(f"/conversations/{rich.pk}/export.md")
+    assert response["Content-Disposition"] == 'attachment; filename="How TCP-IP and HTTP-2 work.md"'
+
+
 def test_a_note_about_edits_is_in_the_readers_language(owner: User) -> None:
     conversation = Conversation.begin(owner, "Two things", uuid.uuid4(), None)
     turn = Turn.claim("worker")
