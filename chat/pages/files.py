@@ -74,7 +74,9 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
             workspace_of(conversation), request.GET.get("path", ""), baseline_of(conversation.pk)
         )
     except WorkspaceError as error:
-        return _render(request, conversation, "_file", {"problem": str(error)}, status=404)
+        is_gone = isinstance(error.__cause__, FileNotFoundError)
+        problem = _("This file is not there any more: it was deleted or renamed.") if is_gone else str(error)
+        return _render(request, conversation, "_file", {"problem": problem}, status=404)
     has_no_text = preview.kind == "other" and preview.change != "new"
     wants_diff = has_no_text or request.GET.get("as") == "change"
     diff = _diff(preview) if wants_diff and preview.can_be_compared else None

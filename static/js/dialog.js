@@ -51,6 +51,7 @@ document.addEventListener("click", async (event) => {
   if (!answer?.ok) return void (location.href = link.href);
   dialog.innerHTML = await answer.text();
   htmx.process(dialog);
+  link.closest(":popover-open")?.hidePopover(); // whose button has the focus again when the dialog closes
   dialog.showModal();
   const field = dialog.querySelector("textarea");
   field?.setSelectionRange(field.value.length, field.value.length);

@@ -28,6 +28,20 @@
     if (searches(target)) target.dispatchEvent(new Event("input", { bubbles: true }));
   });
 
+  // Filters are set and cleared without leaving the page.
+  const filters = () => [...document.querySelectorAll("#search-filters :is(select, input)")];
+  const clear = () => document.querySelector("#search-filters a");
+  document.addEventListener("change", ({ target }) => {
+    if (target.closest?.("#search-filters")) clear().hidden = !filters().some(({ value }) => value);
+  });
+  document.addEventListener("click", (event) => {
+    if (!event.target.matches?.("#search-filters a") || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    for (const field of filters()) field.value = "";
+    document.querySelector("#search-filters summary").focus();
+    filters()[0].dispatchEvent(new Event("change", { bubbles: true }));
+  });
+
   // The address is that of what is shown.
   document.addEventListener("htmx:after:swap", ({ detail }) => {
     const { target, sourceElement: form } = detail.ctx;

@@ -95,7 +95,7 @@ def test_results_come_while_one_types(page: Page) -> None:
     expect(place).to_contain_text("I will look at the zebra file.")
     expect(place.locator("code")).to_have_text("zebra")
     expect(page).to_have_url(re.compile(r"/conversations/\?q=zebra\+fi$"))
-    page.get_by_text("Filters").click()
+    page.get_by_text("Filters", exact=True).click()
     page.get_by_label("Status").select_option("failed")
     expect(page.get_by_text("No results.")).to_be_visible()
     expect(page).to_have_url(re.compile(r"\?q=zebra\+fi&status=failed$"))
@@ -129,6 +129,20 @@ def test_results_come_while_one_types(page: Page) -> None:
     expect(box).to_be_focused()
     page.locator("#found [name='c']").first.check()
     expect(page.locator("#bulk-count")).not_to_be_empty()  # rows can be chosen as before
+
+
+def test_filters_are_cleared_where_they_were_set(page: Page) -> None:
+    page.goto("/conversations/")
+    clear = page.get_by_role("link", name="Clear filters")
+    page.locator("summary", has_text="Filters").click()
+    expect(clear).to_be_hidden()
+    page.get_by_label("Status").select_option("failed")
+    expect(page.locator("#found .conversation-row")).to_have_count(0)
+    clear.click()
+    expect(page.locator("#found .conversation-row").first).to_be_visible()
+    expect(page.get_by_label("Status")).to_have_value("")
+    expect(page).to_have_url(re.compile(r"/conversations/$"))
+    expect(clear).to_be_hidden()
 
 
 def test_without_a_script_and_narrowed(page: Page, scripted: Site, visitors: Visitors) -> None:

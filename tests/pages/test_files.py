@@ -352,6 +352,9 @@ def test_a_change_that_is_refused_says_why(
     assert part.status_code == 200
     assert "gone does not exist." in part.content.decode()
     assert f'hx-get="{where(conversation)}?path=."' in part.content.decode()
+    opened = owners.get(where(conversation, "file/"), {"path": "gone"})
+    assert opened.status_code == 404
+    assert "This file is not there any more" in opened.content.decode()
     assert sorted(path.name for path in work.iterdir()) == ["kept", "other"]
 
 
