@@ -98,7 +98,9 @@ const refusalOf = (files) => {
       delete text.dataset.sent;
       form.elements.client_id.value = uuid();
       tellComposer();
-      const change = (store) => (files.length ? store.put(files, keyOf(path)) : store.delete(keyOf(path)));
+      // A file is stored without what is set on it.
+      const rows = files.map((file) => ({ file, line: file.line }));
+      const change = (store) => (rows.length ? store.put(rows, keyOf(path)) : store.delete(keyOf(path)));
       stored(change).catch(() => files.length && !signal.aborted && note(input.dataset.unkept));
     };
 
@@ -198,10 +200,11 @@ const refusalOf = (files) => {
       }
     };
 
-    // What was chosen before a reload, or before the user left this page.
+    // What was chosen before a reload, or before the user left this page; earlier versions stored the files alone.
+    const fileOf = (row) => (row.file ? Object.assign(row.file, { line: row.line }) : row);
     const giveUp = new Promise((resolve) => setTimeout(resolve, 1000)); // a database that does not answer holds up no message
     let restoring = Promise.race([stored((store) => store.get(keyOf(path))), giveUp])
-      .then((files) => files && !signal.aborted && show([...files, ...chosen]))
+      .then((rows) => rows && !signal.aborted && show([...rows.map(fileOf), ...chosen]))
       .catch(() => {})
       .finally(() => (restoring = null));
     // This page is what the first message led to.

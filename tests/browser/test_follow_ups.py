@@ -239,6 +239,10 @@ def test_files_come_back_with_the_message_that_is_unsent(scripted: Site, visitor
     at_rest(page)
     expect(page.locator("#composer-text")).to_have_value("use this file")
     expect(chips.locator("span")).to_have_text("my notes.md")
+    page.reload()
+    at_rest(page)
+    expect(page.locator("#composer-text")).to_have_value("use this file")
+    expect(chips.locator("span")).to_have_text("my notes.md")
     page.press("#composer-text", "Enter")
     expect(last_turn(page, "completed").locator(".attachment")).to_have_text("my notes.md")
     asked = scripted.model.requests[-1]["messages"][-1]["content"]
