@@ -41,9 +41,10 @@ class ActivityLog:
 
     def read(self, turn: Turn) -> Activity:
         """Take the steps from a turn read with its rows; returns what those rows show."""
-        self.since = began(turn, turn.tool_calls.all())
         self._steps = {step.pk: step for step in turn.steps.all()} | self._steps
-        return activity_of(turn)
+        activity = activity_of(turn)
+        self.since = activity.since
+        return activity
 
     def note(self, row: Message | ToolCall) -> None:
         if not _is_open(row):
