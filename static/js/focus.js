@@ -75,7 +75,6 @@
     if (!section || document.getElementById("composer-text")) return;
     const rows = section.querySelectorAll("li");
     const place = rows[Math.min(Math.max(left.row, 0), rows.length - 1)]?.querySelector("a, button") ?? section.querySelector("h2");
-    if (place?.matches("h2")) place.tabIndex = -1;
     place?.focus({ preventScroll: true });
   });
 }

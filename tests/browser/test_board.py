@@ -143,6 +143,23 @@ def test_a_question_is_answered_on_the_board(scripted: Site, visitors: Visitors)
     expect(last_turn(board)).to_contain_text("Keep it")
 
 
+def test_the_keyboard_stays_in_a_section_that_fills_again(scripted: Site, visitors: Visitors) -> None:
+    board = board_of(visitors, scripted)
+    page = visitors.enter(scripted)
+    for question in ("The first", "The second"):
+        gate = threading.Event()
+        scripted.model.script(Reply(text="So far so good", stall_after=1, gate=gate))
+        begin(page, question)
+        leave(page)
+        gate.set()
+        expect(rows(board, "unseen")).to_contain_text(question)
+        if question == "The first":
+            board.get_by_role("button", name="Mark as read", exact=True).focus()
+            board.keyboard.press("Enter")
+            expect(rows(board, "unseen")).to_have_count(0)
+        expect(board.get_by_role("heading", name="Unread")).to_be_focused()
+
+
 def test_on_a_phone_nothing_is_cut_off(scripted: Site, visitors: Visitors) -> None:
     gate = threading.Event()
     asks = Reply(text="I stop to ask.", stall_after=1, gate=gate)
