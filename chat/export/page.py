@@ -62,12 +62,13 @@ def _rows(turn: Turn, revisions: list[Revision], read_only: ReadOnly) -> Iterato
 
 
 def _drawn_rows(turn: Turn, revisions: list[Revision], read_only: ReadOnly) -> dict[str, str]:
-    """Each row by its id, with the reminders before it and the lists that it wrote."""
+    """Each row by its id, with the lists that it wrote and, where not public, the reminders before it."""
     drawn: dict[str, str] = {}
     before = ""
     for row in rows_of(turn):
         if isinstance(row, Reminder):
-            before += render_to_string("reading/_reminder.html", {"step": row.step})
+            if not read_only.is_public:
+                before += render_to_string("reading/_reminder.html", {"step": row.step})
             continue
         lists = (_panel(turn, revision, read_only) for revision in revisions if _follows(revision.row, row))
         drawn[row.dom_id] = before + draw(row, read_only) + "".join(lists)

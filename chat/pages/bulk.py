@@ -44,7 +44,10 @@ def bulk(request: SignedInRequest) -> HttpResponse:
 @audience("owner")
 @require_POST
 def undo(request: SignedInRequest, bulk_act_id: uuid.UUID) -> HttpResponse:
-    """Undo an action for all conversations that have not changed since."""
+    """Undo an action for all conversations that have not changed since.
+
+    The answer leads to the list, or to the one of them that `conversation` names.
+    """
     act = get_object_or_404(BulkAct, pk=bulk_act_id, owner=request.user)
     try:
         undone = act.undo(request.user)
@@ -54,6 +57,9 @@ def undo(request: SignedInRequest, bulk_act_id: uuid.UUID) -> HttpResponse:
     _publish(act)
     if "HX-Request" in request.headers:
         return render(request, "partials/_undone.html", {"sentence": undo_message(undone)})
+    shown = _parse_keys([request.POST.get("conversation", "")])
+    if shown and undone and undone.restored:
+        return HttpResponseRedirect(reverse("conversation", args=shown))
     messages.info(request, undo_message(undone))
     return back_to_list(request)
 

@@ -23,7 +23,7 @@ STATUSES = [
     ("failed", _("Failed")),
     ("interrupted", _("Interrupted")),
 ]
-TODOS = [("", _("With or without a plan")), ("some", _("Has a plan")), ("unfinished", _("Unfinished plan"))]
+TODOS = [("", _("Any or none")), ("some", _("Has a plan")), ("unfinished", _("Unfinished plan"))]
 # Dates that every browser and database supports.
 DAYS = [MinValueValidator(datetime.date(1970, 1, 1)), MaxValueValidator(datetime.date(9000, 1, 1))]
 

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from chat.demo.reply import Reply
 from tests.browser.conftest import model_port
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, last_turn, record, turns
+from tests.browser.talk import at_rest, begin, last_turn, record, todo, turns
 
 REFUSED = Reply(status=401, body={"error": {"message": "Incorrect API key provided", "type": "auth"}})
 HTML = Reply(
@@ -69,6 +69,19 @@ def test_a_reply_that_was_cut_off_goes_on(scripted: Site, visitors: Visitors) ->
     expect(last_turn(page, "completed")).to_contain_text("Five.")
     at_rest(page)
     expect(page.get_by_role("button", name="Continue")).to_have_count(0)
+
+
+def test_a_limit_amid_a_plan_offers_one_way_on(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(
+        todo("completed", "in_progress"), Reply(text="One, two,", finish_reason="length"), Reply(text="three.")
+    )
+    page = visitors.enter(scripted)
+    begin(page, "Count")
+    at_rest(page)
+    expect(page.locator("#unfinished").get_by_role("button")).to_have_text(["Dismiss"])
+    page.get_by_role("button", name="Continue").click()
+    expect(last_turn(page, "completed")).to_contain_text("three.")
+    expect(page.locator("#unfinished").get_by_role("button")).to_have_text(["Continue", "Dismiss"])
 
 
 def test_a_model_that_does_not_answer_is_told_of_and_the_seconds_count(

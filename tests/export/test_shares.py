@@ -72,12 +72,15 @@ def test_it_tells_nothing_of_its_owner(owners: Client, visitor: Client, rich: Co
     Turn.objects.filter(pk=rich.turns.latest("pk").pk).update(
         status="failed", status_message="http://10.0.0.7 is down"
     )
-    Step.objects.update(endpoint="http://10.0.0.7/v1")
+    Step.objects.update(endpoint="http://10.0.0.7/v1", reminder="Mind the plan", edit_note="Reworded")
+    assert "Mind the plan" in text_of(owners.get(f"/conversations/{rich.pk}/export.html"))
     path = share(owners, rich)
     for where in (path, f"{path}replay/"):
         page = text_of(visitor.get(where))
         for private in ("Olga", "olga@", "10.0.0.7", str(folder_of(rich)), "EUR", str(rich.pk)):
             assert private not in page, private
+        assert "Mind the plan" not in page
+        assert "Reworded" not in page
         assert not re.search(r"<(form|textarea)\b|id=\"(sidebar|composer|act)\"", page)
 
 

@@ -232,6 +232,13 @@ def test_its_own_page_says_so_and_offers_an_undo(
     page = owners.get(where).content.decode()
     assert "This conversation was deleted" in page
     assert f'action="/conversations/undo/{act.pk}/"' in page
+    assert f'name="conversation" value="{conversation.pk}"' in page
+    back = owners.post(f"/conversations/undo/{act.pk}/", {"conversation": str(conversation.pk)})
+    assert back.headers["Location"] == where
+    assert owners.get(where).status_code == 200
+    again = owners.post(f"/conversations/undo/{act.pk}/", {"conversation": str(conversation.pk)})
+    assert again.headers["Location"] == "/conversations/"
+    act = BulkAct.carry_out(conversation.owner, "delete", [conversation.pk])
     BulkAct.objects.update(at=act.at - UNDO_TIME)
     Conversation.with_deleted.update(deleted_at=act.at - UNDO_TIME)
     page = owners.get(where).content.decode()

@@ -24,6 +24,7 @@ _ENVIRONMENT = {
     "USER": "user",
     "LOGNAME": "user",
     "LANG": "C.UTF-8",
+    "PYTHONPYCACHEPREFIX": "/tmp/pycache",  # noqa: S108 - instead of beside the user's files
 }
 _SHELL_ENVIRONMENT = {"SHELL": "/bin/bash", "TERM": "dumb", "PAGER": "cat"}
 _ETC = [

@@ -56,6 +56,12 @@ async def test_commands_run_as_the_owner_of_a_folder(tmp_path: Path, owner: int)
     assert (tmp_path / "folder").stat().st_uid == (tmp_path / "folder" / "file").stat().st_uid == owner
 
 
+async def test_python_leaves_no_compiled_files(tmp_path: Path) -> None:
+    command = "echo 'print(1)' > part.py; python3 -c 'import part'; ls -A"
+    outcome = await Sandbox().run(command, Workspace.create(tmp_path / "made"))
+    assert outcome.output == "1\npart.py\n"
+
+
 async def test_commands_never_run_as_root(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         assert (await Sandbox().run("true", Workspace(tmp_path))).ok
