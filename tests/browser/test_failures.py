@@ -73,7 +73,9 @@ def test_a_reply_that_was_cut_off_goes_on(scripted: Site, visitors: Visitors) ->
 
 def test_a_limit_amid_a_plan_offers_one_way_on(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(
-        todo("completed", "in_progress"), Reply(text="One, two,", finish_reason="length"), Reply(text="three.")
+        todo("completed", "in_progress"),
+        Reply(text="One, two,", finish_reason="length"),
+        Reply(text="three."),
     )
     page = visitors.enter(scripted)
     begin(page, "Count")
