@@ -136,6 +136,14 @@
   });
 }
 
+// The keyboard goes on at the composer, or at the heading beneath where there is none.
+const removeNote = (note) => {
+  const heading = note.parentElement.nextElementSibling?.querySelector("h2");
+  note.remove();
+  if (document.getElementById("composer-text")) focusComposer();
+  else heading?.focus({ preventScroll: true });
+};
+
 // Undoes what the note in the content offers to undo.
 document.addEventListener("submit", async (event) => {
   const form = event.target;
@@ -143,8 +151,7 @@ document.addEventListener("submit", async (event) => {
   event.preventDefault();
   const answer = await post(form.action, new FormData(form)).catch(() => null);
   if (!answer?.ok) return noteLost(document.getElementById("content").dataset.lost);
-  form.remove();
-  focusComposer();
+  removeNote(form);
 });
 
 // A note that offers Undo stays away in this tab once it is closed.
@@ -154,7 +161,7 @@ document.addEventListener("submit", async (event) => {
     const closed = event.target.closest?.(".undo-note__close")?.closest(".undo-note");
     if (!closed) return;
     keptInTab.set(key(closed), "closed");
-    closed.remove();
+    removeNote(closed);
   });
   onContent(() => {
     for (const each of document.querySelectorAll(".undo-note[data-undo]")) if (keptInTab.get(key(each))) each.remove();

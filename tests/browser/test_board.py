@@ -89,6 +89,7 @@ def test_a_turn_is_followed_from_another_screen(scripted: Site, visitors: Visito
     rows(board, "unfinished").filter(has_text="Sort my notes").get_by_role("button", name="Dismiss").click()
     expect(rows(board, "unfinished").filter(has_text="Sort my notes")).to_have_count(0)
     board.locator("#undo").get_by_role("button", name="Undo").click()
+    expect(board.get_by_role("heading", name="Running")).to_be_focused()
     expect(rows(board, "unfinished").filter(has_text="Sort my notes")).to_be_visible()
     expect(board.locator("#undo")).to_be_empty()
 
