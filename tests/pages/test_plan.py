@@ -98,6 +98,14 @@ def test_plans_in_order(work: Work, owners: Client) -> None:
     assert shown(page) == [("n", "in_progress added")]
 
 
+def test_while_the_agent_works_a_link_shows_how_far_it_is(work: Work, owners: Client) -> None:
+    work.write("a >", "b -")
+    latest = rf'<a\s+href="/conversations/{work.conversation.pk}/plan/">Show its progress</a>'
+    assert re.search(latest, page_of(owners, work, "?revision=1"))
+    work.end(Turn.Status.COMPLETED)
+    assert not re.search(latest, page_of(owners, work))
+
+
 def test_no_list_yet(work: Work, owners: Client) -> None:
     assert "no plan in this conversation" in page_of(owners, work)
 
