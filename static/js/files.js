@@ -76,8 +76,15 @@ onContent((signal) => {
     panel.close();
   });
 
+  // What was refused can be read until the user's next act, though the agent's changes are drawn meanwhile.
+  let refused = null;
+  panel.addEventListener("htmx:before:swap", ({ detail }) => {
+    refused = detail.ctx.sourceElement?.id === "files" ? panel.querySelector(".files__problem") : null;
+  });
+
   const isOffered = () => !button.hidden;
   panel.addEventListener("htmx:after:swap", () => {
+    if (refused) panel.querySelector(".files__title")?.after(refused);
     button.hidden &&= !panel.querySelector(".file-row, .files--one");
     if (panel.open && document.activeElement === document.body) document.getElementById("files-body").focus({ preventScroll: true });
   });

@@ -404,6 +404,10 @@ def test_a_file_is_renamed_and_deleted_in_the_panel(scripted: Site, visitors: Vi
     menu.get_by_label("Name").fill("a.png")
     menu.get_by_role("button", name="Rename").click()
     expect(page.locator(".files__problem")).to_have_text("a.png already exists. Choose another name.")
+    page.locator("#files").evaluate("files => files.setAttribute('data-old', '')")
+    page.locator("#files").dispatch_event("files-changed")  # as where the agent has changed something
+    expect(page.locator("#files[data-old]")).to_have_count(0)
+    expect(page.locator(".files__problem")).to_have_text("a.png already exists. Choose another name.")
     choose(page, "notes.txt").get_by_label("Name").fill("ideas.txt")
     page.keyboard.press("Enter")
     expect(rows(page).filter(has_text="ideas.txt")).to_be_visible()
