@@ -117,8 +117,7 @@ class _Sources:
         chunks = documents.chunks_of(text)
         if entry.part >= len(chunks):
             return None
-        is_markdown = isinstance(row, Message) and row.role == Message.Role.ASSISTANT
-        excerpt_parts = (rendered_excerpt if is_markdown else excerpt)(chunks[entry.part], terms)
+        excerpt_parts = _excerpt_of(entry, row, chunks[entry.part], terms)
         matched_text = next((piece.text for piece in excerpt_parts if piece.hit), "")
         if matched_text and isinstance(row, Message | ToolCall):  # the page highlights it
             sign = "&" if "?" in address else "?"
@@ -147,6 +146,16 @@ class _Sources:
         else:
             address = f"{reverse('conversation', args=[conversation.pk])}?version={revision.turn_id}"
         return (items[0], documents.text_of_item(items[0]), address) if items else (None, "", "")
+
+
+def _excerpt_of(entry: SearchEntry, row: Any, text: str, terms: Sequence[Term]) -> list[Part]:
+    """Of a call without its name, and of an item without its active form, unless only these match."""
+    if isinstance(row, Message) and row.role == Message.Role.ASSISTANT:
+        return rendered_excerpt(text, terms)
+    first, _newline, rest = text.partition("\n")
+    own = {Kind.CALL: "" if entry.part else rest, Kind.TODO: first}.get(Kind(entry.kind), "")
+    parts = excerpt(own, terms)
+    return parts if any(part.hit for part in parts) else excerpt(text, terms)
 
 
 def _address(page: str, row: Message | ToolCall) -> str:

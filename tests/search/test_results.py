@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from chat.models import Conversation, Profile, SearchEntry, Turn
+from chat.models import Conversation, Profile, SearchEntry, TodoRevision, Turn
 from chat.search.index import catch_up, index_title
 from tests.search.conftest import Talk, index_marked
 
@@ -95,6 +95,16 @@ def test_a_todo_leads_to_its_revision(owners: Client, talk: Begin) -> None:
     assert places(owners, "lexer") == [("todo", f"{where}2#item-i1", "To-do Test the <mark>lexer</mark>")]
 
 
+def test_the_active_form_of_a_todo_is_shown_where_only_it_matches(owners: Client, talk: Begin) -> None:
+    one = talk("Plan it")
+    item = {"id": "a", "content": "Write it", "active_form": "Writing it", "status": "pending"}
+    TodoRevision.write(one.turn, None, "focused", [item])
+    one.end()
+    assert [text for _kind, _where, text in places(owners, "write")] == ["To-do <mark>Write</mark> it"]
+    found = [text for _kind, _where, text in places(owners, "writing")]
+    assert found == ["To-do Write it <mark>Writing</mark> it"]
+
+
 def test_a_tool_call_is_found_by_name_argument_and_output(owners: Client, talk: Begin) -> None:
     one = talk("Go")
     call = one.call("read_file", '{"path": "src/orders.py"}', "def total(): ...")
@@ -102,7 +112,7 @@ def test_a_tool_call_is_found_by_name_argument_and_output(owners: Client, talk: 
     where = f"/conversations/{one.conversation.pk}/#{call.dom_id}"
     for typed in ("read_file", "read", "src/orders.py", "orders", "total"):
         assert [re.sub(r"\?find=[^#]+", "", at) for _kind, at, _text in places(owners, typed)] == [where]
-    text = "read_file read_file path: <mark>src/orders.py</mark> def total(): ..."
+    text = "read_file path: <mark>src/orders.py</mark> def total(): ..."
     assert places(owners, '"src/orders.py"')[0][2] == text
 
 
