@@ -77,15 +77,22 @@ addEventListener("DOMContentLoaded", () => {
     const item = list?.querySelector("[data-status='in_progress']");
     if (item) list.scrollTop = item.offsetTop - list.offsetTop - list.clientHeight / 2;
   };
-  const follow = () => {
+  const follow = (behavior) => {
     const last = beats.slice(0, shown).findLast((beat) => beat.kind !== "panel")?.element;
     const room = innerHeight - part("dock").offsetHeight - 16;
     const below = last ? last.getBoundingClientRect().bottom - room : 0;
-    if (below > 0) scrollBy({ top: below, behavior: still.matches ? "instant" : "smooth" });
+    if (below > 0) scrollBy({ top: below, behavior });
     else if (last && last.getBoundingClientRect().bottom < 0) last.scrollIntoView({ block: "center", behavior: "instant" });
+  };
+  // What was never in view has only an estimated height until it is drawn, so one leads there again for some frames.
+  let frame = 0;
+  const arrive = (frames = 20) => {
+    follow("instant");
+    if (frames) frame = requestAnimationFrame(() => arrive(frames - 1));
   };
   const go = (place) => {
     const next = bounded(place, 0, beats.length);
+    const isJump = Math.abs(next - shown) > 1;
     for (; shown < next; shown++) reveal(beats[shown], true);
     for (; shown > next; shown--) reveal(beats[shown - 1], false);
     slider.value = shown;
@@ -93,7 +100,9 @@ addEventListener("DOMContentLoaded", () => {
     part("place").value = `${shown} / ${beats.length}`;
     root.dataset.shown = shown;
     showPanel();
-    follow();
+    cancelAnimationFrame(frame);
+    if (isJump) arrive();
+    else follow(still.matches ? "instant" : "smooth");
   };
 
   const pause = () => {

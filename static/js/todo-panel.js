@@ -53,7 +53,7 @@
       return cover.closed();
     }
     const fold = keptInTab.get(key(panel));
-    const isEdited = panel.querySelector("[data-editing]") !== null;
+    const isEdited = panel.querySelector("[data-editing], .todo-add input:focus") !== null;
     panel.open = isEdited || (fold ? fold === "unfolded" : phase(panel) === "working");
     setWhole(panel);
     cover.closed();

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
@@ -465,3 +466,22 @@ def test_the_palette_does_what_the_menu_does(scripted: Site, visitors: Visitors)
     page.keyboard.press("Escape")
     expect(page.locator("#delete-dialog")).to_be_hidden()
     expect(page.locator("#title")).to_have_text("About eagles")
+
+
+@pytest.mark.parametrize("size", [(390, 450), (360, 380), (1280, 800)])
+def test_what_completes_never_covers_the_field(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    page = visitors.enter(scripted, viewport=dict(zip(("width", "height"), size, strict=True)))
+    page.goto("/")
+    page.locator(".password-note").evaluate_all("notes => notes.forEach((note) => note.remove())")  # Not now
+    box(page).focus()
+    page.keyboard.type("/")
+    expect(popup(page).first).to_be_visible()
+    composer, options = page.locator("#composer").bounding_box(), page.locator("#completion").bounding_box()
+    assert composer
+    assert options
+    above = options["y"] + options["height"] <= composer["y"]
+    assert above or options["y"] >= composer["y"] + composer["height"]
+    assert options["y"] >= 0
+    assert options["y"] + options["height"] <= size[1]

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, todo
+from tests.browser.talk import at_rest, begin, send, todo
 
 READ = Reply(tool_calls=[("read_file", {"path": "."})])
 
@@ -152,3 +152,26 @@ def test_calls_show_while_they_play_and_fold_when_they_are_done(visitors: Visito
     page.keyboard.press("End")
     expect(page.get_by_text("Done.")).to_be_visible()
     expect(calls).to_have_count(0)
+
+
+def test_a_jump_leads_there_past_what_was_never_drawn(scripted: Site, visitors: Visitors) -> None:
+    words = [f"Sentence {number} of many, which takes its place in the transcript." for number in range(40)]
+    page = visitors.enter(scripted)
+    for number in range(6):
+        scripted.model.script(Reply(text="\n\n".join([*words, f"Answer {number} ends."])))
+        (send if number else begin)(page, f"Question {number}")
+        expect(page.locator("#transcript")).to_contain_text(f"Answer {number} ends.")
+        at_rest(page)
+    address = f"{page.url}replay/"
+    move = """(slider, share) => {
+      slider.value = slider.max * share;
+      slider.dispatchEvent(new Event("input", { bubbles: true }));
+    }"""
+    for share in (1, 0.6, 0.3):
+        page.goto(address)
+        page.wait_for_selector("#replay[data-ready]")
+        page.get_by_role("slider").evaluate(move, share)
+        latest = page.locator("#replay .message__body > p").locator("visible=true").last
+        expect(latest).to_be_in_viewport(ratio=1)
+        if share == 1:
+            expect(latest).to_have_text("Answer 5 ends.")

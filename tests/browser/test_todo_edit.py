@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import LIVE, at_rest, begin, is_folded, is_open, panel, record, todo, until
+from tests.browser.test_approvals import begin as begin_asking_first
 
 THREE = ["in_progress", "pending", "pending"]
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -214,6 +216,33 @@ def test_the_caret_of_an_editor_that_was_just_opened_outlives_the_turn(
     expect(box).to_be_focused()
     page.keyboard.type("!")
     expect(box).to_have_value("Item 2!")
+
+
+@pytest.mark.parametrize("then", ["the turn ends", "a question comes"])
+def test_an_item_is_written_to_its_end_whatever_happens(
+    scripted: Site, visitors: Visitors, then: str
+) -> None:
+    gate = threading.Event()
+    calls = [("bash", {"command": "true"})] if then == "a question comes" else []
+    replies = [todo(*THREE), Reply(text="I work", stall_after=1, gate=gate, tool_calls=calls), Reply("Done.")]
+    scripted.model.script(*replies[: 3 if calls else 2])
+    page = visitors.enter(scripted)
+    begin_asking_first(page)
+    expect(items(page)).to_have_count(3)
+    add = page.locator("#todo-add")
+    add.click()
+    page.keyboard.type("Also write ")
+    gate.set()
+    page.wait_for_selector(f"#conversation[data-status={'waiting' if calls else 'idle'}]")
+    page.keyboard.type("a changelog", delay=80)  # what takes the focus away does it a moment later
+    expect(add).to_be_focused()
+    expect(add).to_have_value("Also write a changelog")
+    page.keyboard.press("Enter")
+    expect(items(page).last).to_contain_text("Also write a changelog")
+    expect(page.locator("#composer-text")).to_have_value("")
+    if calls:
+        page.get_by_role("button", name="Allow once").click()
+        at_rest(page)
 
 
 def test_the_later_of_two_tabs_sees_the_conflict(scripted: Site, visitors: Visitors) -> None:
