@@ -204,6 +204,20 @@
     return item ? { item, button: [...row(item).querySelectorAll("button")].indexOf(place) } : null;
   };
 
+  // What is being written outlives a look at another page, and a reload.
+  const draft = () => `todo-edit ${shown.path}`;
+  const keep = () => {
+    const items = [...open].filter(([, { words, text }]) => text !== words);
+    keptInTab.set(draft(), (adding || items.length) && JSON.stringify({ adding, items }));
+  };
+  const takeUp = () => {
+    const { items = [], ...left } = JSON.parse(keptInTab.get(draft()) ?? "{}");
+    adding = left.adding ?? "";
+    for (const [item, editor] of items) open.set(item, editor);
+    if (adder()) adder().value = adding;
+    restore();
+  };
+
   onContent((signal) => {
     open.clear();
     adding = "";
@@ -211,6 +225,9 @@
     held = lastLine = null;
     if (!slot() || !form()) return;
     lastLine = adder();
+    takeUp();
+    signal.addEventListener("abort", keep);
+    addEventListener("pagehide", keep, { signal });
     // Unfolded at once: `toggle` comes later, and what is typed until then would be lost.
     document.querySelector("#todo-begin > summary").addEventListener("click", (event) => {
       event.preventDefault();

@@ -245,6 +245,31 @@ def test_an_item_is_written_to_its_end_whatever_happens(
         at_rest(page)
 
 
+def test_what_is_being_written_is_there_after_a_look_elsewhere(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+    page.fill("#todo-add", "Also write")
+    editor(page, 1).fill("Item 2 and mo")
+    page.get_by_role("link", name="Plan history").click()
+    expect(page.locator("#plan")).to_be_visible()
+    page.go_back()
+    box = items(page).nth(1).locator(".todo__editor input")
+    expect(box).to_have_value("Item 2 and mo")
+    expect(page.locator("#todo-add")).to_have_value("Also write")
+    page.reload()
+    expect(box).to_have_value("Item 2 and mo")
+    expect(page.locator("#todo-add")).to_have_value("Also write")
+    box.press("Enter")
+    page.press("#todo-add", "Enter")
+    reads(page, "Doing 1", "Item 2 and mo", "Item 3", "Also write")
+    page.reload()
+    reads(page, "Doing 1", "Item 2 and mo", "Item 3", "Also write")
+    expect(page.locator("#todo-add")).to_have_value("")
+    expect(page.locator(".todo[data-editing]")).to_have_count(0)
+    gate.set()
+    at_rest(page)
+
+
 def test_the_later_of_two_tabs_sees_the_conflict(scripted: Site, visitors: Visitors) -> None:
     visitors.expected.append("409")
     page, other = visitors.enter(scripted), visitors.enter(scripted)

@@ -107,6 +107,9 @@ def test_while_the_agent_works_a_link_shows_how_far_it_is(work: Work, owners: Cl
 
 
 def test_no_list_yet(work: Work, owners: Client) -> None:
+    assert "Look again" in page_of(owners, work)
+    work.end(Turn.Status.COMPLETED)
+    assert "Look again" not in page_of(owners, work)
     assert "no plan in this conversation" in page_of(owners, work)
 
 

@@ -48,7 +48,7 @@ class UserForm(forms.ModelForm):  # type: ignore[type-arg] # not subscriptable a
     class Meta:
         model = User
         fields = ("username",)
-        labels = {"username": gettext_lazy("Name")}
+        labels = {"username": gettext_lazy("User name")}
         help_texts = {"username": gettext_lazy("Letters, digits and @ . + - _ without spaces.")}
         widgets = {
             "username": forms.TextInput(
