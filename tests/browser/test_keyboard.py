@@ -485,3 +485,21 @@ def test_what_completes_never_covers_the_field(
     assert above or options["y"] >= composer["y"] + composer["height"]
     assert options["y"] >= 0
     assert options["y"] + options["height"] <= size[1]
+
+
+def test_what_is_typed_after_a_profile_was_chosen_is_the_message(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    page.goto("/")
+    profiles = page.locator(".composer__profile select")
+    profiles.focus()
+    before = profiles.input_value()
+    page.keyboard.press("ArrowDown")
+    expect(profiles).not_to_have_value(before)
+    expect(profiles).to_be_focused()  # the arrows may go on
+    chosen = profiles.input_value()
+    page.keyboard.type("create a program")
+    expect(box(page)).to_have_value("create a program")
+    expect(profiles).to_have_value(chosen)
+    page.keyboard.press("Tab")
+    profiles.select_option(before)  # as by a list that was opened
+    expect(box(page)).to_be_focused()
