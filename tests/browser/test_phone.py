@@ -499,3 +499,19 @@ def test_enter_makes_a_new_line(scripted: Site, visitors: Visitors) -> None:
     page.press("#composer-text", "Enter")
     page.keyboard.type("Two")
     expect(page.locator("#composer-text")).to_have_value("One\nTwo")
+
+
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_keyboard_moves_none_of_the_composers_tools_aside(
+    scripted: Site, visitors: Visitors, width: int
+) -> None:
+    scripted.model.script(Reply(text="Fine."))
+    page = visitors.enter(scripted, viewport={"width": width, "height": 844}, has_touch=True, is_mobile=True)
+    begin(page, "A talk")
+    at_rest(page)
+    tool = page.locator(".composer__attach")
+    before = box(tool)["x"]
+    page.locator("#composer-text").tap()
+    page.set_viewport_size({"width": width, "height": 450})
+    expect(page.locator("#send")).to_be_in_viewport(ratio=1)
+    assert abs(box(tool)["x"] - before) <= 2
