@@ -224,8 +224,8 @@ def test_who_reads_gets_a_long_conversation_whole(served: Served, cookie: str, s
         client.pour(text_frame('{"type": "have"}'), 1)
         read = 0
         for kind, content in client.frames():
-            assert kind == 1
-            read += len(content)
+            assert kind in (1, 9), "pages, and pings while a slow machine draws"
+            read += len(content) if kind == 1 else 0
             if b'id="conversation"' in content:
                 break
         assert read > 3 * MIB

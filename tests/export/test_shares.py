@@ -76,7 +76,7 @@ def test_it_tells_nothing_of_its_owner(owners: Client, visitor: Client, rich: Co
     assert "Mind the plan" in text_of(owners.get(f"/conversations/{rich.pk}/export.html"))
     path = share(owners, rich)
     for where in (path, f"{path}replay/"):
-        page = text_of(visitor.get(where))
+        page = text_of(visitor.get(where)).replace(path, "")  # random letters, which may spell one of these
         for private in ("Olga", "olga@", "10.0.0.7", str(folder_of(rich)), "EUR", str(rich.pk)):
             assert private not in page, private
         assert "Mind the plan" not in page
