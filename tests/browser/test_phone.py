@@ -515,3 +515,27 @@ def test_a_keyboard_moves_none_of_the_composers_tools_aside(
     page.set_viewport_size({"width": width, "height": 450})
     expect(page.locator("#send")).to_be_in_viewport(ratio=1)
     assert abs(box(tool)["x"] - before) <= 2
+
+
+def test_above_a_keyboard_the_plan_gives_way_to_the_reason(scripted: Site, visitors: Visitors) -> None:
+    asks = Reply(tool_calls=[("bash", {"command": "true"})])
+    scripted.model.script(todo("in_progress", *["pending"] * 9), asks, Reply(text="Why?"))
+    page = visitors.enter(scripted)
+    page.set_viewport_size({"width": WIDTH, "height": 844})
+    page.goto("/")
+    page.get_by_label("Profile").select_option(label="Asks first")
+    page.fill("#composer-text", "A long plan")
+    page.click("#send")
+    page.wait_for_selector("#conversation[data-status='waiting']")
+    panel(page).locator("summary").click()
+    reason, deny = page.locator(".approval [name=reason]"), page.get_by_role("button", name="Deny")
+    reason.click()
+    page.set_viewport_size({"width": WIDTH, "height": 420})
+    page.keyboard.type("Not now")
+    for place in (reason, deny):
+        expect(place).to_be_in_viewport(ratio=1)
+        assert place.evaluate(TOPMOST), place
+    deny.click()
+    at_rest(page)
+    expect(page.locator(".decision__reason")).to_have_text("Not now")
+    expect(panel(page)).to_be_visible()
