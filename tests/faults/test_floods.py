@@ -127,7 +127,7 @@ def is_let_in(served: Served, path: str, cookie: str) -> bool:
 def answer(client: Wire) -> bytes:
     """The first thing that the site says to a page that asks what it lacks."""
     client.pour(text_frame('{"type": "have"}'), 1)
-    return client.frame()[1]
+    return next(client.frames())[1]
 
 
 def test_one_owners_flood_keeps_no_other_waiting(
