@@ -9,7 +9,6 @@ urlpatterns = [
     path("export.json", export.export_json, name="export_json"),
     path("export.html", export.export_html, name="export_html"),
     path("share/", shares.shares, name="shares"),
-    path("share/make/", shares.share, name="share"),
     path("share/<int:link_id>/revoke/", shares.revoke, name="revoke_share"),
     path("replay/", export.replay, name="replay"),
 ]

@@ -11,7 +11,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.dateparse import parse_date
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST
 
 from chat.files.conversation_workspace import workspace_of
 from chat.files.shared_files import shareable
@@ -24,15 +24,11 @@ DAYS = {"1": 1, "7": 7, "30": 30}
 
 
 @audience("owner")
-@require_safe
+@require_http_methods(["GET", "HEAD", "POST"])
 def shares(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    return _page(request, own_conversation(request, conversation_id))
-
-
-@audience("owner")
-@require_POST
-def share(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     conversation = own_conversation(request, conversation_id)
+    if request.method != "POST":
+        return _page(request, conversation)
     try:
         with_files = bool(request.POST.get("with_files"))
         files = shareable(workspace_of(conversation)) if with_files else None

@@ -118,22 +118,35 @@
 }
 
 // The buttons that lead from one version to another keep their place and the keyboard, though the transcript is drawn
-// anew.
+// anew; earlier turns that it lacks then are fetched, as far as the page had them.
 {
   const topOf = (turn) => turn.getBoundingClientRect().top;
-  let pressed = null; // the address and the direction of the latest one, and where its turn was
+  let pressed = null; // the latest one: the ids of its turn and of that which it leads to, the place, the direction
   document.addEventListener("submit", ({ submitter }) => {
     const turn = submitter?.dataset.versions && submitter.closest(".turn");
-    pressed = turn ? [submitter.formAction, submitter.dataset.versions, topOf(turn)] : null;
+    if (!turn) return (pressed = null);
+    const [from, to] = [turn.id, `turn-${submitter.formAction.match(/turns\/(\d+)/)[1]}`];
+    const { id: first } = document.querySelector("#transcript > .turn");
+    pressed = { from, to, first: first === from ? to : first, top: topOf(turn), direction: submitter.dataset.versions };
   });
-  document.addEventListener("htmx:ws:after:message:incoming", () => {
-    const turn = pressed && document.getElementById(`turn-${pressed[0].match(/turns\/(\d+)/)[1]}`);
+  const fetchTurns = () => {
+    const earlier = document.getElementById("earlier");
+    if (!earlier || document.getElementById(pressed.from) || pressed.asked === earlier) return;
+    pressed.asked = earlier;
+    const address = `${earlier.getAttribute("hx-get")}?from=${pressed.first}`;
+    htmx.ajax("GET", address, { source: earlier, target: earlier, swap: "outerHTML" });
+  };
+  const stay = () => {
+    const turn = pressed && document.getElementById(pressed.to);
+    if (pressed && !turn) return fetchTurns();
     const buttons = turn ? [...turn.querySelectorAll("[data-versions]")] : [];
     if (!buttons.length) return;
-    (buttons.find((button) => button.dataset.versions === pressed[1]) ?? buttons[0]).focus({ preventScroll: true });
-    document.getElementById("scroll").scrollTop += topOf(turn) - pressed[2];
+    (buttons.find((button) => button.dataset.versions === pressed.direction) ?? buttons[0]).focus({ preventScroll: true });
+    document.getElementById("scroll").scrollTop += topOf(turn) - pressed.top;
     pressed = null;
-  });
+  };
+  document.addEventListener("htmx:ws:after:message:incoming", stay);
+  document.addEventListener("htmx:after:swap", stay);
 }
 
 // The keyboard goes on at the composer, or at the heading beneath where there is none.

@@ -12,6 +12,7 @@
   // Editors that are open: what is typed in them, and the revision that the user had in view.
   const open = new Map();
   let adding = "";
+  let adds = []; // new items on their way
   let begun = false; // whether the panel that comes is the user's own beginning
   let held = null; // what has the focus, for when a redraw takes it away
   let lastLine = null; // for a new item
@@ -67,17 +68,16 @@
     body.append("revision", open.get(item)?.revision ?? panel()?.dataset.revision ?? "");
     body.append("do", item ? `${action} ${item}` : action);
     if (action === "reword") body.append(`text-${item}`, field(item).value);
-    if (action === "add") body.append("text-new", adder().value);
+    if (action === "add") body.append("text-new", adds[0]);
     return body;
   };
 
   const change = async (action, item = "") => {
     if (action === "reword" && ["", row(item).dataset.words].includes(field(item).value.trim())) return close(item);
-    if (action === "add" && !adder().value.trim()) return adder().focus();
+    if (action === "add") return add();
     const name = `${action} ${item}`;
     if (busy.has(name)) return;
     busy.add(name);
-    begun ||= action === "add" && !panel();
     if (action === "skip") held = { value: `restore ${item}` };
     if (action === "restore") held = { item, button: 1 };
     const came = await send(asked(action, item));
@@ -85,11 +85,31 @@
     if (came === "lost") return;
     // What was refused stands beneath the panel now, with the user's words.
     if (action === "reword") close(item);
-    if (action === "add") adder().value = adding = "";
     if (came === "refused") return;
     if (action === "skip") open.delete(item);
     say(action);
   };
+
+  // One after the other, while the user goes on typing. What could not be sent goes back into its line.
+  const add = async () => {
+    if (!adder().value.trim()) return adder().focus();
+    const sending = adds;
+    sending.push(adder().value);
+    adder().value = adding = "";
+    begun ||= !panel();
+    if (sending.length > 1) return;
+    let came = "done";
+    while (sending.length && came === "done") {
+      came = await send(asked("add"));
+      if (came !== "lost") sending.shift();
+      if (came === "done") say("add");
+    }
+    if (sending !== adds || !sending.length) return;
+    adding = unsent();
+    sending.length = 0;
+    if (adder()) adder().value = adding;
+  };
+  const unsent = () => [...adds, adding].filter(Boolean).join(" ");
 
   document.addEventListener("submit", async (event) => {
     if (event.target.id === "todo-edit") {
@@ -208,7 +228,8 @@
   const draft = () => `todo-edit ${shown.path}`;
   const keep = () => {
     const items = [...open].filter(([, { words, text }]) => text !== words);
-    keptInTab.set(draft(), (adding || items.length) && JSON.stringify({ adding, items }));
+    const text = unsent();
+    keptInTab.set(draft(), (text || items.length) && JSON.stringify({ adding: text, items }));
   };
   const takeUp = () => {
     const { items = [], ...left } = JSON.parse(keptInTab.get(draft()) ?? "{}");
@@ -221,6 +242,7 @@
   onContent((signal) => {
     open.clear();
     adding = "";
+    adds = [];
     begun = false;
     held = lastLine = null;
     if (!slot() || !form()) return;

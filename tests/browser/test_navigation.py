@@ -442,3 +442,24 @@ def test_back_leads_to_the_place_that_was_left_among_unfolded_calls(page: Page, 
     at_rest(page)
     expect(call).to_be_in_viewport()
     assert abs(call.evaluate(top) - before) < 3
+
+
+def test_a_refused_link_leaves_the_others_to_be_copied(
+    page: Page, scripted: Site, visitors: Visitors
+) -> None:
+    visitors.expected.append("400 (Bad Request)")
+    scripted.model.script(Reply(text="Hello."))
+    address = begin(page, "First talk")
+    at_rest(page)
+    is_same = stays(page)
+    page.get_by_role("button", name="Conversation menu").click()
+    page.get_by_role("link", name="Share").click()
+    page.get_by_role("button", name="Create link").click()
+    copy = page.get_by_role("button", name="Copy", exact=True)
+    expect(copy).to_be_visible()
+    page.get_by_label("On a date").check()
+    page.get_by_role("button", name="Create link").click()
+    expect(page.get_by_role("alert").get_by_text("Enter the day the link expires.")).to_be_visible()
+    expect(copy).to_be_visible()
+    expect(page).to_have_url(f"{address}share/")
+    assert is_same()

@@ -539,3 +539,23 @@ def test_above_a_keyboard_the_plan_gives_way_to_the_reason(scripted: Site, visit
     at_rest(page)
     expect(page.locator(".decision__reason")).to_have_text("Not now")
     expect(panel(page)).to_be_visible()
+
+
+@pytest.mark.parametrize("size", [(844, 200), (740, 180), (390, 300)])
+def test_whoever_writes_above_a_keyboard_sees_the_field(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    width, height = size
+    scripted.model.script(todo("completed", "pending"), Reply(text="Half of it."), Reply(text="Well."))
+    viewport = {"width": width, "height": 390 if width > WIDTH else 844}
+    page = visitors.enter(scripted, viewport=viewport, has_touch=True, is_mobile=True)
+    begin(page, "Make a plan")
+    at_rest(page)
+    page.tap("#composer-text")
+    page.set_viewport_size({"width": width, "height": height})
+    expect(page.locator("#composer-text")).to_be_in_viewport(ratio=1)
+    assert page.locator("#composer-text").evaluate(TOPMOST)
+    page.keyboard.type("Go on")
+    expect(page.locator("#composer-text")).to_be_in_viewport(ratio=1)
+    page.tap("#send")
+    expect(page.locator(".turn")).to_have_count(2)

@@ -53,7 +53,7 @@ def post(page: Page, where: str, **form: str) -> None:
 
 def share(page: Page, site: Site) -> str:
     """Share the conversation of the page; the link."""
-    post(page, f"{page.url.removeprefix(site.served.address)}share/make/")
+    post(page, f"{page.url.removeprefix(site.served.address)}share/")
     page.goto(f"{page.url}share/")
     return page.get_by_role("textbox", name="Link").input_value()
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, send, todo
+from tests.browser.talk import at_rest, begin, panel, send, todo
 
 READ = Reply(tool_calls=[("read_file", {"path": "."})])
 
@@ -175,3 +175,29 @@ def test_a_jump_leads_there_past_what_was_never_drawn(scripted: Site, visitors: 
         expect(latest).to_be_in_viewport(ratio=1)
         if share == 1:
             expect(latest).to_have_text("Answer 5 ends.")
+
+
+@pytest.mark.parametrize("size", [(844, 390), (568, 320), (360, 640)])
+def test_a_long_plan_leaves_the_bar_in_view(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    scripted.model.script(todo("in_progress", *["pending"] * 14), Reply(text="A long list."))
+    page = visitors.enter(scripted)
+    begin(page, "Plan")
+    at_rest(page)
+    address = f"{page.url}replay/"
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    page.goto(address)
+    page.wait_for_selector("#replay[data-ready]")
+    page.keyboard.press("End")
+    panel(page).locator("summary").click()
+    expect(panel(page)).to_have_attribute("open", "")
+    for place in (
+        page.get_by_role("button", name="Play"),
+        page.get_by_role("slider"),
+        panel(page).locator("summary"),
+    ):
+        expect(place).to_be_in_viewport(ratio=1)
+    last = panel(page).locator(".todo").last
+    last.scroll_into_view_if_needed()
+    expect(last).to_be_in_viewport(ratio=1)

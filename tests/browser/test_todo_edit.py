@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
@@ -433,3 +433,56 @@ def test_a_plan_is_not_offered_once_no_turn_is_left(scripted: Site, visitors: Vi
     page.get_by_role("dialog").get_by_role("button", name="Delete").click()
     expect(page.locator(".turn")).to_have_count(0)
     expect(page.get_by_text("Write your own plan")).to_be_hidden()
+
+
+def test_whoever_goes_on_typing_loses_no_letter(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    scripted.model.script(Reply(text="Yes?"))
+    begin(page, "Hello")
+    at_rest(page)
+    waiting: list[Route] = []
+    page.route("**/todos/", lambda route: waiting.append(route), times=1)
+    page.get_by_text("Write your own plan").click()
+    for text in ("Buy milk", "Drink it", "Wash up"):
+        page.keyboard.type(text)
+        page.keyboard.press("Enter")
+    page.keyboard.type("And re")
+    until(page, lambda: waiting)
+    waiting.pop().continue_()
+    reads(page, "Buy milk", "Drink it", "Wash up")
+    expect(page.locator("#todo-add")).to_be_focused()
+    page.keyboard.type("st")
+    expect(page.locator("#todo-add")).to_have_value("And rest")
+
+
+def test_what_could_not_be_added_is_in_its_field_again(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to fetch"]
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+    page.context.set_offline(True)
+    page.fill("#todo-add", "Buy milk")
+    page.press("#todo-add", "Enter")
+    expect(page.locator("#todo-add")).to_have_value("Buy milk")
+    page.context.set_offline(False)
+    page.wait_for_selector(LIVE)
+    page.press("#todo-add", "Enter")
+    expect(items(page).last.locator(".todo__text")).to_contain_text("Buy milk")
+    expect(page.locator("#todo-add")).to_have_value("")
+    gate.set()
+    at_rest(page)
+
+
+@pytest.mark.parametrize("height", [700, 800, 1000])
+def test_a_long_list_ends_at_its_last_item(scripted: Site, visitors: Visitors, height: int) -> None:
+    page = visitors.enter(scripted, viewport={"width": 1280, "height": height})
+    scripted.model.script(todo(*["pending"] * 20), Reply(text="A long list."))
+    begin(page, "Plan")
+    at_rest(page)
+    panel(page).locator("summary").click()
+    is_open(page)
+    above = page.locator(".dock__above")
+    for place in (panel(page).locator(".todo-panel__list"), above):
+        place.evaluate("place => { place.scrollTop = place.scrollHeight; }")
+    expect(items(page).last).to_be_in_viewport(ratio=1)
+    expect(panel(page).locator(".todo-panel__foot")).to_be_in_viewport(ratio=1)
+    assert above.evaluate("place => place.scrollHeight - place.clientHeight") < 2

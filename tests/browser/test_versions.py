@@ -279,3 +279,44 @@ def test_all_models_of_a_connection_are_offered(scripted: Site, visitors: Visito
             each.continue_()
         expect(model.locator("optgroup[label=Unasked] option")).to_have_count(len(MODELS["data"]))
         expect(model).to_have_value(chosen)
+
+
+LONG_TALK = """
+import uuid
+from chat.models import Conversation, Message, Turn, site_owner
+made = Conversation.objects.create(owner=site_owner(), title="Many turns")
+turn = None
+for number in range(46):
+    turn = Turn.objects.create(conversation=made, client_id=uuid.uuid4(), status="completed", parent=turn)
+    Message.objects.create(turn=turn, role="user", text=f"Question {number}")
+    Message.objects.create(turn=turn, role="assistant", text=f"Answer {number}\\n\\n" * 8)
+print(made.pk)
+"""
+
+
+def test_the_version_of_an_early_turn_is_in_its_place_in_a_long_conversation(
+    scripted: Site, visitors: Visitors
+) -> None:
+    scripted.model.script(Reply("Another answer"))
+    page = visitors.enter(scripted)
+    page.goto(f"/conversations/{scripted.served.shell(LONG_TALK)}/?from=all")
+    early = turns(page).nth(1)
+    early.scroll_into_view_if_needed()
+    early.hover()
+    early.get_by_role("button", name="Run again").first.click()
+    expect(page.get_by_text("Another answer", exact=True)).to_be_visible()
+    at_rest(page)
+    expect(turns(page)).to_have_count(2)
+    back = page.get_by_role("button", name="Previous version")
+    before = back.bounding_box()
+    back.click()
+    forth = page.get_by_role("button", name="Next version")
+    expect(forth).to_be_focused()
+    expect(page.get_by_text("Question 1", exact=True)).to_be_in_viewport()
+    after = forth.bounding_box()
+    assert before
+    assert after
+    assert abs(after["y"] - before["y"]) < 2
+    forth.click()
+    expect(back).to_be_focused()
+    expect(turns(page)).to_have_count(2)

@@ -41,7 +41,7 @@ def visitor(client: Client) -> Client:
 def share(owners: Client, conversation: Conversation, **form: str) -> str:
     """Create link in the page; its path."""
     before = set(ShareLink.objects.values_list("pk", flat=True))
-    answer = owners.post(f"/conversations/{conversation.pk}/share/make/", form)
+    answer = owners.post(f"/conversations/{conversation.pk}/share/", form)
     assert answer.status_code == 302
     link = ShareLink.objects.exclude(pk__in=before).get()
     path = f"/shared/{link.token}/"
@@ -121,7 +121,7 @@ def test_a_turn_at_work_is_not_in_it(owners: Client, visitor: Client, rich: Conv
 
 def test_nothing_to_share_yet(owners: Client, owner: User) -> None:
     fresh = Conversation.begin(owner, "Begin", uuid.uuid4(), None)
-    answer = owners.post(f"/conversations/{fresh.pk}/share/make/", {"days": "7"})
+    answer = owners.post(f"/conversations/{fresh.pk}/share/", {"days": "7"})
     assert "Nothing to share yet" in answer.content.decode()
     assert not ShareLink.objects.exists()
 
@@ -193,7 +193,7 @@ def test_how_long_it_leads_somewhere(
 @pytest.mark.parametrize("until", ["", "soon", "2020-01-01", "2999-01-01", "9999-12-31", "2026-02-31"])
 def test_a_day_that_cannot_be(owners: Client, rich: Conversation, until: str) -> None:
     form = {"days": "until", "until": until}
-    answer = owners.post(f"/conversations/{rich.pk}/share/make/", form)
+    answer = owners.post(f"/conversations/{rich.pk}/share/", form)
     assert answer.status_code == 400
     assert not ShareLink.objects.exists()
 
@@ -296,7 +296,7 @@ def test_a_file_with_the_same_content_is_the_same(
 def test_links_have_a_bound(owners: Client, rich: Conversation) -> None:
     for _number in range(20):
         share(owners, rich)
-    answer = owners.post(f"/conversations/{rich.pk}/share/make/")
+    answer = owners.post(f"/conversations/{rich.pk}/share/")
     assert "already has 20 links" in answer.content.decode()
 
 

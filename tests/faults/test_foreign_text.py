@@ -161,7 +161,7 @@ def test_no_fence_freezes_the_site(served: Served, browser: Browser) -> None:
     texts = [f"```{language}\n{code}\n```\n" for language, code in FENCES.items()]
     _page, address = browser.imports(file_of([turn(texts)]))
     path = address.removeprefix(served.address)
-    with browser.post(f"{path}share/make/") as answer:
+    with browser.post(f"{path}share/") as answer:
         sharing = answer.read().decode()
     link = unescape(re.findall(r'value="(http[^"]*/shared/[^"]*)"', sharing)[0])
     with slowest(lambda: answers(served)) as taken:
