@@ -72,7 +72,7 @@ def show(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 @audience("owner")
 @require_safe
 def earlier_turns(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
-    """The turns right before that one, to be put ahead of it: from the place asked for on, or as many as usual."""
+    """The turns right before that one, to be put ahead of it: from a place on, or as many as usual."""
     conversation = own_conversation(request, conversation_id)
     first = turn_with(conversation, request.GET.get("from", ""))
     context = recent_turns(conversation, before=turn_id, first=first)

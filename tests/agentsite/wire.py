@@ -89,7 +89,7 @@ class Wire:
         return kind & 0x0F, self.exactly(length)
 
     def frames(self) -> Iterator[tuple[int, bytes]]:
-        """Frames up to the one that closes the socket, that one included; no pings, which a slow site sends."""
+        """Frames up to the one that closes the socket, that one included; without pings."""
         while True:
             kind, content = self.frame()
             if kind != PING:
