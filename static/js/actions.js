@@ -147,6 +147,7 @@
   };
   document.addEventListener("htmx:ws:after:message:incoming", stay);
   document.addEventListener("htmx:after:swap", stay);
+  onContent(() => (pressed = null));
 }
 
 // The keyboard goes on at the composer, or at the heading beneath where there is none.
