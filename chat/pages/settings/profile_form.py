@@ -149,6 +149,11 @@ class ProfileForm(RulesForm):
         "",
         help_text=gettext_lazy("Longer replies are cut off. Blank: the endpoint's default."),
     )
+    reasoning_effort = forms.ChoiceField(
+        label=gettext_lazy("Reasoning effort"),
+        choices=[("", gettext_lazy("The endpoint's default")), *Profile.Effort.choices],
+        required=False,
+    )
     max_steps = _number(
         gettext_lazy("Max steps"),
         1000,
