@@ -60,7 +60,7 @@ def pages(user: Any, conversation: Conversation) -> str:
     wheres += [f"/settings/profiles/{profile.pk}/", f"/settings/profiles/{profile.pk}/export.json"]
     wheres += [f"/admin/chat/profile/{profile.pk}/change/", "/metrics"]
     leaving = [f"/conversations/{conversation.pk}/{name}" for name in LEAVING]
-    assert client.post(f"{leaving[-1]}make/", {"with_files": "on"}).status_code == 302
+    assert client.post(leaving[-1], {"with_files": "on"}).status_code == 302
     link = f"/shared/{ShareLink.objects.get().token}/"
     wheres += [*leaving, link, f"{link}replay/"]
     shown = [client.get(where) for where in wheres]
