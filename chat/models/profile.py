@@ -282,7 +282,20 @@ def snapshot_of(profile: Profile) -> dict[str, Any]:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    return [name for name in after if after[name] != before.get(name)]
+    """The names of what differs between two snapshots; a rule that changes nothing is no difference."""
+    changed = [name for name in after if after[name] != before.get(name)]
+    if "rules" in changed and _needed(before.get("rules") or {}) == _needed(after["rules"]):
+        changed.remove("rules")
+    return changed
+
+
+def _needed(rules: Mapping[str, str]) -> dict[str, str]:
+    """The rules without which another would hold, that of the server or the default."""
+    return {
+        name: rule
+        for name, rule in rules.items()
+        if rule_in({other: rules[other] for other in rules if other != name}, name) != rule
+    }
 
 
 def restore_profile(record: Mapping[str, Any], conversation: Conversation) -> Profile:

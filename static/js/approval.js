@@ -25,7 +25,7 @@ onContent((signal) => {
   const isFree = () => {
     const place = document.activeElement;
     if (!place || place === document.body || answered) return true;
-    return place.id === "composer-text" && !place.value;
+    return place.id === "composer-text" && !place.value && !place.form.querySelector(".attached");
   };
   const ask = (card) => {
     card.open = true;

@@ -193,12 +193,15 @@
     keep();
   });
 
+  // While the page is not live, what is sent stays in the field, where it can be changed, and is not handed to a socket
+  // that would deliver it later.
   document.addEventListener("htmx:ws:before:message:outgoing", (event) => {
-    if (!event.detail.message.values.text?.trim()) event.preventDefault();
+    const isLive = document.getElementById("connection").dataset.state === "live";
+    if (!isLive || !event.detail.message.values.text?.trim()) event.preventDefault();
   });
 
   // Nobody knows whether what was on its way as the last connection ended was accepted; twice is harmless.
-  document.addEventListener("htmx:ws:after:connection", () => {
+  addEventListener("live", () => {
     if (composer()?.hasAttribute("hx-ws:send") && onItsWay()) composer().requestSubmit();
   });
 

@@ -58,8 +58,10 @@ const tell = (said) => {
   const answered = () => {
     clearTimeout(asking);
     asking = 0;
+    const wasLive = place()?.dataset.state === "live";
     show("live");
     forgetLost();
+    if (!wasLive) dispatchEvent(new Event("live"));
     if (again) ask();
   };
 
@@ -172,6 +174,7 @@ const tell = (said) => {
   document.addEventListener("htmx:ws:after:connection", (event) => {
     connection = event.detail.connection;
     lately = Date.now();
+    show("reconnecting"); // until it has answered
     // A tab in the background stays connected, to tell how its turn ends; the extension would close the socket.
     document.removeEventListener("visibilitychange", connection.visibilityHandler);
     connection.config.pauseOnBackground = false;

@@ -1,6 +1,6 @@
 // Keeps the keyboard at the composer: after a load, a click on Send, the end of a turn, and when a redraw takes
-// the focused control away. A printable key that nothing else would take goes there as well. The focus is not moved
-// by itself where a finger is the pointer, for it would bring up the keyboard on the screen.
+// the focused control away. A printable key that nothing else would take goes there as well, and what is pasted. The
+// focus is not moved by itself where a finger is the pointer, for it would bring up the keyboard on the screen.
 {
   const field = () => document.getElementById("composer-text");
   const isMenuOpen = () => document.querySelector("dialog:modal, [popover]:popover-open:not([popover='manual'])") !== null;
@@ -29,12 +29,13 @@
   document.addEventListener("keydown", (event) => {
     changesUnopened = isShut(event.target) && event.key.startsWith("Arrow");
     if (!field() || event.defaultPrevented || isComposing(event)) return;
-    if ([...event.key].length !== 1 || event.ctrlKey || event.metaKey || event.altKey) return;
+    const pastes = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "v";
+    if (!pastes && ([...event.key].length !== 1 || event.ctrlKey || event.metaKey || event.altKey)) return;
     if (event.target.closest?.("input, textarea, select, [contenteditable]") && !isShut(event.target)) return;
     if (isMenuOpen()) return;
     if (event.key === " " && !isNowhere(event.target)) return; // scrolls the transcript, or presses a button
     if (event.key === "/" && !field().value) return; // opens the search
-    field().focus(); // the browser then types the key there
+    field().focus(); // the browser then types the key there, or pastes
   });
 
   document.addEventListener("click", (event) => {

@@ -37,7 +37,7 @@ def send(page: Page, text: str) -> None:
     before = turns(page).count()
     page.fill("#composer-text", text)
     page.click("#send")
-    expect(page.locator("article.turn[data-status]")).to_have_count(before + 1)  # an empty one has none yet
+    expect(turns(page)).to_have_count(before + 1)
 
 
 def at_rest(page: Page) -> None:
@@ -46,7 +46,7 @@ def at_rest(page: Page) -> None:
 
 
 def turns(page: Page) -> Locator:
-    return page.locator("article.turn")
+    return page.locator("article.turn[data-status]")  # which one that is still empty lacks
 
 
 def last_turn(page: Page, status: str = "") -> Locator:

@@ -132,6 +132,30 @@ def test_whoever_types_is_not_disturbed_and_allows_nothing(scripted: Site, visit
     expect(last_turn(page)).to_contain_text("and then")
 
 
+def test_an_attachment_and_what_is_pasted_are_for_the_composer(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    asking = Reply("I look first.", tool_calls=[bash("pwd")], stall_after=1, gate=gate)
+    scripted.model.script(asking, asking, Reply(text="Done."))
+    page = visitors.enter(scripted, permissions=["clipboard-read", "clipboard-write"])
+    begin(page)
+    page.set_input_files("#composer-files", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"x"})
+    expect(page.locator(".attached")).to_have_count(1)
+    page.focus("#composer-text")
+    gate.set()
+    question(page)
+    expect(page.locator("#composer-text")).to_be_focused()
+    page.get_by_role("button", name="Remove a.txt").click()
+    question(page).focus()
+    page.evaluate("navigator.clipboard.writeText('Do not run that')")
+    page.keyboard.press("Control+v")
+    expect(page.locator("#composer-text")).to_have_value("Do not run that")
+    page.keyboard.press("Enter")
+    expect(page.locator(".follow-up")).to_contain_text("Do not run that")
+    question(page)
+    page.click("#stop")
+    at_rest(page)
+
+
 def test_a_reason_that_is_being_written_outlives_what_changes_around_it(
     scripted: Site, visitors: Visitors
 ) -> None:

@@ -559,3 +559,24 @@ def test_whoever_writes_above_a_keyboard_sees_the_field(
     expect(page.locator("#composer-text")).to_be_in_viewport(ratio=1)
     page.tap("#send")
     expect(page.locator(".turn")).to_have_count(2)
+
+
+@pytest.mark.parametrize("height", [520, 460])
+def test_a_to_do_is_added_above_a_keyboard_while_the_agent_works(
+    scripted: Site, visitors: Visitors, height: int
+) -> None:
+    gate = threading.Event()
+    working = Reply(text="I work", stall_after=1, gate=gate)
+    scripted.model.script(todo("in_progress", *["pending"] * 4), working, Reply(text="Done."))
+    page = visitors.enter(scripted, viewport={"width": 412, "height": 915}, has_touch=True, is_mobile=True)
+    begin(page, "Work")
+    is_open(page)
+    page.tap("#todo-add")
+    page.set_viewport_size({"width": 412, "height": height})
+    expect(page.locator("#todo-add")).to_be_focused()
+    expect(page.locator("#todo-add")).to_be_in_viewport(ratio=1)
+    page.keyboard.type("Ask them")
+    page.keyboard.press("Enter")
+    expect(panel(page).locator(".todo").last).to_contain_text("Ask them")
+    gate.set()
+    at_rest(page)

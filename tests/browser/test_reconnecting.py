@@ -116,6 +116,43 @@ def test_a_message_that_cannot_be_sent_is_told_of(scripted: Site, visitors: Visi
     expect(page.locator("#connection")).to_have_attribute("data-state", "live")
 
 
+def test_a_message_that_was_changed_before_it_could_be_sent_goes_out_changed(
+    scripted: Site, visitors: Visitors
+) -> None:
+    visitors.expected += REFUSED
+    scripted.model.script(Reply(text="Yes?"), Reply(text="Now."))
+    page = visitors.enter(scripted)
+    begin(page, "hello")
+    at_rest(page)
+    scripted.model.take_requests()
+    page.context.set_offline(True)
+    expect(page.locator("#connection")).to_have_attribute("data-state", "reconnecting")
+    for text in ("On Wednesday", "Never mind", "On Thursday"):
+        page.fill("#composer-text", text)
+        page.press("#composer-text", "Enter")
+        expect(page.locator("#composer-note")).to_contain_text("Not sent yet.")
+    page.context.set_offline(False)
+    expect(page.locator("article.turn").last).to_contain_text("Now.")
+    expect(page.locator(".message[data-role=user]").last).to_contain_text("On Thursday")
+    at_rest(page)
+    expect(page.locator("article.turn")).to_have_count(2)
+
+    page.context.set_offline(True)
+    expect(page.locator("#connection")).to_have_attribute("data-state", "reconnecting")
+    page.fill("#composer-text", "Delete it all")
+    page.press("#composer-text", "Enter")
+    expect(page.locator("#composer-note")).to_contain_text("Not sent yet.")
+    page.fill("#composer-text", "")
+    page.context.set_offline(False)
+    at_rest(page)
+    scripted.model.script(Reply(text="Good."))
+    page.fill("#composer-text", "Thank you")
+    page.press("#composer-text", "Enter")
+    expect(page.locator("article.turn").last).to_contain_text("Good.")
+    expect(page.locator("article.turn")).to_have_count(3)
+    expect(page.locator("#transcript")).not_to_contain_text("Delete it all")
+
+
 def test_a_line_that_went_dead_is_noticed(scripted: Site, visitors: Visitors) -> None:
     """Nothing closes the socket; no answer comes."""
     visitors.expected += REFUSED

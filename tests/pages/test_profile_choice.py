@@ -162,6 +162,24 @@ def test_a_changed_profile_is_named_with_what_changed(
     assert "First was changed: instructions, temperature" in page
 
 
+def test_rules_that_change_nothing_are_no_change(
+    owners: Client, conversation: Conversation, profiles: list[Profile]
+) -> None:
+    answered(conversation, "One.")
+    Profile.objects.update(rules={"bash": "run", "read_file": "run", "*": "ask"}, name="Ada")
+    conversation.refresh_from_db()
+    answered(conversation, "Two.")
+    page = owners.get(f"/conversations/{conversation.pk}/").content.decode()
+    assert "First was changed: agent&#x27;s name<" in page
+    Profile.objects.update(rules={"bash": "ask", "read_file": "run"})
+    conversation.refresh_from_db()
+    answered(conversation, "Three.")
+    assert (
+        "First was changed: rules for tools"
+        in owners.get(f"/conversations/{conversation.pk}/").content.decode()
+    )
+
+
 def test_turns_of_before_profiles_were_kept_are_shown_all_the_same(
     owners: Client, conversation: Conversation
 ) -> None:
