@@ -27,7 +27,9 @@ onContent((signal) => {
     }
     show();
   };
+  let wished = -Infinity; // when the reader last asked for the end
   const toEnd = () => {
+    wished = performance.now();
     following = true;
     led = false;
     // A page that is loaded again is where the user was last.
@@ -57,7 +59,9 @@ onContent((signal) => {
     // Only a move upwards is a wish to stay: text that came since the last move also makes the end far.
     const up = view.scrollTop < last - 1;
     if (up && away() > 2) {
-      if (following && changed && timeStamp - byHand > 300) return keep();
+      // So it does where a dialog that closes takes its entry of the history away.
+      const byItself = changed || timeStamp - wished < 1000;
+      if (following && byItself && timeStamp - byHand > 300) return keep();
       following = false;
     } else if (!up && away() < 40 && !led) following = true;
     last = view.scrollTop;

@@ -320,3 +320,22 @@ def test_the_version_of_an_early_turn_is_in_its_place_in_a_long_conversation(
     forth.click()
     expect(back).to_be_focused()
     expect(turns(page)).to_have_count(2)
+
+
+def test_on_a_phone_the_answer_to_an_edited_message_that_was_found_is_in_view(
+    scripted: Site, visitors: Visitors
+) -> None:
+    scripted.model.script(Reply("Another answer\n\n" * 10))
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    address = f"/conversations/{scripted.served.shell(LONG_TALK)}/"
+    page.goto(f"{address}?from=all")
+    message = turns(page).nth(15).locator(".message").first.get_attribute("id")
+    page.goto(f"{address}?from={message}#{message}")
+    at_rest(page)
+    page.locator("article.turn", has=page.locator(f"#{message}")).get_by_role("link", name="Edit").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Message").fill("Another question")
+    dialog.get_by_role("button", name="Run again").click()
+    expect(page.locator(".message", has_text="Another question")).to_be_attached()
+    at_rest(page)
+    expect(page.get_by_text("Another answer").last).to_be_in_viewport()
