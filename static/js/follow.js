@@ -27,9 +27,7 @@ onContent((signal) => {
     }
     show();
   };
-  let wished = -Infinity; // when the reader last asked for the end
   const toEnd = () => {
-    wished = performance.now();
     following = true;
     led = false;
     // A page that is loaded again is where the user was last.
@@ -42,6 +40,9 @@ onContent((signal) => {
     if (!changed) requestAnimationFrame(() => (changed = false));
     changed = true;
   }).observe(view, { subtree: true, childList: true, attributeFilter: ["data-status", "hidden", "open"] });
+  // So it does where a dialog that closes takes its entry of the history away.
+  let wentBack = -Infinity;
+  addEventListener("popstate", ({ timeStamp }) => (wentBack = timeStamp), { signal });
   let byHand = -Infinity; // when the reader last moved the view
   const moved = ({ key, timeStamp }) => {
     led = false;
@@ -59,8 +60,7 @@ onContent((signal) => {
     // Only a move upwards is a wish to stay: text that came since the last move also makes the end far.
     const up = view.scrollTop < last - 1;
     if (up && away() > 2) {
-      // So it does where a dialog that closes takes its entry of the history away.
-      const byItself = changed || timeStamp - wished < 1000;
+      const byItself = changed || timeStamp - wentBack < 300;
       if (following && byItself && timeStamp - byHand > 300) return keep();
       following = false;
     } else if (!up && away() < 40 && !led) following = true;
