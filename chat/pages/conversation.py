@@ -75,6 +75,8 @@ def earlier_turns(request: SignedInRequest, conversation_id: uuid.UUID, turn_id:
     """The turns right before that one, to be put ahead of it: from a place on, or as many as usual."""
     conversation = own_conversation(request, conversation_id)
     first = turn_with(conversation, request.GET.get("from", ""))
+    if first is not None and first >= turn_id:
+        first = None
     context = recent_turns(conversation, before=turn_id, first=first)
     return render(request, "partials/_turns.html", {"conversation": conversation, **context})
 

@@ -135,7 +135,7 @@ def test_whoever_types_is_not_disturbed_and_allows_nothing(scripted: Site, visit
 def test_an_attachment_and_what_is_pasted_are_for_the_composer(scripted: Site, visitors: Visitors) -> None:
     gate = threading.Event()
     asking = Reply("I look first.", tool_calls=[bash("pwd")], stall_after=1, gate=gate)
-    scripted.model.script(asking, asking, Reply(text="Done."))
+    scripted.model.script(asking)
     page = visitors.enter(scripted, permissions=["clipboard-read", "clipboard-write"])
     begin(page)
     page.set_input_files("#composer-files", {"name": "a.txt", "mimeType": "text/plain", "buffer": b"x"})
