@@ -312,11 +312,9 @@ class Conversation(models.Model):
             again = self.path.filter(pk=turn_id).prefetch_related("messages__attachments").first()
             if again is None:
                 raise MessageRefused(_("This message has changed in another tab. Try again."))
-            said, attachments = again.said, again.attachments
-            if text is not None:
-                said, attachments = _edited(again, text, attached)
-            self.path.filter(pk__gt=turn_id).update(on_path=False)
-            self.turns.filter(pk=turn_id).update(on_path=False, chosen=False)
+            as_it_was = again.said, again.attachments
+            said, attachments = as_it_was if text is None else _edited(again, text, attached)
+            self._take_off_path(again)
             if as_before:
                 profile = profile or again.profile_of_its_own
             if profile is None:
@@ -327,6 +325,13 @@ class Conversation(models.Model):
             self._touch(turn.created_at, facts["newest"], archived_at=None)
             self._path_changed()
         return turn
+
+    def _take_off_path(self, turn: Turn) -> None:
+        """For another version of the turn, which has the user's edits of an earlier list, too."""
+        self.path.filter(pk__gt=turn.pk).update(on_path=False)
+        self.turns.filter(pk=turn.pk).update(on_path=False, chosen=False)
+        if turn.parent_id:
+            TodoRevision.hand_on(turn, turn.parent_id)
 
     def show_version(self, turn_id: int) -> None:
         """Put this version of a turn on the path, with the most recently shown turns that follow it.
@@ -345,11 +350,12 @@ class Conversation(models.Model):
             self._set_path(rows, turn_id)
             self._path_changed()
 
-    def delete_turn(self, turn_id: int) -> None:
+    def delete_turn(self, turn_id: int) -> list[TodoRevision]:
         """Delete a turn on the path; what followed it, in every branch, then follows the turn before it.
 
-        If it has other versions, what followed it is deleted too, and another version takes its place. Raises
-        MessageRefused while a turn works.
+        If it has other versions, what followed it is deleted too, and another version takes its place. Else
+        the user's edits of a list that an earlier turn wrote stay, and are returned. Raises MessageRefused
+        while a turn works.
         """
         with transaction.atomic():
             self.lock()
@@ -357,7 +363,9 @@ class Conversation(models.Model):
                 raise MessageRefused(_("The agent is still working. Delete this when it has finished."))
             turn = self.path.filter(pk=turn_id).first()
             if turn is None:
-                return
+                return []
+            heir = turn.parent_id or self.path.filter(parent=turn).values_list("pk", flat=True).first()
+            kept = TodoRevision.hand_on(turn, heir) if heir and not self._has_versions(turn) else []
             for each in self.turns.filter(pk__in=self.deleted_with(turn)).order_by("-pk"):
                 self._delete(each)
             rows = {row.pk: row for row in self.turns.only("parent", "chosen", "on_path")}
@@ -365,15 +373,19 @@ class Conversation(models.Model):
             if versions:
                 self._set_path(rows, max(versions, key=lambda row: (row.chosen, row.pk)).pk)
             self._path_changed()
+        return kept
 
     def deleted_with(self, turn: Turn) -> list[int]:
         """The keys of the turns that are deleted with this one, itself included."""
-        if not self.turns.filter(parent=turn.parent_id).exclude(pk=turn.pk).exists():
+        if not self._has_versions(turn):
             return [turn.pk]
         keys = {turn.pk}
         later = self.turns.filter(pk__gt=turn.pk).order_by("pk").values_list("pk", "parent")
         keys.update(pk for pk, parent in later if parent in keys)
         return list(keys)
+
+    def _has_versions(self, turn: Turn) -> bool:
+        return self.turns.filter(parent=turn.parent_id).exclude(pk=turn.pk).exists()
 
     def _delete(self, turn: Turn) -> None:
         after = self.turns.filter(parent=turn)

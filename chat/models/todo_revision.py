@@ -116,6 +116,15 @@ class TodoRevision(TodoCounts, models.Model):
             kept=kept,
         )._save()
 
+    @classmethod
+    def hand_on(cls, turn: Turn, heir: int) -> list[TodoRevision]:
+        """Give a turn's edits by the user to another one, unless the agent wrote a list in it."""
+        edits = list(turn.revisions.all())
+        if not all(edit.is_by_user for edit in edits):
+            return []
+        turn.revisions.update(turn=heir, after=None, afterwards=True)
+        return list(cls.objects.filter(pk__in=[edit.pk for edit in edits]))
+
     def _save(self) -> TodoRevision:
         self.conversation = conversation = self.turn.conversation
         conversation.todos_left = self.left

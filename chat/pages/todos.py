@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from collections.abc import Iterator
 from typing import Any, cast
@@ -22,6 +23,11 @@ from chat.pages.signed_in import SignedInRequest
 from chat.turns.editing import Edited, edit
 
 MAX_KEY = 19  # digits
+MAX_LINES = 50  # of a pasted list; the rest is one item
+# What a copied list has ahead of an item: "- ", "2. ", "3、", "（4）", "⑤", "☐ ", "[x] ".
+LIST_MARKER = re.compile(
+    r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|(?:\d{1,3}[、）]|（\d{1,3}）|[①-⑳☐☑])\s*)?(?:\[[ xX]\]\s+)?(?=\S)"
+)
 
 
 @audience("owner")
@@ -33,7 +39,7 @@ def edit_todos(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResp
     script, redirects to the panel or shows the refusals on the page.
     """
     conversation = own_conversation(request, conversation_id)
-    edits = list(dict.fromkeys([*_button_edits(request), *_text_edits(request, conversation)]))
+    edits = [*_button_edits(request), *_text_edits(request, conversation)]
     edited = edit(conversation, _parse_number(request.POST.get("revision", "")), edits)
     async_to_sync(publish_regions)(conversation.pk, "panel", "unfinished")
     async_to_sync(publish_sidebar)(request.user.pk)
@@ -56,9 +62,15 @@ def _text_edits(request: HttpRequest, conversation: Conversation) -> Iterator[Ed
         text = next(filter(str.strip, map(storable, request.POST.getlist(name))), "")
         if item_id == "new":
             if text or action == "add":
-                yield Edit("add", text=text)
+                yield from (Edit("add", text=line) for line in _lines(text))
         elif text != old_texts.get(item_id):
             yield Edit("reword", item_id, text)
+
+
+def _lines(text: str) -> list[str]:
+    """The items of a pasted list; a text of one line is one item as it is."""
+    lines = [line for line in text.split("\n", MAX_LINES - 1) if line.strip()]
+    return [LIST_MARKER.sub("", line, count=1) for line in lines] if len(lines) > 1 else [text]
 
 
 def _button_edits(request: HttpRequest) -> Iterator[Edit]:

@@ -29,7 +29,7 @@ from chat.pages.conversation import (
 from chat.pages.model_choice import model_groups
 from chat.pages.new_conversation import chosen_profile, model_to_use
 from chat.pages.signed_in import SignedInRequest
-from chat.search.index import unindex_turn
+from chat.search.index import index_revision, unindex_turn
 
 
 @audience("owner")
@@ -157,7 +157,8 @@ def delete_turn(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: i
             deleted = conversation.deleted_with(shown) if shown else []
             for key in deleted:
                 unindex_turn(key, conversation)
-            conversation.delete_turn(turn_id)
+            for edit in conversation.delete_turn(turn_id):
+                index_revision(edit)
     except MessageRefused as refusal:
         return action_refused(request, conversation, str(refusal))
     show_files_of(conversation)

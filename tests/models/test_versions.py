@@ -179,6 +179,57 @@ def test_deleting_a_turn_leaves_the_others_in_every_branch(talk: Conversation) -
     assert ask(talk, "new").parent_id is None
 
 
+def without_a_list(talk: Conversation, text: str) -> Turn:
+    talk.start_turn(text, uuid.uuid4())
+    turn = Turn.claim("here")
+    assert turn
+    turn.end(Turn.Status.COMPLETED)
+    return turn
+
+
+def test_edits_of_an_earlier_list_outlive_the_turn_after_which_they_were_made(talk: Conversation) -> None:
+    c, d = turn_of(talk, "c"), without_a_list(talk, "d")
+    mine = [{"id": "m", "content": "Mine", "status": "pending", "activeForm": "", "key": ""}]
+    TodoRevision.edit(d, "focused", mine)
+    assert [edit.turn_id for edit in talk.delete_turn(d.pk)] == [c.pk]
+    kept = talk.revision()
+    assert kept is not None
+    assert (kept.items, kept.turn_id, kept.afterwards, talk.todos_left) == (mine, c.pk, True, 1)
+    assert talk.delete_turn(c.pk) == [], "with the agent's list goes what was changed in it"
+    latest = talk.revision()
+    assert latest is not None
+    assert latest.turn_id == turn_of(talk, "b").pk
+
+
+def test_edits_of_an_earlier_list_are_in_both_versions_of_a_later_turn(talk: Conversation) -> None:
+    d = without_a_list(talk, "d")
+    mine = [{"id": "m", "content": "Mine", "status": "pending", "activeForm": "", "key": ""}]
+    TodoRevision.edit(d, "focused", mine)
+    talk.run_again(d.pk, uuid.uuid4())
+    new = Turn.claim("here")
+    assert new
+    new.end(Turn.Status.COMPLETED)
+    for version in (new, d):
+        talk.show_version(version.pk)
+        latest = talk.revision()
+        assert latest is not None
+        assert (latest.items, talk.todos_left) == (mine, 1)
+
+
+def test_edits_outlive_the_first_turn(talk: Conversation) -> None:
+    other = Conversation.begin(talk.owner, "first", uuid.uuid4(), None)
+    first = Turn.claim("here")
+    assert first
+    first.end(Turn.Status.COMPLETED)
+    mine = [{"id": "m", "content": "Mine", "status": "pending", "activeForm": "", "key": ""}]
+    TodoRevision.edit(first, "focused", mine)
+    second = without_a_list(other, "second")
+    other.delete_turn(first.pk)
+    kept = other.revision()
+    assert kept is not None
+    assert (kept.items, kept.turn_id) == (mine, second.pk)
+
+
 def test_a_list_that_was_dismissed_stays_so(talk: Conversation) -> None:
     BulkAct.carry_out(talk.owner, "dismiss", [talk.pk])
     talk.start_turn("d", uuid.uuid4())

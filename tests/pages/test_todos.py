@@ -235,6 +235,29 @@ def test_the_panel_stays_where_it_was(planned: Work, owners: Client) -> None:
     assert f'id="todo-panel" class="todo-panel" data-turn="{turn}" data-phase="ended"' in page
 
 
+def test_a_pasted_list_has_its_markers_taken_off(planned: Work, owners: Client) -> None:
+    lines = ["- One", "  * [ ] Two", "3. Three", "4) Four", "5、Five", "6）Six", "（7）Seven", "⑧ Eight"]
+    lines += ["☐ Nine", "10.5 km", "-5 degrees", "", "One"]
+    assert send(owners, planned, "add", **{"text-new": "\n".join(lines)}).status_code == 204
+    words = [line.split(" ", 2)[2] for line in listed(planned)[len(ITEMS) :]]
+    assert words[:9] == ["One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"]
+    assert words[9:] == ["10.5 km", "-5 degrees", "One"]
+    assert planned.conversation.revisions.filter(author="person").count() == 1
+    assert send(owners, planned, "add", **{"text-new": "- a single line"}).status_code == 204
+    assert listed(planned)[-1].endswith(" - a single line"), "as it was typed"
+
+
+def test_what_was_added_outlives_the_turn_after_which_it_was(planned: Work, owners: Client) -> None:
+    planned.go_on().end(Turn.Status.COMPLETED)
+    talk = planned.conversation.path.last()
+    assert talk
+    assert send(owners, planned, "add", **{"text-new": "Call the plumber"}).status_code == 204
+    page = f"/conversations/{planned.conversation.pk}/"
+    assert owners.post(f"{page}turns/{talk.pk}/delete/", headers={"HX-Request": "true"}).status_code == 204
+    assert "Call the plumber" in owners.get(page).content.decode()
+    assert "Call the <mark>plumber</mark>" in owners.get("/conversations/?q=plumber").content.decode()
+
+
 def test_nobody_else_changes_it(planned: Work, strangers: Client, client: Client) -> None:
     assert send(strangers, planned, "skip a").status_code == 404
     assert send(client, planned, "skip a").status_code in (302, 403)
