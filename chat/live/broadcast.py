@@ -177,7 +177,9 @@ def whole_frame(turn: Turn, position: Position, state: ConversationState) -> str
         state.row.turn_status = turn.status  # or the page could be idle while its turn is drawn as running
         regions = drawn_regions(state, TURN_REGIONS if turn.is_active else TURN_REGIONS + END_REGIONS)
         return key_frame(position, state.row.turn_previous or 0, drawn + regions)
-    # A later turn has begun; its frame contains the regions.
+    # A later turn has begun; its frame contains the other regions.
+    if not turn.is_active:
+        drawn += drawn_regions(state, END_REGIONS)
     path = Turn.objects.filter(conversation=turn.conversation_id, on_path=True)
     earlier = path.filter(pk__lt=turn.pk).order_by("-pk")
     return key_frame(position, next(iter(earlier.values_list("pk", flat=True)[:1]), 0), drawn)

@@ -227,12 +227,8 @@ def thought_of(message: Message, start: int, text: str, *, live: bool) -> SafeSt
 
 
 def panel_message(panel: TodoPanel | None) -> str:
-    """Show the panel: morphed for the same turn and phase, so that it stays folded; else replaced."""
-    html = draw_panel(panel)
-    if panel is None:
-        return partial("#todo-slot", "innerHTML", html)
-    other = f'#todo-panel:not([data-turn="{panel.turn_id}"][data-phase="{panel.phase}"])'
-    return partial(other, "delete", "") + partial("#todo-slot", "innerMorph", html)
+    """Redraw the panel in place: a field in it keeps its text, caret and an input method's composition."""
+    return partial("#todo-slot", "innerMorph", draw_panel(panel))
 
 
 def draw_panel(panel: TodoPanel | None) -> SafeString:

@@ -474,11 +474,3 @@ class Unfinished:
     @property
     def done(self) -> int:
         return self.total - self.left
-
-
-def unfinished_of(conversation: Conversation) -> Unfinished | None:
-    """Open items; None while the agent works, after a bad end, and if there are none. Reads the database."""
-    left = conversation.todos_left
-    last = conversation.path.order_by("pk").last()
-    revision = conversation.revision() if left and last and last.status in ENDED_WELL else None
-    return Unfinished(conversation.pk, left, revision.total) if revision else None

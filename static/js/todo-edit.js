@@ -35,7 +35,7 @@
   const line = (item) => row(item)?.querySelector(".todo__line");
   const start = (item) => {
     const { words } = row(item).dataset;
-    if (!open.has(item)) open.set(item, { words, text: words, revision: panel().dataset.revision });
+    if (!open.has(item)) open.set(item, { words, text: words, revision: panel().dataset.revision, on: panel().dataset.revision });
     row(item).dataset.editing = "";
     field(item).value = open.get(item).text;
   };
@@ -91,10 +91,10 @@
   };
 
   // One after the other, while the user goes on typing. What could not be sent goes back into its line.
-  const add = async () => {
-    if (!adder().value.trim()) return adder().focus();
+  const add = async (text = adder().value) => {
+    if (!text.trim()) return adder().focus();
     const sending = adds;
-    sending.push(adder().value);
+    sending.push(text);
     adder().value = adding = "";
     begun ||= !panel();
     if (sending.length > 1) return;
@@ -109,7 +109,16 @@
     sending.length = 0;
     if (adder()) adder().value = adding;
   };
-  const unsent = () => [...adds, adding].filter(Boolean).join(" ");
+  const unsent = () => [...adds, adding].filter(Boolean).join(" ").replaceAll(/\s*\n\s*/g, " ");
+
+  // A pasted list is as many items. The field would make one line of it.
+  document.addEventListener("paste", (event) => {
+    const text = event.clipboardData?.getData("text/plain").trim() ?? "";
+    if (event.target !== adder() || !/\S\s*\n\s*\S/.test(text)) return;
+    event.preventDefault();
+    const { value, selectionStart, selectionEnd } = adder();
+    add(value.slice(0, selectionStart) + text + value.slice(selectionEnd));
+  });
 
   document.addEventListener("submit", async (event) => {
     if (event.target.id === "todo-edit") {
@@ -174,8 +183,8 @@
     for (const place of [row(item), field(item).parentElement]) place.scrollIntoView({ block: "nearest" });
   });
 
-  // After a redraw: editors stand open again, with what was typed; the words of one whose item is gone go into
-  // the line for a new one.
+  // After a redraw: editors stand open again, with what was typed; the words of one whose item is gone, and not only
+  // from a list that is being written, go into the line for a new one.
   const restore = () => {
     if (begun && panel()) {
       begun = false;
@@ -184,11 +193,13 @@
       adder().focus();
     }
     const last = adder();
-    for (const [item, { words, text }] of [...open]) {
+    for (const [item, editor] of [...open]) {
+      const { words, text } = editor;
+      if (row(item)) editor.on = panel().dataset.revision;
       if (row(item) && !("editing" in row(item).dataset)) {
         panel().open ||= text !== words;
         start(item);
-      } else if (!row(item)) {
+      } else if (!row(item) && panel()?.dataset.revision !== editor.on) {
         open.delete(item);
         if (text === words || !last) continue;
         adding = [adding, text].filter(Boolean).join(" ");

@@ -81,7 +81,11 @@
       waited = isWaiting();
     };
     new MutationObserver(status).observe(document.getElementById("conversation"), { attributeFilter: ["data-status"] });
-    new MutationObserver(() => restore(panelIn(slot))).observe(slot, { childList: true });
+    // Another panel, or this one in another turn or phase.
+    const redrawn = (changes) => {
+      if (changes.some(({ type, target }) => type === "attributes" || target === slot)) restore(panelIn(slot));
+    };
+    new MutationObserver(redrawn).observe(slot, { subtree: true, childList: true, attributeFilter: ["data-turn", "data-phase"] });
     const looked = { subtree: true, childList: true, attributeFilter: ["data-status"] };
     new MutationObserver(() => isAt(slot) || reveal(slot)).observe(slot, looked);
     slot.addEventListener("toggle", () => reveal(slot), true);

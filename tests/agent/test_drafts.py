@@ -17,9 +17,9 @@ from tests.agent.turns import PLAN, end, of, told
 from tests.model_server import ScriptedModel
 
 
-def drafted(policy: str, arguments: str) -> list[tuple[TodoItem, ...]]:
-    """The drafts of arguments that arrive letter by letter."""
-    draft = Draft(TodoList(policy))
+def drafted(todos: str | TodoList, arguments: str) -> list[tuple[TodoItem, ...]]:
+    """The drafts of arguments that arrive letter by letter, over a list or under a policy."""
+    draft = Draft(todos if isinstance(todos, TodoList) else TodoList(todos))
     call = OpenCall("1", "TodoWrite")
     drafts = []
     for letter in arguments:
@@ -65,6 +65,16 @@ def test_a_draft_grows_letter_by_letter_under_every_policy(policy: str, argument
         final.key,
     )
     assert last.id == ""
+
+
+def test_an_item_whose_text_is_cut_off_is_the_one_that_begins_like_that() -> None:
+    todos = TodoList()
+    todos.write(PLAN)
+    drafts = drafted(todos, json.dumps(PLAN))
+    assert len(drafts) > len(PLAN)
+    for items in drafts:
+        assert [item.id for item in items] == [item.id for item in todos.items[: len(items)]]
+    assert drafted(todos, '{"items": [{"content": "Something el')[-1][0].id == "", "it begins like none"
 
 
 def test_a_draft_keeps_the_ids_of_the_items_that_it_continues() -> None:

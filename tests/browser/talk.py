@@ -14,6 +14,15 @@ LIVE = "#conversation #connection[data-state='live']"
 # An Enter that an input method takes for itself.
 COMPOSING = """(text, how) => text.dispatchEvent(new KeyboardEvent("keydown", {
     key: "Enter", bubbles: true, cancelable: true, ...how }))"""
+# What a user pastes; true where the browser is to put it in.
+PASTE = """(place, text) => {
+    const data = new DataTransfer();
+    data.setData("text/plain", text);
+    const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
+    return place.dispatchEvent(event);
+}"""
+TAG = re.compile(r'<([a-z0-9-]+)((?: [^\s=<>]+(?:="[^"]*")?)+)>')
+ATTRIBUTE = re.compile(r'[^\s=]+(?:="[^"]*")?')
 BETWEEN = re.compile(r">\s+<")
 SPENT = re.compile(r'<time class="elapsed".*?</time>(<span>[^<]+</span>)?')
 RECENT = re.compile(r"(<time [^>]*data-recent[^>]*>)[^<]*")
@@ -86,9 +95,11 @@ def record(page: Page) -> list[str]:
 def bare(html: str) -> str:
     """HTML without blanks between elements, how long ago it was, and what htmx adds or a user unfolds.
 
-    Without seconds, which each page counts by itself, and tokens so far, which live pages estimate.
+    With attributes by name: what is morphed has new ones last. Without seconds, which each page counts by
+    itself, and tokens so far, which live pages estimate.
     """
-    return SPENT.sub("", RECENT.sub(r"\1", BETWEEN.sub("><", CHANGING.sub("", html))))
+    plain = SPENT.sub("", RECENT.sub(r"\1", BETWEEN.sub("><", CHANGING.sub("", html))))
+    return TAG.sub(lambda tag: f"<{' '.join([tag[1], *sorted(ATTRIBUTE.findall(tag[2]))])}>", plain)
 
 
 def until(page: Page, ready: Callable[[], Any]) -> None:

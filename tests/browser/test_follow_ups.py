@@ -10,7 +10,19 @@ from playwright.sync_api import Locator, Page, Route, WebSocketRoute, expect
 from chat.demo.reply import Reply
 from tests.browser.line import Line
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, last_turn, record, turns
+from tests.browser.talk import (
+    LIVE,
+    at_rest,
+    begin,
+    is_folded,
+    is_open,
+    last_turn,
+    panel,
+    record,
+    send,
+    todo,
+    turns,
+)
 
 LOOK = [("read_file", {"path": "."})]
 
@@ -124,6 +136,40 @@ def test_stop_and_send(scripted: Site, visitors: Visitors) -> None:
         expect(last_turn(each, "completed")).to_contain_text("Instead.")
         expect(held(each)).to_have_count(0)
     expect(page.locator("#composer-text")).to_have_value("")
+
+
+@pytest.mark.parametrize("how", ["stopped as it is written", "stopped", "ended"])
+def test_a_list_is_at_rest_while_the_next_turn_works(scripted: Site, visitors: Visitors, how: str) -> None:
+    """A held message begins the next turn in the moment in which the one with the list ends."""
+    ends, go = threading.Event(), threading.Event()
+    scripted.model.script(Reply(text="Yes?"))
+    if how == "stopped as it is written":
+        scripted.model.script(todo("in_progress", "pending", stall_after=8, gate=ends))
+    else:
+        scripted.model.script(
+            todo("in_progress", "pending"), Reply(text="I begin.", stall_after=2, gate=ends)
+        )
+    scripted.model.script(Reply(text="On to it.", stall_after=2, gate=go))
+    page = visitors.enter(scripted)
+    begin(page, "Hello")
+    at_rest(page)
+    send(page, "Do it")
+    is_open(page)
+    hold(page, "Something else")
+    if how == "ended":
+        ends.set()
+    else:
+        page.get_by_role("button", name="Stop and send now").click()
+    expect(last_turn(page, "running")).to_contain_text("On to it.")
+    expect(turns(page)).to_have_count(3)
+    if how == "stopped as it is written":
+        expect(panel(page)).to_have_count(0)
+    else:
+        is_folded(page)
+        expect(panel(page)).to_have_attribute("data-phase", "ended")
+    expect(page.locator("#context-meter")).not_to_be_empty()
+    go.set()
+    at_rest(page)
 
 
 def test_a_draft_outlives_a_reload(scripted: Site, visitors: Visitors) -> None:

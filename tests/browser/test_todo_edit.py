@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, is_folded, is_open, panel, record, todo, until
+from tests.browser.talk import LIVE, PASTE, at_rest, begin, is_folded, is_open, panel, record, todo, until
 from tests.browser.test_approvals import begin as begin_asking_first
 
 THREE = ["in_progress", "pending", "pending"]
@@ -245,6 +245,30 @@ def test_an_item_is_written_to_its_end_whatever_happens(
         at_rest(page)
 
 
+@pytest.mark.parametrize("place", ["a new item", "an item"])
+def test_an_input_methods_composition_outlives_the_end_of_a_turn(
+    scripted: Site, visitors: Visitors, place: str
+) -> None:
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+    field = page.locator("#todo-add")
+    if place == "an item":
+        field = editor(page, 1)
+    else:
+        field.click()
+    page.keyboard.type("Buy ")
+    session = page.context.new_cdp_session(page)
+    session.send("Input.imeSetComposition", {"text": "hua", "selectionStart": 3, "selectionEnd": 3})
+    gate.set()
+    at_rest(page)
+    expect(panel(page)).to_have_attribute("data-phase", "ended")
+    session.send("Input.imeSetComposition", {"text": "huazhong", "selectionStart": 8, "selectionEnd": 8})
+    session.send("Input.insertText", {"text": "花种"})
+    page.keyboard.type(" soon")
+    before = "Item 2" if place == "an item" else ""
+    expect(field).to_have_value(f"{before}Buy 花种 soon")
+
+
 def test_what_is_being_written_is_there_after_a_look_elsewhere(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted)
     gate = working(scripted, page)
@@ -292,6 +316,31 @@ def test_the_later_of_two_tabs_sees_the_conflict(scripted: Site, visitors: Visit
     reads(other, "Doing 1", "Mine!", "Item 3")
     expect(refused).to_be_empty()
     gate.set()
+    at_rest(page)
+
+
+def test_an_editor_outlives_other_words_of_the_agents_as_they_are_written(
+    scripted: Site, visitors: Visitors
+) -> None:
+    page = visitors.enter(scripted)
+    reworded = [{"content": "Other words", "status": "in_progress", "activeForm": "Doing it"}]
+    reworded += [{"content": f"Item {n}", "status": "pending", "activeForm": f"Doing {n}"} for n in (2, 3)]
+    go, last = threading.Event(), threading.Event()
+    again = Reply(tool_calls=[("TodoWrite", {"items": reworded})], piece=10, stall_after=4, gate=go)
+    gate = threading.Event()
+    look = Reply(text="I look", tool_calls=[("bash", {"command": "true"})], stall_after=1, gate=gate)
+    scripted.model.script(todo(*THREE), look, again, Reply(text="Done", stall_after=1, gate=last))
+    begin(page, "Work")
+    expect(items(page)).to_have_count(3)
+    editor(page, 0).press_sequentially(" with care")
+    gate.set()
+    expect(page.locator("#todo-panel .todo__text").first).to_contain_text("Othe")
+    expect(page.locator("#todo-add")).to_have_value("")
+    go.set()
+    field = items(page).first.locator(".todo__editor input")
+    expect(field).to_have_value("Item 1 with care")
+    expect(page.locator("#todo-add")).to_have_value("")
+    last.set()
     at_rest(page)
 
 
@@ -470,6 +519,23 @@ def test_what_could_not_be_added_is_in_its_field_again(scripted: Site, visitors:
     expect(page.locator("#todo-add")).to_have_value("")
     gate.set()
     at_rest(page)
+
+
+def test_a_pasted_list_is_an_item_for_each_line(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    page.fill("#todo-add", "Buy ")
+    field = page.locator("#todo-add")
+    assert field.evaluate(PASTE, "one line"), "the browser puts it in"
+    assert not field.evaluate(PASTE, "milk\n- [ ] Drink it\n\n2. Wash up\n2. Wash up\n")
+    reads(page, "Doing 1", "Item 2", "Item 3", "Buy milk", "Drink it", "Wash up", "Wash up")
+    expect(field).to_have_value("")
+    expect(page.locator("#todo-refused")).to_be_empty()
+    gate.set()
+    at_rest(page)
+    assert len(sent) == 1, "one revision"
 
 
 @pytest.mark.parametrize("height", [700, 800, 1000])

@@ -220,6 +220,26 @@ async def test_a_draft_does_not_hide_what_the_person_changed(site: Site, model_s
     assert all("Mine" in html for html in drawn)
 
 
+async def test_a_list_that_is_written_again_keeps_its_first_item_meanwhile(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    model_server.script(
+        Reply(tool_calls=written("completed", "in_progress", "pending")),
+        Reply(tool_calls=written("completed", "completed", "in_progress"), piece=2, delay=0.03),
+        Reply(text="Done."),
+    )
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    panels = [html for _target, _swap, html in tab.partials() if "todo-panel" in html]
+    whole = next(number for number, html in enumerate(panels) if "Item 3" in html)
+    assert len(panels) > whole + 2
+    for html in panels[whole:]:
+        assert "Item 1" in html
+        assert 'data-done="0"' not in html
+
+
 async def test_a_list_that_is_written_again_in_a_later_turn_does_not_shrink_meanwhile(
     site: Site, model_server: ScriptedModel
 ) -> None:

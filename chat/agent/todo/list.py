@@ -49,8 +49,18 @@ class TodoList:
         return phrase(self.language, "edit.note", changes=changes, todos=listed)
 
     def draft(self, arguments: Any) -> tuple[TodoItem, ...]:
-        """The list that partial arguments amount to; new items have no id yet."""
-        return with_stable_ids(self.reader.draft(arguments), self.items, fresh=str)
+        """The list that partial arguments amount to; new items have no id yet.
+
+        The last one, whose text may be cut off, continues an item whose text begins like that.
+        """
+        items = with_stable_ids(self.reader.draft(arguments), self.items, fresh=str)
+        if not items or items[-1].id:
+            return items
+        *whole, last = items
+        known = {item.id for item in whole}
+        free = [item for item in (*self.items[len(whole) :], *self.items) if item.id not in known]
+        begun = next((item for item in free if item.content.startswith(last.content)), None)
+        return (*whole, replace(last, id=begun.id, by_user=begun.by_user)) if begun else items
 
     def render(self, *, keys: bool = False) -> str:
         """The list as the model reads it; `keys` adds the ids that the model chose."""
