@@ -15,7 +15,7 @@
     if (!place.checkVisibility()) document.querySelector(isHidden ? ".bar__menu" : ".sidebar__hide")?.focus();
   };
   show(kept.get(KEY) === "hidden");
-  wide.addEventListener("change", () => document.getElementById("sidebar")?.hidePopover());
+  wide.addEventListener("change", () => wide.matches && document.getElementById("sidebar")?.hidePopover());
 
   document.addEventListener("click", (event) => {
     if (!wide.matches || !event.target.closest?.("[popovertarget=sidebar]")) return;

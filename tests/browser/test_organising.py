@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin
+from tests.browser.talk import LIVE, at_rest, begin
 
 PHONE: dict[str, Any] = {
     "viewport": {"width": 390, "height": 844},
@@ -126,6 +126,27 @@ def test_tags_in_chinese(site: Site, visitors: Visitors) -> None:
     expect(page.get_by_label("Name of 每周报告")).to_have_value("每周报告")
     page.get_by_role("button", name="Delete 每周报告").click()
     expect(page.get_by_role("status")).to_have_text("Tag “每周报告” removed from 2 conversations.")
+
+
+def test_a_name_that_did_not_reach_the_server_is_in_its_field_again(
+    scripted: Site, visitors: Visitors
+) -> None:
+    visitors.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to fetch"]
+    scripted.model.script(Reply(text="Yes?"))
+    page = visitors.enter(scripted)
+    begin(page, "Hello")
+    at_rest(page)
+    page.context.set_offline(True)
+    page.keyboard.press("F2")
+    page.keyboard.type("A better name")
+    page.keyboard.press("Enter")
+    expect(page.locator("#composer-note")).to_contain_text("Could not reach the server")
+    expect(page.locator(".rename")).to_have_value("A better name")
+    page.context.set_offline(False)
+    page.wait_for_selector(LIVE)
+    page.locator(".rename").press("Enter")
+    expect(page.locator("#title")).to_have_text("A better name")
+    expect(page.locator("#sidebar")).to_contain_text("A better name")
 
 
 def test_the_menu_pins_and_tags_without_leaving_the_page(site: Site, visitors: Visitors) -> None:
