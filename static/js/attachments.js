@@ -169,7 +169,7 @@ const refusalOf = (files) => {
     const sent = (said, files) => {
       if (text.value.startsWith(said)) text.value = text.value.slice(said.length).trimStart();
       keep(chosen.filter((file) => !files.includes(file)));
-      if (signal.aborted) kept.set(`draft ${path}`, null);
+      if (signal.aborted) kept.set(`draft ${keyOf(path)}`, null);
     };
 
     // A file of a message that came back is in the workspace, and its line is enough.

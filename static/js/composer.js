@@ -18,9 +18,10 @@
   let begun = null;
   const NEXT = "typed after the first message";
 
-  // What is typed; and where it is on its way, perhaps as files without a word, the id by which the server knows a
-  // repetition.
-  const place = () => `draft ${shown.path}`;
+  // What is typed, by user and page; and where it is on its way, perhaps as files without a word, the id by which the
+  // server knows a repetition.
+  const placeOf = (path) => `draft ${composer().dataset.user} ${path}`;
+  const place = () => placeOf(shown.path);
   const keep = () => {
     const { client_id } = composer().elements;
     const text = field();
@@ -93,18 +94,24 @@
     const { client_id } = composer().elements;
     const text = field();
     const draft = draftOf(place());
-    if (!text.value && (draft.text || draft.sent)) {
-      text.value = draft.text;
-      if (draft.sent) {
-        text.dataset.sent = draft.text;
-        client_id.value = draft.client_id;
-      }
-    }
+    text.value ||= draft.text ?? "";
+    // A page that the browser kept has an id that it may have used since.
+    const isSent = draft.sent && text.value === draft.text;
+    client_id.value = isSent ? draft.client_id : uuid();
+    if (isSent) text.dataset.sent = draft.text;
     text.value += keptInTab.get(NEXT) ?? "";
     keptInTab.set(NEXT, null);
     keep();
     // This page is what a conversation's first message led to.
-    if (composer().hasAttribute("hx-ws:send") && draftOf("draft /").sent) kept.set("draft /", null);
+    if (composer().hasAttribute("hx-ws:send") && draftOf(placeOf("/")).sent) kept.set(placeOf("/"), null);
+  });
+
+  // Another tab sent what stands here, too.
+  addEventListener("storage", ({ key, oldValue, newValue }) => {
+    if (!composer() || key !== place() || newValue) return;
+    const was = JSON.parse(oldValue);
+    if (was.sent && field().value === was.text && !onItsWay()) field().value = "";
+    keep();
   });
 
   document.addEventListener("input", (event) => {

@@ -6,9 +6,14 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import COMPOSING, at_rest, begin, last_turn, turns
+from tests.browser.talk import COMPOSING, LIVE, at_rest, begin, last_turn, send, turns
 from tests.pictures import png
 
+# The page comes with an id that it had before.
+KEEP = """id => new MutationObserver(() => {
+  const field = document.querySelector("#composer [name=client_id]");
+  if (field && document.readyState === "loading") field.value = id;
+}).observe(document, { childList: true, subtree: true })"""
 OVERLONG = "x" * 65_537
 
 
@@ -204,3 +209,49 @@ def test_a_model_that_sees_no_images_is_told_beside_them(scripted: Site, visitor
     expect(last_turn(page, "completed").locator(".attachment__fault")).to_be_visible()
     expect(said).to_be_hidden()
     scripted.served.shell(models.format("filter") + ".delete()")
+
+
+def test_a_page_that_the_browser_kept_sends_another_message(scripted: Site, visitors: Visitors) -> None:
+    """As after Back, or in a tab that is restored: the page is as it was before its message was sent."""
+    page = opened(scripted, visitors)
+    scripted.model.script(Reply(text="First."), Reply(text="Second."))
+    used = page.locator("#composer [name=client_id]").input_value()
+    send(page, "one")
+    at_rest(page)
+    page.add_init_script(f"({KEEP})('{used}')")
+    page.reload()
+    page.wait_for_selector(LIVE)
+    send(page, "two")
+    expect(last_turn(page, "completed")).to_contain_text("Second.")
+
+
+def drafted_in_two_tabs(scripted: Site, visitors: Visitors) -> tuple[Page, Page]:
+    """A conversation with a draft, and the same in another tab of the browser."""
+    page = opened(scripted, visitors)
+    page.fill("#composer-text", "Only once")
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.wait_for_selector(LIVE)
+    expect(other.locator("#composer-text")).to_have_value("Only once")
+    return page, other
+
+
+def test_a_draft_that_another_tab_sent_is_gone(scripted: Site, visitors: Visitors) -> None:
+    page, other = drafted_in_two_tabs(scripted, visitors)
+    scripted.model.script(Reply(text="Once."))
+    other.press("#composer-text", "Enter")
+    expect(page.locator("#composer-text")).to_have_value("")
+    expect(last_turn(page, "completed")).to_contain_text("Once.")
+    page.reload()
+    expect(page.locator("#composer-text")).to_have_value("")
+
+
+def test_a_draft_that_was_changed_meanwhile_stays(scripted: Site, visitors: Visitors) -> None:
+    page, other = drafted_in_two_tabs(scripted, visitors)
+    page.fill("#composer-text", "Only once, and more")
+    scripted.model.script(Reply(text="Once."))
+    other.press("#composer-text", "Enter")
+    expect(last_turn(page, "completed")).to_contain_text("Once.")
+    expect(page.locator("#composer-text")).to_have_value("Only once, and more")
+    page.reload()
+    expect(page.locator("#composer-text")).to_have_value("Only once, and more")

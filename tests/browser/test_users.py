@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import at_rest, begin
+from tests.browser.test_account import new_link
 from tests.serving import serving
 
 
@@ -51,6 +52,22 @@ def test_from_the_link_to_the_deactivation(browser: Browser, visitors: Visitors)
         page.get_by_role("button", name="New sign-in link").click()
         theirs.goto(page.get_by_label("Sign-in link").input_value())
         expect(theirs.locator(".sidebar__user")).to_have_text("Signed in as ada")
+
+        theirs.get_by_role("link", name="Sign out").click()
+        expect(theirs.locator("main")).to_contain_text("ask your administrator for one")
+        theirs.get_by_role("link", name="Stay signed in").click()
+
+        # What one user did not send is not for who signs in after them.
+        theirs.goto("/")
+        theirs.fill("#composer-text", "For ada alone")
+        theirs.goto(new_link(served))
+        expect(theirs.locator(".sidebar__user")).to_have_text("Signed in as owner")
+        expect(theirs.locator("#composer-text")).to_have_value("")
+        page.goto("/settings/users/")
+        page.get_by_role("link", name="ada", exact=True).click()
+        page.get_by_role("button", name="New sign-in link").click()
+        theirs.goto(page.get_by_label("Sign-in link").input_value())
+        expect(theirs.locator("#composer-text")).to_have_value("For ada alone")
         visitors.close()
 
 
