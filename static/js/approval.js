@@ -5,10 +5,11 @@ onContent((signal) => {
   const transcript = document.getElementById("transcript");
   if (!transcript) return;
   // Milliseconds after a question came, was answered or went: an Enter that was meant for something else does nothing.
-  const SETTLE = 400;
+  const SETTLE = 1000;
   let asked = null; // the card that waits
   let since = 0;
-  let answered = false;
+  let answered = ""; // here, by "pointer" or by "keys"
+  let writing = false; // a reason
   let seen = false;
   let reading = 0;
 
@@ -39,13 +40,17 @@ onContent((signal) => {
     transcript.parentElement.toggleAttribute("data-question-away", !isIntersecting);
   }, { threshold: [0, 0.9] });
   const settle = (card) => {
-    const held = answered || card.contains(document.activeElement);
+    const isInterrupted = writing && !answered; // another tab answered
+    const held = answered || writing || card.contains(document.activeElement);
     card.open = false;
-    // Not where an Enter that was meant for the question would send what is typed.
-    const field = document.getElementById("composer-text");
-    const next = isTouch() || field?.value ? card.querySelector("summary") : field;
-    if (held) next.focus({ preventScroll: true });
     since = performance.now();
+    if (!held) return;
+    // Not where an Enter that was meant for the question would send what is typed. A card with the focus is not folded
+    // away, which the next tap or click would do, and miss what moves.
+    const field = document.getElementById("composer-text");
+    if (field && !field.value && !isTouch() && !isInterrupted) field.focus({ preventScroll: true });
+    else if (answered === "pointer" || isTouch()) document.activeElement.blur();
+    else card.querySelector("summary").focus({ preventScroll: true });
   };
 
   const look = () => {
@@ -62,15 +67,18 @@ onContent((signal) => {
     inView.observe(card.querySelector(".approval"));
     givenInView.observe(givenOf(card));
     ask(card);
-    answered = false;
+    answered = "";
   };
 
   // The button that was pressed goes away with the question, and focus would be lost with it.
   document.addEventListener("submit", (event) => {
-    if (event.submitter?.closest(".approval")) answered = true;
+    const group = event.submitter?.closest(".approval");
+    if (!group) return;
+    answered = group.matches(":focus-visible, :has(:focus-visible)") ? "keys" : "pointer";
   }, { signal });
   document.addEventListener("focusin", (event) => {
-    if (!event.target.closest(".tool-call")) answered = false;
+    if (!event.target.closest(".tool-call")) answered = "";
+    writing = event.target.name === "reason";
     if (event.target.matches(".approval")) since = performance.now();
   }, { signal });
 

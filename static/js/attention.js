@@ -63,8 +63,11 @@
 
   let last = {}; // what the latest look saw
   let unseen = ""; // how a turn ended that was not looked at since
+  let ended = ""; // the turn whose end was told: frames that come late may draw it as running once more
   const change = ({ turn, status }) => {
     const told = place("announcer").dataset;
+    if (turn === ended) return;
+    if (!ACTIVE[status]) ended = turn;
     unseen = "";
     if (ACTIVE[status] === "running") {
       if (turn !== last.turn) say("turn", told.running);

@@ -10,7 +10,19 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Call, Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, is_folded, is_open, last_turn, record, send, todo, unfold, until
+from tests.browser.talk import (
+    LIVE,
+    at_rest,
+    is_folded,
+    is_open,
+    last_turn,
+    record,
+    send,
+    todo,
+    turns,
+    unfold,
+    until,
+)
 
 ASKS = "Asks first"
 # Which of the question's parts are not wholly in view, or covered.
@@ -176,6 +188,29 @@ def test_a_reason_that_is_being_written_outlives_what_changes_around_it(
     expect(other.locator(".tool-call[data-status=denied]")).to_contain_text("Because of this")
 
 
+def test_who_writes_a_reason_is_not_led_to_the_next_question(scripted: Site, visitors: Visitors) -> None:
+    """Another tab answers meanwhile: what is typed on is no message, and its Enter allows nothing."""
+    scripted.model.script(
+        Reply(tool_calls=[bash("pwd"), bash("date")]), Reply(text="Done."), Reply(text="Never asked for.")
+    )
+    page, other = visitors.enter(scripted), visitors.enter(scripted)
+    other.goto(begin(page))
+    page.get_by_role("textbox", name="Reason (shown to the agent)").type("Because")
+    question(other)
+    other.get_by_role("button", name="Allow once").click()
+    expect(page.locator(".tool-call[data-status='waiting']", has_text="date")).to_be_visible()
+    expect(page.locator(".tool-call summary:focus")).to_have_count(1)
+    expect(page.locator(".approval:focus")).to_have_count(0)
+    page.keyboard.type(" of this")
+    page.keyboard.press("Enter")
+    expect(page.locator("#composer-text")).to_have_value("")
+    expect(page.locator(".tool-call[data-status='waiting']", has_text="date")).to_be_visible()
+    other.get_by_role("button", name="Deny").click()
+    at_rest(page)
+    expect(page.locator(".tool-call[data-status='denied']", has_text="date")).to_have_count(1)
+    expect(turns(page)).to_have_count(1)
+
+
 def test_a_folded_call_says_why_it_was_denied(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(tool_calls=[bash("rm *")]), Reply(text="I keep them."))
     page = visitors.enter(scripted)
@@ -268,6 +303,26 @@ def test_enter_allows_only_what_has_been_in_view(scripted: Site, visitors: Visit
     expect(question(page)).to_be_focused()
     press_enter_until_answered(page, "echo 0")
     at_rest(page)
+
+
+def test_after_a_tap_on_allow_the_card_folds_at_once(scripted: Site, visitors: Visitors) -> None:
+    """Not at the next tap, which would miss what moves."""
+    calls = [Reply(tool_calls=[bash("pwd")]), Reply(tool_calls=[bash("date")])]
+    scripted.model.script(*calls, Reply(text="Done."), Reply(text="Done once more."))
+    viewport = {"width": 390, "height": 844}
+    page = visitors.enter(scripted, viewport=viewport, has_touch=True, is_mobile=True)
+    page.goto("/")
+    page.select_option("select[name=profile]", label=ASKS)
+    page.fill("#composer-text", "do it")
+    page.tap("#send")
+    for command in ("pwd", "date"):
+        waiting = page.locator(".tool-call[data-status='waiting']", has_text=command)
+        waiting.get_by_role("button", name="Allow once").tap()
+    at_rest(page)
+    for command in ("pwd", "date"):
+        expect(page.locator(".tool-call", has_text=command)).to_be_hidden()
+    page.get_by_role("button", name="Run again").tap()
+    expect(last_turn(page, "completed")).to_contain_text("Done once more.")
 
 
 def test_stop_works_while_it_waits(scripted: Site, visitors: Visitors) -> None:
