@@ -14,6 +14,7 @@ from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -28,7 +29,7 @@ from chat.live.broadcast import (
     publish_sidebar,
     publish_turn_sync,
 )
-from chat.live.regions import recent_turns, state_of, unfinished_of
+from chat.live.regions import ENDED_WELL, recent_turns, state_of
 from chat.models import (
     Attachment,
     BulkAct,
@@ -236,7 +237,10 @@ def page(
         "text": text,
     }
     status_code = more.pop("status_code", 400 if refusal else 200)
-    return render(request, "conversation.html", context | more, status=status_code)
+    response = render(request, "conversation.html", context | more, status=status_code)
+    if context["elsewhere"]:  # no longer true once its version is shown and the user comes back
+        add_never_cache_headers(response)
+    return response
 
 
 def _version_elsewhere(conversation: Conversation, key: str) -> int | None:
@@ -355,10 +359,13 @@ def send_follow_ups(request: SignedInRequest, conversation_id: uuid.UUID) -> Htt
 @audience("owner")
 @require_POST
 def resume_plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Start a turn on the open items, if there are any and no turn is active."""
+    """Start a turn on the open items, also of a dismissed plan, if there are any and no turn is active."""
     conversation = own_conversation(request, conversation_id)
     last = conversation.path.order_by("pk").last()
-    if last and unfinished_of(conversation):
+    revision = conversation.revision()
+    is_unfinished = revision is not None and revision.done < revision.total
+    is_dismissed = revision is not None and revision.dismissed
+    if last and is_unfinished and (last.status in ENDED_WELL or (is_dismissed and not last.is_active)):
         # Derived from the last turn, so a repeated click starts one turn.
         client_id = uuid.uuid5(last.client_id, "continue")
         try:

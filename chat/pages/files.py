@@ -13,6 +13,7 @@ from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.cache import add_never_cache_headers
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
@@ -74,9 +75,7 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
             workspace_of(conversation), request.GET.get("path", ""), baseline_of(conversation.pk)
         )
     except WorkspaceError as error:
-        is_gone = isinstance(error.__cause__, FileNotFoundError)
-        problem = _("This file is not there any more: it was deleted or renamed.") if is_gone else str(error)
-        return _render(request, conversation, "_file", {"problem": problem}, status=404)
+        return _missing_file(request, conversation, error)
     has_no_text = preview.kind == "other" and preview.change != "new"
     wants_diff = has_no_text or request.GET.get("as") == "change"
     diff = _diff(preview) if wants_diff and preview.can_be_compared else None
@@ -84,6 +83,16 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     if preview.kind == "text" and not diff:
         context |= _text(preview, as_source=request.GET.get("as") == "source")
     return _render(request, conversation, "_file", context)
+
+
+def _missing_file(
+    request: SignedInRequest, conversation: Conversation, error: WorkspaceError
+) -> HttpResponse:
+    is_gone = isinstance(error.__cause__, FileNotFoundError)
+    problem = _("This file is not there any more: it was deleted or renamed.") if is_gone else str(error)
+    response = _render(request, conversation, "_file", {"problem": problem}, status=404)
+    add_never_cache_headers(response)  # it may be there when the user comes back, with another version
+    return response
 
 
 def _text(preview: FilePreview, as_source: bool) -> dict[str, Any]:

@@ -198,6 +198,10 @@ document.addEventListener("submit", (event) => {
   // A tag that was sent leaves its field, which keeps the keyboard for the next one.
   if (event.target.matches(".tag-form")) setTimeout(() => event.target.reset());
 });
+// A field that the browser refuses can be seen, or the form would do nothing.
+document.addEventListener("invalid", ({ target }) => {
+  for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
+}, true);
 // The models of another connection: those of the last one are no answer while the list is on its way.
 document.addEventListener("htmx:before:request", (event) => {
   if (event.target.matches("datalist")) event.target.replaceChildren();

@@ -6,9 +6,10 @@
   const isOpen = () => list()?.hasAttribute("data-sign");
 
   // The word that ends at the caret: its sign, what is typed behind it, and where it begins. Chinese has no spaces
-  // ahead of it, and an input method types "、" for "/".
+  // ahead of it, and an input method types "、" for "/", and "＠" and "＃".
+  const PLAIN = { "、": "/", "／": "/", "＠": "@", "＃": "#" };
   const COMMAND = /^([/、／])(\S*)$/;
-  const NAME = /(?:^|[\s\p{Script=Han}\u3000-\u303f\uff00-\uffef])([@#])(\S*)$/u;
+  const NAME = /(?:^|[\s\p{Script=Han}\u3000-\u303f\uff00-\uffef])([@#＠＃])(\S*)$/u;
   const word = () => {
     const { value, selectionStart, selectionEnd } = field();
     const before = value.slice(0, selectionStart);
@@ -26,7 +27,7 @@
     for (const name of ["aria-controls", "aria-activedescendant"]) field()?.removeAttribute(name);
   };
   const ask = ({ sign, typed }) => {
-    sign = sign.replace(/[、／]/, "/");
+    sign = PLAIN[sign] ?? sign;
     const said = sign + typed;
     if (list().dataset.sign === said) return;
     list().dataset.sign = said;

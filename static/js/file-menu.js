@@ -36,6 +36,17 @@
     document.getElementById("files-body")?.focus(); // the row may go
   });
 
+  // A name that was refused is in its field again.
+  document.addEventListener("htmx:after:swap", ({ detail }) => {
+    const form = detail.ctx.sourceElement;
+    if (!form?.matches?.(".file-menu__rename") || !document.querySelector("#files .files__problem")) return;
+    const { path, name } = form.elements;
+    const typed = name.value;
+    [...document.querySelectorAll(".file-row__more")].find((button) => button.dataset.path === path.value)?.click();
+    name.value = typed;
+    name.focus();
+  });
+
   // Chosen is uploaded. What is said of it stays while the agent's changes are drawn.
   const status = () => document.querySelector(".files__upload [role=status]");
   document.addEventListener("change", ({ target }) => {

@@ -66,6 +66,7 @@
   });
   document.addEventListener("close", ({ target }) => {
     if (!target.matches("[data-fetched]")) return;
+    target.querySelector("[hx-target]")?.removeAttribute("hx-target"); // what was typed last waits to be looked up
     target.remove();
     // Chromium gives the focus back to the field, but its caret goes with the dialog.
     if (left?.field === document.activeElement && left.field.matches("textarea, [type=text]")) left.field.setSelectionRange(left.start, left.end);

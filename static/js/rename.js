@@ -1,9 +1,10 @@
 // Renames a conversation in its place: its title, or its row in a list, gives way to a field. Enter or a click
-// elsewhere renames, Escape leaves the name as it was.
-const edit = (place, name, address, back, end = () => {}) => {
+// elsewhere renames, Escape leaves the name as it was. What did not reach the server is in the field again.
+const edit = ({ place, name, address, back, row, typed = name.textContent }) => {
   const field = document.getElementById("rename-field").content.firstElementChild.cloneNode();
   const before = name.textContent;
-  field.value = before;
+  field.value = typed;
+  if (row) row.dataset.renaming = ""; // or what the socket sends would take the field away
   place.after(field); // the stylesheet hides the place
   field.select();
   field.focus();
@@ -14,15 +15,17 @@ const edit = (place, name, address, back, end = () => {}) => {
     const held = document.activeElement === field;
     field.remove();
     if (title) name.textContent = title;
-    end();
+    if (row) delete row.dataset.renaming;
     if (held) back.focus();
     if (!title || title === before) return;
     const body = new FormData();
     body.append("title", title);
     body.append("csrfmiddlewaretoken", document.querySelector("#row-menu [name=csrfmiddlewaretoken]").value);
     const answer = await post(address, body).catch(() => null);
-    if (!answer?.ok) name.textContent = before;
-    redraw();
+    if (answer?.ok) return redraw();
+    name.textContent = before;
+    noteLost(document.getElementById("content").dataset.lost);
+    if (name.isConnected) edit({ place, name, address, back, row, typed: title });
   };
   field.addEventListener("keydown", (event) => {
     if (isComposing(event) || !["Enter", "Escape"].includes(event.key)) return;
@@ -37,13 +40,12 @@ const renameTitle = () => {
   const title = document.getElementById("title");
   const name = title?.querySelector("[data-rename]");
   const back = document.activeElement === name ? name : (document.getElementById("composer-text") ?? name);
-  if (name && !title.nextElementSibling?.matches(".rename")) edit(title, name, name.dataset.rename, back);
+  if (name && !title.nextElementSibling?.matches(".rename")) edit({ place: title, name, address: name.dataset.rename, back });
 };
 
 const renameRow = (row) => {
   const link = row.querySelector("a");
-  row.dataset.renaming = ""; // or what the socket sends would take the field away
-  edit(link, row.querySelector(".conversation-row__title"), `${link.getAttribute("href")}rename/`, link, () => delete row.dataset.renaming);
+  edit({ place: link, name: row.querySelector(".conversation-row__title"), address: `${link.getAttribute("href")}rename/`, back: link, row });
 };
 
 document.addEventListener("click", (event) => {

@@ -86,7 +86,9 @@ def test_a_turn_is_followed_from_another_screen(scripted: Site, visitors: Visito
     board.reload()
     board.wait_for_selector(LIVE)
     assert shown(board) == live
+    board.set_viewport_size({"width": 1280, "height": 240})
     rows(board, "unfinished").filter(has_text="Sort my notes").get_by_role("button", name="Dismiss").click()
+    expect(board.locator("#undo").get_by_role("button", name="Undo")).to_be_in_viewport(ratio=1)
     expect(rows(board, "unfinished").filter(has_text="Sort my notes")).to_have_count(0)
     board.locator("#undo").get_by_role("button", name="Undo").click()
     expect(board.get_by_role("heading", name="Running")).to_be_focused()

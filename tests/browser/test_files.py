@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, last_turn, send, todo, turns, until
+from tests.browser.talk import PASTE, at_rest, begin, last_turn, send, todo, turns, until
 from tests.pictures import png
 
 HOSTILE = "<img src=x onerror=alert(1)>.py"
@@ -202,14 +202,6 @@ def test_too_many_or_too_large_are_refused_at_once(scripted: Site, visitors: Vis
     text.evaluate(GIVE, ["paste", [["c.png", "image/png", "x", 5 * 2**20]]])
     expect(attached(page)).to_have_count(2)
     expect(unseen).to_be_visible()
-
-
-PASTE = """(place, text) => {
-    const data = new DataTransfer();
-    data.setData("text/plain", text);
-    const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
-    return place.dispatchEvent(event);
-}"""
 
 
 def test_a_paste_longer_than_a_message_becomes_a_file(scripted: Site, visitors: Visitors) -> None:
@@ -408,7 +400,10 @@ def test_a_file_is_renamed_and_deleted_in_the_panel(scripted: Site, visitors: Vi
     page.locator("#files").dispatch_event("files-changed")  # as where the agent has changed something
     expect(page.locator("#files[data-old]")).to_have_count(0)
     expect(page.locator(".files__problem")).to_have_text("a.png already exists. Choose another name.")
-    choose(page, "notes.txt").get_by_label("Name").fill("ideas.txt")
+    name = menu.get_by_label("Name")
+    expect(name).to_have_value("a.png")
+    expect(name).to_be_focused()
+    name.fill("ideas.txt")
     page.keyboard.press("Enter")
     expect(rows(page).filter(has_text="ideas.txt")).to_be_visible()
     expect(page.locator(".files__problem")).to_have_count(0)

@@ -285,6 +285,23 @@ def test_an_input_methods_comma_begins_a_command(scripted: Site, visitors: Visit
     expect(box(page)).to_have_value("")
 
 
+@pytest.mark.parametrize(("typed", "suggested"), [("＃", "Item 1"), ("＠", "notes.md")])
+def test_an_input_methods_wide_signs_begin_a_name(
+    scripted: Site, visitors: Visitors, typed: str, suggested: str
+) -> None:
+    write = Reply(tool_calls=[("write_file", {"path": "notes.md", "content": "x"})])
+    scripted.model.script(todo("pending"), write, Reply("Done."))
+    page = visitors.enter(scripted)
+    begin(page, "Begin")
+    at_rest(page)
+    page.locator("#composer-text").focus()
+    page.keyboard.insert_text("看看")
+    page.keyboard.insert_text(typed)
+    expect(popup(page).filter(has_text=suggested)).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(box(page)).to_have_value(re.compile(f"^看看.*{suggested}.* $"))
+
+
 def test_menus_have_arrow_keys(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply("Done."))
     page = visitors.enter(scripted)
@@ -437,6 +454,12 @@ def test_behind_the_palette_one_types_on(scripted: Site, visitors: Visitors) -> 
         expect(box(page)).to_be_focused()
         page.keyboard.type(" more")
     expect(box(page)).to_have_value("one more more more")
+    page.keyboard.press("Control+k")
+    page.keyboard.type("x")
+    page.keyboard.press("Escape")
+    page.evaluate(
+        "new Promise(done => setTimeout(done, 100))"
+    )  # nothing is looked up for a list that is gone
 
 
 def test_the_palette_does_what_the_menu_does(scripted: Site, visitors: Visitors) -> None:

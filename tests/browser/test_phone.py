@@ -10,10 +10,11 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, is_folded, is_open, panel, send, todo, until
+from tests.browser.talk import LIVE, at_rest, begin, is_folded, is_open, last_turn, panel, send, todo, until
 from tests.browser.test_approvals import begin as begin_asking_first
 
 WIDTH = 390
+LONG_NAME = "an-organisation/a-very-long-name-of-a-large-model-with-a-quantisation-q4-k-m"
 PAGES = ["/", "/conversations/", "/board/", "/settings/connections/", "/settings/connections/add/"]
 PAGES += ["/settings/profiles/", "/settings/profiles/add/", "/settings/usage/", "/settings/plans/"]
 PAGES += ["/settings/preferences/", "/settings/preferences/password/"]
@@ -170,10 +171,11 @@ def test_what_stands_above_the_composer_is_not_covered(scripted: Site, visitors:
     held.get_by_role("button", name="Unsend").click()
     expect(held).to_be_hidden()
     page.set_viewport_size({"width": WIDTH, "height": 420})
-    page.locator("#scroll").evaluate("view => view.scrollTop = view.scrollHeight")
+    page.locator("#scroll").hover()
+    page.mouse.wheel(0, 10_000)
     expect(page.locator("#approval-note")).to_be_hidden()
     assert panel(page).evaluate(TOPMOST)  # folded, and whole
-    page.locator("#scroll").evaluate("view => view.scrollTop = 0")
+    page.mouse.wheel(0, -10_000)
     note = page.locator("#approval-note")
     expect(note).to_be_in_viewport(ratio=1)
     assert note.evaluate(TOPMOST)
@@ -539,6 +541,30 @@ def test_above_a_keyboard_the_plan_gives_way_to_the_reason(scripted: Site, visit
     at_rest(page)
     expect(page.locator(".decision__reason")).to_have_text("Not now")
     expect(panel(page)).to_be_visible()
+
+
+@pytest.mark.parametrize("size", [(390, 420), (320, 300)])
+def test_a_long_name_of_a_model_leaves_room_for_send_and_stop(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    gate = threading.Event()
+    scripted.model.script(Reply(text="Well", stall_after=1, gate=gate))
+    viewport = dict(zip(("width", "height"), size, strict=True))
+    page = visitors.enter(scripted, viewport=viewport, has_touch=True, is_mobile=True)
+    page.goto(f"/?model=:{LONG_NAME}")
+    page.fill("#composer-text", "Begin")
+    page.tap("#send")
+    page.wait_for_selector(LIVE)
+    last_turn(page, "running")
+    for button in ("#stop", "#send"):
+        expect(page.locator(button)).to_be_in_viewport(ratio=1)
+    gate.set()
+    at_rest(page)
+    expect(page.locator("#send")).to_be_in_viewport(ratio=1)
+    name, model = (box(part) for part in page.locator(".who > span:not(.avatar)").all())
+    assert model["height"] > name["height"] >= 12, "the profile's name is on one line"
+    assert name["height"] < 24
+    assert model["x"] >= name["x"] + name["width"]
 
 
 @pytest.mark.parametrize("size", [(844, 200), (740, 180), (390, 300)])

@@ -41,6 +41,21 @@ def make(page: Page, **filled: str) -> None:
     expect(page.locator(".messages")).to_contain_text("Reviewer saved.")
 
 
+def test_a_refused_number_is_in_view(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    page.goto("/settings/profiles/add/")
+    page.get_by_label("Name", exact=True).fill("Too hot")
+    fold = page.locator("summary", has_text="Sampling")
+    fold.click()
+    temperature = page.get_by_label("Temperature")
+    temperature.fill("99")
+    fold.click()
+    expect(temperature).to_be_hidden()
+    page.get_by_role("button", name="Save").click()
+    expect(temperature).to_be_visible()
+    expect(temperature).to_be_focused()
+
+
 def choose(page: Page, title: str) -> None:
     """Choose who answers next, and see that it is so."""
     page.get_by_role("button", name="Profile for the next turn").click()

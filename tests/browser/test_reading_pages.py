@@ -58,6 +58,29 @@ def share(page: Page, site: Site) -> str:
     return page.get_by_role("textbox", name="Link").input_value()
 
 
+def test_a_date_is_asked_for_only_where_it_counts(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Yes?"))
+    page = visitors.enter(scripted)
+    begin(page, "Hello")
+    at_rest(page)
+    page.goto(f"{page.url}share/")
+    date = page.get_by_label("Last day")
+    expect(date).to_be_hidden()
+    page.get_by_label("On a date").check()
+    expect(date).to_be_visible()
+    date.fill("2020-01-01")
+    page.get_by_label("In 7 days").check()
+    expect(date).to_be_hidden()
+    page.get_by_role("button", name="Create link").click()
+    expect(page.get_by_role("textbox", name="Link")).to_be_visible()
+    visitors.expected.append("400 (Bad Request)")
+    page.get_by_label("On a date").check()
+    date.fill("2020-01-01")
+    page.get_by_role("button", name="Create link").click()
+    expect(page.get_by_role("alert")).to_have_text("Choose a future date, less than a year away.")
+    expect(date).to_have_value("2020-01-01")
+
+
 def user(site: Site, name: str) -> tuple[int, bool]:
     """The user's key, and whether they are a superuser."""
     with closing(sqlite3.connect(site.served.data / "db.sqlite3", timeout=30)) as rows:

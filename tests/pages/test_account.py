@@ -47,6 +47,8 @@ def test_a_password_can_wait(owners: Client) -> None:
 
 def test_signing_out_without_a_password_is_warned_of(owners: Client) -> None:
     assert 'href="/accounts/sign-out/"' in page(owners, "/")
+    assert "ask your administrator for one" in page(owners, "/accounts/sign-out/")
+    User.objects.update(is_staff=True)
     warning = page(owners, "/accounts/sign-out/")
     assert "manage.py sign-in-link owner" in warning
     assert PASSWORD in warning

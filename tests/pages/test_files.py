@@ -355,6 +355,7 @@ def test_a_change_that_is_refused_says_why(
     opened = owners.get(where(conversation, "file/"), {"path": "gone"})
     assert opened.status_code == 404
     assert "This file is not there any more" in opened.content.decode()
+    assert "no-store" in opened["Cache-Control"], "it may come back with another version"
     assert sorted(path.name for path in work.iterdir()) == ["kept", "other"]
 
 

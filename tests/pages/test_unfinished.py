@@ -81,6 +81,13 @@ def test_continue(left: Work, owners: Client) -> None:
     assert "Continue with the remaining to-dos" in second.user_text
 
 
+def test_a_dismissed_plan_is_continued(left: Work, owners: Client) -> None:
+    act(owners, left, "dismiss")
+    for _ in range(2):
+        assert act(owners, left, "continue").status_code == 302
+    assert left.conversation.turns.count() == 2
+
+
 def test_there_is_nothing_to_continue(work: Work, owners: Client) -> None:
     work.write("a x").end()
     act(owners, work, "continue")
@@ -93,6 +100,7 @@ def test_dismiss_until_it_is_written_again(left: Work, owners: Client) -> None:
     assert panel_line_of(owners, left) == "Dismissed"
     assert not listed(owners)
     assert listed(owners, "")
+    assert "/continue/" in page_of(owners, left), "in the list, which is folded"
     left.go_on().write("a x", "b >").end()
     assert LEFT in page_of(owners, left)
 
