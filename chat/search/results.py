@@ -51,6 +51,7 @@ def results(conversations: Sequence[Conversation], matches: Matches, max_hits: i
     entries = _entries(conversations[0].owner_id, conversations_by_state, matches) if conversations else {}
     terms = matches.terms
     _put_other_versions_last(entries, conversations_by_state)
+    entries = {index_state: _each_once(best) for index_state, best in entries.items()}
     shown = {index_state: best[:max_hits] for index_state, best in entries.items()}
     sources = _Sources(entry for best in shown.values() for entry in best)
     return [
@@ -67,21 +68,31 @@ def results(conversations: Sequence[Conversation], matches: Matches, max_hits: i
 def _entries(
     owner: int, states: Mapping[int, Conversation], matches: Matches
 ) -> dict[int, list[SearchEntry]]:
-    """The entries of each index state that match a term, best first, each source once, without titles."""
+    """The entries of each index state that match a term, best first."""
     counts: dict[int, Counter[int]] = {index_state: Counter() for index_state in states}
     for term in matches.terms:
         for index_state, entry in matches.store.entries(owner, term, states):
             if len(counts[index_state]) < MAX_ENTRIES or entry in counts[index_state]:
                 counts[index_state][entry] += 1
     rows = SearchEntry.objects.in_bulk([entry for counted in counts.values() for entry in counted])
-    return {index_state: _each_once(counted, rows) for index_state, counted in counts.items()}
+    return {index_state: _best_first(counted, rows) for index_state, counted in counts.items()}
 
 
-def _each_once(counts: Counter[int], rows: Mapping[int, SearchEntry]) -> list[SearchEntry]:
+def _best_first(counts: Counter[int], rows: Mapping[int, SearchEntry]) -> list[SearchEntry]:
     there = (entry for entry in counts if entry in rows)
-    best = sorted(there, key=lambda entry: (-counts[entry], rows[entry].kind == Kind.FILE, entry))
-    things = {(rows[entry].kind, rows[entry].row, rows[entry].place): rows[entry] for entry in reversed(best)}
-    return [thing for thing in reversed(things.values()) if thing.kind != Kind.TITLE]
+    return [
+        rows[entry]
+        for entry in sorted(there, key=lambda entry: (-counts[entry], rows[entry].kind == Kind.FILE, entry))
+    ]
+
+
+def _each_once(best: Sequence[SearchEntry]) -> list[SearchEntry]:
+    """Each source once, and an item of several lists in the first of them; without titles."""
+    things: dict[tuple[str, int, str], SearchEntry] = {}
+    for entry in best:
+        row = 0 if entry.kind == Kind.TODO else entry.row
+        things.setdefault((entry.kind, row, entry.place), entry)
+    return [thing for thing in things.values() if thing.kind != Kind.TITLE]
 
 
 def _put_other_versions_last(

@@ -60,20 +60,27 @@ class Planning:
         if revision:
             self.known_pk = self.delivered_pk = self.shown_pk = revision.pk
             self.known = items_of(revision.items)
-        if self.turn.fence > 1:  # it goes on after an answer or a crash
+        is_taken_up = self.turn.fence > 1  # it goes on after an answer or a crash
+        if is_taken_up or (latest.left and self.turn.is_by_button):
             self.added = self._added_before()
             self.known = tuple(replace(item, by_user=item.id in self.added) for item in self.known)
         return self.known
 
     def _added_before(self) -> set[str]:
-        """The ids of the items that the user added in this turn, or that its requests told of."""
-        here = Q(turn=self.turn) | Q(delivered_in_step__turn=self.turn)
-        edits = self.turn.conversation.path_revisions.filter(here, author=TodoRevision.Author.PERSON)
-        added = set[str]()
-        for edit in edits:
-            before = self.turn.conversation.revision(before=edit.pk)
-            known = before.items if before else []
-            added |= {item["id"] for item in edit.items} - {item["id"] for item in known}
+        """The ids of the items that the user added to the plan: in this turn, or told of in it.
+
+        If the user had the agent go on with the plan, also those that were added in earlier turns.
+        """
+        plan = latest_plan_of(self.turn.conversation)
+        rows = [revision.row for revision in plan.revisions] if plan else []
+        steps = set(self.turn.steps.values_list("pk", flat=True))
+        known, added = set[str](), set[str]()
+        for row in rows:
+            listed = ids_of(row.items)
+            is_of_turn = row.turn_id == self.turn.pk or row.delivered_in_step_id in steps
+            if row.is_by_user and (is_of_turn or self.turn.is_by_button):
+                added |= listed - known
+            known |= listed
         return added
 
     def look_up_user_changes(self) -> bool:
@@ -117,8 +124,8 @@ class Planning:
                 self._set_shown(revision)
             return PanelChanged(panel_of(self.turn.conversation), self.edited)
         written, listed = stored(items), self.listed or self.earlier
-        kept = self._open_added(listed)
-        if not self.listed and not {item["id"] for item in written} & {item["id"] for item in listed}:
+        kept = self._kept(listed, ids_of(written))
+        if not self.listed and ids_of(written).isdisjoint(ids_of(listed)):
             listed = [item for item in listed if item["id"] in kept]  # it begins another plan
         shown = drafted(written, listed, kept)
         return PanelChanged(panel(self.turn, shown, self.shown_pk, self.lines), self.edited, is_draft=True)
@@ -132,7 +139,7 @@ class Planning:
             self.has_undelivered = True
             self._note_added(before)
             self._set_shown(before)
-        dropped = self._dropped(items, before)
+        dropped = self._kept(before.items, ids_of(written.items)) - ids_of(written.items) if before else set()
         if before and (dropped or before.pk != self.known_pk):
             known = [item for item in self.known if item.id not in dropped]
             shown = self._keep_edits(merged(items, items_of(before.items), known), written)
@@ -142,21 +149,20 @@ class Planning:
         return PanelChanged(panel(self.turn, shown.items, shown.pk, self.lines), self.edited)
 
     def _note_added(self, edited: TodoRevision) -> None:
-        self.added |= {item["id"] for item in edited.items} - {item.id for item in self.known}
+        self.added |= ids_of(edited.items) - {item.id for item in self.known}
 
-    def _dropped(self, items: Sequence[TodoItem], before: TodoRevision | None) -> set[str]:
-        """The ids of open items of the user's that these leave out."""
-        return self._open_added(before.items if before else []) - {item.id for item in items}
-
-    def _open_added(self, listed: Items) -> set[str]:
-        return self.added & {item["id"] for item in listed if item["status"] != "completed"}
+    def _kept(self, listed: Items, written: set[str]) -> set[str]:
+        """The ids of the user's items that the agent does not drop; with another plan only the open ones."""
+        begins_another = written.isdisjoint(ids_of(listed))
+        of_user = [item for item in listed if item["id"] in self.added]
+        return {item["id"] for item in of_user if not (begins_another and item["status"] == "completed")}
 
     def _keep_edits(self, items: Sequence[TodoItem], written: TodoRevision) -> TodoRevision:
         """A revision that keeps the user's edits; `written` itself if it already has them."""
         kept = stored(items)
         if kept == written.items:
             return written
-        left_out = {item["id"] for item in written.items} - {item["id"] for item in kept}
+        left_out = ids_of(written.items) - ids_of(kept)
         return TodoRevision.edit(self.turn, written.policy, kept, sorted(left_out), kept=True)
 
     def _set_shown(self, revision: TodoRevision) -> None:
@@ -175,6 +181,10 @@ class Planning:
 
 def items_of(stored: Items) -> tuple[TodoItem, ...]:
     return tuple(map(TodoItem.from_dict, stored))
+
+
+def ids_of(listed: Items) -> set[str]:
+    return {item["id"] for item in listed}
 
 
 def stored(items: Iterable[TodoItem]) -> Items:

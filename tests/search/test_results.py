@@ -93,6 +93,7 @@ def test_a_todo_leads_to_its_revision(owners: Client, talk: Begin) -> None:
     where = f"/conversations/{one.conversation.pk}/plan/?revision="
     assert places(owners, "parser") == [("todo", f"{where}1#item-i0", "To-do Write the <mark>parser</mark>")]
     assert places(owners, "lexer") == [("todo", f"{where}2#item-i1", "To-do Test the <mark>lexer</mark>")]
+    assert places(owners, "test") == [("todo", f"{where}1#item-i1", "To-do <mark>Test</mark> it")], "once"
 
 
 def test_the_active_form_of_a_todo_is_shown_where_only_it_matches(owners: Client, talk: Begin) -> None:

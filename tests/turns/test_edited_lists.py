@@ -106,7 +106,7 @@ async def test_the_next_request_tells_of_it_once(site: Site, model_server: Scrip
 async def test_the_agent_does_not_drop_what_the_user_added(
     site: Site, model_server: ScriptedModel, in_its_place: list[str]
 ) -> None:
-    """Nor in a list that it writes after it was told; in the next turn it may, for that is another task."""
+    """Nor in a list that it writes after it was told; in the next turn it may, for the user may wish so."""
     lists_without = [
         Reply(tool_calls=written(*states))
         for states in (["completed", "in_progress"], ["completed", "completed", *in_its_place])
@@ -125,6 +125,66 @@ async def test_the_agent_does_not_drop_what_the_user_added(
     await work.tab.send("that is all")
     await work.tab.until_idle()
     assert (await lists(conversation))[-1] == ("agent", ["Item 1 c", "Item 2 c"])
+
+
+async def test_the_agent_does_not_drop_what_the_user_added_and_ticked(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    """But where it goes on to another plan."""
+    go, last = threading.Event(), threading.Event()
+    another = [("TodoWrite", {"items": [{"content": "Other", "status": "pending", "activeForm": "Doing"}]})]
+    work = Working(
+        site, model_server,
+        Reply(tool_calls=written("completed", "in_progress", "pending")),
+        Reply(text="I look.", tool_calls=LOOK, stall_after=1, gate=go),
+        Reply(tool_calls=written("completed", "completed", "completed")),
+        Reply(text="I look.", tool_calls=LOOK, stall_after=1, gate=last),
+        Reply(tool_calls=another), Reply(text="Done."),
+    )  # fmt: skip
+    conversation = await work.begin()
+    await change(conversation, ("add", "", "Mine"))
+    work.go.set()
+    await requests(model_server, 4)
+    await change(conversation, ("tick", "Mine", ""))
+    go.set()
+    await requests(model_server, 6)
+    assert (await lists(conversation))[-1] == ("person kept", ["Item 1 c", "Item 2 c", "Item 3 c", "Mine c"])
+    last.set()
+    await work.tab.until_idle()
+    assert (await lists(conversation))[-1] == ("agent", ["Other p"])
+
+
+@pytest.mark.parametrize("button", ["continue", "retry"])
+async def test_the_agent_that_is_to_go_on_does_not_drop_what_the_user_added(
+    site: Site, model_server: ScriptedModel, button: str
+) -> None:
+    """Not even if an earlier turn was told of it, and the user has changed it since."""
+    ending = Reply(text="And?") if button == "continue" else Reply(status=400, body={"error": "No."})
+    work = Working(site, model_server, Reply(tool_calls=LOOK), ending)
+    conversation = await work.begin()
+    await change(conversation, ("add", "", "Mine"), ("add", "", "Also mine"))
+    await work.end()
+    await change(conversation, ("reword", "Mine", "Mine, in other words"), ("tick", "Also mine", ""))
+    model_server.script(
+        Reply(tool_calls=written("completed", "in_progress", "pending", "pending")), Reply(text="Done.")
+    )
+    turn = await conversation.turns.alast()
+    assert turn
+    assert await site.post(conversation, button if button == "continue" else f"turns/{turn.pk}/retry") == 302
+    await requests(model_server, 6)
+    await work.tab.until_idle()
+    kept, items = (await lists(conversation))[-1]
+    own = ["Mine, in other words p", "Also mine c"]
+    assert (kept, items) == ("person kept", ["Item 1 c", "Item 2 i", "Item 3 p", *own, "Item 4 p"])
+
+
+async def requests(model: ScriptedModel, count: int) -> None:
+    """Return once the model has had so many."""
+
+    async def have_come() -> bool:
+        return len(model.requests) >= count
+
+    await until(have_come)
 
 
 async def test_later_turns_render_it_at_the_same_place(site: Site, model_server: ScriptedModel) -> None:
