@@ -136,6 +136,8 @@ def test_dismissing_it_shows_in_every_tab(scripted: Site, visitors: Visitors) ->
     page.locator("#unfinished").get_by_role("button", name="Dismiss").click()
     for each in (page, other):
         expect(each.locator("#unfinished")).to_be_empty()
+    other.locator("#todo-panel > summary").click()
+    expect(other.locator("#todo-panel > summary").get_by_text("Dismissed")).to_be_visible()
     note = page.locator("#undo")
     expect(note).to_contain_text("Plan dismissed.")
     note.get_by_role("button", name="Undo").click()
