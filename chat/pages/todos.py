@@ -28,6 +28,7 @@ MAX_LINES = 50  # of a pasted list; the rest is one item
 LIST_MARKER = re.compile(
     r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|(?:\d{1,3}[、）]|（\d{1,3}）|[①-⑳☐☑])\s*)?(?:\[[ xX]\]\s+)?(?=\S)"
 )
+TICK = re.compile(r"[xX☑]")
 
 
 @audience("owner")
@@ -62,15 +63,21 @@ def _text_edits(request: HttpRequest, conversation: Conversation) -> Iterator[Ed
         text = next(filter(str.strip, map(storable, request.POST.getlist(name))), "")
         if item_id == "new":
             if text or action == "add":
-                yield from (Edit("add", text=line) for line in _lines(text))
+                yield from _added(text)
         elif text != old_texts.get(item_id):
             yield Edit("reword", item_id, text)
 
 
-def _lines(text: str) -> list[str]:
-    """The items of a pasted list; a text of one line is one item as it is."""
+def _added(text: str) -> Iterator[Edit]:
+    """The items of a pasted list, those with a tick as done; a text of one line is one item as it is."""
     lines = [line for line in text.split("\n", MAX_LINES - 1) if line.strip()]
-    return [LIST_MARKER.sub("", line, count=1) for line in lines] if len(lines) > 1 else [text]
+    if len(lines) < 2:
+        yield Edit("add", text=text)
+        return
+    for line in lines:
+        marker = LIST_MARKER.match(line)
+        length = marker.end() if marker else 0
+        yield Edit("add", text=line[length:], done=bool(TICK.search(line, 0, length)))
 
 
 def _button_edits(request: HttpRequest) -> Iterator[Edit]:

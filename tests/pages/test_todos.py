@@ -237,11 +237,11 @@ def test_the_panel_stays_where_it_was(planned: Work, owners: Client) -> None:
 
 def test_a_pasted_list_has_its_markers_taken_off(planned: Work, owners: Client) -> None:
     lines = ["- One", "  * [ ] Two", "3. Three", "4) Four", "5、Five", "6）Six", "（7）Seven", "⑧ Eight"]
-    lines += ["☐ Nine", "10.5 km", "-5 degrees", "", "One"]
+    lines += ["☐ Nine", "10.5 km", "-5 degrees", "", "One", "- [x] Done", "☑Extra"]
     assert send(owners, planned, "add", **{"text-new": "\n".join(lines)}).status_code == 204
-    words = [line.split(" ", 2)[2] for line in listed(planned)[len(ITEMS) :]]
-    assert words[:9] == ["One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine"]
-    assert words[9:] == ["10.5 km", "-5 degrees", "One"]
+    added = [line.split(" ", 1)[1] for line in listed(planned)[len(ITEMS) :]]
+    numbers = ["- One", "- Two", "- Three", "- Four", "- Five", "- Six", "- Seven", "- Eight", "- Nine"]
+    assert added == [*numbers, "- 10.5 km", "- -5 degrees", "- One", "x Done", "x Extra"]
     assert planned.conversation.revisions.filter(author="person").count() == 1
     assert send(owners, planned, "add", **{"text-new": "- a single line"}).status_code == 204
     assert listed(planned)[-1].endswith(" - a single line"), "as it was typed"

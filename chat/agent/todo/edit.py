@@ -32,12 +32,16 @@ class EditError(ValueError):
 
 @dataclass(frozen=True)
 class Edit:
-    """A change of the item with id `item`; `text` is for new words, `place` (from 0) for a move."""
+    """A change of the item with id `item`; `text` is for new words, `place` (from 0) for a move.
+
+    An item is added as open, or as `done`.
+    """
 
     action: Action
     item: str = ""
     text: str = ""
     place: int = 0
+    done: bool = False
 
     def applied(
         self, items: Sequence[TodoItem], seen: Sequence[TodoItem], policy: TodoPolicy, language: Language
@@ -49,7 +53,8 @@ class Edit:
         Raises EditError.
         """
         if self.action == "add":
-            listed = [*items, TodoItem(_words(self.text), id=new_id())]
+            status = Status.COMPLETED if self.done else Status.PENDING
+            listed = [*items, TodoItem(_words(self.text), status, id=new_id())]
             _check(listed, policy, language)
             return listed
         index = _index_of(self.item, items)
