@@ -17,24 +17,27 @@ const redraw = async () => {
   const content = () => document.getElementById("content");
   const scroller = () => document.getElementById("scroll") ?? content();
 
-  // Where the user is: the element at the top of the view and its distance from there, the link with the focus, and the
-  // groups of calls that are unfolded; and `from`, the first turn on the page, which may have been loaded later.
+  // Where the user is: at the end of the transcript, or the element at the top of the view and its distance from there;
+  // the link with the focus, and the groups of calls that are unfolded; and `from`, the first turn on the page, which
+  // may have been loaded later.
   const position = () => {
     const view = scroller();
     const { top, left, width } = view.getBoundingClientRect();
     const place = document.elementFromPoint(left + width / 2, top + 1)?.closest("[id]");
     const focus = document.activeElement.closest("#content a[href]")?.getAttribute("href");
     const groups = [...view.querySelectorAll(".call-group__line[open]")].map((line) => line.parentElement.id);
-    const kept = { focus, groups, from: view.querySelector(".turn")?.id, scroll: view.scrollTop };
+    const atEnd = view.id === "scroll" && view.scrollHeight - view.scrollTop - view.clientHeight < 40;
+    const kept = { focus, groups, from: view.querySelector(".turn")?.id, scroll: view.scrollTop, atEnd };
     if (!view.scrollTop || !view.contains(place) || place === view) return kept;
     return { ...kept, id: place.id, above: place.getBoundingClientRect().top - top };
   };
-  const restore = ({ id, above, scroll, focus, groups = [] }) => {
+  const restore = ({ id, above, scroll, focus, atEnd, groups = [] }) => {
     const view = scroller();
     const place = id && document.getElementById(id);
     for (const group of groups) document.getElementById(group)?.querySelector(":scope > .call-group__line")?.setAttribute("open", "");
     view.scrollTop = scroll;
-    if (place?.getClientRects().length) view.scrollTop += place.getBoundingClientRect().top - view.getBoundingClientRect().top - above;
+    if (atEnd) view.scrollTop = view.scrollHeight;
+    else if (place?.getClientRects().length) view.scrollTop += place.getBoundingClientRect().top - view.getBoundingClientRect().top - above;
     if (focus) content().querySelector(`a[href="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
   };
 

@@ -264,6 +264,7 @@
     // Unfolded at once: `toggle` comes later, and what is typed until then would be lost.
     document.querySelector("#todo-begin > summary").addEventListener("click", (event) => {
       event.preventDefault();
+      if (panel()) return; // which is past, and opens
       const begin = event.target.closest("details");
       begin.open = !begin.open;
       if (begin.open) adder().focus();

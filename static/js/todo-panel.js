@@ -16,11 +16,11 @@
     setWhole(panel);
     cover.opened();
   });
-  // The latest list opens from its turn, too; other turns lead to the plan history.
+  // The latest list opens from its turn, too, and a past one from the dock; other turns lead to the plan history.
   document.addEventListener("click", (event) => {
-    const link = event.target.closest?.(".turn__list");
+    const link = event.target.closest?.(".turn__list, #todo-begin > summary");
     const panel = link && panelIn(document);
-    if (!panel || panel.dataset.turn !== link.dataset.turn || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (!panel || (link.dataset.turn ?? panel.dataset.turn) !== panel.dataset.turn || event.ctrlKey || event.metaKey || event.shiftKey) return;
     event.preventDefault();
     setOpen(panel, true);
     panel.querySelector("summary").focus();

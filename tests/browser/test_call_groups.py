@@ -102,6 +102,15 @@ def test_finished_calls_fold_to_a_line(scripted: Site, visitors: Visitors) -> No
     panel(page).locator("summary").click()
     expect(panel(page)).to_be_hidden()
 
+    # Or from the dock, where the user may add to it.
+    page.locator("#todo-begin > summary").click()
+    expect(panel(page).locator(".todo").locator("visible=true")).to_have_count(2)
+    expect(page.locator("#todo-begin")).to_be_hidden()
+    page.locator("#todo-add").fill("Mine")
+    page.keyboard.press("Enter")
+    expect(panel(page).locator(".todo").locator("visible=true")).to_have_count(3)
+    expect(panel(page)).to_have_attribute("data-phase", "ended")
+
 
 def test_a_text_between_thoughts_and_calls_stays_between_them(scripted: Site, visitors: Visitors) -> None:
     gate = threading.Event()

@@ -264,3 +264,24 @@ def test_a_page_that_is_loaded_again_shows_the_footnote_that_was_followed(
         page.reload()
         at_rest(page)
     expect(note).to_be_in_viewport()
+
+
+def test_who_comes_back_to_the_end_follows_it_on(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    scripted.model.script(Reply(text=LONG))
+    begin(page, "Another talk")
+    at_rest(page)
+    gate = threading.Event()
+    scripted.model.script(Reply(text=LONG), Reply(text=LONG + "\n\nThe end.", stall_after=3, gate=gate))
+    page.goto("/")
+    begin(page, "Something long")
+    at_rest(page)
+    send(page, "Go on")
+    expect(page.locator("#transcript")).to_contain_text("Paragraph 0.")
+    assert place(page)["below"] < 2
+    page.locator("#sidebar").get_by_role("link", name="Another talk").click()
+    expect(page).to_have_title("Another talk")
+    gate.set()
+    until(page, lambda: not scripted.at_work())
+    page.go_back()
+    expect(page.get_by_text("The end.")).to_be_in_viewport()

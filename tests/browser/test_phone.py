@@ -107,12 +107,15 @@ def test_send_is_in_view_above_a_keyboard(scripted: Site, visitors: Visitors, si
     expect(page.locator(".turn")).to_have_count(2)
 
 
-def test_send_is_in_view_above_a_keyboard_on_the_first_page(scripted: Site, visitors: Visitors) -> None:
-    viewport = {"width": WIDTH, "height": 420}
+@pytest.mark.parametrize("height", [420, 480, 540, 600])
+def test_send_is_in_view_above_a_keyboard_on_the_first_page(
+    scripted: Site, visitors: Visitors, height: int
+) -> None:
+    viewport = {"width": WIDTH, "height": height}
     page = visitors.enter(scripted, viewport=viewport, has_touch=True, is_mobile=True)
     page.goto("/")
     expect(page.locator("#send")).to_be_in_viewport(ratio=1)
-    page.fill("#composer-text", "one\ntwo\nthree")
+    page.fill("#composer-text", "one\ntwo\nthree\nfour\nfive")
     expect(page.locator("#send")).to_be_in_viewport(ratio=1)
 
 
