@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, is_folded, panel, record, todo, unfold
+from tests.browser.talk import at_rest, begin, is_folded, last_turn, panel, record, send, todo, unfold
 
 WORDS = "A line of many that push the rest up.\n\n" * 60
 
@@ -65,6 +65,18 @@ def test_from_a_todo_to_its_calls_to_a_card_and_back(page: Page) -> None:
     expect(first.locator("details")).to_have_attribute("open", "")
     expect(first.locator("[aria-current='true']")).to_contain_text("write_file")
     expect(first).to_be_in_viewport()
+
+
+def test_a_card_of_a_later_turn_without_a_list_leads_to_no_plan(page: Page, scripted: Site) -> None:
+    scripted.model.script(Reply(tool_calls=[("read_file", {"path": "."})]), Reply(text="That is it."))
+    send(page, "And now?")
+    at_rest(page)
+    card = last_turn(page, "completed").locator("details.tool-call")
+    card.locator("summary").click()
+    expect(card.locator(".tool-call__inside")).to_be_visible()
+    link = page.get_by_role("link", name="Show in plan", include_hidden=True)
+    expect(link).to_have_count(2)
+    expect(link.last).to_be_hidden()
 
 
 def test_without_a_script_the_card_is_near(page: Page, scripted: Site, visitors: Visitors) -> None:

@@ -49,6 +49,22 @@ def test_the_board_shows_whole_titles(scripted: Site, visitors: Visitors) -> Non
     assert page.evaluate("document.documentElement.scrollWidth") == WIDTH
 
 
+def test_the_days_of_the_usage_scroll_in_their_place(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    scripted.model.script(Reply(text="Hello."))
+    page.goto(f"/?model=:{LONG_NAME}")
+    page.fill("#composer-text", "Hello")
+    page.tap("#send")
+    page.wait_for_selector(LIVE)
+    at_rest(page)
+    page.goto("/settings/usage/")
+    page.get_by_text("By day").tap()
+    days = page.locator(".usage-days .usage-table")
+    expect(days).to_be_visible()
+    assert days.evaluate("table => table.scrollWidth > table.clientWidth")
+    assert page.locator("#content").evaluate("content => content.scrollWidth") == WIDTH
+
+
 def test_a_dot_at_the_menu_tells_of_what_waits_elsewhere(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
     other = visitors.enter(scripted)
