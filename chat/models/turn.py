@@ -6,12 +6,11 @@ import datetime
 import functools
 import operator
 import time
-import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -32,8 +31,6 @@ if TYPE_CHECKING:
     from chat.models.profile import Profile
     from chat.models.step import Summary
     from chat.models.tool_call import ToolCall
-
-Button = Literal["continue", "retry"]
 
 LEASE = datetime.timedelta(seconds=8)
 TURNS_IN_A_STATEMENT = 100  # SQLite limits the depth of expressions to 1000
@@ -197,16 +194,6 @@ class Turn(models.Model):
         then = self.profile_snapshot
         own = self.profile if then.get("override") and then["id"] > 0 else None
         return None if own is None or own.is_lost else own
-
-    def client_id_after(self, button: Button) -> uuid.UUID:
-        """The client id of the turn that the button starts after this one, the same at every press."""
-        return uuid.uuid5(self.client_id, button)
-
-    @cached_property
-    def is_by_button(self) -> bool:
-        """Whether *Continue* or *Retry* started it after the turn before, which this reads."""
-        before = self.parent
-        return before is not None and self.client_id in map(before.client_id_after, get_args(Button))
 
     def update_leased(self, **changes: Any) -> None:
         """Renew the lease and set columns; raises LeaseLost."""

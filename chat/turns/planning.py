@@ -33,7 +33,8 @@ class Planning:
         self.earlier: Items = []
         self.known: Sequence[TodoItem] = ()
         self.lines: Sequence[Line] = ()
-        self.added: set[str] = set()  # the ids of items that the user added meanwhile: only they remove these
+        self.added: set[str] = set()  # the ids of items that the user added: only they remove these
+        self.is_dismissed = False  # whether the turn began with a list that the user had dismissed
         self.known_pk = self.delivered_pk = self.shown_pk = self.edited = 0
         self.latest_pk = 0  # of the latest revision that was looked up
         self.has_undelivered = False  # whether a revision may need its `delivered_in_step`
@@ -60,25 +61,20 @@ class Planning:
         if revision:
             self.known_pk = self.delivered_pk = self.shown_pk = revision.pk
             self.known = items_of(revision.items)
-        is_taken_up = self.turn.fence > 1  # it goes on after an answer or a crash
-        if is_taken_up or (latest.left and self.turn.is_by_button):
-            self.added = self._added_before()
-            self.known = tuple(replace(item, by_user=item.id in self.added) for item in self.known)
+        self.is_dismissed = latest.dismissed
+        self.added = self._added_before()
+        self.known = tuple(replace(item, by_user=item.id in self.added) for item in self.known)
         return self.known
 
     def _added_before(self) -> set[str]:
-        """The ids of the items that the user added to the plan: in this turn, or told of in it.
-
-        If the user had the agent go on with the plan, also those that were added in earlier turns.
-        """
-        plan = latest_plan_of(self.turn.conversation)
-        rows = [revision.row for revision in plan.revisions] if plan else []
-        steps = set(self.turn.steps.values_list("pk", flat=True))
+        """The ids of the items that the user added in the conversation."""
+        revisions = self.turn.conversation.path_revisions.order_by("pk")
+        if not revisions.filter(author=TodoRevision.Author.PERSON).exists():
+            return set()
         known, added = set[str](), set[str]()
-        for row in rows:
-            listed = ids_of(row.items)
-            is_of_turn = row.turn_id == self.turn.pk or row.delivered_in_step_id in steps
-            if row.is_by_user and (is_of_turn or self.turn.is_by_button):
+        for author, items in revisions.values_list("author", "items"):
+            listed = ids_of(items)
+            if author == TodoRevision.Author.PERSON:
                 added |= listed - known
             known |= listed
         return added
@@ -146,6 +142,7 @@ class Planning:
         self._set_shown(shown)
         self.lines = carried_on(shown.items, self.lines)
         self.known, self.known_pk, self.listed = items_of(written.items), written.pk, shown.items
+        self.is_dismissed = False
         return PanelChanged(panel(self.turn, shown.items, shown.pk, self.lines), self.edited)
 
     def _note_added(self, edited: TodoRevision) -> None:
@@ -153,9 +150,10 @@ class Planning:
 
     def _kept(self, listed: Items, written: set[str]) -> set[str]:
         """The ids of the user's items that the agent does not drop; with another plan only the open ones."""
-        begins_another = written.isdisjoint(ids_of(listed))
-        of_user = [item for item in listed if item["id"] in self.added]
-        return {item["id"] for item in of_user if not (begins_another and item["status"] == "completed")}
+        kept = [item for item in listed if item["id"] in self.added]
+        if written.isdisjoint(ids_of(listed)):
+            kept = [item for item in kept if item["status"] != "completed" and not self.is_dismissed]
+        return ids_of(kept)
 
     def _keep_edits(self, items: Sequence[TodoItem], written: TodoRevision) -> TodoRevision:
         """A revision that keeps the user's edits; `written` itself if it already has them."""

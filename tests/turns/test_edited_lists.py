@@ -19,6 +19,7 @@ from tests.model_server import ScriptedModel
 from tests.turns.test_taken_up import left_behind
 
 LOOK = [("read_file", {"path": "."})]
+ANOTHER = [("TodoWrite", {"items": [{"content": "Other", "status": "pending", "activeForm": "Doing"}]})]
 SKIPPED = 'took out "Item 2", which is not to be done'
 
 
@@ -106,7 +107,7 @@ async def test_the_next_request_tells_of_it_once(site: Site, model_server: Scrip
 async def test_the_agent_does_not_drop_what_the_user_added(
     site: Site, model_server: ScriptedModel, in_its_place: list[str]
 ) -> None:
-    """Nor in a list that it writes after it was told; in the next turn it may, for the user may wish so."""
+    """Nor in a list that it writes after it was told, or in a later turn, or as it begins another plan."""
     lists_without = [
         Reply(tool_calls=written(*states))
         for states in (["completed", "in_progress"], ["completed", "completed", *in_its_place])
@@ -121,10 +122,37 @@ async def test_the_agent_does_not_drop_what_the_user_added(
     assert 'added "Mine"' in notes(model_server)[-1]
     for drawn in (work.tab.last_turn(), await site.page(conversation)):
         assert re.search(rf"#revision-\d+\D*To-dos 2/{len(items)}", drawn)
-    model_server.script(Reply(tool_calls=written("completed", "completed")), Reply(text="Done."))
-    await work.tab.send("that is all")
+    for again, kept_then in ((written("completed"), ["Item 1 c", "Mine p"]), (ANOTHER, ["Mine p", "Other p"])):
+        model_server.script(Reply(tool_calls=again), Reply(text="Done."))
+        await work.tab.send("go on")
+        await work.tab.said("accepted")
+        await work.tab.until_idle()
+        kept, items = (await lists(conversation))[-1]
+        assert (kept, sorted(items)) == ("person kept", kept_then)
+
+
+@pytest.mark.parametrize("end", ["tick", "skip", "dismiss"])
+async def test_what_the_user_added_makes_room_for_another_plan(
+    site: Site, model_server: ScriptedModel, end: str
+) -> None:
+    """Once it is done, skipped, or left undone."""
+    work = Working(site, model_server, Reply(text="Done."))
+    conversation = await work.begin()
+    await change(conversation, ("add", "", "Mine"))
+    await work.end()
+    if end == "dismiss":
+        assert await site.post(conversation, "dismiss") == 302
+    else:
+        await change(conversation, (end, "Mine", ""))
+    model_server.script(Reply(tool_calls=ANOTHER, piece=4), Reply(text="Done."))
+    since = len(work.tab.partials())
+    await work.tab.send("something else")
+    await work.tab.said("accepted")
     await work.tab.until_idle()
-    assert (await lists(conversation))[-1] == ("agent", ["Item 1 c", "Item 2 c"])
+    assert (await lists(conversation))[-1] == ("agent", ["Other p"])
+    drawn = [html for _target, _swap, html in work.tab.partials()[since:] if "Other" in html]
+    assert drawn
+    assert not any("Mine" in html for html in drawn)
 
 
 async def test_the_agent_does_not_drop_what_the_user_added_and_ticked(
@@ -132,14 +160,13 @@ async def test_the_agent_does_not_drop_what_the_user_added_and_ticked(
 ) -> None:
     """But where it goes on to another plan."""
     go, last = threading.Event(), threading.Event()
-    another = [("TodoWrite", {"items": [{"content": "Other", "status": "pending", "activeForm": "Doing"}]})]
     work = Working(
         site, model_server,
         Reply(tool_calls=written("completed", "in_progress", "pending")),
         Reply(text="I look.", tool_calls=LOOK, stall_after=1, gate=go),
         Reply(tool_calls=written("completed", "completed", "completed")),
         Reply(text="I look.", tool_calls=LOOK, stall_after=1, gate=last),
-        Reply(tool_calls=another), Reply(text="Done."),
+        Reply(tool_calls=ANOTHER), Reply(text="Done."),
     )  # fmt: skip
     conversation = await work.begin()
     await change(conversation, ("add", "", "Mine"))
@@ -154,13 +181,11 @@ async def test_the_agent_does_not_drop_what_the_user_added_and_ticked(
     assert (await lists(conversation))[-1] == ("agent", ["Other p"])
 
 
-@pytest.mark.parametrize("button", ["continue", "retry"])
-async def test_the_agent_that_is_to_go_on_does_not_drop_what_the_user_added(
-    site: Site, model_server: ScriptedModel, button: str
+async def test_what_the_user_added_after_an_earlier_turn_is_no_item_of_the_agents(
+    site: Site, model_server: ScriptedModel
 ) -> None:
-    """Not even if an earlier turn was told of it, and the user has changed it since."""
-    ending = Reply(text="And?") if button == "continue" else Reply(status=400, body={"error": "No."})
-    work = Working(site, model_server, Reply(tool_calls=LOOK), ending)
+    """Though an earlier turn was told of it, the user has changed it since, and another is in its place."""
+    work = Working(site, model_server, Reply(tool_calls=LOOK), Reply(text="And?"))
     conversation = await work.begin()
     await change(conversation, ("add", "", "Mine"), ("add", "", "Also mine"))
     await work.end()
@@ -168,9 +193,7 @@ async def test_the_agent_that_is_to_go_on_does_not_drop_what_the_user_added(
     model_server.script(
         Reply(tool_calls=written("completed", "in_progress", "pending", "pending")), Reply(text="Done.")
     )
-    turn = await conversation.turns.alast()
-    assert turn
-    assert await site.post(conversation, button if button == "continue" else f"turns/{turn.pk}/retry") == 302
+    assert await site.post(conversation, "continue") == 302
     await requests(model_server, 6)
     await work.tab.until_idle()
     kept, items = (await lists(conversation))[-1]
