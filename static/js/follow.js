@@ -15,7 +15,7 @@ onContent((signal) => {
   let following = !isIn(location.hash) && (!shown.restored || away() < 40);
   let last = view.scrollTop;
   const show = () => {
-    button.hidden = following || away() < 200;
+    button.hidden = following || away() < 80;
   };
   const keep = () => {
     if (following) {

@@ -75,6 +75,15 @@ def test_what_is_skipped_can_be_restored(planned: Work, owners: Client) -> None:
     assert send(owners, planned, "restore z").status_code == 409
 
 
+def test_what_is_skipped_again_under_the_same_text_is_shown_once(planned: Work, owners: Client) -> None:
+    send(owners, planned, "skip b")
+    planned.go_on().write("a x Read", "z - Write", "c - Test").end()
+    assert 'value="restore' not in page_of(owners, planned), "the agent has listed it again"
+    send(owners, planned, "skip z")
+    page = page_of(owners, planned)
+    assert ('value="restore z"' in page, 'value="restore b"' in page) == (True, False)
+
+
 def test_a_list_of_which_everything_is_skipped_can_be_restored(planned: Work, owners: Client) -> None:
     for item in "abc":
         send(owners, planned, f"skip {item}")

@@ -122,7 +122,10 @@ async def test_the_agent_does_not_drop_what_the_user_added(
     assert 'added "Mine"' in notes(model_server)[-1]
     for drawn in (work.tab.last_turn(), await site.page(conversation)):
         assert re.search(rf"#revision-\d+\D*To-dos 2/{len(items)}", drawn)
-    for again, kept_then in ((written("completed"), ["Item 1 c", "Mine p"]), (ANOTHER, ["Mine p", "Other p"])):
+    for again, kept_then in (
+        (written("completed"), ["Item 1 c", "Mine p"]),
+        (ANOTHER, ["Mine p", "Other p"]),
+    ):
         model_server.script(Reply(tool_calls=again), Reply(text="Done."))
         await work.tab.send("go on")
         await work.tab.said("accepted")

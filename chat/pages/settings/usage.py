@@ -102,7 +102,8 @@ def usage_file(request: SignedInRequest) -> StreamingHttpResponse:
 
 
 def _cells(row: DailyUsage) -> list[Any]:
-    return [row.owner.get_username() if name == "person" else getattr(row, name) for name in COLUMNS]
+    special = {"person": row.owner.get_username(), "cost": f"{row.cost:f}"}  # 0.00000000, not 0E-8
+    return [special[name] if name in special else getattr(row, name) for name in COLUMNS]
 
 
 def _today() -> datetime.date:

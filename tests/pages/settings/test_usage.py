@@ -218,6 +218,11 @@ def test_the_file_has_every_number(owners: Client, owner: User) -> None:
     }
 
 
+def test_what_cost_nothing_has_a_plain_zero_in_the_file(owners: Client, owner: User) -> None:
+    used(owner)
+    assert [row["cost"] for row in rows_of(owners)] == ["0.00000000"]
+
+
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1"])
 def test_no_name_in_the_file_is_a_formula(owners: Client, owner: User, name: str) -> None:
     used(owner, model=name)
