@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from django.db import transaction
@@ -26,6 +26,10 @@ class Refusal:
     sentence: str
     now: TodoItem | None = None
     is_conflict: bool = False
+
+    @property
+    def is_list(self) -> bool:
+        return "\n" in self.edit.text
 
     @property
     def item(self) -> str:
@@ -64,6 +68,7 @@ def edit(conversation: Conversation, seen: int, edits: Sequence[Edit]) -> Edited
                 items = each.applied(items, seen_items, policy, language)
             except EditError as error:
                 refusals.append(_refusal(each, error, policy))
+        refusals = _joined(refusals)
         if items == list(current):
             return Edited(before, refusals)
         remaining = {item.id for item in items}
@@ -90,6 +95,18 @@ def _last_with(conversation: Conversation, item_id: str) -> Sequence[TodoItem]:
         if any(item["id"] == item_id for item in revision.items):
             return items_of(revision.items)
     return ()
+
+
+def _joined(refusals: Sequence[Refusal]) -> list[Refusal]:
+    """The refusals, with one for all additions of the same reason: their texts as a list."""
+    joined: dict[object, Refusal] = {}
+    for number, each in enumerate(refusals):
+        key = each.sentence if each.edit.action == "add" else number
+        text = f"[x] {each.edit.text}" if each.edit.done else each.edit.text
+        if earlier := joined.get(key):
+            text = f"{earlier.edit.text}\n{text}"
+        joined[key] = replace(each, edit=replace(each.edit, text=text))
+    return list(joined.values())
 
 
 def _refusal(edit: Edit, error: EditError, policy: TodoPolicy) -> Refusal:

@@ -27,7 +27,7 @@
   // A field that is focused by a script would have the caret ahead of its text.
   const atEnd = (place) => {
     place?.focus();
-    if (!place?.matches("input")) return;
+    if (!place?.matches("input, textarea")) return;
     place.setSelectionRange(place.value.length, place.value.length);
     if (held?.name === place.name) held.at = place.value.length;
   };
@@ -57,9 +57,18 @@
       return "lost";
     }
     if (answer.status === 204) return "done";
-    document.getElementById("todo-refused").outerHTML = await answer.text();
-    atEnd(document.querySelector("#todo-refused :is(label input, button, a)"));
+    showRefused(await answer.text());
     return "refused";
+  };
+
+  // Beneath what was refused earlier, and waits for the user; in place of the same change.
+  const showRefused = (html) => {
+    const place = document.getElementById("todo-refused");
+    const came = [...new DOMParser().parseFromString(html, "text/html").querySelectorAll(".todo-refused__change")];
+    const what = (change) => change.querySelector("[name=do]")?.value;
+    for (const old of place.children) if (what(old) !== "add" && came.some((change) => what(change) === what(old))) old.remove();
+    place.append(...came);
+    atEnd(came[0].querySelector("label :is(input, textarea), button, a"));
   };
 
   const asked = (action, item) => {
@@ -127,10 +136,10 @@
       if (action !== "save") change(action, item);
     } else if (event.target.matches(".todo-refused__change")) {
       event.preventDefault();
-      const refused = event.target;
-      if ((await send(new FormData(refused, event.submitter))) !== "done") return;
-      refused.remove();
-      say(event.submitter.value.split(" ")[0]);
+      const came = await send(new FormData(event.target, event.submitter));
+      if (came === "lost") return;
+      event.target.remove();
+      if (came === "done") say(event.submitter.value.split(" ")[0]);
     }
   });
 

@@ -538,6 +538,38 @@ def test_a_pasted_list_is_an_item_for_each_line(scripted: Site, visitors: Visito
     assert len(sent) == 1, "one revision"
 
 
+def test_what_no_longer_fits_of_a_pasted_list_is_kept(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected += ["409 (Conflict)"]
+    page, other = visitors.enter(scripted), visitors.enter(scripted)
+    gate = working(scripted, page)
+    other.goto(page.url)
+    other.wait_for_selector(LIVE)
+    page.locator("#todo-add").evaluate(PASTE, "\n".join(f"- Line {n}" for n in range(1, 21)))
+    expect(items(page)).to_have_count(20)
+    refused = page.locator("#todo-refused")
+    text = refused.get_by_label("Your text:")
+    expect(text).to_have_value("Line 18\nLine 19\nLine 20")
+    expect(page.locator("#composer-text")).to_be_in_viewport(ratio=1)
+
+    # What is refused next stands beneath it.
+    refused.get_by_role("button", name="Add").click()
+    page.fill("#todo-add", "One more")
+    page.keyboard.press("Enter")
+    expect(text).to_have_count(2)
+    expect(text.first).to_have_value("Line 18\nLine 19\nLine 20")
+    expect(text.last).to_have_value("One more")
+    for n in (4, 5, 6):
+        items(other).nth(n).hover()
+        items(other).nth(n).get_by_role("button", name="Skip").click()
+        expect(skipped_items(other)).to_have_count(n - 3)
+        other.keyboard.press("Escape")
+    refused.get_by_role("button", name="Add").first.click()
+    expect(items(page).last).to_contain_text("Line 20")
+    expect(text).to_have_count(1)
+    gate.set()
+    at_rest(page)
+
+
 @pytest.mark.parametrize("height", [700, 800, 1000])
 def test_a_long_list_ends_at_its_last_item(scripted: Site, visitors: Visitors, height: int) -> None:
     page = visitors.enter(scripted, viewport={"width": 1280, "height": height})

@@ -75,6 +75,15 @@ def test_what_is_skipped_can_be_restored(planned: Work, owners: Client) -> None:
     assert send(owners, planned, "restore z").status_code == 409
 
 
+def test_a_repeated_skip_changes_nothing(planned: Work, owners: Client) -> None:
+    seen = planned.conversation.revision()
+    assert seen
+    for _ in range(2):
+        assert send(owners, planned, "skip b", revision=seen.pk).status_code == 204
+    assert listed(planned) == ["a > Read", "c - Test"]
+    assert planned.conversation.revisions.filter(author="person").count() == 1
+
+
 def test_what_is_skipped_again_under_the_same_text_is_shown_once(planned: Work, owners: Client) -> None:
     send(owners, planned, "skip b")
     planned.go_on().write("a x Read", "z - Write", "c - Test").end()

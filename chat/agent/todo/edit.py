@@ -49,8 +49,8 @@ class Edit:
         """The list after the edit; fields that the user does not enter are set by `filled`.
 
         `seen` is the list that the user had in view: a reword, tick or skip of an item whose text has changed
-        since is refused. For a restore it is the last list with the item, which is put back in its place.
-        Raises EditError.
+        since is refused, and but for a skip so is one of an item that is gone. For a restore it is the last
+        list with the item, which is put back in its place. Raises EditError.
         """
         if self.action == "add":
             status = Status.COMPLETED if self.done else Status.PENDING
@@ -60,6 +60,8 @@ class Edit:
         index = _index_of(self.item, items)
         if self.action == "restore":
             return self._restored(items, seen, policy, language) if index is None else [*items]
+        if index is None and self.action == "skip":
+            return [*items]  # a browser may repeat a request
         if index is None:
             raise EditError("gone")
         if self.action in ("up", "down", "move"):

@@ -64,7 +64,11 @@ def test_the_same_words_twice_are_no_conflict() -> None:
     assert after(Edit("reword", "b", "Mine"), a_list("a >", "b - Mine", "c x"))[1] == "b - Mine"
 
 
-@pytest.mark.parametrize("action", ["reword", "tick", "untick", "skip", "up", "down", "move"])
+def test_a_repeated_skip_is_none() -> None:
+    assert after(Edit("skip", "b"), SEEN[:1]) == after(Edit("up", "a"), SEEN[:1])
+
+
+@pytest.mark.parametrize("action", ["reword", "tick", "untick", "up", "down", "move"])
 def test_an_item_that_is_gone(action: Action) -> None:
     with pytest.raises(EditError) as refused:
         after(Edit(action, "b", "Mine"), SEEN[:1])
