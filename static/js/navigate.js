@@ -79,7 +79,7 @@ const redraw = async () => {
   const go = async (event, formData, from) => {
     const { destination, navigationType, signal } = event;
     const again = !event.info && new URL(destination.url).pathname === shown.path && navigationType === "replace";
-    const left = (navigationType === "traverse" || again) && navigation.currentEntry.getState();
+    const left = again ? from.position : navigationType === "traverse" && navigation.currentEntry.getState();
     const source = new URL(destination.url);
     if (left?.from) source.searchParams.set("from", left.from);
     content().setAttribute("aria-busy", "true");
@@ -174,7 +174,7 @@ const redraw = async () => {
     }
     if (!formData && !PAGES.test(new URL(destination.url).pathname)) return;
     if (event.cancelable && !formData && isUnsaved() && !confirm(content().dataset.unsaved)) return event.preventDefault();
-    const from = { address: location.href, state: history.state };
+    const from = { address: location.href, state: history.state, position: position() };
     event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event, formData, from) });
   });
 

@@ -286,6 +286,38 @@ def test_rows_have_a_menu(page: Page, scripted: Site) -> None:
     expect(page.get_by_role("status")).to_contain_text("tidy")
 
 
+MANY = """
+import uuid
+from chat.models import Conversation, Turn, site_owner
+for number in range(30):
+    made = Conversation.objects.create(owner=site_owner(), title=f"One of many {number}")
+    Turn.objects.create(conversation=made, client_id=uuid.uuid4(), status="completed")
+"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_list_stays_where_it_is_when_a_row_is_changed(
+    scripted: Site, visitors: Visitors, width: int
+) -> None:
+    scripted.served.shell(MANY)
+    page = visitors.enter(scripted, viewport={"width": width, "height": 800})
+    page.goto("/conversations/")
+    row = page.locator("#found .conversation-row", has_text="One of many 12").first
+    row.scroll_into_view_if_needed()
+    page.locator("#content").evaluate("content => content.scrollTop += 200")
+    assert page.locator("#content").evaluate("content => content.scrollTop") > 400
+    before = row.bounding_box()
+    row.get_by_role("button", name="Actions").click()
+    page.locator("#row-menu").get_by_label("Tag", exact=True).fill("tidy")
+    page.locator("#row-menu").get_by_role("button", name="Add").click()
+    expect(row).to_contain_text("tidy")
+    expect(row).to_be_in_viewport()
+    after = row.bounding_box()
+    assert before
+    assert after
+    assert after["y"] == pytest.approx(before["y"], abs=2)
+
+
 def test_forms_are_sent_while_the_page_stays(page: Page, scripted: Site, visitors: Visitors) -> None:
     visitors.expected.append("400 (Bad Request)")
     scripted.model.script(Reply(text="Hello."))
