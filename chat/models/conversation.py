@@ -314,6 +314,7 @@ class Conversation(models.Model):
                 raise MessageRefused(_("This message has changed in another tab. Try again."))
             as_it_was = again.said, again.attachments
             said, attachments = as_it_was if text is None else _edited(again, text, attached)
+            before, added = self.revision(), TodoRevision.added_by_user(self.path_revisions)
             self._take_off_path(again)
             if as_before:
                 profile = profile or again.profile_of_its_own
@@ -324,7 +325,21 @@ class Conversation(models.Model):
                 turn.use_profile(profile)
             self._touch(turn.created_at, facts["newest"], archived_at=None)
             self._path_changed()
+            self._plan_again(before, added, turn)
         return turn
+
+    def _plan_again(self, before: TodoRevision | None, added: set[str], turn: Turn) -> None:
+        """Give another version of a turn the items `added` by the user to the list `before`; none if dismissed.
+
+        They are at the end of the list that it begins with, and its agent is told of them.
+        """
+        if before is None or before.dismissed:
+            return
+        listed = self.revision()
+        items = listed.items if listed else []
+        added = added - {item["id"] for item in items}
+        if missing := [item for item in before.items if item["id"] in added]:
+            TodoRevision.edit(turn, before.policy, [*items, *missing])
 
     def _take_off_path(self, turn: Turn) -> None:
         """For another version of the turn, which has the user's edits of an earlier list, too."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.step import Step
@@ -115,6 +115,19 @@ class TodoRevision(TodoCounts, models.Model):
             skipped=list(skipped),
             kept=kept,
         )._save()
+
+    @classmethod
+    def added_by_user(cls, revisions: QuerySet[TodoRevision]) -> set[str]:
+        """The ids of the items that the user, not the agent, added in these lists."""
+        if not revisions.filter(author=cls.Author.PERSON).exists():
+            return set()
+        known, added = set[str](), set[str]()
+        for author, items in revisions.order_by("pk").values_list("author", "items"):
+            listed = {item["id"] for item in items}
+            if author == cls.Author.PERSON:
+                added |= listed - known
+            known |= listed
+        return added
 
     @classmethod
     def hand_on(cls, turn: Turn, heir: int) -> list[TodoRevision]:

@@ -62,22 +62,9 @@ class Planning:
             self.known_pk = self.delivered_pk = self.shown_pk = revision.pk
             self.known = items_of(revision.items)
         self.is_dismissed = latest.dismissed
-        self.added = self._added_before()
+        self.added = TodoRevision.added_by_user(self.turn.conversation.path_revisions)
         self.known = tuple(replace(item, by_user=item.id in self.added) for item in self.known)
         return self.known
-
-    def _added_before(self) -> set[str]:
-        """The ids of the items that the user added in the conversation."""
-        revisions = self.turn.conversation.path_revisions.order_by("pk")
-        if not revisions.filter(author=TodoRevision.Author.PERSON).exists():
-            return set()
-        known, added = set[str](), set[str]()
-        for author, items in revisions.values_list("author", "items"):
-            listed = ids_of(items)
-            if author == TodoRevision.Author.PERSON:
-                added |= listed - known
-            known |= listed
-        return added
 
     def look_up_user_changes(self) -> bool:
         """Look up the latest revision; returns whether the user has messages held for this turn."""
@@ -149,10 +136,15 @@ class Planning:
         self.added |= ids_of(edited.items) - {item.id for item in self.known}
 
     def _kept(self, listed: Items, written: set[str]) -> set[str]:
-        """The ids of the user's items that the agent does not drop; with another plan only the open ones."""
+        """The ids of the user's items that the agent does not drop; with another plan only the open ones.
+
+        A list joins an unfinished plan of the user's, even if the two share no item.
+        """
         kept = [item for item in listed if item["id"] in self.added]
-        if written.isdisjoint(ids_of(listed)):
-            kept = [item for item in kept if item["status"] != "completed" and not self.is_dismissed]
+        left = [item for item in kept if item["status"] != "completed"]
+        joins = bool(left) and len(kept) == len(listed) and not self.is_dismissed
+        if written.isdisjoint(ids_of(listed)) and not joins:
+            return set() if self.is_dismissed else ids_of(left)
         return ids_of(kept)
 
     def _keep_edits(self, items: Sequence[TodoItem], written: TodoRevision) -> TodoRevision:

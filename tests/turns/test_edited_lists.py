@@ -204,6 +204,30 @@ async def test_what_the_user_added_after_an_earlier_turn_is_no_item_of_the_agent
     assert (kept, items) == ("person kept", ["Item 1 c", "Item 2 i", "Item 3 p", *own, "Item 4 p"])
 
 
+async def test_another_version_of_a_turn_has_what_the_user_added(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    work = Working(site, model_server, Reply(text="Done."))
+    conversation = await work.begin()
+    await change(conversation, ("add", "", "Mine"), ("skip", "Item 2", ""))
+    await work.end()
+    await change(conversation, ("add", "", "Also mine"), ("tick", "Mine", ""))
+    turn = await conversation.turns.alast()
+    assert turn
+    model_server.script(
+        Reply(tool_calls=written("in_progress", "pending")), Reply(tool_calls=written("completed", "completed")),
+        Reply(text="Done."),
+    )  # fmt: skip
+    assert await site.post(conversation, f"turns/{turn.pk}/again") == 302
+    await requests(model_server, 6)
+    await work.tab.until_idle()
+    path = conversation.revisions.filter(turn__on_path=True).order_by("pk")
+    lists_now = [[f"{i['content']} {i['status'][0]}" for i in row.items] async for row in path]
+    assert lists_now[0] == ["Mine c", "Also mine p"]
+    assert lists_now[-1] == ["Mine c", "Also mine p", "Item 1 c", "Item 2 c"]
+    assert 'added "Mine", which is done; added "Also mine"' in notes(model_server)[0]
+
+
 async def requests(model: ScriptedModel, count: int) -> None:
     """Return once the model has had so many."""
 
