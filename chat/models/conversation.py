@@ -329,9 +329,9 @@ class Conversation(models.Model):
         return turn
 
     def _plan_again(self, before: TodoRevision | None, added: set[str], turn: Turn) -> None:
-        """Give another version of a turn the items `added` by the user to the list `before`; none if dismissed.
+        """Begin another version of a turn with the items `added` by the user that the list `before` had.
 
-        They are at the end of the list that it begins with, and its agent is told of them.
+        They follow those of its own list before, and its agent is told of them. None if they were dismissed.
         """
         if before is None or before.dismissed:
             return

@@ -214,10 +214,9 @@ async def test_another_version_of_a_turn_has_what_the_user_added(
     await change(conversation, ("add", "", "Also mine"), ("tick", "Mine", ""))
     turn = await conversation.turns.alast()
     assert turn
-    model_server.script(
-        Reply(tool_calls=written("in_progress", "pending")), Reply(tool_calls=written("completed", "completed")),
-        Reply(text="Done."),
-    )  # fmt: skip
+    for states in (["in_progress", "pending"], ["completed", "completed"]):
+        model_server.script(Reply(tool_calls=written(*states)))
+    model_server.script(Reply(text="Done."))
     assert await site.post(conversation, f"turns/{turn.pk}/again") == 302
     await requests(model_server, 6)
     await work.tab.until_idle()
