@@ -47,6 +47,12 @@ class Tag(models.Model):
         return cls.objects.filter(owner=owner_id, folded=folded(normalised(word))).first()
 
     @classmethod
+    def containing(cls, owner_id: int, text: str) -> list[Tag]:
+        """The tags with this text in them, which may begin with a number sign."""
+        part = folded(normalised(text)).removeprefix("#").strip()
+        return list(cls.objects.filter(owner=owner_id, folded__contains=part)) if part else []
+
+    @classmethod
     def of(cls, owner_id: int, word: str) -> Tag:
         """The tag for this word, created if needed, in a transaction that holds `lock_owner`. Raises
         TagRefused.

@@ -76,6 +76,7 @@ class Search:
     results: list[Result] = field(default_factory=list)
     inside: bool = False
     unindexed: int = 0
+    tags: list[Tag] = field(default_factory=list)
 
     @classmethod
     def of(cls, request: SignedInRequest, form: SearchForm) -> Search:
@@ -93,7 +94,7 @@ class Search:
         return any(field.data for field in self.form.filters)
 
     def run(self, query: Query, conversations: ConversationQuerySet, request: SignedInRequest) -> None:
-        """Find one page of results; `?in=` limits the search to one conversation and shows all hits in it."""
+        """Find one page of results, and tags; `?in=` limits it to one conversation, with all hits in it."""
         key = _parse_key(request.GET.get("in", ""))
         scope = conversations.filter(pk=key) if key else conversations
         matches = find(scope, request.user.pk, query)
@@ -102,6 +103,7 @@ class Search:
         rows = Conversation.objects.select_related("search_index_state").filter(search_index_state__in=states)
         by_state = {row.search_index_state.pk: row for row in rows}
         self.inside = key is not None
+        self.tags = [] if key else Tag.containing(request.user.pk, request.GET["q"])
         ordered = [by_state[state] for state in states if state in by_state]
         self.results = results(
             ordered, matches, MAX_HITS_INSIDE if self.inside else MAX_HITS_PER_CONVERSATION

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_safe
 from chat.agent.scan import is_utf8, scan_workspace
 from chat.agent.workspace import WorkspaceError
 from chat.files.conversation_workspace import folder_of, workspace_of
-from chat.models import Conversation, ModelSettings
+from chat.models import Conversation, ModelSettings, Tag
 from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
 from chat.pages.model_choice import model_groups, profile_without_model
@@ -30,6 +30,7 @@ from chat.search.words import prepared
 MAX_CONVERSATIONS = 8
 MAX_RANKED = 200  # matching conversations, of which those with a matching title come first
 MAX_MODELS = 8
+MAX_TAGS = 5
 MAX_COMPLETIONS = 20
 MAX_FILES = 5000  # that are looked through
 
@@ -60,7 +61,7 @@ class Group:
 @audience("signed_in")
 @require_safe
 def palette(request: SignedInRequest) -> HttpResponse:
-    """Commands, settings, conversations and models that match `?q=`; without it recent conversations."""
+    """Commands, settings, tags, conversations and models that match `?q=`; else recent conversations."""
     typed = request.GET.get("q", "").strip()
     page, conversation = _page_of(request)
     settings = _("Settings")
@@ -72,7 +73,8 @@ def palette(request: SignedInRequest) -> HttpResponse:
     ]
     conversations = Group(_("Conversations"), _conversations(request, conversation, typed))
     # Few commands match what is typed, and those are meant.
-    groups = [*found[:2], conversations, found[2]] if typed else [conversations, *found]
+    tags = Group(_("Tags"), _tags(request, typed) if typed else [])
+    groups = [*found[:2], tags, conversations, found[2]] if typed else [conversations, *found]
     if typed:
         address = f"{reverse('conversations')}?{urlencode({'q': typed})}"
         groups.append(Group("", [Option(_("Search all conversations for “%s”") % typed, href=address)]))
@@ -235,6 +237,12 @@ def _conversations(request: SignedInRequest, current: Conversation | None, typed
         last = []
     rows = [*last, *others.exclude(pk__in=[each.pk for each in last])[:MAX_CONVERSATIONS]]
     return [Option(row.title, at=row.updated_at, href=_address(row)) for row in rows[:MAX_CONVERSATIONS]]
+
+
+def _tags(request: SignedInRequest, typed: str) -> list[Option]:
+    found = Tag.containing(request.user.pk, typed)[:MAX_TAGS]
+    address = reverse("conversations")
+    return [Option(f"#{tag.word}", href=f"{address}?{urlencode({'tag': tag.word})}") for tag in found]
 
 
 def _found(request: SignedInRequest, typed: str) -> list[Option]:

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
 
-from chat.models import Conversation, Turn
+from chat.models import Conversation, Tag, Turn
 from chat.pages.palette import MAX_CONVERSATIONS, _command_titles, _commands
 
 OPTION = re.compile(r'class="option__title">([^<]*)<')
@@ -43,6 +43,12 @@ def test_commands_and_settings_are_found_by_the_start_of_a_word(
     ):
         assert offered(owners, "/palette/", q=typed) == [title, f"Search all conversations for “{typed}”"]
     assert offered(owners, "/palette/", q="!!!") == ["Search all conversations for “!!!”"]
+
+
+def test_tags_are_found(owners: Client, conversation: Conversation) -> None:
+    conversation.tags.add(Tag.of(conversation.owner_id, "Spring trips"))
+    for typed in ("trips", "#spring"):
+        assert offered(owners, "/palette/", q=typed)[0] == "#Spring trips"
 
 
 def test_the_conversation_that_was_seen_before_comes_first(

@@ -16,7 +16,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.utils import timezone
 
-from chat.models import Conversation, Profile, SearchEntry, TodoRevision, Turn
+from chat.models import Conversation, Profile, SearchEntry, Tag, TodoRevision, Turn
 from chat.search.index import catch_up, index_title
 from tests.search.conftest import Talk, index_marked
 
@@ -86,6 +86,17 @@ def test_a_title_is_marked_itself(owners: Client, talk: Begin) -> None:
     one.conversation.rename("Other")
     index_title(one.conversation)
     assert titles(owners, "great") == []
+
+
+def test_the_name_of_a_tag_leads_to_what_has_it(owners: Client, strangers: Client, talk: Begin) -> None:
+    one = talk("Look around").end()
+    one.conversation.tags.add(Tag.of(one.conversation.owner_id, "Spring trips"))
+    for typed in ("trip", "#spring", "＃ＳＰＲＩＮＧ"):
+        found = page(owners, typed)
+        assert 'Tagged <a class="tag" href="/conversations/?tag=Spring%20trips">Spring trips</a>' in found
+        assert "Spring trips" not in page(strangers, typed)
+    for other in ("winter", "#"):
+        assert "Tagged" not in page(owners, other)
 
 
 def test_a_todo_leads_to_its_revision(owners: Client, talk: Begin) -> None:
