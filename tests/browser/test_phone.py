@@ -65,6 +65,18 @@ def test_the_days_of_the_usage_scroll_in_their_place(scripted: Site, visitors: V
     assert page.locator("#content").evaluate("content => content.scrollWidth") == WIDTH
 
 
+def test_a_tag_can_be_renamed_on_a_narrow_phone(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True)
+    begin(page, "Hello")
+    page.get_by_role("button", name="Conversation menu").tap()
+    page.locator("#conversation-menu").get_by_label("Tag", exact=True).fill("travel")
+    page.locator("#conversation-menu").get_by_role("button", name="Add").tap()
+    expect(page.locator("#conversation-menu .tag")).to_have_count(1)
+    page.goto("/conversations/tags/")
+    expect(page.get_by_role("button", name="Rename")).to_be_in_viewport(ratio=1)
+    assert page.locator("#content").evaluate("content => content.scrollWidth") == 320
+
+
 def test_a_dot_at_the_menu_tells_of_what_waits_elsewhere(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
     other = visitors.enter(scripted)
