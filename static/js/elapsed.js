@@ -7,9 +7,16 @@
     const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
     return `${hours ? `${hours}:${two(minutes)}` : minutes}:${two(seconds % 60)}`;
   };
+  // A page that Back brings from the browser's cache tells the time at which it was made.
+  let isOld = performance.getEntriesByType("navigation")[0]?.type === "back_forward";
+  const learn = (now) => {
+    ahead = isOld ? Number(keptInTab.get("clock") ?? 0) : Date.now() - Date.parse(now);
+    keptInTab.set("clock", ahead);
+    isOld = false;
+  };
   const tick = () => {
     const told = document.querySelector("[data-now]");
-    if (told && told !== page) ahead = Date.now() - Date.parse(told.dataset.now);
+    if (told && told !== page) learn(told.dataset.now);
     page = told;
     for (const place of document.querySelectorAll(".elapsed")) {
       const since = Math.max(0, Math.floor((Date.now() - ahead - Date.parse(place.dateTime)) / 1000));

@@ -50,6 +50,17 @@ def icon(page: Page) -> str:
     return drawn
 
 
+# What the clock of the turn shows over more than two of its ticks.
+SECONDS = """async () => {
+    const shown = [];
+    for (let look = 0; look < 25; look++) {
+        shown.push(parseInt(document.querySelector(".turn__spent .elapsed").textContent));
+        await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    return shown;
+}"""
+
+
 def test_a_turn_is_followed_without_looking_at_it(scripted: Site, visitors: Visitors) -> None:
     gates = [threading.Event() for _ in range(3)]
     scripted.model.script(
@@ -75,6 +86,13 @@ def test_a_turn_is_followed_without_looking_at_it(scripted: Site, visitors: Visi
     assert running
     page.reload()
     expect(busy).to_contain_text(" tokens in, ")
+    spent = busy.locator(".turn__spent .elapsed")
+    expect(spent).to_have_text(re.compile(r"^([4-9]|\d\d) s$"))
+    before = int(spent.inner_text().split()[0])
+    page.goto("about:blank")
+    page.go_back()  # to a page of the browser's cache
+    expect(spent).to_be_visible()
+    assert min(page.evaluate(SECONDS)) >= before
     until(page, lambda: page.title() == f"▸\u2002{title}")
     [workspace] = scripted.served.data.glob(f"workspaces/{address.split('/')[-2]}*")
     (workspace / "go").touch()
