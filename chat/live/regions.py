@@ -451,12 +451,16 @@ RECENT = 30
 
 class SidebarList(list[Conversation]):
     version = ""
+    has_more = False
 
 
 def sidebar_list_of(owner_id: int) -> SidebarList:
     """The user's pinned conversations, then the newest: RECENT in all, without archived ones."""
     current = Conversation.objects.filter(owner=owner_id).current()
-    return SidebarList(current.pinned_first().listed(0, RECENT))
+    rows = current.pinned_first().listed(0, RECENT + 1)
+    listed = SidebarList(rows[:RECENT])
+    listed.has_more = len(rows) > RECENT
+    return listed
 
 
 ENDED_WELL = (

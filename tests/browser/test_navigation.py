@@ -302,6 +302,9 @@ def test_the_list_stays_where_it_is_when_a_row_is_changed(
     scripted.served.shell(MANY)
     page = visitors.enter(scripted, viewport={"width": width, "height": 800})
     page.goto("/conversations/")
+    expect(
+        page.locator("#sidebar").get_by_role("link", name="Older conversations", include_hidden=True)
+    ).to_have_count(1)
     row = page.locator("#found .conversation-row", has_text="One of many 12").first
     row.scroll_into_view_if_needed()
     page.locator("#content").evaluate("content => content.scrollTop += 200")
