@@ -79,7 +79,8 @@ const redraw = async () => {
   const go = async (event, formData, from) => {
     const { destination, navigationType, signal } = event;
     const again = !event.info && new URL(destination.url).pathname === shown.path && navigationType === "replace";
-    const left = again ? from.position : navigationType === "traverse" && navigation.currentEntry.getState();
+    const stood = again && destination.url === from.address && from.position;
+    const left = navigationType === "traverse" ? navigation.currentEntry.getState() : stood;
     const source = new URL(destination.url);
     if (left?.from) source.searchParams.set("from", left.from);
     content().setAttribute("aria-busy", "true");

@@ -166,7 +166,7 @@ def test_thirty_a_page(scripted: Site, visitors: Visitors) -> None:
     expect(rows).to_have_count(30)
     expect(rows.first).to_contain_text("Talk 30")
     expect(page.get_by_role("link", name="Newer")).to_have_count(0)
-    page.get_by_role("link", name="Older").click()
+    page.get_by_role("link", name="Older", exact=True).click()
     expect(page).to_have_url(f"{scripted.served.address}/conversations/?page=2")
     expect(rows.first).to_contain_text("Talk 0")
     page.get_by_role("link", name="Newer").click()
