@@ -329,9 +329,9 @@ class Conversation(models.Model):
         return turn
 
     def _plan_again(self, before: TodoRevision | None, added: set[str], turn: Turn) -> None:
-        """Begin another version of a turn with the items `added` by the user that the list `before` had.
+        """Copy the items that the user added (ids `added`) from the list `before` to a turn's new version.
 
-        They follow those of its own list before, and its agent is told of them. None if they were dismissed.
+        They go at the end of its list, and its agent is told of them. Copies nothing from a dismissed list.
         """
         if before is None or before.dismissed:
             return

@@ -163,7 +163,8 @@ const redraw = async () => {
     const { destination, navigationType } = event;
     const stays = event.hashChange || (destination.sameDocument && navigationType !== "traverse") || isAboutCover(event);
     if (!event.canIntercept || !content()) return;
-    if (navigationType === "push" || (!stays && navigationType !== "reload")) navigation.updateCurrentEntry({ state: position() });
+    const where = navigationType === "push" || (!stays && navigationType !== "reload") ? position() : null;
+    if (where) navigation.updateCurrentEntry({ state: where });
     if (stays) return;
     const formData = event.info?.formData ?? (event.formData && submitted);
     submitted = null;
@@ -175,7 +176,7 @@ const redraw = async () => {
     }
     if (!formData && !PAGES.test(new URL(destination.url).pathname)) return;
     if (event.cancelable && !formData && isUnsaved() && !confirm(content().dataset.unsaved)) return event.preventDefault();
-    const from = { address: location.href, state: history.state, position: position() };
+    const from = { address: location.href, state: history.state, position: where };
     event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event, formData, from) });
   });
 

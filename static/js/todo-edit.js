@@ -66,7 +66,7 @@
     const place = document.getElementById("todo-refused");
     const came = [...new DOMParser().parseFromString(html, "text/html").querySelectorAll(".todo-refused__change")];
     const what = (change) => change.querySelector("[name=do]")?.value;
-    for (const old of place.children) if (what(old) !== "add" && came.some((change) => what(change) === what(old))) old.remove();
+    for (const old of [...place.children]) if (what(old) !== "add" && came.some((change) => what(change) === what(old))) old.remove();
     place.append(...came);
     atEnd(came[0].querySelector("label :is(input, textarea), button, a"));
   };

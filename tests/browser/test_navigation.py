@@ -289,7 +289,7 @@ def test_rows_have_a_menu(page: Page, scripted: Site) -> None:
 MANY = """
 import uuid
 from chat.models import Conversation, Turn, site_owner
-for number in range(30):
+for number in range(31):
     made = Conversation.objects.create(owner=site_owner(), title=f"One of many {number}")
     Turn.objects.create(conversation=made, client_id=uuid.uuid4(), status="completed")
 """
