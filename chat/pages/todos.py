@@ -24,9 +24,11 @@ from chat.turns.editing import Edited, edit
 
 MAX_KEY = 19  # digits
 MAX_LINES = 50  # of a pasted list; the rest is one item
-# What a copied list has ahead of an item: "- ", "2. ", "3、", "（4）", "⑤", "☐ ", "[x] ".
+# What a copied list has ahead of an item: "- ", "2. ", "(3) ", "4、", "五、", "（6）", "⑦", "☐ ", "[x] ".
 LIST_MARKER = re.compile(
-    r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|(?:\d{1,3}[、）]|（\d{1,3}）|[①-⑳☐☑])\s*)?(?:\[[ xX]\]\s+)?(?=\S)"
+    r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\(\d{1,3}\)\s*"
+    r"|(?:(?:\d{1,3}|[一二三四五六七八九十]{1,3})[、．）]|（(?:\d{1,3}|[一二三四五六七八九十]{1,3})）|[①-⑳☐☑])\s*)?"
+    r"(?:\[[ xX]\]\s+)?(?=\S)"
 )
 TICK = re.compile(r"[xX☑]")
 

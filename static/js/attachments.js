@@ -115,6 +115,7 @@ const refusalOf = (files) => {
     };
 
     input.addEventListener("change", () => add([...input.files]));
+    input.addEventListener("files-sent", () => chosen.length && keep([]));
     input.addEventListener("files-back", (event) => {
       if (refusalOf([...chosen, ...event.detail])) event.preventDefault();
       else if (event.detail.length) add(event.detail);

@@ -18,14 +18,15 @@
   let begun = null;
   const NEXT = "typed after the first message";
 
-  // What is typed, by user and page; and where it is on its way, perhaps as files without a word, the id by which the
-  // server knows a repetition.
+  // What is typed and which files go with it, by user and page; and where it is on its way, perhaps as files without a
+  // word, the id by which the server knows a repetition.
   const placeOf = (path) => `draft ${composer().dataset.user} ${path}`;
   const place = () => placeOf(shown.path);
+  const filesOf = (form) => [...(form.elements.files?.files ?? [])].map(({ name, size, lastModified }) => [name, size, lastModified].join());
   const keep = () => {
     const { client_id } = composer().elements;
     const text = field();
-    const draft = { text: text.value, sent: text.value === text.dataset.sent, client_id: client_id.value };
+    const draft = { text: text.value, files: filesOf(composer()), sent: text.value === text.dataset.sent, client_id: client_id.value };
     kept.set(place(), (text.value || draft.sent) && JSON.stringify(draft));
   };
   const draftOf = (where) => {
@@ -110,7 +111,11 @@
   addEventListener("storage", ({ key, oldValue, newValue }) => {
     if (!composer() || key !== place() || newValue) return;
     const was = JSON.parse(oldValue);
-    if (was.sent && field().value === was.text && !onItsWay()) field().value = "";
+    const isSame = field().value === was.text && `${filesOf(composer())}` === `${was.files ?? ""}`;
+    if (was.sent && isSame && !onItsWay()) {
+      field().value = "";
+      composer().elements.files?.dispatchEvent(new Event("files-sent"));
+    }
     keep();
   });
 

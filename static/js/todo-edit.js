@@ -62,9 +62,11 @@
   };
 
   // Beneath what was refused earlier, and waits for the user; in place of the same change.
+  const refused = () => document.getElementById("todo-refused");
+  const changesIn = (html) => [...new DOMParser().parseFromString(html, "text/html").querySelectorAll(".todo-refused__change")];
   const showRefused = (html) => {
-    const place = document.getElementById("todo-refused");
-    const came = [...new DOMParser().parseFromString(html, "text/html").querySelectorAll(".todo-refused__change")];
+    const place = refused();
+    const came = changesIn(html);
     const what = (change) => change.querySelector("[name=do]")?.value;
     for (const old of [...place.children]) if (what(old) !== "add" && came.some((change) => what(change) === what(old))) old.remove();
     place.append(...came);
@@ -249,11 +251,14 @@
   const keep = () => {
     const items = [...open].filter(([, { words, text }]) => text !== words);
     const text = unsent();
-    keptInTab.set(draft(), (text || items.length) && JSON.stringify({ adding: text, items }));
+    for (const each of refused().querySelectorAll("label :is(input, textarea)")) each.defaultValue = each.value;
+    const left = refused().innerHTML;
+    keptInTab.set(draft(), (text || items.length || left) && JSON.stringify({ adding: text, items, left }));
   };
   const takeUp = () => {
-    const { items = [], ...left } = JSON.parse(keptInTab.get(draft()) ?? "{}");
-    adding = left.adding ?? "";
+    const { items = [], left = "", ...typed } = JSON.parse(keptInTab.get(draft()) ?? "{}");
+    adding = typed.adding ?? "";
+    if (!refused().childElementCount) refused().append(...changesIn(left));
     for (const [item, editor] of items) open.set(item, editor);
     if (adder()) adder().value = adding;
     restore();

@@ -188,6 +188,24 @@ def test_a_reason_that_is_being_written_outlives_what_changes_around_it(
     expect(other.locator(".tool-call[data-status=denied]")).to_contain_text("Because of this")
 
 
+def test_a_reason_that_is_being_written_outlives_a_reload(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(tool_calls=[bash("pwd")]), Reply(text="Done."))
+    page = visitors.enter(scripted)
+    begin(page)
+    reason = page.get_by_role("textbox", name="Reason (shown to the agent)")
+    reason.type("Because of this")
+    page.reload()
+    expect(reason).to_have_value("Because of this")
+    page.locator(".sidebar").get_by_role("link", name="Board").click()
+    expect(reason).to_have_value("Because of this")
+    reason.fill("Rather because of that")
+    page.reload()
+    expect(reason).to_have_value("Rather because of that")
+    page.get_by_role("button", name="Deny").click()
+    page.go_back()
+    expect(page.locator(".tool-call[data-status=denied]")).to_contain_text("Rather because of that")
+
+
 def test_who_writes_a_reason_is_not_led_to_the_next_question(scripted: Site, visitors: Visitors) -> None:
     """Another tab answers meanwhile: what is typed on is no message, and its Enter allows nothing."""
     scripted.model.script(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
@@ -244,6 +246,27 @@ def test_a_draft_that_another_tab_sent_is_gone(scripted: Site, visitors: Visitor
     expect(last_turn(page, "completed")).to_contain_text("Once.")
     page.reload()
     expect(page.locator("#composer-text")).to_have_value("")
+
+
+def test_files_of_a_draft_that_another_tab_sent_are_gone(
+    scripted: Site, visitors: Visitors, tmp_path: Path
+) -> None:
+    page = opened(scripted, visitors)
+    (tmp_path / "notes.txt").write_text("Notes")
+    page.set_input_files("#composer-files", tmp_path / "notes.txt")
+    page.fill("#composer-text", "Read them")
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.wait_for_selector(LIVE)
+    expect(other.locator(".attached")).to_have_count(1)
+    scripted.model.script(Reply(text="Read."))
+    other.press("#composer-text", "Enter")
+    expect(page.locator("#composer-text")).to_have_value("")
+    expect(page.locator(".attached")).to_have_count(0)
+    expect(last_turn(page, "completed")).to_contain_text("Read.")
+    page.reload()
+    page.wait_for_selector(LIVE)
+    expect(page.locator(".attached")).to_have_count(0)
 
 
 def test_a_draft_that_was_changed_meanwhile_stays(scripted: Site, visitors: Visitors) -> None:

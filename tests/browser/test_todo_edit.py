@@ -551,12 +551,17 @@ def test_what_no_longer_fits_of_a_pasted_list_is_kept(scripted: Site, visitors: 
     expect(text).to_have_value("Line 18\nLine 19\nLine 20")
     expect(page.locator("#composer-text")).to_be_in_viewport(ratio=1)
 
+    text.fill("Line 18\nLine 19\nLine 20, in other words")
+    page.reload()
+    page.wait_for_selector(LIVE)
+    expect(text).to_have_value("Line 18\nLine 19\nLine 20, in other words")
+
     # What is refused next stands beneath it.
     refused.get_by_role("button", name="Add").click()
     page.fill("#todo-add", "One more")
     page.keyboard.press("Enter")
     expect(text).to_have_count(2)
-    expect(text.first).to_have_value("Line 18\nLine 19\nLine 20")
+    expect(text.first).to_have_value("Line 18\nLine 19\nLine 20, in other words")
     expect(text.last).to_have_value("One more")
     for n in (4, 5, 6):
         items(other).nth(n).hover()
@@ -564,7 +569,7 @@ def test_what_no_longer_fits_of_a_pasted_list_is_kept(scripted: Site, visitors: 
         expect(skipped_items(other)).to_have_count(n - 3)
         other.keyboard.press("Escape")
     refused.get_by_role("button", name="Add").first.click()
-    expect(items(page).last).to_contain_text("Line 20")
+    expect(items(page).last).to_contain_text("Line 20, in other words")
     expect(text).to_have_count(1)
     gate.set()
     at_rest(page)
