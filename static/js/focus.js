@@ -42,10 +42,18 @@
     if (event.target.closest?.("#send")) take();
   });
 
+  // What is being written stays in view where its room gets smaller, as above a keyboard that comes up.
+  const rooms = new ResizeObserver((changes) => {
+    const place = document.activeElement;
+    if (place.matches("input, textarea") && changes.some(({ target }) => target.contains(place))) place.scrollIntoView({ block: "nearest" });
+  });
+
   onContent((signal) => {
     arrive();
     const conversation = document.getElementById("conversation");
     if (!conversation || !field()) return;
+    rooms.disconnect();
+    for (const room of conversation.parentElement.querySelectorAll("#scroll, .dock__above")) rooms.observe(room);
     let latest = null; // the element that had the focus last
     let status = conversation.dataset.status;
     let looking = 0;

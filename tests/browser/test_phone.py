@@ -550,8 +550,11 @@ def test_a_keyboard_moves_none_of_the_composers_tools_aside(
     assert abs(box(tool)["x"] - before) <= 2
 
 
-def test_above_a_keyboard_the_plan_gives_way_to_the_reason(scripted: Site, visitors: Visitors) -> None:
-    asks = Reply(tool_calls=[("bash", {"command": "true"})])
+@pytest.mark.parametrize("reads", ["the end", "what is above"])
+def test_above_a_keyboard_the_plan_gives_way_to_the_reason(
+    scripted: Site, visitors: Visitors, reads: str
+) -> None:
+    asks = Reply(text="Long.\n\n" * 20, tool_calls=[("bash", {"command": "true"})])
     scripted.model.script(todo("in_progress", *["pending"] * 9), asks, Reply(text="Why?"))
     page = visitors.enter(scripted)
     page.set_viewport_size({"width": WIDTH, "height": 844})
@@ -561,9 +564,13 @@ def test_above_a_keyboard_the_plan_gives_way_to_the_reason(scripted: Site, visit
     page.click("#send")
     page.wait_for_selector("#conversation[data-status='waiting']")
     panel(page).locator("summary").click()
+    if reads == "what is above":
+        page.locator("#scroll").evaluate("view => view.scrollBy(0, -120)")
+        expect(page.locator("#to-end")).to_be_visible()
     reason, deny = page.locator(".approval [name=reason]"), page.get_by_role("button", name="Deny")
     reason.click()
     page.set_viewport_size({"width": WIDTH, "height": 420})
+    expect(reason).to_be_in_viewport(ratio=1)
     page.keyboard.type("Not now")
     for place in (reason, deny):
         expect(place).to_be_in_viewport(ratio=1)

@@ -1,4 +1,4 @@
-"""A conversation on paper: all of it, in light colours, and nothing beside it."""
+"""A conversation on paper: all of it with its list, in light colours, and nothing beside it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import re
 
 from playwright.sync_api import expect
 
+from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE
+from tests.browser.talk import LIVE, at_rest, begin, is_folded, panel, todo
 from tests.browser.test_versions import LONG_TALK
 
 PAGE = re.compile(rb"/Type\s*/Page\b(?!s)")
@@ -49,3 +50,21 @@ def test_without_a_connection_what_is_there_is_printed(scripted: Site, visitors:
     expect(page.locator("article.turn")).to_have_count(before)
     page.context.set_offline(False)
     page.wait_for_selector(LIVE)
+
+
+def test_the_list_is_printed_beneath_the_conversation(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("completed", *["pending"] * 11), Reply(text="Half of it."))
+    page = visitors.enter(scripted, color_scheme="dark")
+    begin(page, "Plan")
+    at_rest(page)
+    is_folded(page)
+    page.set_viewport_size({"width": 718, "height": 1000})
+    page.emulate_media(media="print")
+    list_ = panel(page).locator(".todo-panel__list")
+    expect(list_.get_by_text("Item 12")).to_be_visible()
+    assert list_.evaluate("list => list.scrollHeight - list.clientHeight") < 2, "all of it"
+    for hidden in (".todo-add", ".todo__tools", ".todo-panel__foot", "#composer", ".unfinished"):
+        expect(page.locator(hidden).locator("visible=true")).to_have_count(0)
+    end = page.get_by_text("Half of it.").bounding_box()
+    begins = panel(page).bounding_box()
+    assert end and begins and begins["y"] > end["y"] + end["height"]
