@@ -67,4 +67,6 @@ def test_the_list_is_printed_beneath_the_conversation(scripted: Site, visitors: 
         expect(page.locator(hidden).locator("visible=true")).to_have_count(0)
     end = page.get_by_text("Half of it.").bounding_box()
     begins = panel(page).bounding_box()
-    assert end and begins and begins["y"] > end["y"] + end["height"]
+    assert end
+    assert begins
+    assert begins["y"] > end["y"] + end["height"]
