@@ -1,4 +1,4 @@
-"""docs/architecture.md and CONTRIBUTING.md name files and code that exist, and the walks are short."""
+"""docs/architecture.md and CONTRIBUTING.md name files and code that exist, and the walks are short; texts are found."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ EXAMPLES = {
     "tests/agent/tools/test_count_lines.py",
 }  # that the recipes make
 MAX_HOPS = {"A message": 30, "A to-do": 30, "A tool's output": 25}
+
+TRANSLATES = {"_", "gettext", "gettext_lazy", "ngettext", "pgettext"}
 
 _HOP = re.compile(r"^\d+\. `([^`]+)`(?: `([^`]+)`)?", re.MULTILINE)
 
@@ -72,3 +74,17 @@ def test_the_guide_names_what_is_there() -> None:
         assert re.search(rf"def {method}\b|^    {method}\b", code, re.MULTILINE), f"{owner}.{method}"
     for constant in re.findall(r"`([A-Z][A-Z_]{3,})`", prose):
         assert re.search(rf"\b{constant}\b", code), constant
+
+
+@pytest.mark.parametrize("folder", ["agentsite", "chat"])
+def test_what_is_translated_is_outside_of_f_strings(folder: str) -> None:
+    """Inside, the program that gathers the texts does not find it."""
+    inside = {
+        f"{path.name}:{call.lineno}"
+        for path in (ROOT / folder).rglob("*.py")
+        for text in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(text, ast.JoinedStr)
+        for call in ast.walk(text)
+        if isinstance(call, ast.Call) and getattr(call.func, "id", "") in TRANSLATES
+    }
+    assert inside == set()

@@ -59,7 +59,8 @@ class Board:
     def title(self) -> str:
         """The tab's title, with the number of conversations that need the user."""
         badge_count = self.outline.attention.badge_count
-        return f"({badge_count}) {_('Board')}" if badge_count else _("Board")
+        title = _("Board")
+        return f"({badge_count}) {title}" if badge_count else title
 
 
 def board_of(owner_id: int) -> Board:

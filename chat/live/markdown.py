@@ -228,8 +228,8 @@ def _code_buttons(is_long: bool) -> str:
     """Before the code, so that a growing block grows at its end."""
     wrap, copy, copied = escape(_("Wrap lines")), escape(_("Copy")), escape(_("Copied"))
     button = '<button class="code-block__{}" type="button" {}>{}</button>'
-    folded = f'aria-expanded="false" data-other="{escape(_("Show less"))}"'
-    more = button.format("more", folded, escape(_("Show all")))
+    less, everything = escape(_("Show less")), escape(_("Show all"))
+    more = button.format("more", f'aria-expanded="false" data-other="{less}"', everything)
     return "".join(
         [
             more if is_long else "",
@@ -442,7 +442,8 @@ def _footnote_anchor(
     if not env.get("notes"):
         return ""
     _note, reference = _footnote_ids(tokens[place], env)
-    return f' <a href="#{reference}" aria-label="{escape(_("Back to the text"))}">↩\ufe0e</a>'
+    label = escape(_("Back to the text"))
+    return f' <a href="#{reference}" aria-label="{label}">↩\ufe0e</a>'
 
 
 def _footnote_ids(token: Token, env: Any) -> tuple[str, str]:

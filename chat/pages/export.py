@@ -64,7 +64,7 @@ def export_several(request: SignedInRequest) -> HttpResponseBase:
         return back_to_list(request)
     found = (Conversation.objects.visible_to(request.user).filter(pk=key).first() for key in keys)
     pieces = zip_pieces(filter(None, found), extension)
-    return _download(pieces, f"{_('Conversations')}.zip", "application/zip")
+    return _download(pieces, _("Conversations") + ".zip", "application/zip")
 
 
 def _file(conversation: Conversation, extension: str) -> HttpResponseBase:

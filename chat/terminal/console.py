@@ -166,7 +166,7 @@ class TerminalScreen:
     def _close_call(self) -> None:
         if self._open_call is not None:
             self._open_call = None
-            self.console.write(f" ({_('Stopped')})", "quiet")
+            self.console.write(" (" + _("Stopped") + ")", "quiet")
             self.console.end_line()
 
 

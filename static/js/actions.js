@@ -35,6 +35,12 @@
     return ["", []];
   };
 
+  // Offered here, and not again on the list.
+  const offer = (place, note) => {
+    place.innerHTML = note.trim();
+    keptInTab.set(undoKey(place.querySelector(".undo-note")), "offered");
+  };
+
   const act = async (address, body, undo) => {
     const name = uuid();
     const key = prefix() + name;
@@ -43,7 +49,7 @@
     if (document.getElementById("composer-text")) kept.set(key, Date.now()); // elsewhere no text comes back
     const answer = await post(address, body);
     if (signal.aborted) return; // asked for again where the user comes back to it
-    if (answer.status === 200 && undo) undo.innerHTML = await answer.text();
+    if (answer.status === 200 && undo) offer(undo, await answer.text());
     if (!undo && !(await comeBack(await read(answer), signal))) return answer.ok;
     if (answer.status < 500) kept.set(key, null);
     return answer.ok;
@@ -169,16 +175,16 @@ document.addEventListener("submit", async (event) => {
 });
 
 // A note that offers Undo stays away in this tab once it is closed.
+const undoKey = (note) => `undo ${note.dataset.undo}`;
 {
-  const key = (note) => `undo ${note.dataset.undo}`;
   document.addEventListener("click", (event) => {
     const closed = event.target.closest?.(".undo-note__close")?.closest(".undo-note");
     if (!closed) return;
-    keptInTab.set(key(closed), "closed");
+    keptInTab.set(undoKey(closed), "closed");
     removeNote(closed);
   });
   onContent(() => {
-    for (const each of document.querySelectorAll(".undo-note[data-undo]")) if (keptInTab.get(key(each))) each.remove();
+    for (const each of document.querySelectorAll(".undo-note[data-undo]")) if (keptInTab.get(undoKey(each))) each.remove();
   });
 }
 

@@ -2,13 +2,6 @@
 // busy elsewhere. There Enter allows the call once, if what is asked about has been in view, and else shows it; in the
 // reason it denies. Once answered, it goes to the composer.
 onContent((signal) => {
-  // A reason that is being written outlives a reload, and a look at another page.
-  const keyOf = (field) => `reason ${field.closest(".approval").id}`;
-  for (const field of document.querySelectorAll(".approval textarea")) field.value ||= keptInTab.get(keyOf(field)) ?? "";
-  document.addEventListener("input", ({ target }) => {
-    if (target.matches(".approval textarea")) keptInTab.set(keyOf(target), target.value);
-  }, { signal });
-
   const transcript = document.getElementById("transcript");
   if (!transcript) return;
   // Milliseconds after a question came, was answered or went: an Enter that was meant for something else does nothing.
@@ -111,3 +104,14 @@ onContent((signal) => {
   new MutationObserver(look).observe(transcript, looked);
   look();
 });
+
+// A reason that is being written outlives a reload, and a look at another page.
+{
+  const keyOf = (field) => `reason ${field.closest(".approval").id}`;
+  document.addEventListener("input", ({ target }) => {
+    if (target.matches(".approval textarea")) keptInTab.set(keyOf(target), target.value);
+  });
+  onContent(() => {
+    for (const field of document.querySelectorAll(".approval textarea")) field.value ||= keptInTab.get(keyOf(field)) ?? "";
+  });
+}

@@ -7,7 +7,8 @@
   document.addEventListener("keydown", (event) => {
     const text = event.target;
     if (text.id !== "composer-text" || event.key !== "Enter" || event.shiftKey) return;
-    if (isComposing(event) || isTouch()) return; // a keyboard on the screen has no other key for a new line
+    if (isComposing(event)) return;
+    if (isTouch() && !event.ctrlKey && !event.metaKey) return; // a keyboard on the screen has no other key for a new line
     event.preventDefault();
     if (event.repeat) return; // what is refused is sent by pressing it again
     if (begun !== null && text.value !== begun) return; // what follows the first message waits for its conversation

@@ -36,7 +36,10 @@
     document.getElementById("files-body")?.focus(); // the row may go
   });
 
-  // A name that was refused is in its field again.
+  // A name that was refused is in its field again, and why until the menu is closed.
+  document.addEventListener("toggle", ({ target, newState }) => {
+    if (target.id === "file-menu" && newState === "closed") document.querySelector("#files .files__problem")?.remove();
+  }, true);
   document.addEventListener("htmx:after:swap", ({ detail }) => {
     const form = detail.ctx.sourceElement;
     if (!form?.matches?.(".file-menu__rename") || !document.querySelector("#files .files__problem")) return;

@@ -203,6 +203,7 @@
       panel().open = true;
       adder().focus();
     }
+    if (panel()) document.getElementById("todo-begin").open = false;
     const last = adder();
     for (const [item, editor] of [...open]) {
       const { words, text } = editor;

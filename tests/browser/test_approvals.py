@@ -197,6 +197,7 @@ def test_a_reason_that_is_being_written_outlives_a_reload(scripted: Site, visito
     page.reload()
     expect(reason).to_have_value("Because of this")
     page.locator(".sidebar").get_by_role("link", name="Board").click()
+    expect(page.get_by_role("heading", name="Board")).to_be_visible()
     expect(reason).to_have_value("Because of this")
     reason.fill("Rather because of that")
     page.reload()

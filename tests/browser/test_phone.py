@@ -550,6 +550,19 @@ def test_a_keyboard_moves_none_of_the_composers_tools_aside(
     assert abs(box(tool)["x"] - before) <= 2
 
 
+def test_a_tablet_with_a_keyboard_sends_with_control_and_enter(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Two lines."))
+    page = visitors.enter(scripted, viewport={"width": 1024, "height": 768}, has_touch=True, is_mobile=True)
+    page.goto("/")
+    page.tap("#composer-text")
+    page.keyboard.type("One")
+    page.keyboard.press("Enter")
+    page.keyboard.type("Two")
+    expect(page.locator("#composer-text")).to_have_value("One\nTwo")
+    page.keyboard.press("Control+Enter")
+    expect(last_turn(page, "completed")).to_contain_text("Two lines.")
+
+
 @pytest.mark.parametrize("reads", ["the end", "what is above"])
 def test_above_a_keyboard_the_plan_gives_way_to_the_reason(
     scripted: Site, visitors: Visitors, reads: str

@@ -144,6 +144,7 @@ def test_dismissing_it_shows_in_every_tab(scripted: Site, visitors: Visitors) ->
     for each in (page, other):
         expect(each.locator("#unfinished")).to_contain_text("0 of 1 done")
     expect(note).to_be_empty()
+    expect(note).to_have_css("display", "none")
     expect(page.locator("#composer-text")).to_be_focused()
     page.locator("#unfinished").get_by_role("button", name="Dismiss").click()
     expect(note).to_contain_text("Plan dismissed.")
@@ -159,6 +160,9 @@ def test_dismissing_it_shows_in_every_tab(scripted: Site, visitors: Visitors) ->
     page.press("#composer-text", "Enter")
     expect(turns(page)).to_have_count(2)
     expect(note).to_be_empty()
+    page.get_by_role("link", name="All conversations").click()
+    expect(page.get_by_role("heading", name="Conversations", exact=True)).to_be_visible()
+    expect(page.locator(".undo-note")).to_have_count(0)
 
 
 def test_on_a_phone_the_list_stays_on_the_screen(page: Page) -> None:

@@ -408,6 +408,17 @@ def test_a_plan_of_ones_own_is_told_with_the_next_message(scripted: Site, visito
     expect(items(page).first).to_have_attribute("data-status", "completed")
     is_open(page)  # as the user left it, though a turn has ended since the list was written
 
+    scripted.model.script(Reply(text="As you like."))
+    page.locator("#unfinished").get_by_role("button", name="Dismiss").click()
+    panel(page).locator("summary").click()
+    is_folded(page)
+    page.fill("#composer-text", "Something else")
+    page.press("#composer-text", "Enter")
+    expect(page.locator("#transcript")).to_contain_text("As you like.")
+    at_rest(page)
+    expect(page.locator("#todo-begin").get_by_text("To-dos")).to_be_visible()
+    expect(page.locator("#todo-first")).to_be_hidden()
+
 
 def test_on_a_phone(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted, **PHONE)

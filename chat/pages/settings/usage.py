@@ -179,8 +179,9 @@ def _connection_names(user: User) -> dict[str, str]:
 def _names(keys: Sequence[tuple[str, ...]], connections: Mapping[str, str]) -> list[str]:
     """A name for each key; for a model of several endpoints, with the connection's, else the address."""
     counts = Counter(key[0] for key in keys)
+    unnamed = _("unnamed")
     return [
-        key[0] if counts[key[0]] == 1 else f"{key[0] or _('unnamed')} ({connections.get(key[1], key[1])})"
+        key[0] if counts[key[0]] == 1 else f"{key[0] or unnamed} ({connections.get(key[1], key[1])})"
         for key in keys
     ]
 
