@@ -1,4 +1,4 @@
-"""docs/architecture.md and CONTRIBUTING.md name files and code that exist, and the walks are short; texts are found."""
+"""The documents name files and code that exist, the walks are short, and no text escapes translation."""
 
 from __future__ import annotations
 
