@@ -563,6 +563,20 @@ def test_a_tablet_with_a_keyboard_sends_with_control_and_enter(scripted: Site, v
     expect(last_turn(page, "completed")).to_contain_text("Two lines.")
 
 
+def test_a_title_is_edited_over_the_width_of_a_phone(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Well."))
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    begin(page, "A rather long title of a conversation")
+    at_rest(page)
+    page.tap("[data-rename]")
+    expect(page.locator(".rename")).to_be_focused()
+    assert box(page.locator(".rename"))["width"] > WIDTH - 80
+    page.keyboard.type("Short")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="Short")).to_be_visible()
+    expect(page.get_by_role("button", name="Conversation menu")).to_be_visible()
+
+
 @pytest.mark.parametrize("reads", ["the end", "what is above"])
 def test_above_a_keyboard_the_plan_gives_way_to_the_reason(
     scripted: Site, visitors: Visitors, reads: str
