@@ -1,10 +1,10 @@
-// The user's own fold of the todo panel is kept for its turn and phase, also over a reload. While a question waits,
-// which is a phase of its own, the panel is folded to leave it room. In a list that is longer than the panel, the
+// The user's own fold of the todo panel is kept for its turn and phase, also over a reload. While a question waits, and
+// once it is dismissed, which are phases of their own, the panel is folded. In a list that is longer than the panel, the
 // item in progress stays in view. On a phone a panel that opened by itself is low; the user unfolds it whole, by a
 // pull at its line too, and folds it by one downwards.
 {
   const isWaiting = () => document.getElementById("conversation")?.dataset.status === "waiting";
-  const phase = (panel) => (isWaiting() ? "waiting" : panel.dataset.phase);
+  const phase = (panel) => (isWaiting() ? "waiting" : "dismissed" in panel.dataset ? "dismissed" : panel.dataset.phase);
   const key = (panel) => `todo-panel ${panel.dataset.turn} ${phase(panel)}`;
   const panelIn = (root) => root.querySelector?.("#todo-panel");
 
@@ -85,7 +85,7 @@
     const redrawn = (changes) => {
       if (changes.some(({ type, target }) => type === "attributes" || target === slot)) restore(panelIn(slot));
     };
-    new MutationObserver(redrawn).observe(slot, { subtree: true, childList: true, attributeFilter: ["data-turn", "data-phase"] });
+    new MutationObserver(redrawn).observe(slot, { subtree: true, childList: true, attributeFilter: ["data-turn", "data-phase", "data-dismissed"] });
     const looked = { subtree: true, childList: true, attributeFilter: ["data-status"] };
     new MutationObserver(() => isAt(slot) || reveal(slot)).observe(slot, looked);
     slot.addEventListener("toggle", () => reveal(slot), true);

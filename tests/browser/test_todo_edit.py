@@ -410,7 +410,10 @@ def test_a_plan_of_ones_own_is_told_with_the_next_message(scripted: Site, visito
 
     scripted.model.script(Reply(text="As you like."))
     page.locator("#unfinished").get_by_role("button", name="Dismiss").click()
-    panel(page).locator("summary").click()
+    is_folded(page)
+    page.locator("#undo").get_by_role("button", name="Undo").click()
+    is_open(page)
+    page.locator("#unfinished").get_by_role("button", name="Dismiss").click()
     is_folded(page)
     page.fill("#composer-text", "Something else")
     page.press("#composer-text", "Enter")
