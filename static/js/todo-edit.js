@@ -70,7 +70,9 @@
     const what = (change) => change.querySelector("[name=do]")?.value;
     for (const old of [...place.children]) if (what(old) !== "add" && came.some((change) => what(change) === what(old))) old.remove();
     place.append(...came);
-    atEnd(came[0].querySelector("label :is(input, textarea), button, a"));
+    const at = document.activeElement;
+    const goesOn = [adder(), document.getElementById("composer-text")].includes(at) && at.value;
+    if (!goesOn) atEnd(came[0].querySelector("label :is(input, textarea), button, a"));
   };
 
   const asked = (action, item) => {

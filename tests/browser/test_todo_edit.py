@@ -570,9 +570,16 @@ def test_what_no_longer_fits_of_a_pasted_list_is_kept(scripted: Site, visitors: 
     page.wait_for_selector(LIVE)
     expect(text).to_have_value("Line 18\nLine 19\nLine 20, in other words")
 
-    # What is refused next stands beneath it.
+    # What is refused next stands beneath it, and whoever writes on meanwhile is not interrupted.
+    waiting: list[Route] = []
+    page.route("**/todos/", lambda route: waiting.append(route), times=1)
     refused.get_by_role("button", name="Add").click()
-    page.fill("#todo-add", "One more")
+    page.fill("#todo-add", "One m")
+    until(page, lambda: waiting)
+    old = text.element_handle()
+    waiting.pop().continue_()
+    until(page, lambda: not old.evaluate("field => field.isConnected"))
+    page.keyboard.type("ore")
     page.keyboard.press("Enter")
     expect(text).to_have_count(2)
     expect(text.first).to_have_value("Line 18\nLine 19\nLine 20, in other words")
