@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import os
 from dataclasses import dataclass
@@ -49,6 +50,8 @@ class FilePreview:
     change: Change | None = None
     text: str = ""
     """Its beginning, if it is text."""
+    encoding: str = ""
+    """Of the text, unless that is UTF-8."""
     before: bytes | None = None
     """The content in the baseline, if stored."""
     after: bytes | None = None
@@ -101,10 +104,10 @@ def preview_of(workspace: Workspace, path: str, baseline: Baseline) -> FilePrevi
             return FilePreview(name, "other", change="deleted", before=baseline.content(name))
         raise
     entry = Entry(name, "file", status.st_size, stamp_of(status))
-    kind, text = _kind(data, entry.size)
+    kind, (text, encoding) = _kind(data, entry.size)
     change, before = change_of(workspace, entry, baseline), baseline.content(name)
     version = "-".join(map(str, entry.stamp))
-    return FilePreview(name, kind, entry.size, change, text, before, data, version)
+    return FilePreview(name, kind, entry.size, change, text, encoding, before, data, version)
 
 
 def picture_type(path: str, head: bytes) -> str:
@@ -124,11 +127,11 @@ def _exists(workspace: Workspace, name: str) -> bool:
     return True
 
 
-def _kind(data: bytes, size: int) -> tuple[Kind, str]:
+def _kind(data: bytes, size: int) -> tuple[Kind, tuple[str, str]]:
     if image_type(data[:HEAD]):
-        return ("image" if size <= MAX_IMAGE_BYTES else "other"), ""
-    text = text_of(data, cut=size > len(data))
-    return ("other", "") if text is None else ("text", text)
+        return ("image" if size <= MAX_IMAGE_BYTES else "other"), ("", "")
+    decoded = text_of(data, cut=size > len(data))
+    return ("other", ("", "")) if decoded is None else ("text", decoded)
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ def table_of(text: str) -> Table | None:
         rows = list(islice(reader, most + 1))
     except (csv.Error, StopIteration):
         return None
-    longest = MAX_CELLS // max(1, len(rows))
+    longest = MAX_CELLS // max(1, len(rows[:most]))
     if len(header) > longest or any(len(row) > longest for row in rows):
         return None
     return Table(header, [row for row in rows[:most] if row], len(rows) > most)
@@ -164,13 +167,33 @@ def is_binary(data: bytes) -> bool:
     return data.startswith(PDF) or b"\0" in data or controls > len(data) * MOST_CONTROLS
 
 
-def text_of(data: bytes, *, cut: bool = False) -> str | None:
-    """The bytes as UTF-8 text; None if they are not. With `cut` they may end within a character."""
+def text_of(data: bytes, *, cut: bool = False) -> tuple[str, str] | None:
+    """The bytes as text, and the name of their encoding unless that is UTF-8; None if they are not text.
+
+    Programs of Windows write UTF-16, or a code page that only the words give away. With `cut` the bytes may end
+    within a character.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = _decoded(data, "utf-16", cut)
+        return None if text is None or is_binary(text.encode()) else (text, "UTF-16")
     if is_binary(data):
         return None
+    if (text := _decoded(data, "utf-8", cut)) is not None:
+        return text, ""
+    encoding, name = ("gb18030", "GB18030") if _is_chinese(data) else ("cp1252", "Windows-1252")
+    text = _decoded(data, encoding, cut)
+    return None if text is None else (text, name)
+
+
+def _decoded(data: bytes, encoding: str, cut: bool) -> str | None:
     try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        if cut and error.start >= len(data) - 3 and error.reason == "unexpected end of data":
-            return data[: error.start].decode()
+        return codecs.getincrementaldecoder(encoding)().decode(data, final=not cut)
+    except UnicodeDecodeError:
         return None
+
+
+def _is_chinese(data: bytes) -> bool:
+    """Whether most of it reads as common characters, as the letters of a western code page do not."""
+    text = data.decode("gb2312", errors="replace")
+    others = sum(character > "\x7f" for character in text)
+    return text.count("\ufffd") * 2 < others

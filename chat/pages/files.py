@@ -33,10 +33,10 @@ from chat.files.preview import (
     SVG,
     SVG_HEAD,
     FilePreview,
-    is_binary,
     picture_type,
     preview_of,
     table_of,
+    text_of,
 )
 from chat.files.tree import Tree, shown, tree_of
 from chat.files.uploads import UploadRefused
@@ -237,8 +237,9 @@ def _diff(preview: FilePreview) -> Diff:
     return diff_of(_comparable(before), after, cut=preview.is_cut)
 
 
-def _comparable(data: bytes | None) -> bytes | None:
-    return b"\0" if data and is_binary(data) else data
+def _comparable(data: bytes | None) -> str | bytes | None:
+    decoded = text_of(data, cut=True) if data else None
+    return decoded[0] if decoded else data and b"\0"
 
 
 def _open(request: SignedInRequest, conversation: Conversation) -> int:

@@ -9,6 +9,25 @@ const refusalOf = (files) => {
   return size > Number(mostBytes) ? tooLarge : "";
 };
 
+// A photo that is larger than what models see, smaller; or as it is, where that fails.
+const LONGEST_SIDE = 2048; // pixels
+const scaledDown = async (file) => {
+  try {
+    const picture = await createImageBitmap(file);
+    const scale = Math.min(1, LONGEST_SIDE / Math.max(picture.width, picture.height));
+    const canvas = new OffscreenCanvas(Math.ceil(picture.width * scale), Math.ceil(picture.height * scale));
+    const paper = canvas.getContext("2d");
+    paper.fillStyle = "white"; // beneath what is transparent
+    paper.fillRect(0, 0, canvas.width, canvas.height);
+    paper.drawImage(picture, 0, 0, canvas.width, canvas.height);
+    const type = "image/jpeg";
+    const content = await canvas.convertToBlob({ type, quality: 0.85 });
+    return new File([content], file.name.replace(/(\.\w+)?$/, ".jpg"), { type, lastModified: file.lastModified });
+  } catch {
+    return file;
+  }
+};
+
 {
   // The files of unsent messages, by user and page, in the browser's database, which takes files. One act at a time.
   const opened = () =>
@@ -50,6 +69,7 @@ const refusalOf = (files) => {
 
     // A picture is shown by its content, which the page's policy allows; by an address of its own it is not.
     const isPicture = (file) => /^image\/(png|jpeg|gif|webp)$/.test(file.type);
+    const isTooLarge = (file) => isPicture(file) && file.size > Number(input.dataset.mostPictureBytes);
     const preview = (file) => {
       if (!isPicture(file)) return [];
       const picture = new Image();
@@ -67,7 +87,7 @@ const refusalOf = (files) => {
       const remove = document.createElement("button");
       row.className = "attached";
       row.toggleAttribute("data-picture", isPicture(file));
-      row.toggleAttribute("data-large", isPicture(file) && file.size > Number(input.dataset.mostPictureBytes));
+      row.toggleAttribute("data-large", isTooLarge(file));
       name.textContent = name.title = file.name;
       remove.type = "button";
       remove.textContent = "×";
@@ -104,14 +124,26 @@ const refusalOf = (files) => {
       stored(change).catch(() => files.length && !signal.aborted && note(input.dataset.unkept));
     };
 
-    const add = (files) => {
-      const { mostBytes, largeOne } = input.dataset;
+    const take = (files, scaled = []) => {
+      const { mostBytes, largeOne, smaller } = input.dataset;
       const large = files.filter((file) => file.size > Number(mostBytes));
       const all = [...chosen, ...files.filter((file) => !large.includes(file))];
       const sentence = refusalOf(all);
       if (sentence) show(chosen);
       else keep(all);
-      note(sentence || large.map((file) => largeOne.replace("/x", file.name)).join(" "));
+      const named = (words, some) => some.map((file) => words.replace("/x", file.name));
+      note(sentence || [...named(largeOne, large), ...named(smaller, scaled)].join(" "));
+    };
+    const add = (files) => {
+      const scales = (file) => isTooLarge(file) && file.type !== "image/gif" && !file.line;
+      if (!files.some(scales)) return take(files);
+      show(chosen); // without what the field itself has
+      const scaling = Promise.all(files.map((file) => (scales(file) ? scaledDown(file) : file)));
+      prepare(
+        Promise.all([scaling, preparing]).then(([ready]) => {
+          if (!signal.aborted) take(ready, ready.filter((file) => !files.includes(file) && !isTooLarge(file)));
+        }),
+      );
     };
 
     input.addEventListener("change", () => add([...input.files]));
@@ -204,10 +236,17 @@ const refusalOf = (files) => {
     // What was chosen before a reload, or before the user left this page; earlier versions stored the files alone.
     const fileOf = (row) => (row.file ? Object.assign(row.file, { line: row.line }) : row);
     const giveUp = new Promise((resolve) => setTimeout(resolve, 1000)); // a database that does not answer holds up no message
-    let restoring = Promise.race([stored((store) => store.get(keyOf(path))), giveUp])
+    const restoring = Promise.race([stored((store) => store.get(keyOf(path))), giveUp])
       .then((rows) => rows && !signal.aborted && show([...rows.map(fileOf), ...chosen]))
-      .catch(() => {})
-      .finally(() => (restoring = null));
+      .catch(() => {});
+    // While files are restored or scaled down, a message waits.
+    let preparing;
+    const prepare = (work) => {
+      const mine = (preparing = work.finally(() => {
+        if (preparing === mine) preparing = null;
+      }));
+    };
+    prepare(restoring);
     // This page is what the first message led to.
     if (isLive && keptInTab.get(FIRST)) stored((store) => store.delete(keyOf("/"))).catch(() => {});
     keptInTab.set(FIRST, null);
@@ -229,13 +268,18 @@ const refusalOf = (files) => {
       (event) => {
         if (event.target !== form) return;
         const { submitter } = event;
-        if (!isLive && !restoring) return keptInTab.set(FIRST, chosen.length && "1");
-        if (!restoring && !chosen.length) return;
+        if (!isLive && !preparing) return keptInTab.set(FIRST, chosen.length && "1");
+        if (!preparing && !chosen.length) return;
         event.preventDefault();
         event.stopImmediatePropagation();
-        if (restoring) {
+        if (preparing) {
           const said = text.value;
-          if (!isWaiting) restoring.then(() => form.isConnected && sendOnly(said, submitter));
+          if (!isWaiting) {
+            preparing.then(() => {
+              isWaiting = false;
+              if (form.isConnected) sendOnly(said, submitter);
+            });
+          }
           isWaiting = true;
         } else if (!("sending" in form.dataset)) send();
       },

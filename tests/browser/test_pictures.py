@@ -47,6 +47,30 @@ def test_a_picture_is_seen_by_person_and_model(scripted: Site, visitors: Visitor
     is_painted(page.locator("#files-panel .files__picture"))
 
 
+def test_a_photo_that_is_too_large_for_models_is_scaled_down(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Hello."), Reply(text="A red square."))
+    page = visitors.enter(scripted)
+    begin(page, "hello")
+    at_rest(page)
+    photo: Any = {"name": "IMG 1.png", "mimeType": "image/png", "buffer": png(side=4096, padding=5 * 2**20)}
+    page.set_input_files("#composer-files", [PICTURE, photo])
+    page.fill("#composer-text", "What is this?")
+    page.press("#composer-text", "Enter")  # perhaps before it is ready
+    expect(last_turn(page, "completed")).to_contain_text("A red square.")
+    parts = scripted.model.requests[-1]["messages"][-1]["content"]
+    heads = [part["image_url"]["url"].partition(",")[0] for part in parts if part["type"] == "image_url"]
+    assert heads == ["data:image/png;base64", "data:image/jpeg;base64"]
+    expect(thumbnail(page)).to_have_count(2)
+    thumbnail(page).last.scroll_into_view_if_needed()
+    thumbnail(page).last.evaluate("image => image.decode()")
+    assert thumbnail(page).last.evaluate("image => image.naturalWidth") == 2048
+
+    page.set_input_files("#composer-files", photo)
+    expect(page.locator(".attached")).to_have_text(["IMG 1.jpg×"])
+    expect(page.locator("#composer-note")).to_contain_text("IMG 1.jpg was scaled down")
+    expect(page.get_by_text("Larger ones go to the agent as files")).to_be_hidden()
+
+
 def test_a_title_changes_in_every_tab(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(text="Sorted."), Reply(text="Yes."))
     scripted.model.title = Reply(text="Sorting the notes")

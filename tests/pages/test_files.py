@@ -206,6 +206,39 @@ BINARY = {
 }
 
 
+@pytest.mark.parametrize(
+    ("encoding", "text", "name"),
+    [
+        ("gbk", "姓名,成绩\n朱镕基,95", "GB18030"),
+        ("cp1252", "Straße,Größe\nÄrger,“viel”", "Windows-1252"),
+        ("utf-16", "姓名,成绩\n张三,95", "UTF-16"),
+        ("utf-8-sig", "姓名,成绩\n张三,95", ""),
+    ],
+)
+def test_a_text_of_another_encoding_is_shown_and_compared(
+    owners: Client, conversation: Conversation, work: Path, encoding: str, text: str, name: str
+) -> None:
+    (work / "a.csv").write_bytes(text.encode(encoding))
+    page = owners.get(where(conversation, "file/"), {"path": "a.csv"}).content.decode()
+    for cell in text.replace("\n", ",").split(","):
+        assert f">{cell}</t" in page
+    assert ("read as" in page) == bool(name)
+    assert name in page
+    page = owners.get(where(conversation, "file/"), {"path": "a.csv", "as": "change"}).content.decode()
+    assert text.split("\n")[1] in page
+
+
+def test_a_table_with_many_columns_is_cut_at_its_rows(
+    owners: Client, conversation: Conversation, work: Path
+) -> None:
+    (work / "wide.csv").write_text(
+        "\n".join(",".join(f"r{row}c{n}" for n in range(31)) for row in range(500))
+    )
+    page = owners.get(where(conversation, "file/"), {"path": "wide.csv"}).content.decode()
+    assert "<td>r1c30</td>" in page
+    assert "Only the first 322 rows are shown." in page
+
+
 @pytest.mark.parametrize("name", BINARY)
 def test_what_is_no_text_has_no_preview(
     owners: Client, conversation: Conversation, work: Path, name: str
