@@ -170,8 +170,8 @@ def is_binary(data: bytes) -> bool:
 def text_of(data: bytes, *, cut: bool = False) -> tuple[str, str] | None:
     """The bytes as text, and the name of their encoding unless that is UTF-8; None if they are not text.
 
-    Programs of Windows write UTF-16, or a code page that only the words give away. With `cut` the bytes may end
-    within a character.
+    Programs of Windows write UTF-16, or a code page that only the words give away. With `cut` the bytes may
+    end within a character.
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         text = _decoded(data, "utf-16", cut)

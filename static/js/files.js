@@ -68,7 +68,7 @@ onContent((signal) => {
     }
   }, true);
   addEventListener("popstate", () => {
-    if (panel.open && history.state?.cover && !history.state.file) upLink()?.click();
+    if (panel.open && !beside.matches && history.state?.cover && !history.state.file) upLink()?.click();
   }, { signal });
   panel.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || isComposing(event) || panel.querySelector(":popover-open, dialog[open]")) return;

@@ -142,6 +142,22 @@ def test_on_a_narrow_screen_the_panel_covers_the_page(scripted: Site, visitors: 
     assert page.url == address
 
 
+def test_an_open_file_stays_as_the_screen_is_turned(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(writes("a.txt", "some text"), Reply(text="Written."))
+    page = visitors.enter(scripted, viewport={"width": 820, "height": 1180})
+    begin(page, "write it")
+    at_rest(page)
+    page.click(".bar__files")
+    page.click("#files-panel .files__link >> text=a.txt")
+    expect(page.locator(".files__text")).to_have_text("some text")
+    for width, height in ((1180, 820), (820, 1180), (1180, 820)):
+        page.set_viewport_size({"width": width, "height": height})
+        expect(page.locator("#files-panel:modal")).to_have_count(int(width < 960))
+        page.wait_for_function("width => Boolean(history.state?.cover) === width < 960", arg=width)
+        expect(page.locator(".files__text")).to_have_text("some text")
+        expect(page.locator(".file-row")).to_have_count(0)
+
+
 def test_files_go_with_the_first_message(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(text="Read."))
     page = visitors.enter(scripted, viewport=WIDE)

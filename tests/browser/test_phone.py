@@ -577,6 +577,17 @@ def test_a_title_is_edited_over_the_width_of_a_phone(scripted: Site, visitors: V
     expect(page.get_by_role("button", name="Conversation menu")).to_be_visible()
 
 
+def test_the_bar_stays_as_a_page_is_scrolled(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 400}, has_touch=True, is_mobile=True)
+    page.goto("/settings/profiles/")
+    page.locator("#content").evaluate("content => content.scrollTo(0, content.scrollHeight)")
+    expect(page.locator("h1, .bar__title").first).to_be_in_viewport(ratio=1)
+    button = page.locator(".bar__menu")
+    assert button.evaluate(TOPMOST)
+    button.tap()
+    expect(page.locator("#sidebar")).to_be_visible()
+
+
 @pytest.mark.parametrize("reads", ["the end", "what is above"])
 def test_above_a_keyboard_the_plan_gives_way_to_the_reason(
     scripted: Site, visitors: Visitors, reads: str
