@@ -55,6 +55,22 @@ def test_keys_slider_and_links(page: Page) -> None:
     shows(page, 1)
 
 
+def test_the_slider_is_dragged_from_end_to_end(page: Page) -> None:
+    slider = page.get_by_role("slider")
+    box = slider.bounding_box()
+    assert box
+    middle = box["y"] + box["height"] / 2
+    at = {1: box["x"] + 8, 2: box["x"] + box["width"] / 2, 3: box["x"] + box["width"] - 8}
+    page.mouse.move(at[3], middle)
+    page.mouse.down()
+    for number in (2, 1, 2, 3, 2, 1):
+        page.mouse.move(at[number], middle, steps=5)
+        shows(page, number)
+    page.mouse.up()
+    shows(page, 1)
+    expect(slider).to_be_focused()
+
+
 def test_the_page_stays_at_its_top_as_the_sidebar_changes(
     page: Page, scripted: Site, visitors: Visitors
 ) -> None:
