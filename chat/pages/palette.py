@@ -61,7 +61,10 @@ class Group:
 @audience("signed_in")
 @require_safe
 def palette(request: SignedInRequest) -> HttpResponse:
-    """Commands, settings, tags, conversations and models that match `?q=`; else recent conversations."""
+    """Commands, settings, tags, conversations and models that match `?q=`; else recent conversations.
+
+    With `search`, as from the search box, what matches in conversations comes first.
+    """
     typed = request.GET.get("q", "").strip()
     page, conversation = _page_of(request)
     settings = _("Settings")
@@ -72,9 +75,11 @@ def palette(request: SignedInRequest) -> HttpResponse:
         Group(_("Models"), _models(request, conversation, typed) if typed else []),
     ]
     conversations = Group(_("Conversations"), _conversations(request, conversation, typed))
-    # Few commands match what is typed, and those are meant.
     tags = Group(_("Tags"), _tags(request, typed) if typed else [])
-    groups = [*found[:2], tags, conversations, found[2]] if typed else [conversations, *found]
+    if typed and "search" not in request.GET:  # few commands match what is typed, and those are meant
+        groups = [*found[:2], tags, conversations, found[2]]
+    else:
+        groups = [conversations, tags, *found]
     if typed:
         address = f"{reverse('conversations')}?{urlencode({'q': typed})}"
         groups.append(Group("", [Option(_("Search all conversations for “%s”") % typed, href=address)]))

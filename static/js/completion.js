@@ -59,6 +59,24 @@
   document.addEventListener("focusout", (event) => event.target.id === "composer-text" && close());
   document.addEventListener("submit", (event) => event.target.id === "composer" && close());
 
+  // A command that is sent is done, ahead of what would refuse it.
+  addEventListener(
+    "submit",
+    (event) => {
+      if (event.target.id !== "composer" || event.submitter?.name === "text" || !list()) return;
+      const { value, dataset } = field();
+      const [, , name] = value.trim().match(COMMAND) ?? [];
+      if (!dataset.commands.split(" ").includes(name) || list().dataset.sign === `/${name}`) return;
+      event.preventDefault();
+      event.stopPropagation();
+      field().value = `/${name}`;
+      field().focus();
+      list().dataset.enter = "";
+      ask({ sign: "/", typed: name });
+    },
+    true,
+  );
+
   document.addEventListener("htmx:after:swap", (event) => {
     if (event.detail.ctx.target !== list() || !isOpen() || listIsBusy(list(), list().dataset.sign)) return;
     if (!list().querySelector("[role=option]")) {

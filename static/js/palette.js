@@ -7,7 +7,7 @@
 
   let left = null; // the field that the palette was opened from, and its caret
 
-  const openPalette = () => {
+  const openPalette = (what = {}) => {
     const field = document.activeElement;
     left = { field, start: field.selectionStart, end: field.selectionEnd };
     const label = document.getElementById("open-palette").title;
@@ -21,7 +21,7 @@
         hx-get="/palette/" hx-trigger="load, input delay:80ms" hx-target="#palette-options" hx-swap="innerHTML"
         hx-sync="this:replace"><div id="palette-options" class="options" role="listbox" aria-busy="true"></div>`;
     const [search, list] = dialog.children;
-    search.setAttribute("hx-vals", JSON.stringify({ last: last.split("/")[2] ?? "" }));
+    search.setAttribute("hx-vals", JSON.stringify({ last: last.split("/")[2] ?? "", ...what }));
     search.placeholder = label;
     for (const each of [dialog, search, list]) each.setAttribute("aria-label", label);
     document.body.append(dialog);
@@ -56,7 +56,8 @@
     }
   });
   document.addEventListener("click", (event) => {
-    if (event.target.closest?.("#open-palette, .search-box [type=search]")) openPalette();
+    if (event.target.closest?.("#open-palette")) openPalette();
+    else if (event.target.closest?.(".search-box [type=search]")) openPalette({ search: 1 });
     // What is chosen closes the palette, as does a click beside it.
     const dialog = event.target.closest?.("#palette");
     if (dialog && (event.target === dialog || event.target.closest("[role=option]"))) dialog.close();

@@ -5,7 +5,7 @@
   const isTyping = (place) =>
     place.closest?.("input, textarea, select, [contenteditable]") || document.getElementById("composer-text")?.value;
   const go = () => {
-    if (!box()) return document.getElementById("open-palette").click();
+    if (!box()) return document.querySelector(".search-box [type=search]").click();
     box().focus();
     box().select();
   };

@@ -165,7 +165,13 @@
     if (isComposing(event)) return;
     if (event.key === "Enter") item ? change("reword", item) : change("add");
     else if (item) close(item);
-    else event.target.value = adding = "";
+    else {
+      event.target.value = adding = "";
+      const begin = event.target.closest("#todo-begin");
+      if (!begin) return;
+      begin.open = false;
+      begin.querySelector("summary").focus();
+    }
   });
 
   document.addEventListener("input", (event) => {

@@ -577,6 +577,27 @@ def test_a_title_is_edited_over_the_width_of_a_phone(scripted: Site, visitors: V
     expect(page.get_by_role("button", name="Conversation menu")).to_be_visible()
 
 
+def test_a_command_that_is_sent_is_done(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("completed"), Reply(text="Well."))
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    begin(page, "Plan it")
+    at_rest(page)
+    for command in ("/help", "／help "):
+        page.tap("#composer-text")
+        page.keyboard.type(command)
+        page.tap("#send")
+        expect(page.locator("#keys")).to_be_visible()
+        page.locator("#keys").get_by_role("button", name="Close").tap()
+        expect(page.locator("#composer-text")).to_have_value("")
+    page.fill("#composer-text", "/stop")
+    page.tap("#send")
+    expect(page.locator("#composer-note")).to_contain_text("There is nothing to stop")
+    page.fill("#composer-text", "/plan")
+    page.tap("#send")
+    page.wait_for_url("**/plan/")
+    expect(page.locator("#plan-stage")).to_be_visible()
+
+
 def test_the_bar_stays_as_a_page_is_scrolled(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 400}, has_touch=True, is_mobile=True)
     page.goto("/settings/profiles/")

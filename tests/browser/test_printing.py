@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import LIVE, at_rest, begin, is_folded, panel, todo
+from tests.browser.test_files import writes
 from tests.browser.test_versions import LONG_TALK
 
 PAGE = re.compile(rb"/Type\s*/Page\b(?!s)")
@@ -63,6 +64,10 @@ def test_the_list_is_printed_beneath_the_conversation(scripted: Site, visitors: 
     list_ = panel(page).locator(".todo-panel__list")
     expect(list_.get_by_text("Item 12")).to_be_visible()
     assert list_.evaluate("list => list.scrollHeight - list.clientHeight") < 2, "all of it"
+    marks = panel(page).locator(".todo__mark")
+    assert {mark.evaluate("mark => getComputedStyle(mark).printColorAdjust") for mark in marks.all()} == {
+        "exact"
+    }
     for hidden in (".todo-add", ".todo__tools", ".todo-panel__foot", "#composer", ".unfinished"):
         expect(page.locator(hidden).locator("visible=true")).to_have_count(0)
     end = page.get_by_text("Half of it.").bounding_box()
@@ -70,3 +75,20 @@ def test_the_list_is_printed_beneath_the_conversation(scripted: Site, visitors: 
     assert end
     assert begins
     assert begins["y"] > end["y"] + end["height"]
+
+
+def test_beside_the_files_only_the_conversation_is_printed(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(writes("long.csv", "a,b\n" + "1,2\n" * 300), Reply(text="It is written."))
+    page = visitors.enter(scripted, viewport={"width": 1400, "height": 800})
+    begin(page, "Write it")
+    at_rest(page)
+    page.click(".bar__files")
+    page.click("#files-panel .files__link >> text=long.csv")
+    expect(page.locator(".files__table")).to_be_visible()
+    page.emulate_media(media="print")
+    for hidden in ("#files-panel", ".skip-link"):
+        expect(page.locator(hidden).locator("visible=true")).to_have_count(0)
+    expect(page.get_by_text("It is written.")).to_be_visible()
+    page.emulate_media(media="null")
+    page.goto(f"{page.url}files/file/?path=long.csv")
+    assert len(PAGE.findall(page.pdf())) > 4, "all rows"

@@ -13,6 +13,7 @@ from django.test import Client
 
 from chat.models import Conversation, Tag, Turn
 from chat.pages.palette import MAX_CONVERSATIONS, _command_titles, _commands
+from chat.search.index import index_title
 
 OPTION = re.compile(r'class="option__title">([^<]*)<')
 
@@ -43,6 +44,13 @@ def test_commands_and_settings_are_found_by_the_start_of_a_word(
     ):
         assert offered(owners, "/palette/", q=typed) == [title, f"Search all conversations for “{typed}”"]
     assert offered(owners, "/palette/", q="!!!") == ["Search all conversations for “!!!”"]
+
+
+def test_from_the_search_box_conversations_come_first(owners: Client, conversation: Conversation) -> None:
+    conversation.rename("Holidays plan")
+    index_title(conversation)
+    assert offered(owners, "/palette/", q="plan")[0] == "Plan statistics"
+    assert offered(owners, "/palette/", q="plan", search="1")[:2] == ["Holidays ", "Plan statistics"]
 
 
 def test_tags_are_found(owners: Client, conversation: Conversation) -> None:
