@@ -43,10 +43,12 @@ _FILE = re.compile(r"(?![\w+.-]+:|www\.)[^/\\#?][^\\#?]*\.\w{1,10}(?:#.*)?")
 # The top of the workspace, as the agent sees it and as models are used to from elsewhere.
 _TOP = re.compile(r"(?:sandbox:)?/workspace/|sandbox:/(?:mnt/data/)?")
 _OUTSIDE = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
+_OUTSIDE_TEXT = " ".join(f'{name}="{value}"' for name, value in _OUTSIDE.items())
 _HOST = re.compile(r"(?<![a-z0-9.-])(?:[a-z0-9-]+\.)+[a-z0-9-]+|\[[0-9a-f:.]+\]|localhost")
 _SCHEME = re.compile(r"(?:^|[^A-Za-z0-9+.-])(https?)$", re.IGNORECASE)
 # ASCII alone: Chinese text and punctuation follow an address with no blank between.
 _ADDRESS = re.compile(r"://[A-Za-z0-9\[][-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~]*")
+_TYPED_ADDRESS = re.compile(rf"(?<![A-Za-z0-9+.-])https?{_ADDRESS.pattern}", re.IGNORECASE)
 _TASK = re.compile(r"\[([ xX])\][ \t]")
 
 
@@ -94,9 +96,11 @@ def render(text: str, place: Place = CONVERSATION, *, read_only: bool = False) -
 
 
 def render_typed(text: str, *, read_only: bool = False) -> str:
-    """A message as its user typed it, except that fenced code is shown as code."""
-    if len(text) > MAX_BLOCK or not _ANY_FENCE.search(text):
+    """A message as its user typed it, except that addresses are links and fenced code is shown as code."""
+    if len(text) > MAX_BLOCK:
         return escape(text)
+    if not _ANY_FENCE.search(text):
+        return _with_links(text)
     env = {"place": CONVERSATION, "read_only": read_only}
     lines = [0, *(match.end() for match in _NEWLINE.finditer(text)), len(text)]
     parts, end = [], 0
@@ -104,9 +108,20 @@ def render_typed(text: str, *, read_only: bool = False) -> str:
         if token.type == "fence" and token.level == 0 and token.map:
             begin, after = (lines[min(line, len(lines) - 1)] for line in token.map)
             code = _MARKDOWN.renderer.render([token], _MARKDOWN.options, env)
-            parts += [escape(text[end:begin].strip("\r\n")), str(code).rstrip()]
+            parts += [_with_links(text[end:begin].strip("\r\n")), str(code).rstrip()]
             end = after
-    return "".join([*parts, escape(text[end:].strip("\r\n") if parts else text)])
+    return "".join([*parts, _with_links(text[end:].strip("\r\n") if parts else text)])
+
+
+def _with_links(text: str) -> str:
+    parts, end = [], 0
+    for match in _TYPED_ADDRESS.finditer(text):
+        address = _without_punctuation(match[0])
+        if _host(address):
+            link = f'<a href="{escape(address)}" {_OUTSIDE_TEXT}>{escape(address)}</a>'
+            parts += [escape(text[end : match.start()]), link]
+            end = match.start() + len(address)
+    return "".join([*parts, escape(text[end:])])
 
 
 def render_grown(text: Settling) -> str:

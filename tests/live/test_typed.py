@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from chat.live.markdown import MAX_BLOCK, render_typed
@@ -37,3 +39,16 @@ def test_the_code_can_be_copied_unless_it_is_only_read() -> None:
 def test_a_very_long_message_stays_plain() -> None:
     text = "```\n" + "a" * MAX_BLOCK
     assert render_typed(text) == text
+
+
+def test_addresses_are_links() -> None:
+    html = render_typed(
+        "看https://a.cn/b?c=1&d=<2>。(http://b.org/x_(y)), ftp://c.org xhttp://d.org http://\n```\nhttp://e.org\n```"
+    )
+    links = re.findall(
+        r'<a href="([^"]*)" target="_blank" rel="noopener noreferrer nofollow">([^<]*)</a>', html
+    )
+    addresses = ["https://a.cn/b?c=1&amp;d=", "http://b.org/x_(y)"]
+    assert links == [(each, each) for each in addresses]
+    assert html.count("<a ") == 2
+    assert "&lt;2&gt;。(" in html
