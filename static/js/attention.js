@@ -18,9 +18,11 @@
     const link = document.querySelector("link[rel='icon']");
     link.dataset.plain ??= link.href;
     if (!state) return (link.href = link.dataset.plain);
-    drawing ??= fetch(link.dataset.plain).then((answer) => answer.text());
+    drawing ??= fetch(link.dataset.plain).then((answer) => answer.text()).catch(() => (drawing = null)); // and is fetched again
+    const plain = await drawing;
+    if (!plain) return (drawn = "");
     const dot = `<circle cx="23" cy="23" r="8" fill="${COLOURS[state]}" stroke="#fff" stroke-width="2"/></svg>`;
-    const svg = (await drawing).replace("</svg>", dot);
+    const svg = plain.replace("</svg>", dot);
     if (state === drawn) link.href = `data:image/svg+xml,${encodeURIComponent(svg)}`;
   };
   const show = (state) => {

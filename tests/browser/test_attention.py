@@ -172,3 +172,19 @@ def test_a_browser_that_blocks_notifications_is_no_dead_end(scripted: Site, visi
     expect(choice).not_to_be_checked()
     expect(page.locator("#notify")).to_contain_text("allow them for this site in your browser's settings")
     expect(page.locator("#notify")).not_to_contain_text("Notify me")
+
+
+def test_an_icon_that_could_not_be_fetched_is_fetched_again(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected += ["net::ERR_FAILED"]
+    gate = threading.Event()
+    scripted.model.script(Reply(text="Yes?"), Reply(text="Well", stall_after=1, gate=gate))
+    page = visitors.enter(scripted)
+    page.goto("/")
+    page.route("**/icon*.svg", lambda route: route.abort(), times=1)
+    begin(page, "hello")
+    at_rest(page)
+    assert icon(page) == ""
+    send(page, "work")
+    until(page, lambda: bool(icon(page)))
+    gate.set()
+    at_rest(page)

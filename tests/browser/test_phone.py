@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import threading
+from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -662,6 +663,26 @@ def test_a_long_name_of_a_model_leaves_room_for_send_and_stop(
     assert model["height"] > name["height"] >= 12, "the profile's name is on one line"
     assert name["height"] < 24
     assert model["x"] >= name["x"] + name["width"]
+
+
+@pytest.mark.parametrize("height", [440, 480, 520, 560])
+def test_a_long_message_is_whole_above_a_keyboard(scripted: Site, visitors: Visitors, height: int) -> None:
+    scripted.model.script(todo("completed", "pending"), Reply(text="Half of it.\n\n" * 30))
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    begin(page, "Make a plan")
+    at_rest(page)
+    page.tap("#composer-text")
+    page.set_viewport_size({"width": WIDTH, "height": height})
+    page.fill("#composer-text", "A long line of a message.\n" * 60)
+    expect(page.locator("#composer")).to_be_in_viewport(ratio=1)
+    files: list[Any] = [{"name": f"{n}.txt", "mimeType": "text/plain", "buffer": b"x"} for n in range(6)]
+    page.set_input_files("#composer-files", files)
+    page.focus("#composer-text")
+    expect(page.locator(".attached")).to_have_count(6)
+    expect(page.locator("#composer")).to_be_in_viewport(ratio=1)
+    dock = page.locator(".dock")
+    assert dock.evaluate("dock => dock.scrollHeight - dock.clientHeight") < 2
+    assert box(page.locator("#scroll"))["height"] > 100
 
 
 @pytest.mark.parametrize("size", [(844, 200), (740, 180), (390, 300)])
