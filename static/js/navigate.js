@@ -6,7 +6,8 @@
 const redraw = async () => {
   if (document.getElementById("bulk")) return location.replace(location.href);
   if (document.querySelector(".chat") && connection?.socket?.readyState === WebSocket.OPEN) return;
-  const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
+  const answer = await fetch(location.href, { headers: { Accept: "text/html" } }).catch(() => null);
+  if (!answer?.ok) return; // what is there stays
   const page = await answer.text();
   await htmx.swap({ sourceElement: document.body, target: "#content", swap: "none", selectOOB: "#sidebar:innerMorph", text: page });
 };
