@@ -18,7 +18,7 @@ MAX_TOKENS = 2000  # of the reply: a title takes a dozen, but some models reason
 _LABEL = re.compile(r"(title|标题|题目)\s*[:：]\s*", re.IGNORECASE)
 _MARKUP = re.compile(r"^[#>\-\s]+|[*`]+|(?<!\w)_+|_+(?!\w)")
 _QUOTES = "\"'“”‘’«»「」『』《》"
-_ENDS = ".。 "
+_ENDS = ".。:：,，;； "
 
 
 async def ask_title(model: Model, question: str, answer: str, language: Language, meter: Meter) -> str:

@@ -4,7 +4,7 @@
   const codeOf = (button) => button.closest(".code-block")?.querySelector("code");
   const fileOf = (button) => button.closest(".files__row")?.querySelector("[download]");
   const messageOf = (button) => {
-    const all = button.closest(".turn__end")?.parentElement.querySelectorAll(".message[data-role=assistant]:not([hidden])");
+    const all = button.closest(".turn__end")?.parentElement.querySelectorAll(".message[data-role=assistant]:not([hidden]):has(> .message__body)");
     return button.closest(".message") ?? [...(all ?? [])].at(-1);
   };
   const fetched = async (address) => {

@@ -18,6 +18,7 @@ from chat.agent.title import MAX_TITLE, as_title
         ("**Title:** Sorting notes", "Sorting notes"),
         ("\n\n  Sorting \t notes \n", "Sorting notes"),
         ("标题：《整理笔记》。", "整理笔记"),
+        ("整理这些笔记：", "整理这些笔记"),
         ("“Sorting ‘notes’”", "Sorting ‘notes"),
         ("a\u202eb\u200bc\x00", "abc"),
         ("---\n_", ""),

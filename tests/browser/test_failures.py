@@ -126,3 +126,17 @@ def nobody_there() -> int:
     """A port that nothing listens on."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
         return int(taken.getsockname()[1])
+
+
+def test_a_turn_without_an_answer_has_nothing_to_copy(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(REFUSED, Reply(text="Here it is."))
+    page = visitors.enter(scripted)
+    begin(page, "Do it")
+    actions = last_turn(page, "failed").locator(".turn__actions")
+    actions.hover()
+    expect(actions.get_by_role("link", name="Delete turn")).to_be_visible()
+    expect(actions.get_by_role("button", name="Copy message")).to_have_count(0)
+    expect(last_turn(page).get_by_role("link", name="Connection settings")).to_be_visible()
+    page.get_by_role("button", name="Retry").click()
+    actions = last_turn(page, "completed").locator(".turn__actions")
+    expect(actions.get_by_role("button", name="Copy message")).to_have_count(1)
