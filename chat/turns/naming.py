@@ -85,7 +85,11 @@ def _begin(turn: Turn) -> TitleRequest | None:
             endpoint=getattr(model, "endpoint", "")[:500],
             model=getattr(model, "name", "")[:200],
         )
-    question = turn.messages.get(role=Message.Role.USER, step=None).text
+    # What was said in turns that were stopped before says what it is about.
+    said = Message.objects.filter(
+        turn__in=conversation.path.filter(pk__lte=turn.pk), role=Message.Role.USER, step=None
+    )
+    question = "\n\n".join(said.order_by("pk").values_list("text", flat=True))
     last = turn.messages.filter(role=Message.Role.ASSISTANT).order_by("pk").last()
     return TitleRequest(conversation, profile, model, question, last.text if last else "", call)
 

@@ -198,6 +198,21 @@ async def test_a_turn_that_failed_names_nothing(site: Site, model_server: Script
     await shows(tab, "Second try")
 
 
+async def test_what_was_said_first_counts_though_it_was_not_answered(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply(status=401, body="{}"), Reply(text="You are welcome."))
+    model_server.title = Reply(text="Sorting the notes")
+    conversation = await begun(site)
+    tab = await site.open(conversation)
+    await broadcast.notify_workers()
+    await tab.until_idle()
+    await tab.send("Thanks")
+    await shows(tab, "Sorting the notes")
+    (asked,) = model_server.title_requests
+    assert f"{QUESTION}\n\nThanks" in asked["messages"][-1]["content"]
+
+
 async def test_a_demo_keeps_the_first_line(
     site: Site, settings: Any, model_server: ScriptedModel, conversation: Conversation
 ) -> None:
