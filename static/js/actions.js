@@ -36,9 +36,10 @@
   };
 
   // Offered here, and not again on the list.
-  const offer = (place, note) => {
-    place.innerHTML = note.trim();
-    keptInTab.set(undoKey(place.querySelector(".undo-note")), "offered");
+  const offer = (place, html) => {
+    place.innerHTML = html.trim();
+    const note = place.querySelector(".undo-note");
+    if (note) keptInTab.set(undoKey(note), "offered");
   };
 
   const act = async (address, body, undo) => {
