@@ -200,7 +200,7 @@ class Heuristics:
         if result.failed:
             return ItemOutcome(one_line(result.text), ok=False)
         self.seen.add_change(path)
-        text = self.request.say(f"written to `{path}`", f"写入 `{path}`")
+        text = self.request.say(f"written to [{path}](<{path}>)", f"写入 [{path}](<{path}>)")
         if renamed:
             text += self.request.say(
                 " (the name was taken; the existing file is unchanged)", "（已有同名文件，未改动）"

@@ -26,14 +26,14 @@ STORY = [
     "read_file . Done",
     "Revision 2 1/5 step 2 · Read the files done 重构解析器 started",
     "Revision 3 2/5 step 3 · 重构解析器 done Run the tests started",
-    "Completed",
+    "Ended",
     "keep the new version",
     "Revision 4 2/5 step 1 · Saved again without changes",
     "Revision 5 2/6 You changed the list Write the changelog added",
     "Revision 6 2/5 You changed the list Tidy up skipped",
     "read_file . Done",
     "Revision 7 5/5 step 2 · Run the tests done Write notes done Write the changelog done",
-    "Completed, resumed after a server restart",
+    "Ended, resumed after a server restart",
 ]
 PLACES = [
     ("refactor", "Please refactor five files"),
