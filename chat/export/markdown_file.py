@@ -83,7 +83,8 @@ def _history(plan: Plan, *, is_last: bool) -> Iterator[str]:
 
 def _revision(revision: Revision) -> Iterator[str]:
     row = revision.row
-    who = " · " + _("by the user") if row.is_by_user else ""
+    by_user = _("The user's changes were kept") if row.kept else _("by the user")
+    who = f" · {by_user}" if row.is_by_user else ""
     unchanged = "" if revision.changed else " · " + _("Saved again without changes")
     yield f"{revision.number}. {_time(row.created_at)} · {row.done}/{row.total}{who}{unchanged}"
     for line in revision.changed:

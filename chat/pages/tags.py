@@ -20,9 +20,13 @@ from chat.pages.signed_in import SignedInRequest
 @audience("signed_in")
 @require_safe
 def tags(request: SignedInRequest) -> HttpResponse:
-    not_deleted = Q(conversations__deleted_at__isnull=True)
-    own = Tag.objects.filter(owner=request.user).annotate(number=Count("conversations", filter=not_deleted))
-    context = {"tags": own.filter(number__gt=0), "undoable": BulkAct.offered_to(request.user)}
+    kept = Q(conversations__deleted_at__isnull=True)
+    current = kept & Q(conversations__archived_at__isnull=True)
+    own = Tag.objects.filter(owner=request.user).annotate(
+        number=Count("conversations", filter=current), archived=Count("conversations", filter=kept & ~current)
+    )
+    used = own.filter(Q(number__gt=0) | Q(archived__gt=0))
+    context = {"tags": used, "undoable": BulkAct.offered_to(request.user)}
     return render(request, "tags.html", context)
 
 

@@ -149,8 +149,10 @@ const redraw = async () => {
 
   // What a form held as it was submitted: the event of the navigation comes later, with what is typed until then.
   let submitted = null;
+  let leadsBack = false; // to its own page, where Back leads past it
   addEventListener("submit", ({ defaultPrevented, target, submitter }) => {
     submitted = !defaultPrevented && target.hasAttribute("data-stay") ? new FormData(target, submitter) : null;
+    leadsBack = target.dataset.stay === "here";
   });
 
   // Whether this only opens or closes what covers the content, which stays.
@@ -171,7 +173,7 @@ const redraw = async () => {
     submitted = null;
     if (navigationType === "reload" || event.downloadRequest !== null || (event.formData && !formData)) return;
     // What is opened from a cover takes the place of the cover's entry.
-    if (navigationType === "push" && history.state?.cover && event.cancelable) {
+    if (navigationType === "push" && (history.state?.cover || (formData && leadsBack)) && event.cancelable) {
       event.preventDefault();
       return void navigation.navigate(destination.url, { history: "replace", info: { formData } });
     }

@@ -498,3 +498,23 @@ def test_a_refused_link_leaves_the_others_to_be_copied(
     expect(copy).to_be_visible()
     expect(page).to_have_url(f"{address}share/")
     assert is_same()
+
+
+def test_links_that_are_created_and_revoked_add_nothing_to_the_history(page: Page, scripted: Site) -> None:
+    scripted.model.script(Reply(text="Hello."))
+    address = begin(page, "First talk")
+    at_rest(page)
+    is_same = stays(page)
+    page.get_by_role("button", name="Conversation menu").click()
+    page.get_by_role("link", name="Share").click()
+    links = page.locator(".share-link[data-live=true]")
+    for number in (1, 2):
+        page.get_by_role("button", name="Create link").click()
+        expect(links).to_have_count(number)
+    links.first.get_by_role("button", name="Revoke").first.click()
+    page.get_by_role("alertdialog").get_by_role("button", name="Revoke").click()
+    expect(links).to_have_count(1)
+    page.go_back()
+    expect(page).to_have_url(address)
+    expect(page.locator("#composer-text")).to_be_visible()
+    assert is_same()

@@ -303,6 +303,11 @@ def test_the_page_of_tags(owners: Client, strangers: Client, rows: list[Conversa
     press(owners, "tag", rows[:1], word="错误")
     page = owners.get("/conversations/tags/").content.decode()
     assert "3 conversations" in page
+    press(owners, "archive", rows[:2])
+    page = owners.get("/conversations/tags/").content.decode()
+    assert ">1 conversation<" in page
+    assert ">2 archived<" in page
+    assert "?archived=1&amp;tag=bug" in page
     tag = Tag.objects.get(word="bug")
     for act in ("rename", "delete"):
         assert strangers.post(f"/conversations/tags/{tag.pk}/{act}/", {"word": "x"}).status_code == 404

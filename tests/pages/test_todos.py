@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 
 from chat.models import Conversation, Profile, TodoRevision, Turn
+from tests.bodies import body
 from tests.plan.conftest import Work, work
 
 __all__ = ["work"]
@@ -269,6 +270,21 @@ def test_a_pasted_list_has_its_markers_taken_off(planned: Work, owners: Client) 
 def test_other_markers_of_a_pasted_list(planned: Work, owners: Client, marker: str) -> None:
     assert send(owners, planned, "add", **{"text-new": f"{marker}买票\n一天两次"}).status_code == 204
     assert [line.split(" ", 2)[2] for line in listed(planned)[len(ITEMS) :]] == ["买票", "一天两次"]
+
+
+@pytest.mark.parametrize("ending", ["html", "md"])
+def test_a_file_tells_what_was_kept_from_what_was_changed(planned: Work, owners: Client, ending: str) -> None:
+    assert send(owners, planned, "add", **{"text-new": "Call Bob"}).status_code == 204
+    address = f"/conversations/{planned.conversation.pk}/export.{ending}"
+    changed = {"html": "Changed by the user", "md": "by the user"}[ending]
+    kept = "The user's changes were kept"
+    file = body(owners.get(address)).decode()
+    assert changed in file
+    assert kept not in file
+    planned.conversation.revisions.filter(author="person").update(kept=True)
+    file = body(owners.get(address)).decode()
+    assert changed not in file
+    assert kept in file
 
 
 def test_what_was_added_outlives_the_turn_after_which_it_was(planned: Work, owners: Client) -> None:
