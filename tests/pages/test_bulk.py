@@ -308,6 +308,8 @@ def test_the_page_of_tags(owners: Client, strangers: Client, rows: list[Conversa
     assert ">1 conversation<" in page
     assert ">2 archived<" in page
     assert "?archived=1&amp;tag=bug" in page
+    assert 'href="?archived=1&amp;tag=bug"' in owners.get("/conversations/?archived=1").content.decode()
+    assert 'href="?tag=bug"' in owners.get("/conversations/").content.decode()
     tag = Tag.objects.get(word="bug")
     for act in ("rename", "delete"):
         assert strangers.post(f"/conversations/tags/{tag.pk}/{act}/", {"word": "x"}).status_code == 404
