@@ -35,6 +35,7 @@ const redraw = async () => {
   const restore = ({ id, above, scroll, focus, atEnd, groups = [] }) => {
     const view = scroller();
     const place = id && document.getElementById(id);
+    place?.closest(".turn")?.setAttribute("data-rendered", ""); // or its height is a guess
     for (const group of groups) document.getElementById(group)?.querySelector(":scope > .call-group__line")?.setAttribute("open", "");
     view.scrollTop = scroll;
     if (atEnd) view.scrollTop = view.scrollHeight;

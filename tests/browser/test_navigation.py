@@ -11,7 +11,7 @@ from playwright.sync_api import Page, WebSocket, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, unfold, until
+from tests.browser.talk import LIVE, at_rest, begin, send, unfold, until
 
 SIDEBAR = {"Board": "Board", "All conversations": "Conversations", "Settings": "Connections"}
 LISTENERS = """() => {
@@ -477,6 +477,38 @@ def test_back_leads_to_the_place_that_was_left_among_unfolded_calls(page: Page, 
     at_rest(page)
     expect(call).to_be_in_viewport()
     assert abs(call.evaluate(top) - before) < 3
+
+
+SCROLL_INTO = """(one, part) => {
+    document.getElementById("scroll").scrollBy(0, one.getBoundingClientRect().top + part * one.offsetHeight);
+}"""
+
+
+@pytest.mark.parametrize("part", [0.2, 0.5, 0.8])
+def test_back_leads_to_the_place_that_was_left_in_a_long_answer(
+    page: Page, scripted: Site, part: float
+) -> None:
+    words = "\n\n".join(f"Paragraph {number}." for number in range(120))
+    scripted.model.script(*[Reply(text=words)] * 4)
+    begin(page, "a long answer")
+    at_rest(page)
+    for number in (2, 3, 4):
+        send(page, f"long answer {number}")
+        expect(page.locator("article.turn")).to_have_count(number)
+        at_rest(page)
+    answer = page.locator(".message[data-role=assistant]").nth(1)
+    answer.evaluate(SCROLL_INTO, part)
+    top = "one => Math.round(one.getBoundingClientRect().top)"
+    before = answer.evaluate(top)
+    page.locator("#sidebar").get_by_role("link", name="Board").click()
+    expect(page).to_have_title(re.compile("Board"))
+    page.go_back()
+    at_rest(page)
+    until(page, lambda: abs(answer.evaluate(top) - before) < 3)
+    page.evaluate(
+        "() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))"
+    )
+    assert abs(answer.evaluate(top) - before) < 3
 
 
 def test_a_refused_link_leaves_the_others_to_be_copied(
