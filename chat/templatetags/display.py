@@ -170,8 +170,10 @@ def dated(at: datetime.datetime, style: str) -> SafeString:
 
 
 @register.simple_tag
-def clock(at: datetime.datetime) -> SafeString:
-    """A time of day to the second, for lists of what happened in order."""
+def clock(at: datetime.datetime, since: datetime.datetime) -> SafeString:
+    """A time of day to the second, for lists of what happened in order `since` then; with its date if on another day."""
+    if timezone.localdate(at) != timezone.localdate(since):
+        return format_html("<time{}>{}</time>", _exactly(at), date_time(at))
     return format_html("<time data-clock{}>{}</time>", _exactly(at), f"{timezone.localtime(at):%H:%M:%S}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import re
 
 import pytest
@@ -136,3 +137,17 @@ def test_what_the_person_changed_is_marked_as_theirs(work: Work, owners: Client)
     assert page.count('data-author="person"') == 1
     assert page.count("step ") == 2  # a change of the user's is of no step
     assert "skipped earlier" in stage(page_of(owners, work))
+
+
+def test_a_change_of_a_later_day_has_its_date(work: Work, owners: Client) -> None:
+    work.write("a >", "b -").end()
+    work.edit("a >", "b -", "c - Mine")
+    times = re.findall(
+        r'class="timeline__when">(?:step \d+ · )?<time([^>]*)>([^<]*)</time>', page_of(owners, work)
+    )
+    assert len(times) > 2
+    assert all(("data-clock" in attributes) for attributes, _text in times[1:])
+    late = datetime.datetime(2031, 2, 3, 12, 4, 5, tzinfo=datetime.UTC)
+    work.conversation.revisions.filter(author="person").update(created_at=late)
+    page = page_of(owners, work)
+    assert re.search(r'<time datetime="2031-02-03T12:04:05Z" [^>]*>3 Feb(ruary)? 2031[^<]*:04<', page)
