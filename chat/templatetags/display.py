@@ -171,7 +171,7 @@ def dated(at: datetime.datetime, style: str) -> SafeString:
 
 @register.simple_tag
 def clock(at: datetime.datetime, since: datetime.datetime) -> SafeString:
-    """A time of day to the second, for lists of what happened in order `since` then; with its date if on another day."""
+    """A time of day to the second, for lists of what happened `since` then; on another day with its date."""
     if timezone.localdate(at) != timezone.localdate(since):
         return format_html("<time{}>{}</time>", _exactly(at), date_time(at))
     return format_html("<time data-clock{}>{}</time>", _exactly(at), f"{timezone.localtime(at):%H:%M:%S}")
