@@ -479,15 +479,10 @@ def test_back_leads_to_the_place_that_was_left_among_unfolded_calls(page: Page, 
     assert abs(call.evaluate(top) - before) < 3
 
 
-SCROLL_INTO = """(one, part) => {
-    document.getElementById("scroll").scrollBy(0, one.getBoundingClientRect().top + part * one.offsetHeight);
-}"""
+PAINTED = "() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))"
 
 
-@pytest.mark.parametrize("part", [0.2, 0.5, 0.8])
-def test_back_leads_to_the_place_that_was_left_in_a_long_answer(
-    page: Page, scripted: Site, part: float
-) -> None:
+def test_back_leads_to_the_place_that_was_left_in_a_long_answer(page: Page, scripted: Site) -> None:
     words = "\n\n".join(f"Paragraph {number}." for number in range(120))
     scripted.model.script(*[Reply(text=words)] * 4)
     begin(page, "a long answer")
@@ -497,7 +492,10 @@ def test_back_leads_to_the_place_that_was_left_in_a_long_answer(
         expect(page.locator("article.turn")).to_have_count(number)
         at_rest(page)
     answer = page.locator(".message[data-role=assistant]").nth(1)
-    answer.evaluate(SCROLL_INTO, part)
+    answer.evaluate("""one => {
+        document.getElementById("scroll").scrollBy(0, one.getBoundingClientRect().top + one.offsetHeight / 5);
+    }""")
+    page.evaluate(PAINTED)
     top = "one => Math.round(one.getBoundingClientRect().top)"
     before = answer.evaluate(top)
     page.locator("#sidebar").get_by_role("link", name="Board").click()
@@ -505,9 +503,7 @@ def test_back_leads_to_the_place_that_was_left_in_a_long_answer(
     page.go_back()
     at_rest(page)
     until(page, lambda: abs(answer.evaluate(top) - before) < 3)
-    page.evaluate(
-        "() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))"
-    )
+    page.evaluate(PAINTED)
     assert abs(answer.evaluate(top) - before) < 3
 
 
