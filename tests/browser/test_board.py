@@ -94,6 +94,11 @@ def test_a_turn_is_followed_from_another_screen(scripted: Site, visitors: Visito
     expect(board.get_by_role("heading", name="Running")).to_be_focused()
     expect(rows(board, "unfinished").filter(has_text="Sort my notes")).to_be_visible()
     expect(board.locator("#undo")).to_be_empty()
+    text = rows(board, "unfinished").filter(has_text="Sort my notes").locator(".board-row__text")
+    place = text.bounding_box()
+    assert place
+    board.mouse.click(place["x"] + place["width"] - 4, place["y"] + place["height"] / 2)
+    expect(board.locator("#title")).to_contain_text("Sort my notes")
 
 
 def test_a_tab_in_the_background_sees_nothing(scripted: Site, visitors: Visitors) -> None:
