@@ -43,7 +43,10 @@ def test_times(language: str, zone: str, recent: str, older: str, exact: str) ->
         when
         == f'<time class="row" datetime="2025-12-31T16:05:09Z" title="{exact}" data-recent>{older}</time>'
     )
-    assert f'title="{exact}">{exact[-8:]}</time>' in drawn("{% clock at %}", language, zone, at=AT)
+    assert f'title="{exact}">{exact[-8:]}</time>' in drawn("{% clock at at %}", language, zone, at=AT)
+    day_before = AT - datetime.timedelta(days=1)
+    later = drawn("{% clock at since %}", language, zone, at=AT, since=day_before)
+    assert later.endswith(f'title="{exact}">{older}</time>')
 
 
 def test_numbers_are_grouped_alike() -> None:
