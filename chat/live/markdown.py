@@ -43,7 +43,6 @@ _FILE = re.compile(r"(?![\w+.-]+:|www\.)[^/\\#?][^\\#?]*\.\w{1,10}(?:#.*)?")
 # The top of the workspace, as the agent sees it and as models are used to from elsewhere.
 _TOP = re.compile(r"(?:sandbox:)?/workspace/|sandbox:/(?:mnt/data/)?")
 _OUTSIDE = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
-_OUTSIDE_TEXT = " ".join(f'{name}="{value}"' for name, value in _OUTSIDE.items())
 _HOST = re.compile(r"(?<![a-z0-9.-])(?:[a-z0-9-]+\.)+[a-z0-9-]+|\[[0-9a-f:.]+\]|localhost")
 _SCHEME = re.compile(r"(?:^|[^A-Za-z0-9+.-])(https?)$", re.IGNORECASE)
 # ASCII alone: Chinese text and punctuation follow an address with no blank between.
@@ -118,8 +117,9 @@ def _with_links(text: str) -> str:
     for match in _TYPED_ADDRESS.finditer(text):
         address = _without_punctuation(match[0])
         if _host(address):
-            link = f'<a href="{escape(address)}" {_OUTSIDE_TEXT}>{escape(address)}</a>'
-            parts += [escape(text[end : match.start()]), link]
+            link = Token("link_open", "a", 1, attrs={"href": address})
+            opened = _MARKDOWN.renderer.render([link], _MARKDOWN.options, {"place": CONVERSATION})
+            parts += [escape(text[end : match.start()]), f"{opened}{escape(address)}</a>"]
             end = match.start() + len(address)
     return "".join([*parts, escape(text[end:])])
 

@@ -25,9 +25,10 @@ from chat.turns.editing import Edited, edit
 MAX_KEY = 19  # digits
 MAX_LINES = 50  # of a pasted list; the rest is one item
 # What a copied list has ahead of an item: "- ", "2. ", "(3) ", "4、", "五、", "（6）", "⑦", "☐ ", "[x] ".
+NUMBER = r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})"
 LIST_MARKER = re.compile(
     r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\(\d{1,3}\)\s*"
-    r"|(?:(?:\d{1,3}|[一二三四五六七八九十]{1,3})[、．）]|（(?:\d{1,3}|[一二三四五六七八九十]{1,3})）|[①-⑳☐☑])\s*)?"
+    rf"|(?:{NUMBER}[、．）]|（{NUMBER}）|[①-⑳☐☑])\s*)?"
     r"(?:\[[ xX]\]\s+)?(?=\S)"
 )
 TICK = re.compile(r"[xX☑]")

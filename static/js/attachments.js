@@ -20,6 +20,7 @@ const scaledDown = async (file) => {
     paper.fillStyle = "white"; // beneath what is transparent
     paper.fillRect(0, 0, canvas.width, canvas.height);
     paper.drawImage(picture, 0, 0, canvas.width, canvas.height);
+    picture.close();
     const type = "image/jpeg";
     const content = await canvas.convertToBlob({ type, quality: 0.85 });
     return new File([content], file.name.replace(/(\.\w+)?$/, ".jpg"), { type, lastModified: file.lastModified });

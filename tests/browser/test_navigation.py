@@ -459,6 +459,14 @@ def test_moving_about_is_quick(page: Page, scripted: Site) -> None:
     assert move < 2 * load
 
 
+def look_at_the_board(page: Page) -> None:
+    """And come back."""
+    page.locator("#sidebar").get_by_role("link", name="Board").click()
+    expect(page).to_have_title(re.compile("Board"))
+    page.go_back()
+    at_rest(page)
+
+
 def test_back_leads_to_the_place_that_was_left_among_unfolded_calls(page: Page, scripted: Site) -> None:
     looks = Reply(tool_calls=[("bash", {"command": f"echo {number}"}) for number in range(6)])
     words = "\n\n".join(f"Paragraph {number}." for number in range(40))
@@ -471,10 +479,7 @@ def test_back_leads_to_the_place_that_was_left_among_unfolded_calls(page: Page, 
     expect(call).to_be_in_viewport()
     top = "one => Math.round(one.getBoundingClientRect().top)"
     before = call.evaluate(top)
-    page.locator("#sidebar").get_by_role("link", name="Board").click()
-    expect(page).to_have_title(re.compile("Board"))
-    page.go_back()
-    at_rest(page)
+    look_at_the_board(page)
     expect(call).to_be_in_viewport()
     assert abs(call.evaluate(top) - before) < 3
 
@@ -498,10 +503,7 @@ def test_back_leads_to_the_place_that_was_left_in_a_long_answer(page: Page, scri
     page.evaluate(PAINTED)
     top = "one => Math.round(one.getBoundingClientRect().top)"
     before = answer.evaluate(top)
-    page.locator("#sidebar").get_by_role("link", name="Board").click()
-    expect(page).to_have_title(re.compile("Board"))
-    page.go_back()
-    at_rest(page)
+    look_at_the_board(page)
     until(page, lambda: abs(answer.evaluate(top) - before) < 3)
     page.evaluate(PAINTED)
     assert abs(answer.evaluate(top) - before) < 3
