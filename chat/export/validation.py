@@ -62,8 +62,6 @@ def json_path(path: Iterable[str | int]) -> str:
 
 
 def _parse_json(data: bytes) -> Any:
-    if data.startswith(b"PK\x03\x04"):
-        raise FileRefused(_("This is a ZIP file. Unpack it, and import its JSON files one by one."))
     try:
         text = data.decode("utf-8-sig")
         value = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)

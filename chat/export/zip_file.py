@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import IO
 
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from chat.export.json_file import json_pieces
 from chat.export.markdown_file import markdown_pieces
 from chat.export.page import html_pieces
+from chat.export.validation import FileRefused
 from chat.files.archive import CHUNK_SIZE, ZipSink
 from chat.files.names import numbered, safe_name
 from chat.models import Conversation
@@ -52,3 +57,30 @@ def _new_name(name: str, names: dict[str, int]) -> str:
         if number == 1:
             return name
         name = numbered(name, number)
+
+
+def json_files(file: IO[bytes]) -> dict[str, Callable[[int], bytes]]:
+    """The JSON files of a zip file by name, each as a function that reads up to a number of its bytes.
+
+    It, and they, raise FileRefused for a file that cannot be read.
+    """
+    try:
+        zip_file = zipfile.ZipFile(file)
+    except (zipfile.BadZipFile, ValueError):
+        raise FileRefused(_("The ZIP file is damaged.")) from None
+    return {
+        info.filename: partial(_read, zip_file, info)
+        for info in zip_file.infolist()
+        # macOS adds a folder with a file of its own for each
+        if info.filename.lower().endswith(".json") and not info.filename.startswith("__MACOSX/")
+    }
+
+
+def _read(zip_file: zipfile.ZipFile, info: zipfile.ZipInfo, max_bytes: int) -> bytes:
+    try:
+        with zip_file.open(info) as part:
+            return part.read(max_bytes)
+    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError):
+        raise FileRefused(_("The ZIP file is damaged.")) from None
+    except RuntimeError:  # also for a method of compression that is not supported
+        raise FileRefused(_("The ZIP file is encrypted or of an unknown kind.")) from None

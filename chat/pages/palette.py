@@ -185,7 +185,7 @@ def _places(page: str, conversation: Conversation | None) -> list[Option]:
         *options,
         Option(_("Board"), href=reverse("board")),
         Option(_("All conversations"), href=reverse("conversations")),
-        Option(_("Import a conversation"), href=reverse("import")),
+        Option(_("Import conversations"), href=reverse("import")),
         Option(_("Sign out"), href=reverse("before_sign_out")),
     ]
 

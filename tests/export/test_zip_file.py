@@ -16,6 +16,7 @@ from tests.bodies import body
 from tests.export.rich import Rich
 
 ADDRESS = "/conversations/export/"
+IMPORT = "/conversations/import/"
 TIME = re.compile(rb"\d{4}-\d\d-\d\d|\d{1,2} [A-Z][a-z]{2} \d{4}|\d\d:\d\d(:\d\d(\.\d+)?)?")
 
 
@@ -47,15 +48,89 @@ def test_each_is_as_if_exported_alone(owners: Client, rows: list[Conversation], 
     assert TIME.sub(b"", files[f"Plan.{extension}"]) == TIME.sub(b"", alone), "but for when it was exported"
 
 
-def test_each_can_be_imported(
+@pytest.fixture
+def without_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chat.pages.import_views.PROGRESS_AFTER", 60)
+
+
+def zipped(files: dict[str, bytes], name: str = "Conversations.zip") -> io.BytesIO:
+    upload = io.BytesIO()
+    with zipfile.ZipFile(upload, "w", zipfile.ZIP_DEFLATED) as file:
+        for path, data in files.items():
+            file.writestr(path, data)
+    upload.seek(0)
+    upload.name = name
+    return upload
+
+
+def imported(browser: Client, *uploads: io.BytesIO) -> Any:
+    return browser.post(IMPORT, {"file": uploads}, follow=True)
+
+
+@pytest.mark.usefixtures("without_progress")
+def test_the_zip_file_can_be_imported(owners: Client, rows: list[Conversation]) -> None:
+    answer = imported(owners, zipped(unpacked(press(owners, "json", rows))))
+    assert answer.redirect_chain == [("/conversations/", 302)]
+    assert "3 conversations imported." in answer.content.decode()
+    assert Conversation.objects.filter(title__iexact="plan").count() == 4
+    assert Conversation.objects.filter(title="../a: b?").count() == 2
+
+
+@pytest.mark.usefixtures("without_progress")
+def test_several_files_can_be_imported_at_once(owners: Client, rows: list[Conversation]) -> None:
+    files = unpacked(press(owners, "json", rows))
+    alone = io.BytesIO(files.pop("Plan.json"))
+    alone.name = "Plan.json"
+    assert "3 conversations imported." in imported(owners, alone, zipped(files)).content.decode()
+
+
+@pytest.mark.usefixtures("without_progress")
+def test_what_is_refused_of_several_is_named_and_the_rest_imported(
+    owners: Client, rows: list[Conversation]
+) -> None:
+    files = {**unpacked(press(owners, "json", rows[:1])), "notes.txt": b"", "__MACOSX/._Plan.json": b""}
+    answer = imported(owners, zipped(files | {f"{number}.json": b"[]" for number in range(22)}))
+    page = answer.content.decode()
+    assert answer.status_code == 200
+    assert "1 conversation imported." in page
+    assert page.count("The file is JSON but not a conversation") == 20
+    assert "Conversations.zip: 0.json: The file is JSON" in page
+    assert "2 more files were refused." in page
+    assert Conversation.objects.filter(title="Plan").count() == 2
+
+
+def test_a_file_that_takes_longer_shows_its_progress(
     owners: Client, rows: list[Conversation], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("chat.pages.import_views.PROGRESS_AFTER", 60)
-    for name, data in unpacked(press(owners, "json", rows[:2])).items():
+    monkeypatch.setattr("chat.pages.import_views.PROGRESS_AFTER", 0)
+    page = body(imported(owners, zipped(unpacked(press(owners, "json", rows))))).decode()
+    shown = [int(number) for number in re.findall(r'value="(\d+)"', page)]
+    assert shown == sorted(shown)
+    assert shown[-1] == 100
+    assert "3 conversations imported." in page
+    assert 'url=/conversations/"' in page
+
+
+@pytest.mark.usefixtures("without_progress")
+def test_zip_files_with_nothing_to_import(owners: Client, settings: Any) -> None:
+    def said(data: bytes) -> str:
         upload = io.BytesIO(data)
-        upload.name = name
-        assert owners.post("/conversations/import/", {"file": upload}).status_code == 302
-    assert Conversation.objects.filter(title__iexact="plan").count() == 4
+        upload.name = "c.zip"
+        answer = imported(owners, upload)
+        assert answer.status_code == 400
+        return str(answer.content.decode())
+
+    whole = zipped({"a.json": b" " * (2**20 + 1)}).getvalue()
+    assert "The ZIP file has no JSON files." in said(zipped({"a.md": b"# A"}).getvalue())
+    assert "The ZIP file is damaged." in said(whole[:200])
+    assert "The ZIP file is damaged." in said(whole.replace(whole[40:90], bytes(50)))
+    locked = bytearray(whole)
+    for start in (whole.index(b"PK\x03\x04") + 6, whole.index(b"PK\x01\x02") + 8):
+        locked[start] |= 1  # encrypted
+    assert "The ZIP file is encrypted" in said(bytes(locked))
+    settings.MAX_UPLOAD_BYTES = 2**20
+    assert "The file is larger than 1.0" in said(whole), "once it is unpacked"
+    assert not Conversation.objects.exists()
 
 
 def test_all_that_the_list_has(owners: Client, rows: list[Conversation]) -> None:
