@@ -75,14 +75,20 @@
     const slot = document.getElementById("todo-slot");
     if (!slot) return;
     restore(panelIn(slot));
+    const resumed = () => {
+      const panel = panelIn(slot);
+      if (panel?.open) setOpen(panel, true);
+      document.querySelector("#undo > [data-kind=dismiss]")?.remove();
+    };
     let waited = isWaiting();
     const status = () => {
       if (waited !== isWaiting()) restore(panelIn(slot));
       waited = isWaiting();
     };
     new MutationObserver(status).observe(document.getElementById("conversation"), { attributeFilter: ["data-status"] });
-    // Another panel, or this one in another turn or phase.
+    // Another panel, or this one in another turn or phase. A dismissed list that the user changes stays open.
     const redrawn = (changes) => {
+      if (changes.some(({ attributeName, target }) => attributeName === "data-dismissed" && !("dismissed" in target.dataset))) resumed();
       if (changes.some(({ type, target }) => type === "attributes" || target === slot)) restore(panelIn(slot));
     };
     new MutationObserver(redrawn).observe(slot, { subtree: true, childList: true, attributeFilter: ["data-turn", "data-phase", "data-dismissed"] });

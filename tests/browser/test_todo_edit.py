@@ -614,3 +614,46 @@ def test_a_long_list_ends_at_its_last_item(scripted: Site, visitors: Visitors, h
     expect(items(page).last).to_be_in_viewport(ratio=1)
     expect(panel(page).locator(".todo-panel__foot")).to_be_in_viewport(ratio=1)
     assert above.evaluate("place => place.scrollHeight - place.clientHeight") < 2
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_items_stay_where_they_are_as_the_last_one_is_checked_off(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    scripted.model.script(todo("completed", "in_progress"), Reply(text="Half of it."))
+    page = visitors.enter(scripted, viewport={"width": size[0], "height": size[1]})
+    begin(page, "Work")
+    at_rest(page)
+    panel(page).locator("summary").click()
+    expect(page.locator("#unfinished").get_by_role("button", name="Continue")).to_be_visible()
+    page.wait_for_function("document.getAnimations().every((each) => each.playState !== 'running')")
+    before = items(page).nth(0).bounding_box()
+    items(page).nth(1).locator(".todo__tick").click()
+    expect(page.locator("#unfinished")).to_be_empty()
+    assert items(page).nth(0).bounding_box() == before
+    items(page).nth(1).locator(".todo__tick").click()
+    expect(page.locator("#unfinished")).not_to_be_empty()
+    assert items(page).nth(0).bounding_box() == before
+    page.get_by_role("link", name="Plan history").click()
+    expect(page.locator("#plan-stage")).to_be_visible()
+
+
+def test_a_dismissed_list_stays_open_as_it_is_changed(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("in_progress", "pending"), Reply(text="Which one?"))
+    page = visitors.enter(scripted)
+    begin(page, "Work")
+    at_rest(page)
+    page.locator("#unfinished").get_by_role("button", name="Dismiss").click()
+    expect(page.locator("#undo")).to_contain_text("Plan dismissed.")
+    is_folded(page)
+    panel(page).locator("summary").click()
+    tick = items(page).nth(0).locator(".todo__tick")
+    tick.click()
+    expect(items(page).nth(0)).to_have_attribute("data-status", "completed")
+    expect(page.locator("#unfinished")).not_to_be_empty()
+    is_open(page)
+    expect(tick).to_be_focused()
+    expect(page.locator("#undo")).to_be_empty()  # there is nothing to undo any more
+    page.reload()
+    page.wait_for_selector(LIVE)
+    is_open(page)
