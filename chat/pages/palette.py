@@ -24,11 +24,12 @@ from chat.pages.conversation import own_conversation
 from chat.pages.model_choice import model_groups, profile_without_model
 from chat.pages.signed_in import SignedInRequest
 from chat.search.query import QueryRefused, query_of
-from chat.search.results import Part, Result, find, hits, results
+from chat.search.results import Part, Result, find, has_all, results
+from chat.search.store import Term
 from chat.search.words import prepared
 
 MAX_CONVERSATIONS = 8
-MAX_RANKED = 200  # matching conversations, of which those with a matching title come first
+MAX_RANKED = 200  # matching conversations, of which those with all words in their title come first
 MAX_MODELS = 8
 MAX_TAGS = 5
 MAX_COMPLETIONS = 20
@@ -258,17 +259,17 @@ def _found(request: SignedInRequest, typed: str) -> list[Option]:
     matches = find(Conversation.objects.visible_to(request.user), request.user.pk, query)
     ranked = Conversation.objects.filter(search_index_state__in=matches.states[:MAX_RANKED])
     rows = list(ranked.select_related("search_index_state"))
-    rows.sort(key=lambda row: not hits(prepared(row.title), matches.terms))  # newest first among equals
-    return [_result(each) for each in results(rows[:MAX_CONVERSATIONS], matches, 1)]
+    rows.sort(key=lambda row: not has_all(prepared(row.title), matches.terms))  # newest first among equals
+    return [_result(each, matches.terms) for each in results(rows[:MAX_CONVERSATIONS], matches, 1)]
 
 
-def _result(found: Result) -> Option:
-    """A conversation with the title that was typed, or the first place in it that was."""
-    title, address = found.conversation.title, _address(found.conversation)
-    if any(part.hit for part in found.title) or not found.hits:
-        return Option(title, at=found.conversation.updated_at, href=address, parts=found.title)
-    place = found.hits[0]
-    return Option(title, at=found.conversation.updated_at, href=place.address, excerpt=place.excerpt)
+def _result(found: Result, terms: Sequence[Term]) -> Option:
+    """A conversation with all typed words in its title, or the best place in it for them."""
+    row = found.conversation
+    option = Option(row.title, at=row.updated_at, href=_address(row), parts=found.title)
+    if found.hits and not has_all(prepared(row.title), terms):
+        option.href, option.excerpt = found.hits[0].address, found.hits[0].excerpt
+    return option
 
 
 def _address(conversation: Conversation) -> str:

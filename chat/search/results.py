@@ -110,6 +110,11 @@ def _put_other_versions_last(
         best.sort(key=lambda entry: entry.row in elsewhere.get(entry.kind, ()))
 
 
+def has_all(text: str, terms: Iterable[Term]) -> bool:
+    """Whether each term is in the text."""
+    return all(hits(text, [term]) for term in terms)
+
+
 class _Sources:
     """The rows of the entries, read in one query per kind."""
 

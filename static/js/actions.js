@@ -35,13 +35,6 @@
     return ["", []];
   };
 
-  // Offered here, and not again on the list.
-  const offer = (place, html) => {
-    place.innerHTML = html.trim();
-    const note = place.querySelector(".undo-note");
-    if (note) keptInTab.set(undoKey(note), "offered");
-  };
-
   const act = async (address, body, undo) => {
     const name = uuid();
     const key = prefix() + name;
@@ -98,6 +91,10 @@
     true,
   );
 
+  // On the board the next row takes the place of the one that goes: a double click acts on one.
+  document.addEventListener("click", (event) => {
+    if (event.detail > 1 && event.target.closest?.("#board button")) event.preventDefault();
+  });
   document.addEventListener("submit", async (event) => {
     const button = event.submitter;
     if (!button?.hasAttribute("data-act")) return;
@@ -157,9 +154,9 @@
   onContent(() => (pressed = null));
 }
 
-// The keyboard goes on at the composer, or at the heading beneath where there is none.
+// The keyboard goes on at the composer, or at the board's first heading.
 const removeNote = (note) => {
-  const heading = note.parentElement.nextElementSibling?.querySelector("h2");
+  const heading = document.querySelector("#board h2");
   note.remove();
   if (document.getElementById("composer-text")) focusComposer();
   else heading?.focus({ preventScroll: true });
@@ -175,8 +172,15 @@ document.addEventListener("submit", async (event) => {
   removeNote(form);
 });
 
-// A note that offers Undo stays away in this tab once it is closed.
+// A note that offers Undo takes the place of the one before. It stays away in this tab once it is closed, and is not
+// offered again on the list, but for what was deleted.
 const undoKey = (note) => `undo ${note.dataset.undo}`;
+const offer = (place, html) => {
+  for (const each of document.querySelectorAll(".undo-note[data-undo]")) each.remove();
+  place.innerHTML = html.trim();
+  const note = place.querySelector(".undo-note[data-undo]");
+  if (note && note.dataset.kind !== "delete") keptInTab.set(undoKey(note), "offered");
+};
 {
   document.addEventListener("click", (event) => {
     const closed = event.target.closest?.(".undo-note__close")?.closest(".undo-note");

@@ -67,9 +67,9 @@
     document.getElementById("row-delete").close();
     const note = await answer.text();
     await redraw();
-    if (own !== latest) return;
+    if (own !== latest || document.getElementById("bulk")) return; // the list is loaded again, with its own note
     const place = document.getElementById("sidebar-undo");
-    place.innerHTML = note;
+    offer(place, note);
     // The focus may be at another row by now.
     if (isUndo || !row()) (row()?.querySelector(".row-more") ?? place.querySelector("button") ?? place).focus();
   });

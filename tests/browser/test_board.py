@@ -101,6 +101,27 @@ def test_a_turn_is_followed_from_another_screen(scripted: Site, visitors: Visito
     expect(board.locator("#title")).to_contain_text("Sort my notes")
 
 
+def test_a_double_click_dismisses_one_plan(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    for text in ("Sort my notes", "Sort my files", "Sort my mail"):
+        scripted.model.script(todo("in_progress", "pending"), Reply(text="Which?"))
+        begin(page, text)
+        at_rest(page)
+    page.goto("/board/")
+    before = rows(page, "unfinished").count()
+    first = rows(page, "unfinished").first.bounding_box()
+    dismiss = rows(page, "unfinished").first.get_by_role("button", name="Dismiss").bounding_box()
+    assert dismiss
+    page.mouse.click(dismiss["x"] + 9, dismiss["y"] + 9, click_count=2, delay=50)
+    expect(page.locator("#undo")).to_contain_text("Plan dismissed.")
+    expect(rows(page, "unfinished")).to_have_count(before - 1)
+    after = rows(page, "unfinished").first.bounding_box()
+    assert first
+    assert after
+    assert after["y"] == first["y"], "the note takes no room above"
+    expect(page.locator("#undo").get_by_role("button", name="Undo")).to_be_in_viewport(ratio=1)
+
+
 def test_a_tab_in_the_background_sees_nothing(scripted: Site, visitors: Visitors) -> None:
     gate = threading.Event()
     scripted.model.script(Reply(text="Done at last.", stall_after=1, gate=gate))

@@ -203,6 +203,19 @@ def test_the_palette_has_matching_titles_first(owners: Client, talk: Begin) -> N
     ]
 
 
+def test_the_palette_leads_to_the_words_that_a_title_lacks(owners: Client, talk: Begin) -> None:
+    talk("Number nine").answer("In a table, number 21 is missing.").end()
+    index_marked()
+    answer = owners.get("/palette/", {"q": "table number"}).content.decode()
+    first = re.search(r'href="(/conversations/[^"]*)".*?option__title">(.*?)</a>', answer, re.S)
+    assert first
+    assert "#message-" in first[1]
+    assert (
+        plain(re.sub("<time.*?</time>", "", first[2]))
+        == "<mark>Number</mark> nine In a <mark>table</mark>, <mark>number</mark> 21 is missing."
+    )
+
+
 def test_a_phrase_is_in_order_and_in_one_place(owners: Client, talk: Begin) -> None:
     talk("one two").answer("three four").end()
     assert titles(owners, '"one two"') == ["one two"]
