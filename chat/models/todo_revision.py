@@ -46,9 +46,9 @@ class TodoRevision(TodoCounts, models.Model):
     """A whole list; `items` are objects with id, content, status, active_form and key, all text.
 
     A user's edit has no `tool_call`: it was made after the call `after` (None: before all), or `afterwards`:
-    after the turn; `skipped` are the ids that it removes. If `kept`, it only repeats edits after a list that
-    the agent wrote without knowing them. The request of `delivered_in_step` told the model. If `dismissed`,
-    its open items do not count as left while it is the current list.
+    after the turn; `skipped` are the ids that it takes out and keeps in view. If `kept`, it only repeats
+    edits after a list that the agent wrote without knowing them. The request of `delivered_in_step` told the
+    model. If `dismissed`, its open items do not count as left while it is the current list.
     """
 
     class Author(models.TextChoices):

@@ -60,7 +60,7 @@ def _text_edits(request: HttpRequest, conversation: Conversation) -> Iterator[Ed
     action = request.POST.get("do", "")
     for name in request.POST:
         item_id = name.removeprefix("text-")
-        if name == item_id or action == f"skip {item_id}":
+        if name == item_id or action in (f"skip {item_id}", f"remove {item_id}"):
             continue
         # The input for a new item may be on the page twice, once hidden.
         text = next(filter(str.strip, map(storable, request.POST.getlist(name))), "")

@@ -71,8 +71,8 @@ def edit(conversation: Conversation, seen: int, edits: Sequence[Edit]) -> Edited
         refusals = _joined(refusals)
         if items == list(current):
             return Edited(before, refusals)
-        remaining = {item.id for item in items}
-        skipped = [item.id for item in current if item.id not in remaining]
+        kept = {item.id for item in items} | {each.item for each in edits if each.action == "remove"}
+        skipped = [item.id for item in current if item.id not in kept]
         listed = stored(filled(items, policy))
         revision = TodoRevision.edit(turn, policy.name, listed, skipped)
         index_revision(revision)

@@ -152,7 +152,9 @@ class Planning:
         kept = stored(items)
         if kept == written.items:
             return written
-        left_out = ids_of(written.items) - ids_of(kept)
+        edits = self.turn.conversation.path_revisions.filter(author=TodoRevision.Author.PERSON)
+        skipped = {key for row in edits.values_list("skipped", flat=True) for key in row}
+        left_out = skipped & ids_of(written.items) - ids_of(kept)
         return TodoRevision.edit(self.turn, written.policy, kept, sorted(left_out), kept=True)
 
     def _set_shown(self, revision: TodoRevision) -> None:

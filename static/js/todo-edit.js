@@ -93,11 +93,16 @@
     busy.add(name);
     if (action === "skip") held = { value: `restore ${item}` };
     if (action === "restore") held = { item, button: 1 };
-    const came = await send(asked(action, item));
+    if (action === "remove") held = { item: itemOf(row(item).nextElementSibling ?? row(item).previousElementSibling ?? adder()), button: 0 };
+    const body = asked(action, item);
+    const editor = open.get(item);
+    if (action === "remove") open.delete(item); // its words are not for a new item
+    const came = await send(body);
     busy.delete(name);
+    if (came === "lost" && editor && row(item)) open.set(item, editor);
     if (came === "lost") return;
     // What was refused stands beneath the panel now, with the user's words.
-    if (action === "reword") close(item);
+    if (action === "reword" || (action === "remove" && came === "refused")) close(item);
     if (came === "refused") return;
     if (action === "skip") open.delete(item);
     say(action);

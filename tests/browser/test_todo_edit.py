@@ -175,8 +175,8 @@ def test_the_field_takes_the_place_of_the_text_with_the_caret_at_its_end(
     at_rest(page)
     panel(page).locator("summary").click()
     drawn = items(page).nth(0).locator("svg").evaluate_all("all => all.map(each => each.innerHTML)")
-    assert len(drawn) == 3
-    assert len(set(drawn)) == 3
+    assert len(drawn) == 4
+    assert len(set(drawn)) == 4
     begun = items(page).nth(0).get_by_role("link", name="Go to where this started: Item 1")
     expect(begun).to_have_attribute("title", "Go to where this started")
 
@@ -342,6 +342,33 @@ def test_an_editor_outlives_other_words_of_the_agents_as_they_are_written(
     expect(page.locator("#todo-add")).to_have_value("")
     last.set()
     at_rest(page)
+
+
+@pytest.mark.parametrize("is_phone", [False, True])
+def test_an_item_is_removed(scripted: Site, visitors: Visitors, is_phone: bool) -> None:
+    page = visitors.enter(scripted, **(PHONE if is_phone else {}))
+    gate = working(scripted, page)
+    editor(page, 1).fill("Half a thought")
+    remove = items(page).nth(1).get_by_role("button", name="Remove")
+    box, end = remove.bounding_box(), items(page).nth(1).locator(".todo__end").bounding_box()
+    assert box
+    assert end
+    assert box["x"] + box["width"] <= end["x"] or not is_phone
+    remove.click()
+    reads(page, "Doing 1", "Item 3")
+    expect(page.locator("#todo-panel .todo")).to_have_count(2)
+    expect(page.locator("#todo-add")).to_have_value("")
+    expect(page.locator("#todo-status")).to_have_text("Item removed")
+    expect(items(page).nth(1).locator(".todo__tick")).to_be_focused()
+    gate.set()
+    at_rest(page)
+    page.reload()
+    at_rest(page)
+    panel(page).locator("summary").click()
+    reads(page, "Item 1", "Item 3")
+    expect(page.locator("#todo-panel .todo")).to_have_count(2)
+    page.get_by_role("link", name="Plan history").click()
+    expect(page.locator("#plan-stage")).to_contain_text("Item 2")
 
 
 def test_words_for_an_item_that_somebody_skips_are_kept(scripted: Site, visitors: Visitors) -> None:

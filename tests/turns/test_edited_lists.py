@@ -14,7 +14,7 @@ from chat.agent.todo import Edit
 from chat.demo.reply import Reply
 from chat.models import Conversation, Profile, Step, TodoRevision, Turn
 from chat.turns.editing import Edited, edit
-from tests.live.site import Site, panel, until
+from tests.live.site import Site, Tab, panel, until
 from tests.model_server import ScriptedModel
 from tests.turns.test_taken_up import left_behind
 
@@ -254,10 +254,10 @@ async def test_later_turns_render_it_at_the_same_place(site: Site, model_server:
     assert three[-3]["content"].endswith("\ngo on")
 
 
-async def test_a_list_that_was_written_unaware_of_it_undoes_nothing(
-    site: Site, model_server: ScriptedModel
-) -> None:
-    """The reply that rewrites the list was begun before the user edited it."""
+async def rewriting(
+    site: Site, model_server: ScriptedModel, *edits: tuple[str, str, str]
+) -> tuple[Conversation, Tab]:
+    """A turn that ended after the user made these edits while the agent was writing its list again."""
     go = threading.Event()
     rewrite = Reply(
         text="Now.", tool_calls=written("completed", "in_progress", "pending"), stall_after=1, gate=go
@@ -273,9 +273,17 @@ async def test_a_list_that_was_written_unaware_of_it_undoes_nothing(
         return len(model_server.requests) == 2
 
     await until(asked)
-    await change(conversation, ("skip", "Item 2", ""), ("add", "", "Mine"))
+    await change(conversation, *edits)
     go.set()
     await tab.until_idle()
+    return conversation, tab
+
+
+async def test_a_list_that_was_written_unaware_of_it_undoes_nothing(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    edits = [("skip", "Item 2", ""), ("add", "", "Mine")]
+    conversation, tab = await rewriting(site, model_server, *edits)
     assert await lists(conversation) == [
         ("agent", ["Item 1 i", "Item 2 p", "Item 3 p"]),
         ("person", ["Item 1 i", "Item 3 p", "Mine p"]),
@@ -287,6 +295,19 @@ async def test_a_list_that_was_written_unaware_of_it_undoes_nothing(
     assert 'added "Mine"' in note
     await conversation.arefresh_from_db()
     assert conversation.todos_left == 2
+    assert tab.last_panel().strip() == panel(await site.page(conversation)).strip()
+
+
+async def test_what_was_removed_stays_out_of_sight(site: Site, model_server: ScriptedModel) -> None:
+    conversation, tab = await rewriting(site, model_server, ("remove", "Item 2", ""), ("skip", "Item 3", ""))
+    assert await lists(conversation) == [
+        ("agent", ["Item 1 i", "Item 2 p", "Item 3 p"]),
+        ("person", ["Item 1 i"]),
+        ("agent", ["Item 1 c", "Item 2 i", "Item 3 p"]),
+        ("person kept", ["Item 1 c"]),
+    ]
+    assert "Item 2" not in tab.last_panel()
+    assert "Item 3" in tab.last_panel(), "as skipped"
     assert tab.last_panel().strip() == panel(await site.page(conversation)).strip()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import Literal
+from typing import Literal, get_args
 
 from chat.agent.prompts import Language, phrase
 from chat.agent.todo.item import TodoItem, new_id
@@ -14,8 +14,8 @@ from chat.agent.todo.reading import Reader, TodoError
 
 MAX_ITEM_LENGTH = 500  # characters
 
-Action = Literal["add", "reword", "tick", "untick", "skip", "restore", "up", "down", "move"]
-ITEM_ACTIONS: tuple[Action, ...] = ("reword", "tick", "untick", "skip", "restore", "up", "down", "move")
+Action = Literal["add", "reword", "tick", "untick", "skip", "restore", "remove", "up", "down", "move"]
+ITEM_ACTIONS: tuple[Action, ...] = tuple(action for action in get_args(Action) if action != "add")
 
 
 class EditError(ValueError):
@@ -48,9 +48,11 @@ class Edit:
     ) -> list[TodoItem]:
         """The list after the edit; fields that the user does not enter are set by `filled`.
 
-        `seen` is the list that the user had in view: a reword, tick or skip of an item whose text has changed
-        since is refused, and but for a skip so is one of an item that is gone. For a restore it is the last
-        list with the item, which is put back in its place. Raises EditError.
+        `seen` is the list that the user had in view: a reword, tick, skip or removal of an item whose text
+        has changed since is refused. So is a change of an item that is gone, if it is more than to take it
+        out. For a restore it is the last list with the item, which is put back in its place.
+
+        Raises EditError.
         """
         if self.action == "add":
             status = Status.COMPLETED if self.done else Status.PENDING
@@ -60,7 +62,7 @@ class Edit:
         index = _index_of(self.item, items)
         if self.action == "restore":
             return self._restored(items, seen, policy, language) if index is None else [*items]
-        if index is None and self.action == "skip":
+        if index is None and self.action in ("skip", "remove"):
             return [*items]  # a browser may repeat a request
         if index is None:
             raise EditError("gone")
@@ -86,7 +88,7 @@ class Edit:
 
     def _changed(self, item: TodoItem, words: str) -> list[TodoItem]:
         match self.action:
-            case "skip":
+            case "skip" | "remove":
                 return []
             case "tick":
                 return [replace(item, status=Status.COMPLETED)]
@@ -146,8 +148,8 @@ def merged(
     `known` is the list that the model had in view as it wrote `written`; `edited` is that list with the
     user's edits. All three use the same ids for the same items. Item by item:
 
-    - items that the user skipped stay out; ticks, unticks and rewordings by the user stay, even if the model
-      left the item out; for everything else the model's state, words and removals count;
+    - items that the user skipped or removed stay out; ticks, unticks and rewordings by the user stay, even if
+      the model left the item out; for everything else the model's state, words and removals count;
     - items that the user added stay after the item that they were put after; if the model added an item with
       the same text, the two become one;
     - if the user changed the order, items in both lists keep the user's order.

@@ -24,6 +24,7 @@ def after(edit: Edit, now: tuple[TodoItem, ...] = SEEN) -> list[str]:
         (Edit("untick", "c"), ["a >", "b -", "c -"]),
         (Edit("untick", "a"), ["a >", "b -", "c x"]),
         (Edit("skip", "a"), ["b -", "c x"]),
+        (Edit("remove", "b"), ["a >", "c x"]),
         (Edit("up", "a"), ["a >", "b -", "c x"]),
         (Edit("down", "a"), ["b -", "a >", "c x"]),
         (Edit("move", "c", place=0), ["c x", "a >", "b -"]),
@@ -50,7 +51,7 @@ def test_what_was_skipped_is_restored_in_its_place() -> None:
     assert after(Edit("restore", "b"), again) == told(again), "the model has listed it again"
 
 
-@pytest.mark.parametrize("action", ["reword", "tick", "untick", "skip"])
+@pytest.mark.parametrize("action", ["reword", "tick", "untick", "skip", "remove"])
 def test_words_that_were_not_read_are_left_alone(action: Action) -> None:
     now = a_list("a >", "b - Something else", "c x")
     with pytest.raises(EditError) as refused:
@@ -64,8 +65,9 @@ def test_the_same_words_twice_are_no_conflict() -> None:
     assert after(Edit("reword", "b", "Mine"), a_list("a >", "b - Mine", "c x"))[1] == "b - Mine"
 
 
-def test_a_repeated_skip_is_none() -> None:
-    assert after(Edit("skip", "b"), SEEN[:1]) == after(Edit("up", "a"), SEEN[:1])
+@pytest.mark.parametrize("action", ["skip", "remove"])
+def test_a_repeated_skip_is_none(action: Action) -> None:
+    assert after(Edit(action, "b"), SEEN[:1]) == after(Edit("up", "a"), SEEN[:1])
 
 
 @pytest.mark.parametrize("action", ["reword", "tick", "untick", "up", "down", "move"])
