@@ -23,7 +23,7 @@ from chat.pages.signed_in import SignedInRequest
 from chat.turns.editing import Edited, edit
 
 MAX_KEY = 19  # digits
-MAX_LINES = 50  # of a pasted list; the rest is one item
+MAX_LINES = 500  # of a pasted list; the rest is one item
 # What a copied list has ahead of an item: "- ", "2. ", "(3) ", "4、", "五、", "（6）", "⑦", "☐ ", "[x] ".
 NUMBER = r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})"
 LIST_MARKER = re.compile(

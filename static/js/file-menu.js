@@ -36,19 +36,20 @@
     document.getElementById("files-body")?.focus(); // the row may go
   });
 
-  // A name that was refused is in its field again, and why until the menu is closed.
+  // A name that was refused, or did not arrive, is in its field again; why it was refused, until the menu is closed.
   document.addEventListener("toggle", ({ target, newState }) => {
     if (target.id === "file-menu" && newState === "closed") document.querySelector("#files .files__problem")?.remove();
   }, true);
-  document.addEventListener("htmx:after:swap", ({ detail }) => {
-    const form = detail.ctx.sourceElement;
-    if (!form?.matches?.(".file-menu__rename") || !document.querySelector("#files .files__problem")) return;
+  const again = ({ type, detail }) => {
+    const form = detail.ctx?.sourceElement;
+    if (!form?.matches?.(".file-menu__rename") || (type !== "htmx:error" && !document.querySelector("#files .files__problem"))) return;
     const { path, name } = form.elements;
     const typed = name.value;
     [...document.querySelectorAll(".file-row__more")].find((button) => button.dataset.path === path.value)?.click();
     name.value = typed;
     name.focus();
-  });
+  };
+  for (const type of ["htmx:after:swap", "htmx:error"]) document.addEventListener(type, again);
 
   // Chosen is uploaded. What is said of it stays while the agent's changes are drawn.
   const status = () => document.querySelector(".files__upload [role=status]");

@@ -24,6 +24,16 @@ onContent((signal) => {
     asked = request.finally(() => (asked = null));
   };
 
+  // What could not be fetched is asked for again until it is there.
+  const isThere = () => panel.querySelector("#files, .files--one") !== null;
+  const askAgain = () => !signal.aborted && panel.open && !isThere() && fetchFiles();
+  panel.addEventListener("htmx:error", ({ target }) => {
+    if (target.id !== "files-body" || isThere()) return;
+    if (!target.firstElementChild) target.innerHTML = '<p class="files__problem" role="alert"></p>';
+    target.firstElementChild.textContent = document.getElementById("content").dataset.lost;
+    setTimeout(askAgain, 3000);
+  });
+
   const key = `files-panel ${shown.path}`;
   const open = () => {
     if (panel.open) return;

@@ -30,6 +30,18 @@ const choose = (list) => {
   delete list.dataset.enter;
   selectedIn(list)?.click();
 };
+// What could not be looked up is asked for again; Enter was meant for what is not there.
+document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
+  const field = ctx?.sourceElement;
+  const list = field?.matches?.("[role=combobox]") && listOf(field);
+  if (!list) return;
+  const isSaid = () => list.querySelector(".options__lost") !== null;
+  delete list.dataset.enter;
+  list.removeAttribute("aria-busy");
+  if (!isSaid()) list.innerHTML = '<p class="options__lost" role="alert"></p>';
+  list.firstElementChild.textContent = document.getElementById("content").dataset.lost;
+  setTimeout(() => isSaid() && field.dispatchEvent(new Event("input", { bubbles: true })), 3000);
+});
 {
   const step = (list, by) => {
     const options = optionsOf(list);

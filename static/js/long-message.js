@@ -15,6 +15,19 @@
     },
     true,
   );
+  // What is unfolded goes on beneath what was shown.
+  let opened = null;
+  document.addEventListener("click", ({ target }) => {
+    const more = target.closest?.(".message__more:not([open]) > summary")?.parentElement;
+    opened = more && { more, top: more.previousElementSibling.getBoundingClientRect().top };
+  });
+  document.addEventListener("toggle", ({ target }) => {
+    if (target !== opened?.more || !target.open) return;
+    const { more, top } = opened;
+    const settle = () => scroller()?.scrollBy({ top: more.previousElementSibling.getBoundingClientRect().top - top, behavior: "instant" });
+    settle();
+    requestAnimationFrame(settle);
+  }, true);
   document.addEventListener(
     "toggle",
     ({ target }) => {

@@ -24,7 +24,8 @@ const redraw = async () => {
   const position = () => {
     const view = scroller();
     const { top, left, width } = view.getBoundingClientRect();
-    const place = document.elementFromPoint(left + width / 2, top + 1)?.closest("[id]");
+    const there = document.elementsFromPoint(left + width / 2, top + 1).find((each) => view.contains(each)); // also beneath a menu
+    const place = there?.closest("[id]");
     const focus = document.activeElement.closest("#content a[href]")?.getAttribute("href");
     const groups = [...view.querySelectorAll(".call-group__line[open]")].map((line) => line.parentElement.id);
     const atEnd = view.id === "scroll" && view.scrollHeight - view.scrollTop - view.clientHeight < 40;
@@ -63,7 +64,7 @@ const redraw = async () => {
     shown.gone = new AbortController();
     shown.path = path;
     closePopovers();
-    warn("");
+    document.querySelector(".warning")?.remove();
     // Whoever types in a field beside the content, as in the search, stays there.
     if (content().contains(document.activeElement) || document.activeElement.matches("a, button")) document.activeElement.blur();
     await htmx.swap({
@@ -88,7 +89,9 @@ const redraw = async () => {
     content().setAttribute("aria-busy", "true");
     try {
       const method = formData ? "POST" : "GET";
-      const answer = await fetch(source, { method, body: formData, headers: { Accept: "text/html" }, signal });
+      const redirect = formData && isWhole ? "manual" : "follow";
+      const answer = await fetch(source, { method, body: formData, headers: { Accept: "text/html" }, signal, redirect });
+      if (answer.type === "opaqueredirect") return location.reload();
       const page = await answer.text();
       const address = new URL(answer.url);
       const isPage = PAGES.test(address.pathname) && page.includes('id="content"');
@@ -111,19 +114,6 @@ const redraw = async () => {
     focusHeading();
   };
 
-  // Says above the page, and above what covers it, why it stayed; for a while, or until it is touched.
-  const warn = (text) => {
-    document.querySelector(".warning")?.remove();
-    if (!text) return;
-    const line = document.createElement("p");
-    Object.assign(line, { className: "warning", role: "alert", popover: "manual" });
-    (document.querySelector("dialog[open]") ?? document.body).append(line);
-    line.showPopover();
-    line.textContent = text; // once it is there, or it would not be read out
-    line.addEventListener("click", () => line.remove());
-    setTimeout(() => line.remove(), 10_000);
-  };
-
   const load = (answer, formData, page) => {
     if (!formData) return location.reload();
     if (answer.redirected) return location.replace(answer.url);
@@ -136,7 +126,7 @@ const redraw = async () => {
   };
   const remain = (from) => {
     back(from);
-    warn(content().dataset.lost);
+    warnLost();
   };
   // Nothing was sent, so what was typed stays.
   const stay = (from) => {
@@ -145,15 +135,17 @@ const redraw = async () => {
     shown.gone.abort();
     shown.gone = new AbortController();
     dispatchEvent(new Event("content"));
-    warn(content().dataset.lost);
+    warnLost();
   };
 
   // What a form held as it was submitted: the event of the navigation comes later, with what is typed until then.
   let submitted = null;
   let leadsBack = false; // to its own page, where Back leads past it
+  let isWhole = false; // whether its answer changes more than the content
   addEventListener("submit", ({ defaultPrevented, target, submitter }) => {
     submitted = !defaultPrevented && target.hasAttribute("data-stay") ? new FormData(target, submitter) : null;
     leadsBack = target.dataset.stay === "here";
+    isWhole = target.dataset.stay === "whole";
   });
 
   // Whether this only opens or closes what covers the content, which stays.

@@ -62,7 +62,9 @@
     const isUndo = form.closest("#sidebar-undo") !== null;
     if (!isUndo) document.getElementById("sidebar-undo").replaceChildren(); // the row may be drawn anew before the next offer is here
     const answer = await post(form.action, own).catch(() => null);
-    if (!answer?.ok) return say((answer && (await plainText(answer))) || "×");
+    if (!answer?.ok && form.elements.word) form.elements.word.value = own.get("word");
+    if (!answer) return warnLost();
+    if (!answer.ok) return say((await plainText(answer)) || document.getElementById("content").dataset.lost);
     menu().hidePopover();
     document.getElementById("row-delete").close();
     const note = await answer.text();

@@ -43,6 +43,25 @@ const forgetLost = () => {
   document.querySelector(".warning")?.remove();
 };
 
+// Says above the page, and above what covers it, that something did not reach the server; for a while, or until it is
+// touched.
+const warnLost = () => {
+  document.querySelector(".warning")?.remove();
+  const line = document.createElement("p");
+  Object.assign(line, { className: "warning", role: "alert", popover: "manual" });
+  (document.querySelector("dialog[open]") ?? document.body).append(line);
+  line.showPopover();
+  line.textContent = document.getElementById("content").dataset.lost; // once it is there, or it would not be read out
+  line.addEventListener("click", () => line.remove());
+  setTimeout(() => line.remove(), 10_000);
+};
+// So of what the user asked for, but not of what the page fetches by itself.
+document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
+  const byItself = ["intersect", "load", "files-changed", "complete"].includes(ctx?.sourceEvent?.type);
+  const saysSo = "[role=combobox], .files__upload, #files-body:not(:has(#files, .files--one))";
+  if (ctx && !ctx.response && !byItself && !ctx.sourceElement.matches(saysSo)) warnLost();
+});
+
 // Whether an input method takes the key for itself, as Enter to confirm a candidate; 229 is how Safari says so.
 const isTouch = () => matchMedia("(pointer: coarse)").matches;
 const isComposing = (event) => event.isComposing || event.keyCode === 229;

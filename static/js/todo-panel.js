@@ -16,11 +16,12 @@
     setWhole(panel);
     cover.opened();
   });
-  // The latest list opens from its turn, too, and a past one from the dock; other turns lead to the plan history.
+  // The list that is shown opens from its turn, too, and a past one from the dock; others are in the plan history.
   document.addEventListener("click", (event) => {
     const link = event.target.closest?.(".turn__list, #todo-begin > summary");
     const panel = link && panelIn(document);
-    if (!panel || (link.dataset.turn ?? panel.dataset.turn) !== panel.dataset.turn || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (!panel || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    if (link.hash && link.hash !== `#revision-${panel.dataset.revision}`) return;
     event.preventDefault();
     setOpen(panel, true);
     panel.querySelector("summary").focus();
@@ -59,8 +60,10 @@
     cover.closed();
   };
 
-  // Whoever is at the list, with the keyboard or the pointer, keeps the place.
-  const isAt = (slot) => slot.matches(":hover") || slot.querySelector(":focus:not(summary)") !== null;
+  // Whoever is at the list, with the keyboard or the pointer, keeps the place, as does who has scrolled it by hand until
+  // it is unfolded again.
+  let byHand = null; // the turn of the panel that was scrolled so
+  const isAt = (slot) => slot.matches(":hover") || slot.querySelector(":focus:not(summary)") !== null || byHand === panelIn(slot)?.dataset.turn;
   const reveal = (slot) => {
     const item = slot.querySelector(".todo[data-status='in_progress']");
     const scrolls = (place) => place?.scrollHeight > place?.clientHeight;
@@ -94,6 +97,11 @@
     new MutationObserver(redrawn).observe(slot, { subtree: true, childList: true, attributeFilter: ["data-turn", "data-phase", "data-dismissed"] });
     const looked = { subtree: true, childList: true, attributeFilter: ["data-status"] };
     new MutationObserver(() => isAt(slot) || reveal(slot)).observe(slot, looked);
-    slot.addEventListener("toggle", () => reveal(slot), true);
+    byHand = null;
+    for (const kind of ["wheel", "touchmove"]) slot.addEventListener(kind, () => (byHand = panelIn(slot)?.dataset.turn), { passive: true });
+    slot.addEventListener("toggle", () => {
+      byHand = null;
+      reveal(slot);
+    }, true);
   });
 }

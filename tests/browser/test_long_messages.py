@@ -49,6 +49,26 @@ def page(scripted: Site, visitors: Visitors) -> Page:
     return page
 
 
+def test_what_opens_goes_on_beneath_what_was_read(page: Page, scripted: Site) -> None:
+    """Also at the end of the transcript, where the browser would keep what is below in place."""
+    scripted.model.script(Reply(text="And more."))
+    send(page, LOG)
+    at_rest(page)
+    page.set_viewport_size({"width": 1280, "height": 600})
+    last = page.locator(".message[data-role=user]").last
+    more = last.locator(".message__more > summary")
+    more.scroll_into_view_if_needed()
+    before = last.locator(".message__body").bounding_box()
+    more.click()
+    expect(last.locator(".message__more[open]")).to_be_attached()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    after = last.locator(".message__body").bounding_box()
+    assert before
+    assert after
+    assert after["height"] > 2 * before["height"]
+    assert abs(after["y"] - before["y"]) < 2
+
+
 def test_it_opens_and_folds_by_keyboard(page: Page, scripted: Site) -> None:
     body, more = question(page), page.locator(".message__more > summary")
     folded = height(body)

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, WebSocket, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, send, unfold, until
+from tests.browser.talk import LIVE, at_rest, begin, send, todo, unfold, until
 
 SIDEBAR = {"Board": "Board", "All conversations": "Conversations", "Settings": "Connections"}
 LISTENERS = """() => {
@@ -505,6 +505,39 @@ def test_back_leads_to_the_place_that_was_left_in_a_long_answer(page: Page, scri
     before = answer.evaluate(top)
     look_at_the_board(page)
     until(page, lambda: abs(answer.evaluate(top) - before) < 3)
+    page.evaluate(PAINTED)
+    assert abs(answer.evaluate(top) - before) < 3
+
+
+@pytest.mark.parametrize("way", ["sidebar", "menu"])
+def test_on_a_phone_back_leads_to_the_place_that_was_left(
+    scripted: Site, visitors: Visitors, way: str
+) -> None:
+    words = "\n\n".join(f"Paragraph {number}." for number in range(120))
+    scripted.model.script(todo("completed"), *[Reply(text=words)] * 4)
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    begin(page, "a long answer")
+    at_rest(page)
+    for number in (2, 3, 4):
+        send(page, f"long answer {number}")
+        at_rest(page)
+    answer = page.locator(".message[data-role=assistant]", has_text="Paragraph 9.").nth(1)
+    answer.evaluate("""one => {
+        document.getElementById("scroll").scrollBy(0, one.getBoundingClientRect().top + one.offsetHeight / 5);
+    }""")
+    page.evaluate(PAINTED)
+    top = "one => Math.round(one.getBoundingClientRect().top)"
+    before = answer.evaluate(top)
+    if way == "sidebar":
+        page.get_by_role("button", name="Conversations").tap()
+        page.locator("#sidebar").get_by_role("link", name="Board").tap()
+        expect(page.locator("#board-running")).to_be_visible()
+    else:
+        page.get_by_role("button", name="Conversation menu").tap()
+        page.locator("#conversation-menu").get_by_role("link", name="Plan history").tap()
+        expect(page.locator("#plan-stage")).to_be_visible()
+    page.go_back()
+    until(page, lambda: answer.count() and abs(answer.evaluate(top) - before) < 3)
     page.evaluate(PAINTED)
     assert abs(answer.evaluate(top) - before) < 3
 

@@ -1,0 +1,122 @@
+"""What is asked for without a connection says so, keeps what was typed, and works once the line is back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from chat.demo.reply import Reply
+from tests.browser.site import Site, Visitors
+from tests.browser.talk import LIVE, at_rest, begin
+from tests.browser.test_files import NARROW, WIDE, writes
+
+SAID = "Could not reach the server. Try again."
+
+
+@pytest.fixture
+def talk(scripted: Site, visitors: Visitors) -> Callable[..., Page]:
+    """Opens a page with a conversation that has a file, and cuts its line."""
+    visitors.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to fetch", "htmx:ws:error"]
+
+    def begun(viewport: dict[str, int] = WIDE, address: str = "") -> Page:
+        scripted.model.script(writes("notes.txt", "A quokka is small."), Reply(text="It is written."))
+        page = visitors.enter(scripted, viewport=viewport)
+        begin(page, "About marsupials")
+        at_rest(page)
+        expect(page.locator(".bar__files")).to_be_visible()
+        page.goto(address or page.url)
+        if not address:
+            page.wait_for_selector(LIVE)
+        cut(page)
+        return page
+
+    return begun
+
+
+def cut(page: Page) -> None:
+    page.context.set_offline(True)
+    page.wait_for_function("fetch('/static/').then(() => false, () => true)")
+
+
+def back(page: Page) -> None:
+    page.context.set_offline(False)
+
+
+@pytest.mark.parametrize("viewport", [WIDE, NARROW])
+def test_the_files_come_once_the_line_is_back(talk: Callable[..., Page], viewport: dict[str, int]) -> None:
+    page = talk(viewport)
+    page.click(".bar__files")
+    expect(page.locator("#files-body")).to_have_text(SAID)
+    back(page)
+    expect(page.locator("#files")).to_contain_text("notes.txt")
+    expect(page.get_by_text(SAID)).to_have_count(0)
+    cut(page)
+    page.locator("#files").get_by_role("link", name="notes.txt").click()
+    expect(page.locator("#files-panel .warning, body > .warning")).to_have_text(SAID)
+    expect(page.locator("#files")).to_contain_text("notes.txt")
+
+
+def test_a_files_new_name_is_kept(talk: Callable[..., Page]) -> None:
+    page = talk()
+    back(page)
+    page.wait_for_selector(LIVE)
+    page.click(".bar__files")
+    page.locator(".file-row__more").click()
+    cut(page)
+    name = page.locator("#file-menu").get_by_label("Name")
+    name.fill("ideas.txt")
+    page.keyboard.press("Enter")
+    expect(page.locator(".warning")).to_have_text(SAID)
+    expect(name).to_have_value("ideas.txt")
+    expect(name).to_be_focused()
+    back(page)
+    page.wait_for_selector(LIVE)
+    page.keyboard.press("Enter")
+    expect(page.locator("#files")).to_contain_text("ideas.txt")
+
+
+def test_the_palette_looks_again(talk: Callable[..., Page]) -> None:
+    page = talk()
+    address = page.url
+    page.keyboard.press("Control+k")
+    page.keyboard.type("marsupials")
+    page.keyboard.press("Enter")
+    expect(page.locator("#palette-options:not([data-enter])")).to_have_text(SAID)
+    back(page)
+    option = page.locator("#palette [role=option]", has_text="About marsupials").first
+    expect(option).to_be_visible()  # and is not taken: Enter is long gone
+    expect(page.locator("#palette [role=combobox]")).to_have_value("marsupials")
+    expect(page).to_have_url(address)
+
+
+def test_the_menu_of_a_row_says_so_and_keeps_the_tag(talk: Callable[..., Page]) -> None:
+    page = talk()
+    row = page.locator("#sidebar .conversation-row").first
+    row.hover()
+    row.locator(".row-more").click()
+    menu = page.locator("#row-menu")
+    menu.get_by_label("Tag", exact=True).fill("weekly")
+    menu.get_by_role("button", name="Add").click()
+    expect(page.locator(".warning")).to_have_text(SAID)
+    expect(menu.get_by_label("Tag", exact=True)).to_have_value("weekly")
+    menu.get_by_role("button", name="Delete").click()
+    page.locator("#row-delete").get_by_role("button", name="Delete").click()
+    expect(page.locator("#row-delete .warning")).to_have_text(SAID)
+    back(page)
+    page.wait_for_selector(LIVE)
+    page.locator("#row-delete").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text("1 conversation deleted.")).to_be_visible()
+
+
+def test_preferences_that_do_not_arrive_are_kept(talk: Callable[..., Page]) -> None:
+    page = talk(address="/settings/preferences/")
+    page.get_by_label("Theme").select_option("dark")
+    page.get_by_role("button", name="Save", exact=True).first.click()
+    expect(page.locator(".warning")).to_have_text(SAID)
+    expect(page.get_by_label("Theme")).to_have_value("dark")
+    back(page)
+    page.get_by_role("button", name="Save", exact=True).first.click()
+    expect(page.get_by_text("Preferences saved.")).to_be_visible()
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
