@@ -209,6 +209,13 @@ document.addEventListener("submit", (event) => {
   // A tag that was sent leaves its field, which keeps the keyboard for the next one.
   if (event.target.matches(".tag-form")) setTimeout(() => event.target.reset());
 });
+// Files that are too large are refused before they are sent.
+document.addEventListener("change", ({ target }) => {
+  if (!target.matches("form:not(#composer) [type=file][data-most-bytes]")) return;
+  const size = [...target.files].reduce((sum, file) => sum + file.size, 0);
+  target.setCustomValidity(size > Number(target.dataset.mostBytes) ? target.dataset.tooLarge : "");
+  target.reportValidity();
+});
 // A field that the browser refuses can be seen, or the form would do nothing.
 document.addEventListener("invalid", ({ target }) => {
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;

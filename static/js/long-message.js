@@ -1,20 +1,6 @@
 // A long message opens where the browser has found something in it, and stays in view when it is folded again.
 {
   const scroller = () => document.getElementById("scroll");
-  document.addEventListener(
-    "scroll",
-    ({ target }) => {
-      const more = target.nextElementSibling;
-      if (!more?.matches(".message__more:not([open])")) return;
-      const top = target.getBoundingClientRect().top - target.scrollTop;
-      target.scrollTop = 0;
-      more.querySelector("summary").click(); // as the user would, who then no longer follows the end
-      // What was found stays where it is, once the browser has done its own to keep what is below in place.
-      const settle = () => scroller()?.scrollBy({ top: target.getBoundingClientRect().top - top, behavior: "instant" });
-      requestAnimationFrame(() => requestAnimationFrame(settle));
-    },
-    true,
-  );
   // What is unfolded goes on beneath what was shown.
   let opened = null;
   document.addEventListener("click", ({ target }) => {
@@ -28,6 +14,21 @@
     settle();
     requestAnimationFrame(settle);
   }, true);
+  document.addEventListener(
+    "scroll",
+    ({ target }) => {
+      const more = target.nextElementSibling;
+      if (!more?.matches(".message__more:not([open])")) return;
+      const top = target.getBoundingClientRect().top - target.scrollTop;
+      target.scrollTop = 0;
+      more.querySelector("summary").click(); // as the user would, who then no longer follows the end
+      opened = null;
+      // What was found stays where it is, once the browser has done its own to keep what is below in place.
+      const settle = () => scroller()?.scrollBy({ top: target.getBoundingClientRect().top - top, behavior: "instant" });
+      requestAnimationFrame(() => requestAnimationFrame(settle));
+    },
+    true,
+  );
   document.addEventListener(
     "toggle",
     ({ target }) => {

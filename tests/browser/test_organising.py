@@ -6,6 +6,7 @@ import re
 import threading
 import zipfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -384,3 +385,25 @@ def test_without_script(site: Site, visitors: Visitors) -> None:
     page.get_by_role("button", name=re.compile("Conversation menu")).click()
     page.get_by_role("button", name="Remove 周报").click()
     expect(page.get_by_role("button", name="Remove 周报")).to_have_count(0)
+
+
+def test_files_that_are_too_large_to_import_are_not_sent(
+    site: Site, visitors: Visitors, tmp_path: Path
+) -> None:
+    page = visitors.enter(site)
+    page.goto("/conversations/import/")
+    field = page.locator("[type=file]")
+    large = tmp_path / "large.json"
+    with large.open("wb") as file:
+        file.truncate(26 * 2**20)
+    field.set_input_files(large)
+    page.get_by_role("button", name="Import").click()
+    said = "field => field.validationMessage"
+    assert field.evaluate(said) == "These files are too large. You can import up to 25.0\xa0MB at once."
+    expect(page).to_have_url(re.compile("/conversations/import/$"))
+    small = tmp_path / "small.json"
+    small.write_text("[]")
+    field.set_input_files(small)
+    assert not field.evaluate(said)
+    page.get_by_role("button", name="Import").click()
+    expect(page.locator(".field__error")).to_contain_text("not a conversation")

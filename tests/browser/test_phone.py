@@ -294,7 +294,7 @@ def test_the_first_page_names_the_profile(scripted: Site, visitors: Visitors) ->
     assert shown >= box(profile)["width"]
 
 
-@pytest.mark.parametrize("size", [(390, 844), (390, 480), (390, 420), (844, 390), (1280, 620)])
+@pytest.mark.parametrize("size", [(390, 844), (390, 640), (390, 480), (390, 420), (844, 390), (1280, 620)])
 def test_nothing_covers_an_item_that_is_edited(
     scripted: Site, visitors: Visitors, size: tuple[int, int]
 ) -> None:
@@ -309,21 +309,21 @@ def test_nothing_covers_an_item_that_is_edited(
     add = panel(page).get_by_placeholder("Add a to-do")
     add.click()
     page.keyboard.type("One more")
-    item = panel(page).locator(".todo").last
     for place in (add, head):
         expect(place).to_be_in_viewport(ratio=1)
         assert place.evaluate(TOPMOST), place
     page.keyboard.press("Escape")
-    item.locator(".todo__line").click()
-    expect(item.locator(".todo__editor input")).to_be_focused()
-    page.keyboard.type(" soon")
-    for place in (item.locator(".todo__editor input"), item.get_by_role("button", name="Save"), head):
-        expect(place).to_be_in_viewport(ratio=1)
-        assert place.evaluate(TOPMOST), place
-    if size[1] < 480:
-        for each in item.locator(".todo__editor button, .todo__tools button").all():
-            expect(each).to_be_in_viewport(ratio=1)
-    item.get_by_role("button", name="Cancel").click()
+    for item in (panel(page).locator(".todo").nth(4), panel(page).locator(".todo").last):
+        item.locator(".todo__line").click()
+        expect(item.locator(".todo__editor input")).to_be_focused()
+        page.keyboard.type(" soon")
+        for place in (item.locator(".todo__editor input"), item.get_by_role("button", name="Save"), head):
+            expect(place).to_be_in_viewport(ratio=1)
+            assert place.evaluate(TOPMOST), place
+        if size[1] < 480:
+            for each in item.locator(".todo__editor button, .todo__tools button").all():
+                expect(each).to_be_in_viewport(ratio=1)
+        item.get_by_role("button", name="Cancel").click()
     expect(page.locator("#composer-text")).to_be_visible()
 
 
@@ -445,6 +445,38 @@ def pull(page: Page, place: Locator, by: int) -> None:
     ):
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
     touch.detach()
+
+
+def test_whoever_scrolls_the_list_of_a_running_turn_keeps_the_place(
+    scripted: Site, visitors: Visitors
+) -> None:
+    go, end = threading.Event(), threading.Event()
+    work = [("bash", {"command": "true"})]
+    scripted.model.script(
+        todo(*["completed"] * 8, "in_progress", *["pending"] * 6),
+        Reply(text="I work on it", stall_after=2, gate=go, tool_calls=work),
+        todo(*["completed"] * 9, "in_progress", *["pending"] * 5),
+        Reply(text="And on", stall_after=1, gate=end),
+    )
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    begin(page, "A long plan")
+    is_open(page)
+    shown, current = (
+        panel(page).locator(".todo-panel__list"),
+        panel(page).locator(".todo[data-status=in_progress]"),
+    )
+    expect(current).to_be_in_viewport(ratio=1)
+    pull(page, shown, 250)
+    pull(page, shown, 250)
+    until(page, lambda: shown.evaluate("list => list.scrollTop") == 0)
+    go.set()
+    expect(current).to_contain_text("Doing 10")
+    assert shown.evaluate("list => list.scrollTop") == 0
+    panel(page).locator("summary").tap()
+    panel(page).locator("summary").tap()
+    expect(current).to_be_in_viewport(ratio=1)
+    end.set()
+    at_rest(page)
 
 
 def test_the_plan_is_pulled_up_and_down(scripted: Site, visitors: Visitors) -> None:

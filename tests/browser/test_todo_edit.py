@@ -665,6 +665,24 @@ def test_items_stay_where_they_are_as_the_last_one_is_checked_off(
     expect(page.locator("#plan-stage")).to_be_visible()
 
 
+def test_the_list_of_an_earlier_turn_is_shown_as_it_was(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("completed", "pending"), Reply(text="Half of it."), Reply(text="Hello."))
+    page = visitors.enter(scripted)
+    begin(page, "Work")
+    at_rest(page)
+    panel(page).locator("summary").click()
+    items(page).nth(1).locator(".todo__tick").click()
+    expect(page.locator(".todo-panel__count")).to_have_text("2/2")
+    page.fill("#composer-text", "Hello?")
+    page.press("#composer-text", "Enter")
+    expect(page.locator("#transcript")).to_contain_text("Hello.")
+    at_rest(page)
+    link = page.locator(".turn__list")
+    expect(link).to_contain_text("1/2")
+    link.click()
+    expect(page.locator(".plan__where")).to_contain_text("1/2")
+
+
 def test_a_dismissed_list_stays_open_as_it_is_changed(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(todo("in_progress", "pending"), Reply(text="Which one?"))
     page = visitors.enter(scripted)
