@@ -469,6 +469,7 @@ def test_whoever_scrolls_the_list_of_a_running_turn_keeps_the_place(
     pull(page, shown, 250)
     pull(page, shown, 250)
     until(page, lambda: shown.evaluate("list => list.scrollTop") == 0)
+    page.mouse.move(10, 100)  # nothing is under the pointer
     go.set()
     expect(current).to_contain_text("Doing 10")
     assert shown.evaluate("list => list.scrollTop") == 0
