@@ -308,6 +308,10 @@ def test_nothing_covers_an_item_that_is_edited(
     head.click()
     add = panel(page).get_by_placeholder("Add a to-do")
     add.click()
+    for number in (11, 12, 13):
+        page.keyboard.type("One more")
+        page.keyboard.press("Enter")
+        expect(panel(page).locator(".todo")).to_have_count(number)
     page.keyboard.type("One more")
     for place in (add, head):
         expect(place).to_be_in_viewport(ratio=1)

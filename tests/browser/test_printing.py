@@ -89,7 +89,9 @@ def test_beside_the_files_only_the_conversation_is_printed(scripted: Site, visit
     for hidden in ("#files-panel", ".skip-link"):
         expect(page.locator(hidden).locator("visible=true")).to_have_count(0)
     expect(page.get_by_text("It is written.")).to_be_visible()
-    assert page.locator(".frame__content").evaluate("content => content.getBoundingClientRect().right") == 1400
+    assert (
+        page.locator(".frame__content").evaluate("content => content.getBoundingClientRect().right") == 1400
+    )
     page.emulate_media(media="null")
     page.goto(f"{page.url}files/file/?path=long.csv")
     assert len(PAGE.findall(page.pdf())) > 4, "all rows"
