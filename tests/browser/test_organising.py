@@ -361,7 +361,11 @@ def test_on_a_phone_rows_are_chosen_in_a_mode(site: Site, visitors: Visitors) ->
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     expect(page.get_by_role("group").get_by_role("button", name="Unpin")).to_be_hidden()  # none is pinned
     expect(page.get_by_role("group").get_by_role("button", name="Delete")).to_be_in_viewport(ratio=1)
-    press(page, "Delete")
+    press(page, "Delete…")
+    page.get_by_role("alertdialog").get_by_role("button", name="Cancel").click()
+    expect(page.get_by_role("alertdialog")).to_be_hidden()
+    press(page, "Delete…")
+    page.get_by_role("alertdialog").get_by_role("button", name="Delete").click()
     expect(page.get_by_role("status")).to_contain_text("2 conversations deleted.")
     expect(page.locator("main")).not_to_contain_text("Talk 4")
     page.get_by_role("button", name="Undo").tap()

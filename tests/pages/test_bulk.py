@@ -20,7 +20,9 @@ from tests.models.test_bulk import list_todos
 from tests.pages.routes import address, routes
 
 TITLE = re.compile(r'__title">(?:<span.*?</span></span>)?([^<]*)<')
-UNDO = re.compile(r'<form class="undo-note" method="post" data-undo="[0-9a-f-]+" action="([^"]+)"')
+UNDO = re.compile(
+    r'<form class="undo-note" method="post" data-undo="[0-9a-f-]+" data-kind="[a-z_]+" action="([^"]+)"'
+)
 
 
 @pytest.fixture
