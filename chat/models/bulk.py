@@ -236,15 +236,16 @@ class BulkAct(models.Model):
             )
 
     @classmethod
-    def offered_to(cls, user: User) -> BulkAct | None:
-        """The latest action that changed anything, for a minute; a deletion while it can be undone.
+    def offered_to(cls, user: User) -> list[BulkAct]:
+        """The latest action that changed anything, for a minute, and the latest deletion that can be undone.
 
         An earlier one is not offered again because the latest was undone, unless it is a deletion.
         """
         latest = cls._of(user).filter(count__gt=0).order_by("-at").values("pk")[:1]
         is_latest = Q(pk__in=latest, at__gt=timezone.now() - NOTICE_TIME)
         offered = cls._open(user).filter(Q(kind=cls.Kind.DELETE) | is_latest, count__gt=0)
-        return offered.defer("before").order_by("-at").first()
+        acts = list(offered.defer("before").order_by("-at")[:2])
+        return acts[:1] if acts and acts[0].kind == cls.Kind.DELETE else acts
 
     @classmethod
     def that_deleted(cls, conversation: Conversation) -> BulkAct | None:

@@ -48,7 +48,7 @@ def conversations(request: SignedInRequest) -> HttpResponse:
         "search": search,
         "page": page,
         "conversations": rows,
-        "undoable": BulkAct.offered_to(request.user),
+        "undoables": BulkAct.offered_to(request.user),
     }
     return _render(request, context)
 

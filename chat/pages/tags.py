@@ -26,7 +26,7 @@ def tags(request: SignedInRequest) -> HttpResponse:
         number=Count("conversations", filter=current), archived=Count("conversations", filter=kept & ~current)
     )
     used = own.filter(Q(number__gt=0) | Q(archived__gt=0))
-    context = {"tags": used, "undoable": BulkAct.offered_to(request.user)}
+    context = {"tags": used, "undoables": BulkAct.offered_to(request.user)}
     return render(request, "tags.html", context)
 
 

@@ -324,9 +324,9 @@ def test_nothing_covers_an_item_that_is_edited(
         for place in (item.locator(".todo__editor input"), item.get_by_role("button", name="Save"), head):
             expect(place).to_be_in_viewport(ratio=1)
             assert place.evaluate(TOPMOST), place
-        if size[1] < 480:
-            for each in item.locator(".todo__editor button, .todo__tools button").all():
-                expect(each).to_be_in_viewport(ratio=1)
+        for each in item.locator(":is(.todo__editor, .todo__tools) button:visible").all():
+            expect(each).to_be_in_viewport(ratio=1)
+            assert each.evaluate(TOPMOST), each
         item.get_by_role("button", name="Cancel").click()
     expect(page.locator("#composer-text")).to_be_visible()
 

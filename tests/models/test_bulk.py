@@ -177,14 +177,17 @@ def test_the_latest_that_changed_anything_is_offered(
     BulkAct.carry_out(owner, "archive", keys(rows))
     pinned = BulkAct.carry_out(owner, "pin", keys(rows))
     BulkAct.carry_out(owner, "pin", keys(rows))
-    assert BulkAct.offered_to(owner) == pinned
-    assert BulkAct.offered_to(stranger) is None
+    assert BulkAct.offered_to(owner) == [pinned]
+    assert BulkAct.offered_to(stranger) == []
     pinned.undo(owner)
-    assert BulkAct.offered_to(owner) is None, "what was archived before is an old story"
+    assert BulkAct.offered_to(owner) == [], "what was archived before is an old story"
     deleted = BulkAct.carry_out(owner, "delete", keys(rows[:1]))
-    BulkAct.carry_out(owner, "archive", keys(rows[1:])).undo(owner)
-    assert BulkAct.offered_to(owner) == deleted
+    assert BulkAct.offered_to(owner) == [deleted]
+    tagged = BulkAct.carry_out(owner, "tag", keys(rows[1:]), "weekly")
+    assert BulkAct.offered_to(owner) == [tagged, deleted]
+    tagged.undo(owner)
+    assert BulkAct.offered_to(owner) == [deleted]
     BulkAct.objects.update(at=timezone.now() - UNDO_TIME)
-    assert BulkAct.offered_to(owner) is None
+    assert BulkAct.offered_to(owner) == []
     BulkAct.forget_old()
     assert not BulkAct.objects.exists()
