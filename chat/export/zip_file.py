@@ -59,8 +59,8 @@ def _new_name(name: str, names: dict[str, int]) -> str:
         name = numbered(name, number)
 
 
-def json_files(file: IO[bytes]) -> dict[str, Callable[[int], bytes]]:
-    """The JSON files of a zip file by name, each as a function that reads up to a number of its bytes.
+def json_files(file: IO[bytes]) -> list[tuple[str, Callable[[int], bytes]]]:
+    """The names of a zip file's JSON files, each with a function that reads up to a number of its bytes.
 
     It, and they, raise FileRefused for a file that cannot be read.
     """
@@ -68,12 +68,12 @@ def json_files(file: IO[bytes]) -> dict[str, Callable[[int], bytes]]:
         zip_file = zipfile.ZipFile(file)
     except (zipfile.BadZipFile, ValueError):
         raise FileRefused(_("The ZIP file is damaged.")) from None
-    return {
-        info.filename: partial(_read, zip_file, info)
+    return [
+        (info.filename, partial(_read, zip_file, info))
         for info in zip_file.infolist()
         # macOS adds a folder with a file of its own for each
         if info.filename.lower().endswith(".json") and not info.filename.startswith("__MACOSX/")
-    }
+    ]
 
 
 def _read(zip_file: zipfile.ZipFile, info: zipfile.ZipInfo, max_bytes: int) -> bytes:

@@ -36,7 +36,7 @@ PROGRESS_MARK = "<!-- progress -->"
 MAX_SHOWN = 20  # refusals that are shown
 ZIP_FILE = b"PK\x03\x04"  # its first bytes
 
-Readers = dict[str, Callable[[], bytes]]
+Readers = list[tuple[str, Callable[[], bytes]]]  # names may be the same
 
 
 @dataclass
@@ -87,19 +87,19 @@ def import_conversations(request: SignedInRequest) -> HttpResponseBase:
 
 
 def _readers(uploads: list[UploadedFile[bytes]]) -> Readers:
-    """A function that reads each file, by its name; a zip file counts as the JSON files that it has.
+    """The name of each file, and a function that reads it; a zip file counts as the JSON files that it has.
 
     The functions, and it for files that are nothing to import, raise FileRefused.
     """
-    readers: Readers = {}
+    readers: Readers = []
     for upload in uploads:
         is_zip = upload.read(len(ZIP_FILE)) == ZIP_FILE
         upload.seek(0)
         if is_zip:
-            found = {f"{upload.name}: {name}": read for name, read in json_files(upload).items()}
+            found = [(f"{upload.name}: {name}", read) for name, read in json_files(upload)]
         else:
-            found = {str(upload.name): upload.read}
-        readers |= {name: partial(_bounded, read) for name, read in found.items()}
+            found = [(str(upload.name), upload.read)]
+        readers += [(name, partial(_bounded, read)) for name, read in found]
     if not uploads:
         raise FileRefused(_("Choose a file first."))
     if not readers:
@@ -118,7 +118,7 @@ def _bounded(read: Callable[[int], bytes]) -> bytes:
 def _import_all(readers: Readers, owner: User) -> Steps:
     """Import one file after the other, each whole or not at all; yields the percentage done."""
     imported = Imported()
-    for number, (name, read) in enumerate(readers.items()):
+    for number, (name, read) in enumerate(readers):
         try:
             steps = import_steps(read(), owner)
             imported.conversations.append((yield from _part(steps, number, len(readers))))

@@ -24,10 +24,11 @@ from chat.turns.editing import Edited, edit
 
 MAX_KEY = 19  # digits
 MAX_LINES = 500  # of a pasted list; the rest is one item
-# What a copied list has ahead of an item: "- ", "2. ", "(3) ", "4、", "五、", "（6）", "⑦", "☐ ", "[x] ".
+# What a copied list has ahead of an item: "- ", "2. ", a number in a cell of its own, "(3) ", "4、", "五、",
+# "（6）", "⑦", "☐ ", "[x] ".
 NUMBER = r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})"
 LIST_MARKER = re.compile(
-    r"\s*(?:[-*+•]\s+|\d{1,3}[.)]\s+|\(\d{1,3}\)\s*"
+    r"\s*(?:[-*+•]\s+|\d{1,3}(?:[.)]\s|\t)\s*|\(\d{1,3}\)\s*"
     rf"|(?:{NUMBER}[、．）]|（{NUMBER}）|[①-⑳☐☑])\s*)?"
     r"(?:\[[ xX]\]\s+)?(?=\S)"
 )

@@ -79,9 +79,10 @@ def test_the_zip_file_can_be_imported(owners: Client, rows: list[Conversation]) 
 @pytest.mark.usefixtures("without_progress")
 def test_several_files_can_be_imported_at_once(owners: Client, rows: list[Conversation]) -> None:
     files = unpacked(press(owners, "json", rows))
-    alone = io.BytesIO(files.pop("Plan.json"))
-    alone.name = "Plan.json"
-    assert "3 conversations imported." in imported(owners, alone, zipped(files)).content.decode()
+    alone = [io.BytesIO(files.pop(name)) for name in ("Plan.json", "plan-2.json")]
+    for file in alone:
+        file.name = "plan.json"  # as from two folders
+    assert "3 conversations imported." in imported(owners, *alone, zipped(files)).content.decode()
 
 
 @pytest.mark.usefixtures("without_progress")
