@@ -414,6 +414,10 @@ def test_files_that_are_too_large_to_import_are_not_sent(
     said = "field => field.validationMessage"
     assert field.evaluate(said) == "These files are too large. You can import up to 25.0\xa0MB at once."
     expect(page).to_have_url(re.compile("/conversations/import/$"))
+    page.goto("/settings/profiles/")
+    page.locator("[type=file]").set_input_files(large)
+    assert page.locator("[type=file]").evaluate(said) == "This file is too large for a profile."
+    page.goto("/conversations/import/")
     small = tmp_path / "small.json"
     small.write_text("[]")
     field.set_input_files(small)

@@ -19,6 +19,7 @@ def csv_file(name: str, columns: Iterable[str], rows: Iterable[Iterable[Any]]) -
 
 def _lines(columns: Iterable[str], rows: Iterable[Iterable[Any]]) -> Iterator[str]:
     writer = csv.writer(_Echo())
+    yield "\ufeff"  # or Excel takes it for another encoding than UTF-8
     yield writer.writerow(columns)
     for row in rows:
         yield writer.writerow(map(_without_formula, row))

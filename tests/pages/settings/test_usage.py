@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import datetime
 import io
@@ -54,7 +55,9 @@ def rows_of(browser: Client, query: str = "") -> list[dict[str, str]]:
     response = browser.get(f"{FILE}?{query}")
     assert response.status_code == 200
     assert response["Content-Type"] == "text/csv; charset=utf-8"
-    return list(csv.DictReader(io.StringIO(response.getvalue().decode())))
+    content = response.getvalue()
+    assert content.startswith(codecs.BOM_UTF8)
+    return list(csv.DictReader(io.StringIO(content.decode("utf-8-sig"))))
 
 
 def test_a_page_without_usage_says_so(owners: Client) -> None:
