@@ -690,6 +690,7 @@ def test_a_dismissed_list_stays_open_as_it_is_changed(scripted: Site, visitors: 
     at_rest(page)
     page.locator("#unfinished").get_by_role("button", name="Dismiss").click()
     expect(page.locator("#undo")).to_contain_text("Plan dismissed.")
+    expect(panel(page).locator("summary").get_by_text("Dismissed")).to_be_visible()
     is_folded(page)
     panel(page).locator("summary").click()
     tick = items(page).nth(0).locator(".todo__tick")

@@ -125,6 +125,8 @@ def test_tags_on_rows_lead_to_what_has_them(owners: Client, rows: list[Conversat
     assert titles(owners, link[1]) == ["Second", "Third"]
     assert titles(owners, "?tag=nothing") == []
     assert "No conversations have this tag." in main_of(owners, "?tag=nothing")
+    for more in ("todos=unfinished", "archived=1", "status=failed"):
+        assert "No matches." in main_of(owners, f"?tag=nothing&{more}"), more
 
 
 @pytest.mark.parametrize(
