@@ -105,8 +105,20 @@
     if (action === "reword" || (action === "remove" && came === "refused")) close(item);
     if (came === "refused") return;
     if (action === "skip") open.delete(item);
+    if (action === "remove") return offerBack(item);
     say(action);
   };
+
+  const undoPlace = () => document.getElementById("undo");
+  const offerBack = (item) => {
+    undoPlace().replaceChildren(document.getElementById("todo-removed").content.cloneNode(true));
+    undoPlace().querySelector("[data-put-back]").value = item;
+  };
+  document.addEventListener("click", ({ target }) => {
+    if (!target.matches?.("[data-put-back]")) return;
+    change("restore", target.value);
+    undoPlace().replaceChildren();
+  });
 
   // One after the other, while the user goes on typing. What could not be sent goes back into its line.
   const add = async (text = adder().value) => {
