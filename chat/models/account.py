@@ -108,12 +108,20 @@ class SignInLink(models.Model):
     @classmethod
     def redeem(cls, token: str) -> User | None:
         """The user whom the token signs in, once; None if it is used, expired or unknown."""
-        now = timezone.now()
-        valid = cls.objects.filter(token_hash=_hash(token), used_at=None, expires_at__gt=now)
-        if not valid.update(used_at=now):
+        if not cls._valid(token).update(used_at=timezone.now()):
             return None
         user = cls.objects.select_related("user").get(token_hash=_hash(token)).user
         return user if user.is_active else None
+
+    @classmethod
+    def user_of(cls, token: str) -> User | None:
+        """The user whom `redeem` would return."""
+        link = cls._valid(token).select_related("user").filter(user__is_active=True).first()
+        return link.user if link else None
+
+    @classmethod
+    def _valid(cls, token: str) -> models.QuerySet[SignInLink]:
+        return cls.objects.filter(token_hash=_hash(token), used_at=None, expires_at__gt=timezone.now())
 
 
 def _hash(token: str) -> str:

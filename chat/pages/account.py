@@ -118,10 +118,15 @@ def _password_form(request: SignedInRequest) -> SetPasswordForm[Any]:
 def sign_in(request: HttpRequest, token: str) -> HttpResponse:
     """Redeem a one-time link and sign its user in; status 410 if the link is spent.
 
-    A prefetch by the browser gets 503 and does not spend the link.
+    A prefetch by the browser gets 503 and does not spend the link. Whoever is signed in as another user is
+    asked first (`?switch`).
     """
     if "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", "")):
         return HttpResponse(status=503)
+    if request.user.is_authenticated and "switch" not in request.GET:
+        other = SignInLink.user_of(token)
+        if other and other != request.user:
+            return render(request, "sign_in_other.html", {"other": other})
     user = SignInLink.redeem(token)
     if user is not None:
         login(request, user, backend="agentsite.accounts.Accounts")

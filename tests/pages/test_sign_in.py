@@ -107,8 +107,19 @@ def test_the_link_of_who_was_deactivated_is_spent(client: Client, link: str) -> 
 def test_signing_in_begins_a_session_of_its_own(client: Client, link: str, stranger: User) -> None:
     client.force_login(stranger)
     before = client.cookies["sessionid"].value
-    client.get(link)
+    client.get(f"{link}?switch=1")
     assert client.cookies["sessionid"].value != before
+
+
+def test_who_is_somebody_else_is_asked_first(client: Client, link: str, stranger: User) -> None:
+    client.force_login(stranger)
+    page = client.get(link).content.decode()
+    assert "Sign in as owner?" in page
+    assert f"You are signed in as {stranger.username}." in page
+    assert "you will need a new sign-in link" in page
+    assert client.get("/").context["user"] == stranger
+    assert client.get(link, {"switch": "1"}).status_code == 302, "the link is not spent by the question"
+    assert client.get("/").context["user"].username == "owner"
 
 
 def test_a_password_signs_in_and_leads_on(client: Client, password: str) -> None:
