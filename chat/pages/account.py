@@ -116,10 +116,10 @@ def _password_form(request: SignedInRequest) -> SetPasswordForm[Any]:
 @never_cache
 @require_GET
 def sign_in(request: HttpRequest, token: str) -> HttpResponse:
-    """Redeem a one-time link and sign its user in; status 410 if the link is spent.
+    """Sign in the user of a one-time link; status 410 if it has expired or was used.
 
-    A prefetch by the browser gets 503 and does not spend the link. Whoever is signed in as another user is
-    asked first (`?switch`).
+    A browser that is signed in as another user is asked first; the answer comes with `?switch`. A prefetch
+    gets 503 and does not use the link up.
     """
     if "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", "")):
         return HttpResponse(status=503)

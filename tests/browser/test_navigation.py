@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, WebSocket, expect
+from playwright.sync_api import Locator, Page, WebSocket, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
@@ -487,35 +487,13 @@ def test_back_leads_to_the_place_that_was_left_among_unfolded_calls(page: Page, 
 PAINTED = "() => new Promise((painted) => requestAnimationFrame(() => requestAnimationFrame(painted)))"
 
 
-def test_back_leads_to_the_place_that_was_left_in_a_long_answer(page: Page, scripted: Site) -> None:
-    words = "\n\n".join(f"Paragraph {number}." for number in range(120))
-    scripted.model.script(*[Reply(text=words)] * 4)
-    begin(page, "a long answer")
-    at_rest(page)
-    for number in (2, 3, 4):
-        send(page, f"long answer {number}")
-        expect(page.locator("article.turn")).to_have_count(number)
-        at_rest(page)
-    answer = page.locator(".message[data-role=assistant]").nth(1)
-    answer.evaluate("""one => {
-        document.getElementById("scroll").scrollBy(0, one.getBoundingClientRect().top + one.offsetHeight / 5);
-    }""")
-    page.evaluate(PAINTED)
-    top = "one => Math.round(one.getBoundingClientRect().top)"
-    before = answer.evaluate(top)
-    look_at_the_board(page)
-    until(page, lambda: abs(answer.evaluate(top) - before) < 3)
-    page.evaluate(PAINTED)
-    assert abs(answer.evaluate(top) - before) < 3
+TOP = "one => Math.round(one.getBoundingClientRect().top)"
 
 
-@pytest.mark.parametrize("way", ["sidebar", "menu"])
-def test_on_a_phone_back_leads_to_the_place_that_was_left(
-    scripted: Site, visitors: Visitors, way: str
-) -> None:
+def in_a_long_answer(page: Page, scripted: Site) -> tuple[Locator, int]:
+    """Scroll into the second of four long answers: the answer, and where its top is in the window."""
     words = "\n\n".join(f"Paragraph {number}." for number in range(120))
     scripted.model.script(todo("completed"), *[Reply(text=words)] * 4)
-    page = visitors.enter(scripted, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
     begin(page, "a long answer")
     at_rest(page)
     for number in (2, 3, 4):
@@ -526,8 +504,28 @@ def test_on_a_phone_back_leads_to_the_place_that_was_left(
         document.getElementById("scroll").scrollBy(0, one.getBoundingClientRect().top + one.offsetHeight / 5);
     }""")
     page.evaluate(PAINTED)
-    top = "one => Math.round(one.getBoundingClientRect().top)"
-    before = answer.evaluate(top)
+    return answer, answer.evaluate(TOP)
+
+
+def stands_at(page: Page, answer: Locator, before: int) -> None:
+    """Wait until the answer is where it was, and see that it stays there."""
+    until(page, lambda: answer.count() and abs(answer.evaluate(TOP) - before) < 3)
+    page.evaluate(PAINTED)
+    assert abs(answer.evaluate(TOP) - before) < 3
+
+
+def test_back_leads_to_the_place_that_was_left_in_a_long_answer(page: Page, scripted: Site) -> None:
+    answer, before = in_a_long_answer(page, scripted)
+    look_at_the_board(page)
+    stands_at(page, answer, before)
+
+
+@pytest.mark.parametrize("way", ["sidebar", "menu"])
+def test_on_a_phone_back_leads_to_the_place_that_was_left(
+    scripted: Site, visitors: Visitors, way: str
+) -> None:
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    answer, before = in_a_long_answer(page, scripted)
     if way == "sidebar":
         page.get_by_role("button", name="Conversations").tap()
         page.locator("#sidebar").get_by_role("link", name="Board").tap()
@@ -537,9 +535,7 @@ def test_on_a_phone_back_leads_to_the_place_that_was_left(
         page.locator("#conversation-menu").get_by_role("link", name="Plan history").tap()
         expect(page.locator("#plan-stage")).to_be_visible()
     page.go_back()
-    until(page, lambda: answer.count() and abs(answer.evaluate(top) - before) < 3)
-    page.evaluate(PAINTED)
-    assert abs(answer.evaluate(top) - before) < 3
+    stands_at(page, answer, before)
 
 
 def test_a_refused_link_leaves_the_others_to_be_copied(

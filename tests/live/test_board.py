@@ -308,14 +308,14 @@ async def test_what_a_plan_became_while_a_page_was_on_its_way_is_shown(
     lists_of = TodoRevision.objects.filter(conversation=conversation)
     await until(lists_of.aexists)
     page = await site.page_at(address)
-    assert 'data-done="0" data-total="2"' in page
+    assert "<span>0/2</span>" in page
     gate.set()
     await until(lambda: lists_of.filter(items__0__status="completed").aexists())
     tab = await sync_to_async(site.socket_at)(path)
     assert await tab.connect()
     tab.page.regions.update(REGION.findall(page))
     await tab.live()
-    assert 'data-done="1" data-total="2"' in latest(tab, "#sidebar-list")
+    assert "<span>1/2</span>" in latest(tab, "#sidebar-list")
     end.set()
 
 

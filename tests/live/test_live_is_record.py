@@ -34,7 +34,7 @@ async def test_completed(site: Site, model_server: ScriptedModel) -> None:
     assert tab.last_panel().strip() == panel(page)
     assert "open" not in panel(page).split(">")[0], "the panel collapses with items unfinished"
     assert 'data-done="1" data-total="3"' in panel(page)
-    while 'data-done="1" data-total="3"' not in tab.drawn("#sidebar-list", "outerMorph")[-1]:
+    while "<span>1/3</span>" not in tab.drawn("#sidebar-list", "outerMorph")[-1]:
         await tab.until(lambda frame: "#sidebar-list" in frame)
     assert tab.drawn("#sidebar-list", "outerMorph")[-1].strip() in await site.page(conversation)
     assert "turn-usage" in tab.last_turn()
