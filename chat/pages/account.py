@@ -118,15 +118,16 @@ def _password_form(request: SignedInRequest) -> SetPasswordForm[Any]:
 def sign_in(request: HttpRequest, token: str) -> HttpResponse:
     """Sign in the user of a one-time link; status 410 if it has expired or was used.
 
-    A browser that is signed in as another user is asked first; the answer comes with `?switch`. A prefetch
-    gets 503 and does not use the link up.
+    With `?ask`, as in the links that are sent to others, it asks first: a mail scanner that fetches the link
+    must not use it up. A browser that is signed in as another user is always asked. The answer comes with
+    `?confirmed`. A prefetch gets 503 and does not use the link up.
     """
     if "prefetch" in request.headers.get("Sec-Purpose", request.headers.get("Purpose", "")):
         return HttpResponse(status=503)
-    if request.user.is_authenticated and "switch" not in request.GET:
+    if ("ask" in request.GET or request.user.is_authenticated) and "confirmed" not in request.GET:
         other = SignInLink.user_of(token)
         if other and other != request.user:
-            return render(request, "sign_in_other.html", {"other": other})
+            return render(request, "sign_in_question.html", {"other": other})
     user = SignInLink.redeem(token)
     if user is not None:
         login(request, user, backend="agentsite.accounts.Accounts")

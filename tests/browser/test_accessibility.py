@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from chat.demo.reply import Call, Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import at_rest, begin, last_turn, until
+from tests.browser.test_account import new_link
 from tests.browser.test_approvals import begin as begin_asking_first
 
 AXE = str(files("axe_playwright_python") / "axe.min.js")
@@ -213,7 +214,7 @@ def test_signing_in(scripted: Site, visitors: Visitors) -> None:
     visitors.expected += ["410"]
     for page in looks.pages.values():
         page.context.clear_cookies()
-    for address in ("/accounts/login/", "/sign-in/spent/"):
+    for address in ("/accounts/login/", "/sign-in/spent/", f"{new_link(scripted.served)}?ask=1"):
         looks.at(address)
     assert not looks.found, "\n".join(looks.found)
 

@@ -98,6 +98,7 @@ def test_a_model_is_connected_for_everyone(fresh: Site, visitors: Visitors, mode
     page.get_by_role("button", name="Add and get a sign-in link").click()
     theirs = visitors.enter(fresh, signed_in=False)
     theirs.goto(page.get_by_label("Sign-in link").input_value())
+    theirs.get_by_role("button", name="Sign in as ada").click()
     theirs.get_by_role("button", name="Not now").click()
     expect(theirs.locator(".demo-label")).to_have_count(0)
     begin(theirs, "Who are you?")

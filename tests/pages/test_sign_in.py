@@ -98,6 +98,19 @@ def test_a_browser_that_fetches_ahead_does_not_spend_the_link(
     assert is_in(client)
 
 
+def test_a_link_that_asks_is_spent_by_its_button(client: Client, link: str) -> None:
+    """Some messengers and mail scanners fetch with GET."""
+    for _ in range(2):
+        page = client.get(link, {"ask": "1"}).content.decode()
+        assert "Sign in as owner?" in page
+        assert "You are signed in" not in page
+        assert not is_in(client)
+    assert client.get(link, {"confirmed": "1"}).status_code == 302
+    assert is_in(client)
+    assert client.get(link, {"ask": "1"}).status_code == 302, "who is in has nothing to answer"
+    assert Client().get(link, {"ask": "1"}).status_code == 410
+
+
 def test_the_link_of_who_was_deactivated_is_spent(client: Client, link: str) -> None:
     User.objects.update(is_active=False)
     assert client.get(link).status_code == 410
@@ -107,7 +120,7 @@ def test_the_link_of_who_was_deactivated_is_spent(client: Client, link: str) -> 
 def test_signing_in_begins_a_session_of_its_own(client: Client, link: str, stranger: User) -> None:
     client.force_login(stranger)
     before = client.cookies["sessionid"].value
-    client.get(f"{link}?switch=1")
+    client.get(f"{link}?confirmed=1")
     assert client.cookies["sessionid"].value != before
 
 
@@ -118,7 +131,7 @@ def test_who_is_somebody_else_is_asked_first(client: Client, link: str, stranger
     assert f"You are signed in as {stranger.username}." in page
     assert "you will need a new sign-in link" in page
     assert client.get("/").context["user"] == stranger
-    assert client.get(link, {"switch": "1"}).status_code == 302, "the link is not spent by the question"
+    assert client.get(link, {"confirmed": "1"}).status_code == 302, "the link is not spent by the question"
     assert client.get("/").context["user"].username == "owner"
 
 

@@ -138,7 +138,7 @@ def _saved(account: User, change: dict[str, bool]) -> str:
 def _new_link(request: SignedInRequest, account: User) -> str:
     """The URL by this request's host, which the site has checked. It is stored nowhere, and never logged."""
     log.info("%s made a sign-in link for %s", request.user, account)
-    return request.build_absolute_uri(reverse("sign_in", args=[SignInLink.issue(account)]))
+    return request.build_absolute_uri(reverse("sign_in", args=[SignInLink.issue(account)]) + "?ask=1")
 
 
 @sensitive_variables()

@@ -32,8 +32,15 @@ def bosses(boss: User, browser_of: Callable[[User], Client]) -> Client:
 
 
 def link_on(page: str) -> str:
-    [link] = re.findall(r'value="(http://[^"]+/sign-in/[^"]+/)"', page)
+    [link] = re.findall(r'value="(http://[^"]+/sign-in/[^"]+)"', page)
+    assert link.endswith("/?ask=1")
     return html.unescape(link)
+
+
+def follow(browser: Client, link: str) -> None:
+    """Open the link and press its button."""
+    assert "Sign in as" in browser.get(link).content.decode()
+    browser.get(link.replace("?ask=1", "?confirmed=1"))
 
 
 def is_in(browser: Client) -> bool:
@@ -97,7 +104,7 @@ def test_a_user_is_added_and_signs_in_with_the_link(bosses: Client, caplog: pyte
     assert not [row for row in Session.objects.all() if token in str(row.get_decoded())]
 
     browser = Client()
-    browser.get(link)
+    follow(browser, link)
     assert is_in(browser)
     assert Client().get(link).status_code == 410
 
@@ -149,7 +156,7 @@ def test_a_name_that_is_refused_stays_in_the_form(bosses: Client, name: str, sen
 def test_a_new_link_signs_an_existing_user_in(bosses: Client, owner: User) -> None:
     answer = bosses.post(f"{LIST}{owner.pk}/")
     browser = Client()
-    browser.get(link_on(answer.content.decode()))
+    follow(browser, link_on(answer.content.decode()))
     assert "Signed in as owner" in browser.get("/").content.decode()
 
 
@@ -169,7 +176,7 @@ def test_deactivation_ends_sessions_and_links_for_good(
     assert "owner reactivated." in change(bosses, owner, "reactivate").content.decode()
     assert not is_in(owners), "an old session does not come back"
     assert Client().get(link).status_code == 410, "nor does a link"
-    owners.get(link_on(bosses.post(f"{LIST}{owner.pk}/").content.decode()))
+    follow(owners, link_on(bosses.post(f"{LIST}{owner.pk}/").content.decode()))
     assert is_in(owners)
 
 
