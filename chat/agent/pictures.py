@@ -147,8 +147,11 @@ def _parts(picture: Picture, ids_to_send: set[int], language: Language) -> Itera
         yield _text(phrase(language, f"picture.{fault or 'gone'}", name=picture.name, **_numbers(picture)))
         return
     yield _text(phrase(language, "picture.named", name=picture.name))
-    url = f"data:{picture.media_type};base64,{b64encode(data).decode()}"
-    yield {"type": "image_url", "image_url": {"url": url}}
+    yield {"type": "image_url", "image_url": {"url": data_url(picture.media_type, data)}}
+
+
+def data_url(media_type: str, data: bytes) -> str:
+    return f"data:{media_type};base64,{b64encode(data).decode()}"
 
 
 def _numbers(picture: Picture) -> dict[str, str]:

@@ -7,7 +7,7 @@ from base64 import b64encode
 from collections.abc import Iterator
 from typing import Any
 
-from chat.agent.pictures import HEAD, image_type
+from chat.agent.pictures import HEAD, data_url, image_type
 from chat.agent.workspace import WorkspaceError
 from chat.files.archive import opened_file
 from chat.files.conversation_workspace import workspace_of
@@ -60,7 +60,7 @@ class Pictures:
 
     def address(self, digest: str) -> str:
         data = self.data(digest)
-        return _data_url(image_type(data[:HEAD]), data) if data else ""
+        return data_url(image_type(data[:HEAD]), data) if data else ""
 
     def picture(self, path: str) -> str:
         """The URL of a picture of the workspace as it is now; "" if it is no picture or too large."""
@@ -70,7 +70,7 @@ class Pictures:
                 size = os.fstat(file).st_size
                 if not kind or not self._count(f"/{path}", size):
                     return ""
-                return _data_url(kind, os.pread(file, size, 0))
+                return data_url(kind, os.pread(file, size, 0))
         except WorkspaceError:
             return ""
 
@@ -82,7 +82,3 @@ class Pictures:
         for digest in digests:
             data = self.data(digest)
             yield {"digest": digest, "data": b64encode(data).decode() if data else None}
-
-
-def _data_url(media_type: str, data: bytes) -> str:
-    return f"data:{media_type};base64,{b64encode(data).decode()}"

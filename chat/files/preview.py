@@ -20,7 +20,7 @@ from chat.files.baseline import Baseline, Change, change_of
 from chat.files.tree import address, shown
 
 Kind = Literal["text", "image", "other"]
-Rendering = Literal["markdown", "table", "svg"]
+Rendering = Literal["markdown", "table", "svg", "page"]
 
 # What is shown as a picture; its content decides, except that an SVG file is one by its name too.
 PICTURE_NAMES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg")
@@ -39,6 +39,8 @@ RENDERINGS: dict[str, Rendering] = {
     ".csv": "table",
     ".tsv": "table",
     ".svg": "svg",
+    ".html": "page",
+    ".htm": "page",
 }
 
 

@@ -16,6 +16,7 @@ from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
+from django.views.decorators.clickjacking import xframe_options_sameorigin
 from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.pictures import HEAD, image_type
@@ -40,6 +41,7 @@ from chat.files.preview import (
 )
 from chat.files.tree import Tree, shown, tree_of
 from chat.files.uploads import UploadRefused
+from chat.files.web_page import web_page_of
 from chat.live.diff import Diff, diff_of
 from chat.models import Conversation
 from chat.pages.attachments import uploads_of
@@ -52,6 +54,10 @@ from chat.search.index import index_files, unindex_file
 # For files of a workspace: no scripts, no requests and an opaque origin.
 SANDBOXED = "sandbox; default-src 'none'; frame-ancestors 'none'"
 SVG_SANDBOXED = f"{SANDBOXED}; style-src 'unsafe-inline'"  # without it most would have no colours
+PAGE_SANDBOXED = (
+    "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; "
+    "img-src data:; font-src data:; frame-ancestors 'self'"
+)
 _CONFINED = {"Content-Security-Policy": SANDBOXED, "X-Content-Type-Options": "nosniff"}
 
 
@@ -112,6 +118,25 @@ def _text(preview: FilePreview, as_source: bool) -> dict[str, Any]:
 def image(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
     descriptor = _open(request, own_conversation(request, conversation_id))
     return image_response(descriptor, request.GET.get("path", ""))
+
+
+@audience("owner")
+@xframe_options_sameorigin
+@require_safe
+def web_page(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
+    """An HTML file for a frame: with its stylesheets and pictures, and without scripts and requests."""
+    workspace = workspace_of(own_conversation(request, conversation_id))
+    try:
+        page = web_page_of(workspace, request.GET.get("path", ""))
+    except WorkspaceError as error:
+        raise Http404(str(error)) from None
+    headers = {
+        **_CONFINED,
+        "Content-Security-Policy": PAGE_SANDBOXED,
+        "X-DNS-Prefetch-Control": "off",  # of the hosts of its links
+        "Cache-Control": "private, no-store",
+    }
+    return HttpResponse(page, headers=headers)
 
 
 def image_response(descriptor: int, path: str) -> HttpResponseBase:

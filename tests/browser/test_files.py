@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import socketserver
 import threading
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -751,3 +754,79 @@ def test_an_svg_file_is_shown_and_runs_nothing(scripted: Site, visitors: Visitor
     fill = "document.querySelector('rect') && getComputedStyle(document.querySelector('rect')).fill"
     assert page.evaluate(fill) == "rgb(0, 128, 0)"
     assert page.title() != "ran"
+
+
+# What could contact an address.
+REACHES_OUT = """<link rel="preconnect" href="{0}"><link rel="prefetch" href="{0}/a"><base href="{0}/">
+<link rel="preload" as="image" href="{0}/b"><meta http-equiv="refresh" content="0;url={0}/c">
+<script src="{0}/d"></script><script>fetch("{0}/e")</script>
+<style>@import "{0}/f"; @font-face {{ font-family: x; src: url({0}/g) }} p {{ font-family: x }}</style>
+<p style="background: url({0}/h)"><img src="{0}/i" srcset="{0}/j 2x" onerror="fetch('{0}/k')"></p>
+<iframe src="{0}/l"></iframe><object data="{0}/m"></object><embed src="{0}/n">
+<video src="{0}/o" poster="{0}/p" autoplay></video><svg><image href="{0}/q"/><use href="{0}/r#x"/></svg>
+<form action="{0}/s"><input autofocus onfocus="this.form.submit()"></form>
+<body background="{0}/t" onload="location='{0}/u'">
+"""
+PAGE = """<!doctype html><title>Shop</title><link rel="stylesheet" href="style.css">
+<h1>The shop</h1><p id="a">Open</p><a href="#end">To the end</a> <a href="about.html">About us</a>
+<a href="{0}/v">Elsewhere</a><p id="end" style="margin-block-start: 200vh">The end</p>"""
+
+
+@contextmanager
+def listening() -> Iterator[tuple[str, list[str]]]:
+    """A server's address, and what it was asked for; "" for a connection without a request."""
+    asked: list[str] = []
+
+    class Connection(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            asked.append("")
+            self.request.settimeout(20)
+            request = self.request.recv(4096)
+            if request:
+                asked.append(request.split()[1].decode())
+                self.request.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Connection) as server:
+        server.daemon_threads = True
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}", asked
+        server.shutdown()
+
+
+def test_an_html_file_is_shown_as_a_page_that_contacts_nobody(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected += [
+        "Content Security Policy",
+        "Blocked",
+        "sandboxed",
+        "Refused",
+        "Unsafe attempt",
+        "request: http://127.0.0.1",
+    ]
+    with listening() as (server, asked):
+        scripted.model.script(
+            writes("style.css", "h1 { color: rgb(0 128 0) }"),
+            writes("about.html", "<p>We sell owls.</p>"),
+            writes("index.html", PAGE.format(server) + REACHES_OUT.format(server)),
+            Reply(text="See [the page](index.html)."),
+        )
+        page = visitors.enter(scripted, viewport=WIDE)
+        begin(page, "make a page")
+        at_rest(page)
+        page.get_by_role("link", name="the page").click()
+        shop = page.frame_locator("#files-panel .files__page")
+        title = shop.get_by_role("heading", name="The shop")
+        expect(title).to_have_css("color", "rgb(0, 128, 0)")
+        shop.get_by_role("link", name="To the end").click()
+        expect(shop.get_by_text("The end", exact=True)).to_be_in_viewport()
+        with page.expect_popup() as about:
+            shop.get_by_role("link", name="About us").click()
+        expect(about.value.frame_locator(".files__page").get_by_text("We sell owls.")).to_be_visible()
+        page.locator("#files-panel").get_by_role("link", name="Source").click()
+        expect(page.locator("#files-panel .files__text")).to_contain_text("The shop")
+        page.locator("#files-panel").get_by_role("link", name="Preview").click()
+        assert not asked
+        with page.expect_popup() as elsewhere:
+            shop.get_by_role("link", name="Elsewhere").click()
+        expect(elsewhere.value.locator("body")).to_have_text("hello")
+        expect(title).to_be_visible()
+        assert set(asked) <= {"", "/v", "/favicon.ico"}, asked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from chat.files.conversation_workspace import open_workspace
 from chat.files.pictures import PictureStore
 from chat.models import Conversation, Turn
 from chat.models.search_index import SearchEntry
-from chat.pages.files import SANDBOXED, SVG_SANDBOXED
+from chat.pages.files import PAGE_SANDBOXED, SANDBOXED, SVG_SANDBOXED
 from chat.search.documents import Kind
 from chat.search.index import index_files
 from tests.bodies import body
@@ -197,6 +198,45 @@ def test_the_policy_of_an_svg_file_runs_and_loads_nothing() -> None:
     rules = SVG_SANDBOXED.split("; ")
     assert {"sandbox", "default-src 'none'", "style-src 'unsafe-inline'"} <= set(rules)
     assert not [rule for rule in rules if "script" in rule or "img" in rule or "allow" in rule]
+
+
+def test_an_html_file_is_a_page_in_a_frame(owners: Client, conversation: Conversation, work: Path) -> None:
+    (work / "a.html").write_text(f"<link rel=preconnect href=//example.org>{HOSTILE}")
+    page = owners.get(where(conversation, "file/?path=a.html")).content.decode()
+    [frame] = re.findall(r"<iframe[^>]*>", page)
+    assert 'sandbox="allow-popups allow-popups-to-escape-sandbox"' in frame
+    assert f'src="{where(conversation, "web-page/")}?path=a.html&amp;at=' in frame
+    source = owners.get(where(conversation, "file/?path=a.html&as=source")).content.decode()
+    assert "<iframe" not in source
+    assert ">Preview</a>" in source
+    response = owners.get(where(conversation, "web-page/?path=a.html"))
+    assert response.content.decode() == f"<basefont rel=preconnect href=//example.org>{HOSTILE}"
+    assert response["Content-Type"] == "text/html; charset=utf-8"
+    assert response["Content-Security-Policy"] == PAGE_SANDBOXED
+    assert response["X-Frame-Options"] == "SAMEORIGIN"
+    assert response["X-DNS-Prefetch-Control"] == "off"
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert "no-store" in response["Cache-Control"]
+
+
+def test_the_policy_of_a_page_runs_and_loads_nothing() -> None:
+    rules = dict(rule.split(" ", 1) for rule in PAGE_SANDBOXED.split("; "))
+    assert rules == {
+        "sandbox": "allow-popups allow-popups-to-escape-sandbox",
+        "default-src": "'none'",
+        "style-src": "'unsafe-inline'",
+        "img-src": "data:",
+        "font-src": "data:",
+        "frame-ancestors": "'self'",
+    }
+
+
+@pytest.mark.parametrize("path", ["no.html", "binary.html", "../../etc/passwd", ""])
+def test_what_is_no_page_is_not_there(
+    owners: Client, conversation: Conversation, work: Path, path: str
+) -> None:
+    (work / "binary.html").write_bytes(bytes(9))
+    assert owners.get(where(conversation, "web-page/"), {"path": path}).status_code == 404
 
 
 BINARY = {

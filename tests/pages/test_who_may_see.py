@@ -31,7 +31,16 @@ METHODS = ["get", "head", "post", "put", "patch", "delete", "options"]
 READS = {"GET", "HEAD"}
 DATA = {"text": "Mine now", "title": "Mine now", "client_id": str(uuid.uuid4())}
 # These are about a file, a picture, an act or a model, of which there is none here.
-MISSING = {"file", "file_image", "file_download", "files_zip", "picture", "taken_back", "model_settings"}
+MISSING = {
+    "file",
+    "file_image",
+    "file_download",
+    "files_zip",
+    "file_web_page",
+    "picture",
+    "taken_back",
+    "model_settings",
+}
 
 
 def ask(browser: Client, method: str, where: str) -> Any:
