@@ -32,8 +32,9 @@ _NOTHING = "<basefont"  # is allowed where those are, and has no effect
 def web_page_of(workspace: Workspace, path: str) -> str:
     """The HTML file with its stylesheets and pictures inside, if they are files of the workspace.
 
-    It contacts no server as long as its policy forbids scripts and requests. Links open in a new tab, those
-    to files of the workspace at `../file/`. Raises WorkspaceError if there is no such file, or if it is not text.
+    It contacts no server as long as its policy forbids scripts and requests. Links open in a new tab; those
+    to files of the workspace lead to `../file/`. Raises WorkspaceError if there is no such file, or if it is
+    no text.
     """
     data, size = read_head(workspace, path, MAX_PAGE_BYTES)
     decoded = text_of(data, cut=size > len(data))

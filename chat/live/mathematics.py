@@ -25,6 +25,11 @@ _ATTRIBUTE = re.compile(
     "|scriptlevel|separator|stretchy|symmetric|voffset|width"
 )
 
+_OPERATORS = {"±": "±", ":": ":", "~": "∼"}  # that the package takes for variables, without room around them
+_SIGNS = "+−±∓"
+_CLOSING = ")]}|‖⟩⌉⌋!′"
+_LIMITS = ("lim", "max", "min", "sup", "inf", "liminf", "limsup", "argmax", "argmin")
+
 
 @lru_cache(maxsize=512)
 def math_html(formula: str, display: bool) -> str:
@@ -34,12 +39,30 @@ def math_html(formula: str, display: bool) -> str:
             from latex2mathml.converter import convert_to_element  # 11 MB, and most sites show no formula
 
             kind = "block" if display else "inline"
-            children = "".join(map(_markup, convert_to_element(formula, display=kind)))
+            converted = convert_to_element(formula, display=kind)
+            _improve(converted, display)
+            children = "".join(map(_markup, converted))
             shown = ' display="block"' if display else ""
             return f'<math{shown} alttext="{escape(formula)}">{children}</math>'
     except Exception:  # noqa: S110  the package raises many kinds of errors, RecursionError among them
         pass
     return f"<code>{escape(formula)}</code>"
+
+
+def _improve(parent: Element, display: bool) -> None:
+    """Set the spaces around operators, and what is beneath a limit, as LaTeX does."""
+    previous = None
+    for element in parent:
+        text = unescape(element.text or "")
+        if element.tag == "mi" and text in _OPERATORS:
+            element.tag, element.text = "mo", _OPERATORS[text]
+        elif element.tag == "mo" and text in _SIGNS and previous is not None and previous.tag == "mo":
+            if unescape(previous.text or "") not in _CLOSING:
+                element.set("form", "prefix")  # as in "b = −3"
+        elif element.tag == "msub" and display and (element[0].text or "") in _LIMITS:
+            element.tag = "munder"
+        _improve(element, display)
+        previous = element
 
 
 def _markup(element: Element) -> str:

@@ -82,8 +82,8 @@ def test_other_elements_stay(workspace: Workspace, page: Path) -> None:
     [
         ('<a href="#part">', '<a href="#part">'),
         (
-            '<a class=x href="parts/Über uns.html#x">',
-            '<a class=x target="_blank" rel="noreferrer" href="../file/?path=site/parts/%C3%9Cber%20uns.html">',
+            '<a id=x href="Über uns.html#x">',
+            '<a id=x target="_blank" rel="noreferrer" href="../file/?path=site/%C3%9Cber%20uns.html">',
         ),
         ("<a href='../a.csv'>", '<a target="_blank" rel="noreferrer" href="../file/?path=site/../a.csv">'),
         (

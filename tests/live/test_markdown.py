@@ -148,6 +148,27 @@ def test_prices_and_code_are_no_formulas(text: str) -> None:
     assert "<math" not in render(text)
 
 
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (r"a \pm b", "<mi>a</mi><mo>±</mo><mi>b</mi>"),
+        (r"a \sim b", "<mi>a</mi><mo>∼</mo><mi>b</mi>"),
+        ("a : b", "<mi>a</mi><mo>:</mo><mi>b</mi>"),
+        ("b = -3", '<mi>b</mi><mo>=</mo><mo form="prefix">−</mo><mn>3</mn>'),
+        ("(a) - 3", '<mo stretchy="false">)</mo><mo>−</mo><mn>3</mn>'),
+        ("a - 3", "<mi>a</mi><mo>−</mo><mn>3</mn>"),
+        (r"\lim_{x} a", "<munder><mo>lim</mo><mi>x</mi></munder>"),
+        (r"\sqrt{\frac{a \pm b}{2}}", "<mo>±</mo>"),
+    ],
+)
+def test_operators_have_the_room_that_they_have_in_latex(formula: str, expected: str) -> None:
+    assert expected in math_html(formula, True).replace("<mrow><mi>x</mi></mrow>", "<mi>x</mi>")
+
+
+def test_in_a_line_a_limit_stands_beside_its_name() -> None:
+    assert "<msub><mo>lim</mo>" in math_html(r"\lim_x a", False)
+
+
 def test_a_formula_holds_no_markup_of_its_own() -> None:
     html = math_html(
         r"\text{<script>alert(1)</script> & <b>} \href{javascript:x}{y} \style{color:red}{z}", True
