@@ -18,6 +18,7 @@
   // The first message, on its way to a page of its own. What is typed until that page is there goes along.
   let begun = null;
   const NEXT = "typed after the first message";
+  const FIRST = "sent the first message";
 
   // What is typed and which files go with it, by user and page; and where it is on its way, perhaps as files without a
   // word, the id by which the server knows a repetition.
@@ -72,6 +73,7 @@
     keep();
     if (composer().hasAttribute("hx-ws:send")) return expectAnswer(1500);
     begun = text.value;
+    keptInTab.set(FIRST, "yes");
     text.setSelectionRange(begun.length, begun.length);
   };
 
@@ -105,7 +107,9 @@
     keptInTab.set(NEXT, null);
     keep();
     // This page is what a conversation's first message led to.
-    if (composer().hasAttribute("hx-ws:send") && draftOf(placeOf("/")).sent) kept.set(placeOf("/"), null);
+    const isBegun = keptInTab.get(FIRST) && composer().hasAttribute("hx-ws:send");
+    if (isBegun && draftOf(placeOf("/")).sent) kept.set(placeOf("/"), null);
+    keptInTab.set(FIRST, null);
   });
 
   // Another tab sent what stands here, too.

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin
+from tests.browser.talk import LIVE, at_rest, begin, turns
 from tests.browser.test_files import NARROW, WIDE, writes
 
 SAID = "Could not reach the server. Try again."
@@ -120,3 +120,22 @@ def test_preferences_that_do_not_arrive_are_kept(talk: Callable[..., Page]) -> N
     page.get_by_role("button", name="Save", exact=True).first.click()
     expect(page.get_by_text("Preferences saved.")).to_be_visible()
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_a_first_message_that_did_not_arrive_is_kept(talk: Callable[..., Page]) -> None:
+    """Also where another conversation is looked at first, which is not the one that it was to begin."""
+    page = talk(address="/")
+    page.fill("#composer-text", "About wombats")
+    page.click("#send")
+    expect(page.locator("body > .warning")).to_have_text(SAID)
+    back(page)
+    page.locator(".sidebar").get_by_role("link", name="About marsupials").first.click()
+    page.wait_for_selector(LIVE)
+    page.get_by_role("link", name="New conversation").click()
+    expect(page.locator("#composer-text")).to_have_value("About wombats")
+    page.click("#send")
+    at_rest(page)
+    expect(turns(page)).to_contain_text("About wombats")
+    page.get_by_role("link", name="New conversation").click()
+    expect(page.locator(".welcome")).to_be_visible()
+    expect(page.locator("#composer-text")).to_have_value("")
