@@ -61,9 +61,10 @@
   };
 
   // Whoever is at the list, with the keyboard or the pointer, keeps the place, as does who has scrolled it by hand until
-  // it is unfolded again.
+  // it is unfolded again. A new turn shows its item in progress; where the pointer rests since Continue is no place.
   let byHand = null; // the turn of the panel that was scrolled so
-  const isAt = (slot) => slot.matches(":hover") || slot.querySelector(":focus:not(summary)") !== null || byHand === panelIn(slot)?.dataset.turn;
+  let isPointing = false;
+  const isAt = (slot) => (isPointing && slot.matches(":hover")) || slot.querySelector(":focus:not(summary)") !== null || byHand === panelIn(slot)?.dataset.turn;
   const reveal = (slot) => {
     const item = slot.querySelector(".todo[data-status='in_progress']");
     const scrolls = (place) => place?.scrollHeight > place?.clientHeight;
@@ -83,8 +84,15 @@
       if (panel?.open) setOpen(panel, true);
       document.querySelector("#undo > [data-kind=dismiss]")?.remove();
     };
+    const isIdle = () => document.getElementById("conversation").dataset.status === "idle";
     let waited = isWaiting();
+    let rested = isIdle();
     const status = () => {
+      if (rested && !isIdle()) {
+        byHand = null;
+        isPointing = false;
+      }
+      rested = isIdle();
       if (waited !== isWaiting()) restore(panelIn(slot));
       waited = isWaiting();
     };
@@ -98,6 +106,7 @@
     const looked = { subtree: true, childList: true, attributeFilter: ["data-status"] };
     new MutationObserver(() => isAt(slot) || reveal(slot)).observe(slot, looked);
     byHand = null;
+    slot.addEventListener("pointermove", () => (isPointing = true), { passive: true });
     for (const kind of ["wheel", "touchmove"]) slot.addEventListener(kind, () => (byHand = panelIn(slot)?.dataset.turn), { passive: true });
     slot.addEventListener("toggle", () => {
       byHand = null;

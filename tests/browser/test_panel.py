@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
@@ -159,3 +161,44 @@ def test_the_sidebar_counts_what_is_recorded(scripted: Site, visitors: Visitors)
     at_rest(page)
     for each in (row, drawn):
         expect(each.locator(".conversation-row__plan")).to_have_text("1/4")
+
+
+@pytest.mark.parametrize("size", [(911, 512), (1366, 768)])
+def test_a_list_that_goes_on_shows_the_item_in_progress(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    """Wherever it was scrolled to before, and where the pointer still is that pressed Continue."""
+    gate = threading.Event()
+    work = Reply(text="I go on", stall_after=2, gate=gate, tool_calls=[("bash", {"command": "true"})])
+    scripted.model.script(todo("in_progress", *["pending"] * 11), Reply(text="Half of it."))
+    scripted.model.script(todo("completed", "in_progress", *["pending"] * 10), work, Reply(text="Done."))
+    page = visitors.enter(scripted, viewport=dict(zip(("width", "height"), size, strict=True)))
+    begin(page, "Work")
+    at_rest(page)
+    fold(page)
+    items = panel(page).locator(".todo")
+    items.nth(1).hover()
+    expect(items.last).not_to_be_in_viewport()
+    page.mouse.wheel(0, 5000)
+    expect(items.last).to_be_in_viewport(ratio=1)
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator("#transcript")).to_contain_text("I go on")
+    expect(items.nth(1)).to_have_attribute("data-status", "in_progress")
+    expect(items.nth(1)).to_be_in_viewport(ratio=1)
+    gate.set()
+    at_rest(page)
+
+
+def test_a_list_fades_where_there_is_more(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("in_progress", *["pending"] * 11), Reply(text="Half of it."))
+    page = visitors.enter(scripted, viewport={"width": 1366, "height": 768})
+    begin(page, "Work")
+    at_rest(page)
+    fold(page)
+    listed = panel(page).locator(".todo-panel__list")
+    expect(listed).to_have_css("--fade-start", "0px")
+    expect(listed).to_have_css("--fade-end", re.compile("[1-9].*px"))
+    panel(page).locator(".todo").nth(1).hover()
+    page.mouse.wheel(0, 5000)
+    expect(listed).to_have_css("--fade-start", re.compile("[1-9].*px"))
+    expect(listed).to_have_css("--fade-end", "0px")
