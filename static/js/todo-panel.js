@@ -60,11 +60,12 @@
     cover.closed();
   };
 
-  // Whoever is at the list, with the keyboard or the pointer, keeps the place, as does who has scrolled it by hand until
-  // it is unfolded again. A new turn shows its item in progress; where the pointer rests since Continue is no place.
+  // Whoever is at the list, with the keyboard or a pointer that does not just rest there since Continue was pressed, keeps
+  // the place, as does who has scrolled it by hand until it is unfolded again or a new turn begins.
+  const RESTS = 3000; // milliseconds
   let byHand = null; // the turn of the panel that was scrolled so
-  let isPointing = false;
-  const isAt = (slot) => (isPointing && slot.matches(":hover")) || slot.querySelector(":focus:not(summary)") !== null || byHand === panelIn(slot)?.dataset.turn;
+  let pointed = -RESTS; // when the pointer moved there
+  const isAt = (slot) => (performance.now() - pointed < RESTS && slot.matches(":hover")) || slot.querySelector(":focus:not(summary)") !== null || byHand === panelIn(slot)?.dataset.turn;
   const reveal = (slot) => {
     const item = slot.querySelector(".todo[data-status='in_progress']");
     const scrolls = (place) => place?.scrollHeight > place?.clientHeight;
@@ -90,7 +91,7 @@
     const status = () => {
       if (rested && !isIdle()) {
         byHand = null;
-        isPointing = false;
+        pointed = -RESTS;
       }
       rested = isIdle();
       if (waited !== isWaiting()) restore(panelIn(slot));
@@ -106,7 +107,7 @@
     const looked = { subtree: true, childList: true, attributeFilter: ["data-status"] };
     new MutationObserver(() => isAt(slot) || reveal(slot)).observe(slot, looked);
     byHand = null;
-    slot.addEventListener("pointermove", () => (isPointing = true), { passive: true });
+    slot.addEventListener("pointermove", () => (pointed = performance.now()), { passive: true });
     for (const kind of ["wheel", "touchmove"]) slot.addEventListener(kind, () => (byHand = panelIn(slot)?.dataset.turn), { passive: true });
     slot.addEventListener("toggle", () => {
       byHand = null;

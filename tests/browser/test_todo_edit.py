@@ -659,7 +659,9 @@ def test_items_stay_where_they_are_as_the_last_one_is_checked_off(
     at_rest(page)
     panel(page).locator("summary").click()
     expect(page.locator("#unfinished").get_by_role("button", name="Continue")).to_be_visible()
-    timed = "document.getAnimations().filter((each) => each.timeline === document.timeline)"  # not by scrolling
+    timed = (
+        "document.getAnimations().filter((each) => each.timeline === document.timeline)"  # not by scrolling
+    )
     moves = f"{timed}.some((each) => each.playState === 'running')"
     until(page, lambda: not page.evaluate(moves))
     before = items(page).nth(0).bounding_box()
