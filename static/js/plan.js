@@ -17,6 +17,7 @@ onContent((signal) => {
     entry?.setAttribute("aria-current", "true");
     if (entry && moved && isBeside(entry)) entry.scrollIntoView({ block: "nearest" });
   };
+  const showStage = (entry) => isBeside(entry) || stage().scrollIntoView();
   const step = (number, arrow = "") => {
     pressed = arrow;
     const before = slider().value;
@@ -40,6 +41,7 @@ onContent((signal) => {
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
     step(Number(new URL(link.href).searchParams.get("revision")), link.rel);
+    if (!link.rel) showStage(link);
   });
   document.addEventListener("keydown", (event) => {
     if (event.altKey || event.ctrlKey || event.metaKey || event.target.closest("input, textarea, select, [contenteditable]")) return;
@@ -47,8 +49,11 @@ onContent((signal) => {
     if (way) step(Number(slider().value) + way, event.target.rel);
   }, { signal });
   mark();
-  const named = Number(document.getElementById(location.hash.slice(1))?.dataset.number);
+  const entry = document.getElementById(location.hash.slice(1));
+  const named = Number(entry?.dataset.number);
   if (!named) return;
+  showStage(entry);
+  if (document.readyState !== "complete") addEventListener("load", () => showStage(entry), { signal }); // after the browser's own
   if (slider().form.hasAttribute("data-htmx-powered")) step(named);
   else plan.addEventListener("htmx:after:init", () => step(named), { once: true });
 });

@@ -191,3 +191,25 @@ def test_on_a_phone_the_list_stays_on_the_screen(page: Page) -> None:
     page.keyboard.press("ArrowLeft")
     shows(page, 2)
     expect(page.get_by_role("slider")).to_be_in_viewport()
+
+
+def test_on_a_phone_a_revision_is_shown_where_its_link_leads(page: Page) -> None:
+    """Its entry in the timeline is beneath the list, which it would push off the screen."""
+    page.set_viewport_size({"width": 390, "height": 480})
+    page.reload()
+    shows(page, 3)
+    page.locator("[data-step='2']").click()
+    shows(page, 2)
+    expect(page.get_by_role("slider")).to_be_in_viewport()
+    address = page.url.partition("?")[0]
+    entry = page.locator("[data-number='1']").get_attribute("id")
+    back = page.locator(".bar a[href*='/conversations/']").first
+    back.click()
+    page.wait_for_selector("#conversation")
+    page.evaluate("address => navigation.navigate(address)", f"{address}#{entry}")
+    shows(page, 1)
+    expect(page.get_by_role("slider")).to_be_in_viewport()
+    page.goto("about:blank")
+    page.goto(f"{address}#{entry}")
+    shows(page, 1)
+    expect(page.get_by_role("slider")).to_be_in_viewport()
