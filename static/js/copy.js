@@ -1,4 +1,5 @@
-// Copies a message as it was written, the code of the button's block, a file, or the text of the field beside it.
+// Copies a message as it was written, and formatted for where that can be pasted; the code of the button's block, a file,
+// or the text of the field beside it.
 {
   const fieldOf = (button) => button.parentElement.querySelector("input");
   const codeOf = (button) => button.closest(".code-block")?.querySelector("code");
@@ -13,6 +14,15 @@
     return answer;
   };
   const fetchText = async (message) => plainText(await fetched(`${shown.path}messages/${message.id.slice("message-".length)}/`));
+  const formatted = (message) => {
+    if (message.dataset.role !== "assistant") return null;
+    const body = message.querySelector(".message__body").cloneNode(true);
+    for (const each of body.querySelectorAll(".code-block__bar, button, .link-host")) each.remove();
+    // Elsewhere there are no files of the workspace.
+    for (const image of body.querySelectorAll("img")) image.replaceWith(image.alt);
+    for (const link of body.querySelectorAll("a[href]")) if (link.origin === location.origin) link.replaceWith(...link.childNodes);
+    return new Blob([body.innerHTML], { type: "text/html" });
+  };
   const fetchFile = async (file) => (await fetched(file.href)).text();
 
   // A site that is not reached by https has no clipboard, only the command that copies what is selected.
@@ -25,11 +35,11 @@
     document.execCommand("copy");
     field.remove();
   };
-  const put = async (text) => {
+  const put = async (text, html) => {
     // Safari only accepts what was begun within the click, so a text on its way is given as a promise.
     const blob = Promise.resolve(text).then((known) => new Blob([known], { type: "text/plain" }));
     try {
-      await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]);
+      await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob, ...(html && { "text/html": html }) })]);
     } catch {
       const { activeElement } = document;
       copySelected(await text);
@@ -67,7 +77,8 @@
     const message = code ? null : messageOf(button);
     if (!code && !file && !message) fieldOf(button).select();
     try {
-      await put(code ? code.textContent : file ? fetchFile(file) : message ? fetchText(message) : fieldOf(button).value);
+      if (message && !file) await put(fetchText(message), formatted(message));
+      else await put(code ? code.textContent : file ? fetchFile(file) : fieldOf(button).value);
       show(button);
     } catch {}
   });

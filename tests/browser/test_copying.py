@@ -53,6 +53,27 @@ def test_messages_and_code_are_copied_as_they_were_written(scripted: Site, visit
     expect(question.get_by_role("button", name="Copy message")).to_have_css("opacity", "1")
 
 
+def test_an_answer_is_pasted_with_its_formats(scripted: Site, visitors: Visitors) -> None:
+    text = f"## Owls\n\n- *small* [ones](https://example.org/owls)\n- [a list](owls.md)\n\n```python\n{CODE}```\n"
+    scripted.model.script(Reply(text=text))
+    page = visitors.enter(scripted, permissions=["clipboard-read", "clipboard-write"])
+    begin(page, "Owls?")
+    at_rest(page)
+    page.locator(".turn__end").get_by_role("button", name="Copy message").click()
+    expect(page.locator(".turn__end").get_by_role("button", name="Copied")).to_be_visible()
+    assert clipboard(page).strip() == text.strip()
+    page.set_content("<div contenteditable>x</div>")
+    page.locator("div").fill("")
+    page.locator("div").press("Control+v")
+    pasted = page.locator("div")
+    expect(pasted.get_by_role("heading", name="Owls")).to_be_visible()
+    expect(pasted.locator("li em")).to_have_text("small")
+    expect(pasted.locator("li")).to_have_text(["small ones", "a list"])
+    expect(pasted.locator("a")).to_have_attribute("href", "https://example.org/owls")
+    expect(pasted.locator("pre")).to_have_text(CODE)
+    expect(pasted.locator("button")).to_have_count(0)
+
+
 def test_a_formula_that_is_selected_is_copied_as_it_was_written(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(text="Look up $O(1)$:\n\n| a | b |\n|---|---|\n| $x^2$ | c |\n\nand so on."))
     page = visitors.enter(scripted, permissions=["clipboard-read", "clipboard-write"])
