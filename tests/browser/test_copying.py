@@ -54,7 +54,8 @@ def test_messages_and_code_are_copied_as_they_were_written(scripted: Site, visit
 
 
 def test_an_answer_is_pasted_with_its_formats(scripted: Site, visitors: Visitors) -> None:
-    text = f"## Owls\n\n- *small* [ones](https://example.org/owls)\n- [a list](owls.md)\n\n```python\n{CODE}```\n"
+    listed = "- *small* [ones](https://example.org/owls)\n- [a list](owls.md)\n"
+    text = f"## Owls\n\n{listed}\n```python\n{CODE}```\n"
     scripted.model.script(Reply(text=text))
     page = visitors.enter(scripted, permissions=["clipboard-read", "clipboard-write"])
     begin(page, "Owls?")
