@@ -219,6 +219,15 @@ class BulkAct(models.Model):
     def __str__(self) -> str:
         return f"{self.kind}: {self.count}"
 
+    @property
+    def title(self) -> str:
+        """Of the only conversation, also if it is deleted; "" if there are several, or if it is gone."""
+        keys = list(self.before)
+        if len(keys) != 1:
+            return ""
+        row = Conversation.with_deleted.filter(owner=self.owner_id, pk=keys[0]).values_list("title").first()
+        return str(row[0]) if row else ""
+
     @classmethod
     def carry_out(cls, owner: User, kind: str, keys: Iterable[uuid.UUID], word: str = "") -> BulkAct:
         """Apply and record the action. Raises TagRefused for an invalid word, ValueError for the kind."""

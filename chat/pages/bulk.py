@@ -10,6 +10,7 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseRedirect, QueryDict
 from django.shortcuts import get_object_or_404, render
 from django.urls import reverse
+from django.utils.text import Truncator
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
@@ -115,6 +116,8 @@ def _parse_keys(values: Iterable[str]) -> list[uuid.UUID]:
 
 def act_message(act: BulkAct) -> str:
     count = act.count
+    if act.kind == "delete" and (title := act.title):
+        return _("“%(title)s” deleted.") % {"title": Truncator(title).chars(60)}
     sentences = {
         "archive": ngettext("%(count)s conversation archived.", "%(count)s conversations archived.", count),
         "bring_back": ngettext(

@@ -107,7 +107,7 @@ def test_the_menu_of_a_row_says_so_and_keeps_the_tag(talk: Callable[..., Page]) 
     back(page)
     page.wait_for_selector(LIVE)
     page.locator("#row-delete").get_by_role("button", name="Delete").click()
-    expect(page.get_by_text("1 conversation deleted.")).to_be_visible()
+    expect(page.get_by_text("“About marsupials” deleted.")).to_be_visible()
 
 
 def test_preferences_that_do_not_arrive_are_kept(talk: Callable[..., Page]) -> None:

@@ -75,8 +75,8 @@ def test_delete_asks_first(scripted: Site, visitors: Visitors) -> None:
     page.get_by_role("button", name="Delete", exact=True).click()
     dialog.get_by_role("button", name="Delete").click()
     expect(page).to_have_url(f"{scripted.served.address}/conversations/")
-    expect(page.locator("main")).not_to_contain_text("To be deleted")
-    expect(page.get_by_role("status")).to_contain_text("1 conversation deleted.")
+    expect(page.locator("#found")).not_to_contain_text("To be deleted")
+    expect(page.get_by_role("status")).to_contain_text("“To be deleted” deleted.")
     visitors.expected.append("status of 404 (Not Found)")
     answer = page.goto(address)
     assert answer is not None

@@ -193,7 +193,7 @@ def test_deleting_one_leads_to_the_list_with_an_undo(
     owners: Client, conversation: Conversation, turn: Turn
 ) -> None:
     page = owners.post(f"/conversations/{conversation.pk}/delete/", follow=True).content.decode()
-    assert "1 conversation deleted." in page
+    assert f"“{conversation.title}” deleted." in page
     assert "Undo until" in page
     turn.refresh_from_db()
     assert turn.status == "stopped"
@@ -207,7 +207,7 @@ def test_a_deleted_conversation_is_on_no_page(
     press(owners, "tag", [conversation, *rows], word="work")
     press(owners, "delete", [conversation])
     for query in ("", "?archived=1", "?todos=unfinished", "?tag=work", "?q=Look"):
-        assert "Look around" not in main_of(owners, query)
+        assert "Look around" not in main_of(owners, query).replace("“Look around” deleted.", "")
     for where in ("/", "/board/", "/conversations/tags/"):
         page = owners.get(where).content.decode()
         assert "Look around" not in page
