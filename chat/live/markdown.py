@@ -27,6 +27,7 @@ from chat.files.preview import PICTURE_NAMES
 from chat.files.tree import address as file_address
 from chat.live.alerts import alerts
 from chat.live.details import details
+from chat.live.emphasis import EmphasisParser
 from chat.live.inline_tags import inline_tags
 from chat.live.mathematics import MAX_FORMULA, math_html
 
@@ -480,7 +481,9 @@ def _is_shown_as_link(url: str) -> bool:
 
 
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False, "highlight": _highlight})
+    parser = MarkdownIt()
+    parser.inline = EmphasisParser()
+    parser.configure("commonmark", {"html": False, "highlight": _highlight})
     own = vars(helpers) | {"parseLinkLabel": _label_end}
     parser.helpers = SimpleNamespace(**own)  # type: ignore[assignment]
     parser.enable(["table", "strikethrough"])

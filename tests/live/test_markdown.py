@@ -149,6 +149,27 @@ def test_prices_and_code_are_no_formulas(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("**注意：**请先看", "<strong>注意：</strong>请先看"),
+        ("请看**（第一章）**再写", "请看<strong>（第一章）</strong>再写"),
+        ("他说**“你好”**然后走了", "他说<strong>“你好”</strong>然后走了"),
+        ("写成**`f(x)`**即可", "写成<strong><code>f(x)</code></strong>即可"),
+        ("~~旧的。~~新的", "<s>旧的。</s>新的"),
+        ("**Anmerkung:**bitte", "**Anmerkung:**bitte"),
+        ("これは**強調（きょうちょう）**です", "これは<strong>強調（きょうちょう）</strong>です"),
+        ("이것은 **강조(強調)**입니다", "이것은 <strong>강조(強調)</strong>입니다"),
+        ("** 不是 **重点", "** 不是 **重点"),
+        ("变量 snake_中_case 和 a_b", "变量 snake_中_case 和 a_b"),
+        ("2*3*4 = 24", "2<em>3</em>4 = 24"),
+        ("很好👍**“是的”**👍", "很好👍<strong>“是的”</strong>👍"),
+    ],
+)
+def test_emphasis_in_chinese_needs_no_spaces(text: str, expected: str) -> None:
+    assert render(text) == f"<p>{expected}</p>\n"
+
+
+@pytest.mark.parametrize(
     ("formula", "expected"),
     [
         (r"a \pm b", "<mi>a</mi><mo>±</mo><mi>b</mi>"),

@@ -1,0 +1,69 @@
+"""Emphasis in Chinese, Japanese and Korean, which have no spaces around words."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import MutableMapping
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import isMdAsciiPunct, isPunctChar, isWhiteSpace
+from markdown_it.parser_inline import ParserInline
+from markdown_it.rules_inline import StateInline
+from markdown_it.rules_inline.state_inline import Scanned
+from markdown_it.token import Token
+
+_FIRST = "\u1100"  # before it no character is of these scripts
+
+
+class EmphasisParser(ParserInline):
+    """Parses inline Markdown as CommonMark does, except that `**注意：**请看` is emphasised.
+
+    CommonMark wants a space or punctuation behind a `**` that follows punctuation. The rules are those of the
+    "CJK-friendly amendments" to CommonMark (https://github.com/tats-u/markdown-cjk-friendly).
+    """
+
+    def parse(
+        self, src: str, md: MarkdownIt, env: MutableMapping[str, Any], tokens: list[Token]
+    ) -> list[Token]:
+        state = _State(src, md, env, tokens)
+        self.tokenize(state)
+        for rule in self.ruler2.getRules(""):
+            rule(state)
+        return state.tokens
+
+
+class _State(StateInline):
+    def scanDelims(self, start: int, canSplitWord: bool) -> Scanned:  # noqa: N802, N803 (as in the package)
+        scanned = super().scanDelims(start, canSplitWord)
+        end = start + scanned.length
+        before = self.src[start - 1] if start else " "
+        after = self.src[end] if end < self.posMax else " "
+        if before < _FIRST and after < _FIRST:
+            return scanned
+        opens = _faces(after, before)
+        closes = _faces(before, after)
+        return Scanned(
+            opens and (canSplitWord or not closes or _is_punctuation(before)),
+            closes and (canSplitWord or not opens or _is_punctuation(after)),
+            scanned.length,
+        )
+
+
+def _faces(inside: str, outside: str) -> bool:
+    """Whether a mark between them can belong to what is on its one side, `inside`."""
+    if isWhiteSpace(ord(inside)):
+        return False
+    if not _is_punctuation(inside) or _is_cjk(inside):
+        return True
+    return isWhiteSpace(ord(outside)) or _is_punctuation(outside) or _is_cjk(outside)
+
+
+def _is_punctuation(character: str) -> bool:
+    return isMdAsciiPunct(ord(character)) or isPunctChar(character)
+
+
+def _is_cjk(character: str) -> bool:
+    """Whether it is a letter or punctuation of these scripts; emoji, which are as wide, are not."""
+    wide = unicodedata.east_asian_width(character) in ("W", "F", "H")
+    return wide and unicodedata.category(character) != "So"
