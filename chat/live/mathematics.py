@@ -25,6 +25,20 @@ _ATTRIBUTE = re.compile(
     "|scriptlevel|separator|stretchy|symmetric|voffset|width"
 )
 
+# What the package does not know, in words that it does.
+_ENVIRONMENTS = {
+    **dict.fromkeys(
+        ["align", "aligned", "alignedat", "alignat", "alignat*", "flalign", "flalign*"], ("align*", "align*")
+    ),
+    **dict.fromkeys(["gather", "gather*", "gathered", "multline", "multline*"], ("matrix", "matrix")),
+    **dict.fromkeys(["eqnarray", "eqnarray*"], ("array}{rcl", "array")),
+}
+_ENVIRONMENT = re.compile(r"\\(begin|end)\{([a-z]+\*?)\}(?:\{\d+\}|\[[tbc]\])?")
+_WORDS: list[tuple[re.Pattern[str], str]] = [
+    (re.compile(r"\\(?:nonumber|notag)(?![A-Za-z])|\\label\{[^{}]*\}"), ""),
+    (re.compile(r"\\tag\*?\{([^{}]*)\}"), r"\\qquad\\text{(\1)}"),
+    (re.compile(r"\\arg(?![A-Za-z])"), r"\\operatorname{arg}"),
+]
 _OPERATORS = {"±": "±", ":": ":", "~": "∼"}  # that the package takes for variables, without room around them
 _SIGNS = "+−±∓"
 _CLOSING = ")]}|‖⟩⌉⌋!′"
@@ -39,7 +53,7 @@ def math_html(formula: str, display: bool) -> str:
             from latex2mathml.converter import convert_to_element  # 11 MB, and most sites show no formula
 
             kind = "block" if display else "inline"
-            converted = convert_to_element(formula, display=kind)
+            converted = convert_to_element(_in_known_words(formula), display=kind)
             _improve(converted, display)
             children = "".join(map(_markup, converted))
             shown = ' display="block"' if display else ""
@@ -49,8 +63,19 @@ def math_html(formula: str, display: bool) -> str:
     return f"<code>{escape(formula)}</code>"
 
 
+def _in_known_words(formula: str) -> str:
+    def known(match: re.Match[str]) -> str:
+        names = _ENVIRONMENTS.get(match[2])
+        return f"\\{match[1]}{{{names[match[1] == 'end']}}}" if names else match[0]
+
+    formula = _ENVIRONMENT.sub(known, formula)
+    for pattern, words in _WORDS:
+        formula = pattern.sub(words, formula)
+    return formula
+
+
 def _improve(parent: Element, display: bool) -> None:
-    """Set the spaces around operators, and what is beneath a limit, as LaTeX does."""
+    """Set the spaces around operators, what is beneath a limit, and the rules of a table, as LaTeX does."""
     previous = None
     for element in parent:
         text = unescape(element.text or "")
@@ -59,10 +84,26 @@ def _improve(parent: Element, display: bool) -> None:
         elif element.tag == "mo" and text in _SIGNS and previous is not None and previous.tag == "mo":
             if unescape(previous.text or "") not in _CLOSING:
                 element.set("form", "prefix")  # as in "b = −3"
-        elif element.tag == "msub" and display and (element[0].text or "") in _LIMITS:
+        elif element.tag == "msub" and display and _has_limits(element[0]):
             element.tag = "munder"
+        elif element.tag == "mtable":
+            _rule(element)
         _improve(element, display)
         previous = element
+
+
+def _has_limits(operator: Element) -> bool:
+    return (operator.text or "") in _LIMITS or operator.get("movablelimits") == "true"
+
+
+def _rule(table: Element) -> None:
+    """Give each cell the rules at its end; browsers know them no other way."""
+    beside, beneath = table.get("columnlines", "").split(), table.get("rowlines", "").split()
+    for number, row in enumerate(table):
+        for cell, line in zip(row, beside, strict=False):
+            cell.set("columnlines", line)
+        for cell in row if number < len(beneath) else ():
+            cell.set("rowlines", beneath[number])
 
 
 def _markup(element: Element) -> str:

@@ -186,6 +186,47 @@ def test_operators_have_the_room_that_they_have_in_latex(formula: str, expected:
     assert expected in math_html(formula, True).replace("<mrow><mi>x</mi></mrow>", "<mi>x</mi>")
 
 
+RIGHT, LEFT = '<mtd columnalign="right">', '<mtd columnalign="left">'
+A, B, C = "<mi>a</mi>", "<mi>b</mi>", "<mi>c</mi>"
+
+
+@pytest.mark.parametrize("name", ["aligned", "align", "split", "alignedat}{2", "aligned}[t"])
+def test_lines_are_aligned(name: str) -> None:
+    begin, end = f"\\begin{{{name}" + ("]" if "[" in name else "}"), name.partition("}")[0]
+    html = math_html(f"{begin} a &= b \\\\ &= c \\end{{{end}}}", True)
+    assert f"{RIGHT}{A}</mtd>{LEFT}<mi></mi><mo>=</mo>{B}</mtd></mtr><mtr>{RIGHT}</mtd>{LEFT}" in html
+    assert "&amp;" not in html.partition(">")[2]
+
+
+@pytest.mark.parametrize("name", ["gather", "gathered", "gather*", "multline"])
+def test_lines_stand_beneath_each_other(name: str) -> None:
+    html = math_html(rf"\begin{{{name}}} a \\ b \end{{{name}}}", True)
+    assert f"<mtr><mtd>{A}</mtd></mtr><mtr><mtd>{B}</mtd></mtr>" in html
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        (r"\left\{\begin{aligned}a&=b\\b&=c\end{aligned}\right.", f"{RIGHT}{A}</mtd>{LEFT}"),
+        (
+            r"\begin{eqnarray}a&=&b\end{eqnarray}",
+            f'{RIGHT}{A}</mtd><mtd columnalign="center"><mo>=</mo></mtd>',
+        ),
+        (r"\arg\max_x a", "<mo>arg</mo><munder><mo>max</mo>"),
+        (r"\operatorname*{argmin}_x a", '<munder><mo movablelimits="true">argmin</mo>'),
+        (r"a \tag{1}", f'{A}<mspace width="2em"></mspace><mtext>(1)</mtext>'),
+        (r"a \label{eq:a} \nonumber", f"<mrow>{A}</mrow></math>"),
+        (r"\boxed{a}", f'<menclose notation="box"><mrow>{A}</mrow></menclose>'),
+        (
+            r"\begin{array}{c|c} a & b \\ \hline b & c \end{array}",
+            'columnalign="center" columnlines="solid" rowlines="solid">',
+        ),
+    ],
+)
+def test_what_models_write_is_understood(formula: str, expected: str) -> None:
+    assert expected in math_html(formula, True)
+
+
 def test_in_a_line_a_limit_stands_beside_its_name() -> None:
     assert "<msub><mo>lim</mo>" in math_html(r"\lim_x a", False)
 
