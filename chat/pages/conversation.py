@@ -49,6 +49,7 @@ from chat.pages.attachments import message_of
 from chat.pages.audience import audience
 from chat.pages.bulk import act_on
 from chat.pages.new_conversation import chosen_profile, client_id_of
+from chat.pages.page_or_part import page_or_part
 from chat.pages.settings.connections import connect_url
 from chat.pages.signed_in import SignedInRequest
 from chat.search.index import index_title
@@ -422,6 +423,5 @@ def allowances(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResp
 
 def dialog_or_page(request: SignedInRequest, name: str, context: dict[str, Any]) -> HttpResponse:
     """The template for the dialog of the conversation's page, or as a page of its own."""
-    in_dialog = "HX-Request" in request.headers
-    template = f"partials/_{name}" if in_dialog else name
-    return render(request, template, {**context, "in_dialog": in_dialog})
+    context = {**context, "in_dialog": "HX-Request" in request.headers}
+    return page_or_part(request, name, f"partials/_{name}", context)

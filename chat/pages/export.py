@@ -93,7 +93,7 @@ class OwnFiles:
         return reverse("file", args=[self.conversation_id]) + address(path)
 
     def picture(self, path: str) -> str:
-        return reverse("image", args=[self.conversation_id]) + address(path)
+        return reverse("file_image", args=[self.conversation_id]) + address(path)
 
 
 @audience("owner")

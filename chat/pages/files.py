@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from django.db import transaction
 from django.http import Http404, HttpResponse, HttpResponseBase, StreamingHttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
 from django.utils.http import content_disposition_header
@@ -47,6 +47,7 @@ from chat.models import Conversation
 from chat.pages.attachments import uploads_of
 from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
+from chat.pages.page_or_part import page_or_part
 from chat.pages.signed_in import SignedInRequest
 from chat.pages.streaming import Stream, content
 from chat.search.index import index_files, unindex_file
@@ -291,14 +292,10 @@ def _render(
     status: int = 200,
 ) -> HttpResponse:
     """Renders the partial alone if the panel asks (`HX-Request`), else a page with it."""
-    in_panel = "HX-Request" in request.headers
     context |= {
         "conversation": conversation,
-        "in_panel": in_panel,
+        "in_panel": "HX-Request" in request.headers,
         "folder": shown(str(conversation.workspace)),
         "part": f"partials/{name}.html",
     }
-    # htmx does not swap in error responses, and a refusal must be shown.
-    return render(
-        request, context["part"] if in_panel else "files.html", context, status=200 if in_panel else status
-    )
+    return page_or_part(request, "files.html", context["part"], context, status)

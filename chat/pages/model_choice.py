@@ -26,6 +26,7 @@ from chat.models.secrets import SecretUnreadableError
 from chat.pages.audience import audience
 from chat.pages.conversation import action_refused, action_response, own_conversation
 from chat.pages.new_conversation import chosen_model, chosen_profile
+from chat.pages.page_or_part import page_or_part
 from chat.pages.settings.connections import connection_in_query, listed_names
 from chat.pages.signed_in import SignedInRequest
 
@@ -96,8 +97,9 @@ def models(request: SignedInRequest) -> HttpResponse:
     conversation = _conversation_of(request)
     profile = profile_without_model(request, conversation)
     context = {"groups": model_groups(request.user, profile), "profile_model": model_name_of(profile)}
-    template = "partials/_models.html" if "HX-Request" in request.headers else "models.html"
-    return render(request, template, context | _choice(request, conversation))
+    return page_or_part(
+        request, "models.html", "partials/_models.html", context | _choice(request, conversation)
+    )
 
 
 @audience("signed_in")

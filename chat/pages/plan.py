@@ -5,13 +5,14 @@ from __future__ import annotations
 import uuid
 
 from django.http import HttpResponse, HttpResponseRedirect
-from django.shortcuts import get_object_or_404, render
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from chat.models import ToolCall
 from chat.pages.audience import audience
 from chat.pages.conversation import own_conversation
+from chat.pages.page_or_part import page_or_part
 from chat.pages.signed_in import SignedInRequest
 from chat.plan.evidence import evidence_of, item_of
 from chat.plan.history import Plan, plans_of
@@ -45,8 +46,7 @@ def plan(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
         "earlier": shown.number - 1 if shown else 0,
         "later": shown.number + 1 if shown and shown.number < len(revisions) else 0,
     }
-    only_stage = "HX-Request" in request.headers
-    return render(request, "partials/_plan_stage.html" if only_stage else "plan.html", context)
+    return page_or_part(request, "plan.html", "partials/_plan_stage.html", context)
 
 
 @audience("owner")

@@ -213,3 +213,28 @@ def test_on_a_phone_a_revision_is_shown_where_its_link_leads(page: Page) -> None
     page.goto(f"{address}#{entry}")
     shows(page, 1)
     expect(page.get_by_role("slider")).to_be_in_viewport()
+
+
+def test_back_leads_to_the_whole_page(page: Page) -> None:
+    """Not to the list alone, which was fetched at the same address."""
+    page.keyboard.press("ArrowLeft")
+    shows(page, 2)
+    address = page.url
+    page.goto("about:blank")
+    page.go_back()
+    assert page.url == address
+    expect(page.locator("#sidebar")).to_be_visible()
+    shows(page, 2)
+
+
+def test_one_revision_is_marked(page: Page) -> None:
+    """Also where a link to another one led there."""
+    address = page.url.partition("?")[0]
+    entry = page.locator("[data-number='1']").get_attribute("id")
+    page.goto("about:blank")
+    page.goto(f"{address}#{entry}")
+    shows(page, 1)
+    page.keyboard.press("ArrowRight")
+    shows(page, 2)
+    marked = "all => all.filter((each) => getComputedStyle(each).backgroundColor !== 'rgba(0, 0, 0, 0)').length"
+    assert page.locator(".timeline__entry--revision").evaluate_all(marked) == 1

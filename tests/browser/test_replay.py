@@ -201,3 +201,23 @@ def test_a_long_plan_leaves_the_bar_in_view(
     last = panel(page).locator(".todo").last
     last.scroll_into_view_if_needed()
     expect(last).to_be_in_viewport(ratio=1)
+
+
+def test_it_shows_the_pictures_and_files_of_an_answer(visitors: Visitors, scripted: Site) -> None:
+    drawing = (
+        '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="30"><rect width="90" height="30"/></svg>'
+    )
+    scripted.model.script(
+        Reply(tool_calls=[("write_file", {"path": "a.svg", "content": drawing})]),
+        Reply(text="![the drawing](a.svg), and [its source](a.svg)"),
+    )
+    page = visitors.enter(scripted)
+    conversation = begin(page, "Draw")
+    at_rest(page)
+    page = enter(visitors, scripted, f"{conversation}replay/")
+    page.keyboard.press("End")
+    picture = page.get_by_role("img", name="the drawing")
+    expect(picture).to_be_visible()
+    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") == 90
+    page.get_by_role("link", name="its source").click()
+    expect(page.get_by_role("heading", name="a.svg")).to_be_visible()
