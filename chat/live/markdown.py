@@ -26,8 +26,8 @@ from chat.files.colour import coloured_fence
 from chat.files.preview import PICTURE_NAMES
 from chat.files.tree import address as file_address
 from chat.live.alerts import alerts
+from chat.live.chinese import EmphasisParser, soft_break
 from chat.live.details import details
-from chat.live.emphasis import EmphasisParser
 from chat.live.inline_tags import inline_tags
 from chat.live.mathematics import MAX_FORMULA, math_html
 
@@ -517,6 +517,7 @@ def _parser() -> MarkdownIt:
         "math_inline": _math,
         "math_inline_double": _math,
         "math_block": _math,
+        "softbreak": soft_break,
     }
     for name, rule in rules.items():
         parser.add_render_rule(name, rule)

@@ -91,9 +91,16 @@
     true,
   );
 
-  // On the board the next row takes the place of the one that goes: a double click acts on one.
+  // On the board the next row takes the place of the one that goes: a double click acts on one, and nothing is allowed
+  // that has just come under the finger.
+  const SETTLE = 1000; // milliseconds
+  let decided = 0;
   document.addEventListener("click", (event) => {
-    if (event.detail > 1 && event.target.closest?.("#board button")) event.preventDefault();
+    const button = event.target.closest?.("#board button");
+    if (!button) return;
+    const isHasty = button.name === "decision" && event.detail && Date.now() - decided < SETTLE;
+    if (event.detail > 1 || isHasty) event.preventDefault();
+    else if (button.name === "decision") decided = Date.now();
   });
   document.addEventListener("submit", async (event) => {
     const button = event.submitter;

@@ -12,6 +12,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import CHANGING, at_rest, begin, last_turn, todo, until
+from tests.browser.test_approvals import begin as begin_asking_first
 
 LIVE = "#connection[data-state='live']"
 HIDE = """state => {
@@ -170,6 +171,38 @@ def test_a_question_is_answered_on_the_board(scripted: Site, visitors: Visitors)
     expect(rows(board, "unseen")).to_contain_text("Clean up")
     rows(board, "unseen").get_by_role("link", name="Clean up").click()
     expect(last_turn(board)).to_contain_text("Keep it")
+
+
+def test_a_question_that_comes_under_the_finger_is_not_answered(scripted: Site, visitors: Visitors) -> None:
+    asks = Reply(tool_calls=[("bash", {"command": "true"})])
+    board = board_of(visitors, scripted, viewport={"width": 390, "height": 844})
+    board.clock.set_fixed_time("2026-01-01T12:00:00Z")
+    page = visitors.enter(scripted)
+    for text in ("Tidy my desk", "Tidy my shelf"):
+        scripted.model.script(asks)
+        begin_asking_first(page, text)
+        expect(rows(board, "running").filter(has_text=text)).to_have_attribute("data-status", "waiting")
+        leave(page)
+    waiting = board.locator("#board-running .board-row[data-status=waiting]")
+    first = waiting.nth(0).get_by_role("link").first.inner_text()
+    place = waiting.nth(0).get_by_role("button", name="Allow once").bounding_box()
+    assert place
+    scripted.model.script(Reply(text="The first is done."))
+    posts: list[str] = []
+    board.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
+    spot = (place["x"] + 20, place["y"] + 9)
+    board.mouse.click(*spot)
+    expect(waiting).to_have_count(1)
+    expect(waiting).not_to_contain_text(first)
+    beneath = "spot => document.elementFromPoint(...spot).closest('button')?.value"
+    until(board, lambda: board.evaluate(beneath, spot) == "once")
+    board.mouse.click(*spot)
+    assert len(posts) == 1
+    board.clock.set_fixed_time("2026-01-01T12:00:01Z")
+    scripted.model.script(Reply(text="The second is done."))
+    board.mouse.click(*spot)
+    expect(waiting).to_have_count(0)
+    assert len(posts) == 2
 
 
 def test_the_keyboard_stays_in_a_section_that_fills_again(scripted: Site, visitors: Visitors) -> None:

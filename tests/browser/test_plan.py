@@ -236,5 +236,7 @@ def test_one_revision_is_marked(page: Page) -> None:
     shows(page, 1)
     page.keyboard.press("ArrowRight")
     shows(page, 2)
-    marked = "all => all.filter((each) => getComputedStyle(each).backgroundColor !== 'rgba(0, 0, 0, 0)').length"
+    marked = (
+        "all => all.filter((each) => getComputedStyle(each).backgroundColor !== 'rgba(0, 0, 0, 0)').length"
+    )
     assert page.locator(".timeline__entry--revision").evaluate_all(marked) == 1

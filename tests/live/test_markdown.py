@@ -170,6 +170,22 @@ def test_emphasis_in_chinese_needs_no_spaces(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("第一行，\n第二行", "第一行，第二行"),
+        ("日本語\nです", "日本語です"),
+        ("한국어\n문장", "한국어\n문장"),
+        ("English\n中文", "English\n中文"),
+        ("two\nlines", "two\nlines"),
+        ("**重点**\n第二行", "<strong>重点</strong>\n第二行"),
+        ("很好👍\n谢谢", "很好👍\n谢谢"),
+    ],
+)
+def test_lines_of_chinese_have_no_space_between(text: str, expected: str) -> None:
+    assert render(text) == f"<p>{expected}</p>\n"
+
+
+@pytest.mark.parametrize(
     ("formula", "expected"),
     [
         (r"a \pm b", "<mi>a</mi><mo>±</mo><mi>b</mi>"),

@@ -1,19 +1,21 @@
-"""Emphasis in Chinese, Japanese and Korean, which have no spaces around words."""
+"""Markdown in Chinese, Japanese and Korean: emphasis and lines without spaces around them."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.common.utils import isMdAsciiPunct, isPunctChar, isWhiteSpace
 from markdown_it.parser_inline import ParserInline
+from markdown_it.renderer import RendererHTML
 from markdown_it.rules_inline import StateInline
 from markdown_it.rules_inline.state_inline import Scanned
 from markdown_it.token import Token
 
 _FIRST = "\u1100"  # before it no character is of these scripts
+_HANGUL = ("\uac00", "\ud7a3")  # the syllables of Korean, which has spaces between words
 
 
 class EmphasisParser(ParserInline):
@@ -48,6 +50,17 @@ class _State(StateInline):
             closes and (canSplitWord or not opens or _is_punctuation(after)),
             scanned.length,
         )
+
+
+def soft_break(_self: RendererHTML, tokens: Sequence[Token], index: int, _options: Any, _env: Any) -> str:
+    """The end of a line within a paragraph: a space, but not between Chinese characters."""
+    sides = [tokens[place].content for place in (index - 1, index + 1) if 0 <= place < len(tokens)]
+    if len(sides) < 2 or not all(sides):
+        return "\n"
+    is_joined = all(
+        _is_cjk(each) and not _HANGUL[0] <= each <= _HANGUL[1] for each in (sides[0][-1], sides[1][0])
+    )
+    return "" if is_joined else "\n"
 
 
 def _faces(inside: str, outside: str) -> bool:
