@@ -91,7 +91,16 @@
     keep();
   };
 
-  onContent(() => {
+  // A first message that did not arrive is sent once the line is back, unless it is changed or the page is left.
+  const sendAgain = async (signal) => {
+    await new Promise((resolve) => setTimeout(resolve, 3000));
+    if (signal.aborted || !onItsWay()) return;
+    const answer = await fetch(location.href, { method: "HEAD" }).catch(() => null);
+    if (!answer) return sendAgain(signal);
+    if (!signal.aborted && onItsWay()) composer().requestSubmit();
+  };
+
+  onContent((signal) => {
     begun = null;
     clearTimeout(waiting);
     if (!composer()) return;
@@ -107,9 +116,14 @@
     keptInTab.set(NEXT, null);
     keep();
     // This page is what a conversation's first message led to.
-    const isBegun = keptInTab.get(FIRST) && composer().hasAttribute("hx-ws:send");
-    if (isBegun && draftOf(placeOf("/")).sent) kept.set(placeOf("/"), null);
+    const isFirst = keptInTab.get(FIRST);
     keptInTab.set(FIRST, null);
+    if (isFirst && composer().hasAttribute("hx-ws:send")) {
+      if (draftOf(placeOf("/")).sent) kept.set(placeOf("/"), null);
+    } else if (isFirst && isSent) {
+      note(text.dataset.unsent);
+      sendAgain(signal);
+    }
   });
 
   // Another tab sent what stands here, too.

@@ -135,17 +135,19 @@ const redraw = async () => {
     shown.gone.abort();
     shown.gone = new AbortController();
     dispatchEvent(new Event("content"));
-    warnLost();
+    if (!isSentAgain) warnLost();
   };
 
   // What a form held as it was submitted: the event of the navigation comes later, with what is typed until then.
   let submitted = null;
   let leadsBack = false; // to its own page, where Back leads past it
   let isWhole = false; // whether its answer changes more than the content
+  let isSentAgain = false; // by itself, once the line is back
   addEventListener("submit", ({ defaultPrevented, target, submitter }) => {
     submitted = !defaultPrevented && target.hasAttribute("data-stay") ? new FormData(target, submitter) : null;
     leadsBack = target.dataset.stay === "here";
     isWhole = target.dataset.stay === "whole";
+    isSentAgain = target.dataset.stay === "again";
   });
 
   // Whether this only opens or closes what covers the content, which stays.

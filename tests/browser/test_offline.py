@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -18,7 +19,7 @@ SAID = "Could not reach the server. Try again."
 @pytest.fixture
 def talk(scripted: Site, visitors: Visitors) -> Callable[..., Page]:
     """Opens a page with a conversation that has a file, and cuts its line."""
-    visitors.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to fetch", "htmx:ws:error"]
+    visitors.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to fetch", "htmx:ws:error", "net::ERR_FAILED"]
 
     def begun(viewport: dict[str, int] = WIDE, address: str = "") -> Page:
         scripted.model.script(writes("notes.txt", "A quokka is small."), Reply(text="It is written."))
@@ -122,15 +123,42 @@ def test_preferences_that_do_not_arrive_are_kept(talk: Callable[..., Page]) -> N
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
 
 
-def test_a_first_message_that_did_not_arrive_is_kept(talk: Callable[..., Page]) -> None:
-    """Also where another conversation is looked at first, which is not the one that it was to begin."""
+UNSENT = "Not sent yet. Your message will be sent when the connection is back."
+
+
+def test_a_first_message_is_sent_once_the_line_is_back(talk: Callable[..., Page]) -> None:
     page = talk(address="/")
     page.fill("#composer-text", "About wombats")
     page.click("#send")
-    expect(page.locator("body > .warning")).to_have_text(SAID)
+    expect(page.locator("#composer-note")).to_have_text(UNSENT)
+    expect(page.locator(".warning")).to_have_count(0)
     back(page)
+    page.wait_for_url("**/conversations/*/")
+    at_rest(page)
+    expect(turns(page)).to_contain_text("About wombats")
+    expect(turns(page)).to_have_count(1)
+
+
+def test_a_first_message_that_is_changed_waits(talk: Callable[..., Page]) -> None:
+    page = talk(address="/")
+    page.fill("#composer-text", "About wombats")
+    page.click("#send")
+    expect(page.locator("#composer-note")).to_have_text(UNSENT)
+    page.locator("#composer-text").press_sequentially(", please")
+    expect(page.locator("#composer-note")).to_be_empty()
+
+
+def test_a_first_message_that_did_not_arrive_is_kept(talk: Callable[..., Page]) -> None:
+    """Also where another conversation is looked at first, which is not the one that it was to begin."""
+    page = talk(address="/")
+    back(page)
+    page.route(lambda address: urlsplit(address).path == "/", lambda route: route.abort("failed"))
+    page.fill("#composer-text", "About wombats")
+    page.click("#send")
+    expect(page.locator("#composer-note")).to_have_text(UNSENT)
     page.locator(".sidebar").get_by_role("link", name="About marsupials").first.click()
     page.wait_for_selector(LIVE)
+    page.unroute_all()
     page.get_by_role("link", name="New conversation").click()
     expect(page.locator("#composer-text")).to_have_value("About wombats")
     page.click("#send")
