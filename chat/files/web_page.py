@@ -17,7 +17,7 @@ from chat.files.preview import SVG_HEAD, picture_type, text_of
 MAX_PAGE_BYTES = 1024 * 1024  # of the HTML file, and of each stylesheet
 MAX_INLINED_BYTES = 8 * 1024 * 1024  # of stylesheets and pictures together
 
-_ATTRIBUTE = r"""\b{name}\s*=\s*("[^"]*"|'[^']*'|[^\s"'<>]+)"""
+_ATTRIBUTE = r"""(?<![\w-]){name}\s*=\s*("[^"]*"|'[^']*'|[^\s"'<>]+)"""
 _STYLESHEET = re.compile(r"<link(?=[\s/])([^<>]*)>", re.IGNORECASE)
 _PICTURE = re.compile(r"(<img\s[^<>]*?)" + _ATTRIBUTE.format(name="src"), re.IGNORECASE)
 _LINK = re.compile(r"(<a\s[^<>]*?)" + _ATTRIBUTE.format(name="href"), re.IGNORECASE)

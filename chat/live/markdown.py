@@ -26,7 +26,7 @@ from chat.files.colour import coloured_fence
 from chat.files.preview import PICTURE_NAMES
 from chat.files.tree import address as file_address
 from chat.live.alerts import alerts
-from chat.live.chinese import EmphasisParser, soft_break
+from chat.live.cjk import EmphasisParser, soft_break
 from chat.live.details import details
 from chat.live.inline_tags import inline_tags
 from chat.live.mathematics import MAX_FORMULA, math_html

@@ -48,6 +48,8 @@ def test_pictures_of_the_workspace_are_inside(workspace: Workspace, page: Path) 
         workspace, page, "<img alt=x src='parts/a &amp; b.png' width=9><img src=/a.png><img src=no.png>"
     )
     assert found == f'<img alt=x src="{data_url("image/png", data)}" width=9><img src=/a.png><img src=no.png>'
+    found = shown(workspace, page, "<img data-src=b.png src='parts/a &amp; b.png'>")
+    assert found.startswith('<img data-src=b.png src="data:image/png')
 
 
 @pytest.mark.parametrize(
