@@ -5,9 +5,11 @@ from __future__ import annotations
 import codecs
 import csv
 import os
+import re
 from dataclasses import dataclass
+from functools import cached_property
 from io import StringIO
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import PurePath
 from typing import Literal
 
@@ -31,6 +33,7 @@ SVG_HEAD = 4096  # bytes in which its root element begins, after a comment or a 
 PDF = b"%PDF-"
 CONTROLS = bytes({*range(32), 127} - set(b"\a\b\t\n\v\f\r\x1b"))  # that no terminal writes to its log
 MOST_CONTROLS = 0.1  # of a text
+_NUMBER = re.compile(r"[-+−]?[$€£¥]?\s?\d[\d.,'\s]*(?:[eE][-+]?\d+)?\s?[%€]?")
 MAX_ROWS = 500
 MAX_CELLS = 10_000
 RENDERINGS: dict[str, Rendering] = {
@@ -143,6 +146,16 @@ class Table:
     header: list[str]
     rows: list[list[str]]
     is_cut: bool = False
+
+    @cached_property
+    def numeric(self) -> set[int]:
+        """The columns of numbers, empty cells aside."""
+        columns = list(zip_longest(*self.rows, fillvalue=""))
+        return {
+            index
+            for index, column in enumerate(columns)
+            if any(column) and all(not cell or _NUMBER.fullmatch(cell.strip()) for cell in column)
+        }
 
 
 def table_of(text: str) -> Table | None:

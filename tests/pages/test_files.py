@@ -482,6 +482,17 @@ def test_csv_is_shown_as_a_table(
     assert "rows are shown" not in page
 
 
+def test_columns_of_numbers_are_aligned_at_their_end(
+    owners: Client, conversation: Conversation, work: Path
+) -> None:
+    rows = ["item,sold,price,share,date", "Owl,12,1.5e3,12 %,2026-11-02", "Hen,,€ 2,−3%,2026-11-03"]
+    (work / "shop.csv").write_text("\n".join(rows))
+    page = owners.get(where(conversation, "file/"), {"path": "shop.csv"}).content.decode()
+    headers = re.findall(r'<th scope="col"( class="cell--right")?>(\w+)', page)
+    assert [name for right, name in headers if right] == ["sold", "price", "share"]
+    assert '<td>Owl</td><td class="cell--right">12</td>' in page
+
+
 def test_a_table_is_bounded(owners: Client, conversation: Conversation, work: Path) -> None:
     cases = {
         "long": "a,b\n" + "1,2\n" * 5000,
@@ -492,7 +503,7 @@ def test_a_table_is_bounded(owners: Client, conversation: Conversation, work: Pa
     for case, text in cases.items():
         (work / f"{case}.csv").write_text(text)
         page = owners.get(where(conversation, "file/"), {"path": f"{case}.csv"}).content.decode()
-        found[case] = (page.count("<td>"), 'class="files__text"' in page)
+        found[case] = (page.count("</td>"), 'class="files__text"' in page)
         assert ("Only the first 500 rows are shown." in page) == (case == "long")
     assert found == {"long": (1000, False), "wide": (0, False), "uneven": (0, True)}
 
