@@ -437,7 +437,7 @@ def test_what_was_allowed_is_listed_and_withdrawn(scripted: Site, visitors: Visi
     expect(dialog.get_by_role("listitem")).to_have_text(re.compile("echo"))
     page.keyboard.press("Escape")
     expect(page.get_by_role("button", name="Conversation menu")).to_be_focused()
-    page.wait_for_function("!history.state?.cover")  # the dialog's entry is taken away
+    until(page, lambda: page.evaluate("!history.state?.cover"))  # the dialog's entry is taken away
     page.goto(f"{page.url}allowances/")
     page.get_by_role("button", name="Ask each time").click()
     expect(page.get_by_role("main")).to_contain_text("Nothing.")

@@ -7,6 +7,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -156,7 +157,8 @@ def test_an_open_file_stays_as_the_screen_is_turned(scripted: Site, visitors: Vi
     for width, height in ((1180, 820), (820, 1180), (1180, 820)):
         page.set_viewport_size({"width": width, "height": height})
         expect(page.locator("#files-panel:modal")).to_have_count(int(width < 960))
-        page.wait_for_function("width => Boolean(history.state?.cover) === width < 960", arg=width)
+        covers = "Boolean(history.state?.cover) === innerWidth < 960"
+        until(page, partial(page.evaluate, covers))
         expect(page.locator(".files__text")).to_have_text("some text")
         expect(page.locator(".file-row")).to_have_count(0)
 

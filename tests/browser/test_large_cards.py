@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, bare, begin, last_turn, record, unfold
+from tests.browser.talk import at_rest, bare, begin, last_turn, record, unfold, until
 
 COMMAND = "seq -f 'line %.0f of many' 2000"
 MIDDLE = "line 1000 of many"
@@ -101,7 +101,7 @@ def test_a_search_leads_into_what_was_folded(scripted: Site, visitors: Visitors)
     call = page.locator(card(page, "bash")).get_attribute("id")
     page.goto(f"{address}?find=a+quokka#{call}")
     expect(page.locator(".tool-call__output")).to_contain_text("a quokka")
-    page.wait_for_function("CSS.highlights.has('found')")
+    until(page, lambda: page.evaluate("CSS.highlights.has('found')"))
     [shown] = page.evaluate(
         "[...CSS.highlights.get('found')].map(range => [range.toString(), range.getBoundingClientRect().top])"
     )

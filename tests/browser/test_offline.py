@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, turns
+from tests.browser.talk import LIVE, at_rest, begin, turns, until
 from tests.browser.test_files import NARROW, WIDE, writes
 
 SAID = "Could not reach the server. Try again."
@@ -38,7 +38,7 @@ def talk(scripted: Site, visitors: Visitors) -> Callable[..., Page]:
 
 def cut(page: Page) -> None:
     page.context.set_offline(True)
-    page.wait_for_function("fetch('/static/').then(() => false, () => true)")
+    until(page, lambda: page.evaluate("fetch('/static/').then(() => false, () => true)"))
 
 
 def back(page: Page) -> None:
