@@ -761,3 +761,21 @@ def test_a_to_do_is_added_above_a_keyboard_while_the_agent_works(
     expect(panel(page).locator(".todo").last).to_contain_text("Ask them")
     gate.set()
     at_rest(page)
+
+
+def test_with_large_letters_nothing_is_covered(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("completed", "in_progress"), Reply(text="Half of it."))
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844})
+    begin(page, "A plan")
+    at_rest(page)
+    page.evaluate("document.documentElement.style.fontSize = '150%'")
+    panel(page).locator("summary").click()
+    page.get_by_role("button", name="Continue").scroll_into_view_if_needed()
+    places = [panel(page).get_by_role("link", name="Plan history")]
+    places += [
+        page.locator("#unfinished").get_by_role("button", name=name) for name in ("Continue", "Dismiss")
+    ]
+    for place in places:
+        place.scroll_into_view_if_needed()
+        assert place.evaluate(TOPMOST), place
+    assert box(page.locator("#title"))["width"] > 80
