@@ -154,13 +154,18 @@ const scaledDown = async (file) => {
       else if (event.detail.length) add(event.detail);
     });
 
+    const freeName = (name) => {
+      const taken = chosen.map((file) => file.name);
+      const names = [name, ...taken.map((_, at) => name.replace(/(?=\.)/, ` ${at + 2}`))];
+      return names.find((each) => !taken.includes(each));
+    };
     text.addEventListener("paste", (event) => {
       const files = [...event.clipboardData.files];
       const pasted = event.clipboardData.getData("text/plain");
       // What is longer than a message goes with it as a file.
       if (new Blob([pasted]).size > Number(text.dataset.mostBytes)) {
         event.preventDefault();
-        return add([new File([pasted], input.dataset.pasted, { type: "text/plain" })]);
+        return add([new File([pasted], freeName(input.dataset.pasted), { type: "text/plain" })]);
       }
       // A table that was copied comes as text and as a picture of it; then the text is meant.
       if (!files.length || event.clipboardData.types.includes("text/plain")) return;

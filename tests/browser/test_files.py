@@ -233,6 +233,11 @@ def test_a_paste_longer_than_a_message_becomes_a_file(scripted: Site, visitors: 
     assert not text.evaluate(PASTE, "a long line\n" * 6000)
     expect(attached(page)).to_have_text(["pasted.txt×"])
     expect(text).to_have_value("")
+    for number in (2, 3):
+        assert not text.evaluate(PASTE, f"another long line, {number}\n" * 6000)
+        expect(attached(page).last).to_have_text(f"pasted {number}.txt×")
+    for _ in range(2):
+        attached(page).last.get_by_role("button").click()
     scripted.model.script(Reply(text="Read."))
     text.fill("sum it up")
     text.press("Enter")
