@@ -134,7 +134,8 @@ class _Sources:
         if entry.part >= len(chunks):
             return None
         excerpt_parts = _excerpt_of(entry, row, chunks[entry.part], terms)
-        matched_text = next((piece.text for piece in excerpt_parts if piece.hit), "")
+        matched = [piece.text for piece in excerpt_parts if piece.hit]
+        matched_text = max(matched, key=lambda text: " " in text, default="")
         if matched_text and isinstance(row, Message | ToolCall):  # the page highlights it
             sign = "&" if "?" in address else "?"
             address = address.replace("#", f"{sign}{urlencode({'find': matched_text})}#")
@@ -265,14 +266,18 @@ def _best(text: str, spans: Sequence[Span]) -> Span:
 
 
 def _start(text: str, spans: Sequence[Span]) -> int:
-    """A little before the hit that has most hits after it, preferably at the start of a word."""
+    """A little before the hit that has most hits after it, preferably at the start of a word.
+
+    Hits of several words come first, as "Part 5" of the words "Part" and "5".
+    """
 
     def hits_nearby(span: Span) -> int:
         return sum(span[0] <= other[0] < span[0] + EXCERPT_LENGTH - LEAD for other in spans)
 
     if not spans:
         return 0
-    best = max(spans[:MAX_HITS], key=hits_nearby)[0]
+    of_several_words = [span for span in spans if _BLANKS.search(text, *span)]
+    best = max((of_several_words or spans)[:MAX_HITS], key=hits_nearby)[0]
     start = max(0, best - LEAD)
     blank = _BLANKS.search(text, start, best) if start else None
     return blank.end() if blank and blank.end() - start <= LEAD // 2 else start
@@ -305,7 +310,10 @@ def _read_markdown(source: str) -> tuple[str, list[Span]]:
 
 
 def hits(text: str, terms: Iterable[Term]) -> list[Span]:
-    """The terms' positions in the text, in order, without overlaps."""
+    """The terms' positions in the text, in order, without overlaps; terms that follow each other have one."""
+    terms = list(terms)
+    if len(terms) > 1:
+        terms.append(Term(tuple(word for term in terms for word in term.words), terms[-1].open))
     words = list(words_of(text))
     plain = [word for word in words if not word.inner]
     inner = [word for word in words if word.inner]

@@ -184,6 +184,15 @@ def test_the_place_with_most_of_the_words_comes_first(owners: Client, talk: Begi
     assert places(owners, "alpha beta")[0][2] == "Focused <mark>alpha</mark> with <mark>beta</mark>"
 
 
+def test_words_that_follow_each_other_come_first(owners: Client, talk: Begin) -> None:
+    talk("Go").answer(" ".join(f"Part {number}: {'and so on ' * 30}" for number in range(1, 9))).end()
+    [(_kind, where, text)] = places(owners, "part 5")
+    assert "<mark>Part 5</mark>" in text
+    assert "?find=Part+5#" in where
+    [(_kind, where, _text)] = places(owners, "5 part")
+    assert "?find=Part#" in where, "where they do not follow each other"
+
+
 def test_an_excerpt_that_begins_in_code_has_no_signs_of_markdown(owners: Client, talk: Begin) -> None:
     code = "```\n" + "a line of output\n" * 40 + "```\n\n*The **alpha** is real.*"
     talk("Look around").answer(code).end()
@@ -212,7 +221,7 @@ def test_the_palette_leads_to_the_words_that_a_title_lacks(owners: Client, talk:
     assert "#message-" in first[1]
     assert (
         plain(re.sub("<time.*?</time>", "", first[2]))
-        == "<mark>Number</mark> nine In a <mark>table</mark>, <mark>number</mark> 21 is missing."
+        == "<mark>Number</mark> nine In a <mark>table, number</mark> 21 is missing."
     )
 
 
