@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-MAX_BYTES = 120  # bytes
+MAX_BYTES = 200  # bytes; file systems allow 255
+ENDING = 60  # bytes of the end that a shortened name keeps: names of a series differ there
 _SPECIAL = re.compile(r'[<>:"|?*`\\/]')
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
 
@@ -14,8 +15,8 @@ def safe_name(path: str) -> str:
     """The last part of a file name, without anything special to paths, shells or readers.
 
     Folders are cut off; control characters, bidirectional marks and lone surrogates are removed; a name that
-    would be hidden, look like an option or mean a device gets another beginning; a long one keeps its
-    extension. Never empty.
+    would be hidden, look like an option or mean a device gets another beginning; a long one loses its middle.
+    Never empty.
     """
     name = re.split(r"[\\/]", path)[-1]
     name = "".join(map(_safe_character, unicodedata.normalize("NFC", name)))
@@ -46,5 +47,7 @@ def _shorten(name: str) -> str:
     stem, dot, extension = name.rpartition(".")
     if not dot or len(extension.encode()) > 16:
         stem, dot, extension = name, "", ""
-    limit = MAX_BYTES - len((dot + extension).encode())
-    return stem.encode()[:limit].decode(errors="ignore").rstrip(" .") + dot + extension
+    encoded = stem.encode()
+    limit = MAX_BYTES - len((f"…{dot}{extension}").encode()) - ENDING
+    beginning, end = (part.decode(errors="ignore") for part in (encoded[:limit], encoded[-ENDING:]))
+    return f"{beginning}…{end}".rstrip(" .") + dot + extension

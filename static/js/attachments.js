@@ -109,7 +109,9 @@ const scaledDown = async (file) => {
     const show = (files) => {
       chosen = files;
       input.files = held(files);
+      const grows = files.length > list.childElementCount;
       list.replaceChildren(...files.map(chip));
+      if (grows) list.scrollTop = list.scrollHeight;
       list.hidden = files.length === 0;
     };
     const tellComposer = () => text.dispatchEvent(new Event("input", { bubbles: true })); // which keeps the draft

@@ -85,7 +85,7 @@
       if (panel?.open) setOpen(panel, true);
       document.querySelector("#undo > [data-kind=dismiss]")?.remove();
     };
-    const isIdle = () => document.getElementById("conversation").dataset.status === "idle";
+    const isIdle = () => document.getElementById("conversation")?.dataset.status === "idle";
     let waited = isWaiting();
     let rested = isIdle();
     const status = () => {

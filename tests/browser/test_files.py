@@ -837,3 +837,25 @@ def test_an_html_file_is_shown_as_a_page_that_contacts_nobody(scripted: Site, vi
         expect(elsewhere.value.locator("body")).to_have_text("hello")
         expect(title).to_be_visible()
         assert set(asked) <= {"", "/v", "/favicon.ico"}, asked
+
+
+def test_long_names_can_be_told_apart(scripted: Site, visitors: Visitors) -> None:
+    """Those of a series differ at their ends, as stored and as shown."""
+    names = [
+        f"第三季度华东大区销售部门各渠道明细数据汇总表与同比环比分析报告最终确认版本_{month}月.csv"
+        for month in (11, 12)
+    ]
+    scripted.model.script(Reply(text="Read."))
+    page = visitors.enter(scripted, viewport=WIDE)
+    page.goto("/")
+    files = [{"name": name, "mimeType": "text/csv", "buffer": b"a,b"} for name in names]
+    page.set_input_files("#composer-files", files)  # type: ignore[arg-type]
+    page.fill("#composer-text", "Compare them")
+    page.press("#composer-text", "Enter")
+    at_rest(page)
+    page.click(".bar__files")
+    folder = page.locator("#files-panel .file-row__folder > summary")
+    expect(folder).to_contain_text("uploads")
+    expect(rows(page).locator(".files__link")).to_have_text(names)
+    for name in rows(page).locator(".files__link").all():
+        assert name.evaluate("place => place.scrollWidth <= place.clientWidth + 1")

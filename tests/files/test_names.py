@@ -41,10 +41,10 @@ from chat.files.names import MAX_BYTES, numbered, safe_name
         ("console", "console"),
         ('a:b|c?d*e<f>g"h`i', "a_b_c_d_e_f_g_h_i"),
         ("trailing. . ", "trailing"),
-        ("x" * 300, "x" * MAX_BYTES),
-        ("x" * 300 + ".tar", "x" * (MAX_BYTES - 4) + ".tar"),
-        ("界" * 200 + ".txt", "界" * 38 + ".txt"),
-        ("a." + "b" * 300, "a." + "b" * (MAX_BYTES - 2)),
+        ("x" * 300, "x" * (MAX_BYTES - 63) + "…" + "x" * 60),
+        ("x" * 300 + ".tar", "x" * (MAX_BYTES - 67) + "…" + "x" * 60 + ".tar"),
+        ("界" * 200 + "11月.txt", "界" * 44 + "…" + "界" * 18 + "11月.txt"),
+        ("a." + "b" * 300, "a." + "b" * (MAX_BYTES - 65) + "…" + "b" * 60),
     ],
 )
 def test_a_name_is_made_safe(given: str, safe: str) -> None:
