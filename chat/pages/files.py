@@ -95,8 +95,13 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
 def _missing_file(
     request: SignedInRequest, conversation: Conversation, error: WorkspaceError
 ) -> HttpResponse:
-    is_gone = isinstance(error.__cause__, FileNotFoundError)
-    problem = _("This file is not there any more: it was deleted or renamed.") if is_gone else str(error)
+    problem = str(error)
+    if isinstance(error.__cause__, FileNotFoundError):
+        problem = (
+            _("This file is not here: an imported conversation comes without its files.")
+            if conversation.imported_at
+            else _("This file is not there any more: it was deleted or renamed.")
+        )
     response = _render(request, conversation, "_file", {"problem": problem}, status=404)
     add_never_cache_headers(response)  # it may be there when the user comes back, with another version
     return response

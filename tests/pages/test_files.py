@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.utils import timezone
 
 from agentsite.middleware import POLICY
 from chat.files.conversation_workspace import open_workspace
@@ -480,6 +481,16 @@ def test_csv_is_shown_as_a_table(
     assert '<th scope="col">name</th><th scope="col">note</th>' in page
     assert "<tr><td>Owl</td><td>two\nlines, &lt;b&gt;</td></tr>" in page
     assert "rows are shown" not in page
+
+
+@pytest.mark.parametrize(
+    ("imported", "words"), [(False, "deleted or renamed"), (True, "comes without its files")]
+)
+def test_a_file_that_is_not_there_says_why(
+    owners: Client, conversation: Conversation, work: Path, imported: bool, words: str
+) -> None:
+    Conversation.objects.update(imported_at=timezone.now() if imported else None)
+    assert words in owners.get(where(conversation, "file/?path=gone.txt")).content.decode()
 
 
 def test_columns_of_numbers_are_aligned_at_their_end(
