@@ -91,16 +91,18 @@
     true,
   );
 
-  // On the board the next row takes the place of the one that goes: a double click acts on one, and nothing is allowed
-  // that has just come under the finger.
+  // On the board the next row takes the place of the one that goes: a double click acts on one. Nowhere is a question
+  // answered that has just come under the finger, in the place of one that was.
   const SETTLE = 1000; // milliseconds
-  let decided = 0;
+  const NEAR = 24; // pixels
+  let decided = { at: 0, x: 0, y: 0 };
   document.addEventListener("click", (event) => {
-    const button = event.target.closest?.("#board button");
+    const button = event.target.closest?.("#board button, [name=decision]");
     if (!button) return;
-    const isHasty = button.name === "decision" && event.detail && Date.now() - decided < SETTLE;
-    if (event.detail > 1 || isHasty) event.preventDefault();
-    else if (button.name === "decision") decided = Date.now();
+    const { clientX: x, clientY: y, detail } = event;
+    const isNear = Math.hypot(x - decided.x, y - decided.y) < NEAR && Date.now() - decided.at < SETTLE;
+    if (detail > 1 || (detail && isNear && button.name === "decision")) event.preventDefault();
+    else if (button.name === "decision") decided = { at: Date.now(), x, y };
   });
   document.addEventListener("submit", async (event) => {
     const button = event.submitter;

@@ -344,6 +344,37 @@ def test_after_a_tap_on_allow_the_card_folds_at_once(scripted: Site, visitors: V
     expect(last_turn(page, "completed")).to_contain_text("Done once more.")
 
 
+def test_a_double_tap_answers_one_question(scripted: Site, visitors: Visitors) -> None:
+    """The next one comes under the finger."""
+    asks = [Reply(tool_calls=[bash(f"echo {number}; true")]) for number in range(4)]
+    scripted.model.script(*asks, Reply(text="Done."))
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 500})
+    begin(page)
+    page.clock.set_fixed_time("2026-01-01T12:00:00Z")
+    posts: list[str] = []
+    page.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
+    waiting = page.locator(".tool-call[data-status=waiting]")
+    waiting.get_by_role("button", name="Allow once").click()  # higher up in the window than those that follow
+    expect(waiting).to_contain_text("echo 1")
+    place = waiting.get_by_role("button", name="Allow once").bounding_box()
+    assert place
+    spot = (place["x"] + 20, place["y"] + 9)
+    under = (
+        "spot => document.elementFromPoint(...spot).closest('.tool-call[data-status=waiting] button')?.value"
+    )
+    page.clock.set_fixed_time("2026-01-01T12:00:02Z")
+    page.mouse.click(*spot)
+    expect(waiting).to_contain_text("echo 2")
+    until(page, lambda: page.evaluate(under, spot) == "once")
+    page.mouse.click(*spot)
+    page.evaluate("fetch('/healthz').then(() => 0)")  # what the click sends comes before
+    assert len(posts) == 2
+    page.clock.set_fixed_time("2026-01-01T12:00:03Z")
+    page.mouse.click(*spot)
+    expect(waiting).to_contain_text("echo 3")
+    assert len(posts) == 3
+
+
 def test_stop_works_while_it_waits(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(tool_calls=[bash("pwd")]))
     page = visitors.enter(scripted)
