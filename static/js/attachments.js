@@ -82,6 +82,13 @@ const scaledDown = async (file) => {
       return [picture];
     };
 
+    // A long name is cut in its middle: those of a series differ at the end.
+    const ENDING = 10; // characters
+    const named = (name) => {
+      const end = name.length > 2 * ENDING ? -ENDING : name.length;
+      return [name.slice(0, end), name.slice(end)].filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: text }));
+    };
+
     const chip = (file) => {
       const row = document.createElement("li");
       const name = document.createElement("span");
@@ -89,7 +96,8 @@ const scaledDown = async (file) => {
       row.className = "attached";
       row.toggleAttribute("data-picture", isPicture(file));
       row.toggleAttribute("data-large", isTooLarge(file));
-      name.textContent = name.title = file.name;
+      name.title = file.name;
+      name.append(...named(file.name));
       remove.type = "button";
       remove.textContent = "×";
       remove.setAttribute("aria-label", `${input.dataset.remove} ${file.name}`);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socketserver
 import threading
 import uuid
@@ -850,6 +851,13 @@ def test_long_names_can_be_told_apart(scripted: Site, visitors: Visitors) -> Non
     page.goto("/")
     files = [{"name": name, "mimeType": "text/csv", "buffer": b"a,b"} for name in names]
     page.set_input_files("#composer-files", files)  # type: ignore[arg-type]
+    expect(attached(page)).to_have_text([f"{name}×" for name in names])
+    for chip, month in zip(attached(page).all(), ("11月.csv", "12月.csv"), strict=True):
+        end = chip.locator("span > span").last
+        expect(end).to_have_text(re.compile(f"{month}$"))
+        assert end.evaluate(
+            "end => end.getBoundingClientRect().right < end.closest('li').getBoundingClientRect().right"
+        )
     page.fill("#composer-text", "Compare them")
     page.press("#composer-text", "Enter")
     at_rest(page)
