@@ -23,7 +23,11 @@
     for (const link of body.querySelectorAll("a[href]")) if (link.origin === location.origin) link.replaceWith(...link.childNodes);
     return new Blob([body.innerHTML], { type: "text/html" });
   };
-  const fetchFile = async (file) => (await fetched(file.href)).text();
+  const fetchFile = async (file, encoding = "UTF-8") => {
+    const data = await (await fetched(file.href)).arrayBuffer();
+    const isBigEndian = encoding === "UTF-16" && new DataView(data).getUint16(0) === 0xfeff;
+    return new TextDecoder(isBigEndian ? "UTF-16BE" : encoding).decode(data);
+  };
 
   // A site that is not reached by https has no clipboard, only the command that copies what is selected.
   const copySelected = (text) => {
@@ -78,7 +82,7 @@
     if (!code && !file && !message) fieldOf(button).select();
     try {
       if (message && !file) await put(fetchText(message), formatted(message));
-      else await put(code ? code.textContent : file ? fetchFile(file) : fieldOf(button).value);
+      else await put(code ? code.textContent : file ? fetchFile(file, button.dataset.encoding) : fieldOf(button).value);
       show(button);
     } catch {}
   });

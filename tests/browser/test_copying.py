@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
@@ -104,6 +105,25 @@ def test_a_file_is_copied_as_it_is(scripted: Site, visitors: Visitors) -> None:
         expect(place.get_by_role("button", name="Copied")).to_be_visible()
         assert clipboard(page) == content
         page.goto(f"{address}files/file/?path=note.txt")
+
+
+@pytest.mark.parametrize("encoding", ["gbk", "utf-16-le", "utf-16-be", "cp1252", "utf-8-sig"])
+def test_a_file_is_copied_as_it_reads(scripted: Site, visitors: Visitors, encoding: str) -> None:
+    content = "Straße, Größe, Ärger" if encoding == "cp1252" else "姓名,成绩\n张三,95\n李四,88"
+    mark = {"utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff"}.get(encoding, b"")
+    scripted.model.script(Reply(text="Read."))
+    page = visitors.enter(scripted, permissions=["clipboard-read", "clipboard-write"])
+    page.goto("/")
+    file = {"name": "note.txt", "mimeType": "text/plain", "buffer": mark + content.encode(encoding)}
+    page.set_input_files("#composer-files", [file])  # type: ignore[list-item]
+    page.fill("#composer-text", "Read it")
+    page.press("#composer-text", "Enter")
+    at_rest(page)
+    page.get_by_role("link", name="note.txt").click()
+    button = page.locator("#files-panel").get_by_role("button", name="Copy")
+    button.click()
+    expect(page.locator("#files-panel").get_by_role("button", name="Copied")).to_be_visible()
+    assert clipboard(page).splitlines() == content.splitlines()
 
 
 def test_code_is_whole_while_it_is_written(scripted: Site, visitors: Visitors) -> None:
