@@ -84,7 +84,7 @@ const scaledDown = async (file) => {
 
     // A long name is cut in its middle: those of a series differ at the end.
     const ENDING = 10; // characters
-    const named = (name) => {
+    const partsOf = (name) => {
       const end = name.length > 2 * ENDING ? -ENDING : name.length;
       return [name.slice(0, end), name.slice(end)].filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: text }));
     };
@@ -97,7 +97,7 @@ const scaledDown = async (file) => {
       row.toggleAttribute("data-picture", isPicture(file));
       row.toggleAttribute("data-large", isTooLarge(file));
       name.title = file.name;
-      name.append(...named(file.name));
+      name.append(...partsOf(file.name));
       remove.type = "button";
       remove.textContent = "×";
       remove.setAttribute("aria-label", `${input.dataset.remove} ${file.name}`);

@@ -15,8 +15,8 @@
   };
   const fetchText = async (message) => plainText(await fetched(`${shown.path}messages/${message.id.slice("message-".length)}/`));
   const formatted = (message) => {
-    if (message.dataset.role !== "assistant") return null;
-    const body = message.querySelector(".message__body").cloneNode(true);
+    const body = message.querySelector(".message__body")?.cloneNode(true);
+    if (message.dataset.role !== "assistant" || !body) return null;
     for (const each of body.querySelectorAll(".code-block__bar, button, .link-host")) each.remove();
     // Elsewhere there are no files of the workspace.
     for (const image of body.querySelectorAll("img")) image.replaceWith(image.alt);
