@@ -442,7 +442,10 @@ def test_what_was_allowed_is_listed_and_withdrawn(scripted: Site, visitors: Visi
     page = visitors.enter(scripted, viewport={"width": width, "height": 800})
     scripted.model.script(writes, Reply(text="Done."))
     begin(page)
-    for name in ("write_file", "echo"):
+    for second, name in enumerate(("write_file", "echo")):
+        page.clock.set_fixed_time(
+            f"2026-01-01T12:00:0{2 * second}Z"
+        )  # a second click at once counts for nothing
         page.get_by_role("button", name=f"Allow {name} in this conversation").click()
     at_rest(page)
     scripted.model.script(writes, Reply(text="Done again."))
