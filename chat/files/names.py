@@ -48,6 +48,6 @@ def _shorten(name: str) -> str:
     if not dot or len(extension.encode()) > 16:
         stem, dot, extension = name, "", ""
     encoded = stem.encode()
-    limit = MAX_BYTES - len((f"…{dot}{extension}").encode()) - ENDING
+    limit = MAX_BYTES - len(f"…{dot}{extension}".encode()) - ENDING
     beginning, end = (part.decode(errors="ignore") for part in (encoded[:limit], encoded[-ENDING:]))
     return f"{beginning}…{end}".rstrip(" .") + dot + extension

@@ -480,6 +480,23 @@ def _is_shown_as_link(url: str) -> bool:
     return url.lower().startswith("mailto:") or bool(_host(url))
 
 
+_RENDERING = {
+    "fence": _fence,
+    "image": _image,
+    "link_open": _link_open,
+    "link_close": _link_close,
+    "th_open": _cell,
+    "td_open": _cell,
+    "footnote_ref": _footnote_reference,
+    "footnote_open": _footnote_open,
+    "footnote_anchor": _footnote_anchor,
+    "math_inline": _math,
+    "math_inline_double": _math,
+    "math_block": _math,
+    "softbreak": soft_break,
+}
+
+
 def _parser() -> MarkdownIt:
     parser = MarkdownIt()
     parser.inline = EmphasisParser()
@@ -504,22 +521,7 @@ def _parser() -> MarkdownIt:
     inline_tags(parser)
     alerts(parser)
     details(parser)
-    rules = {
-        "fence": _fence,
-        "image": _image,
-        "link_open": _link_open,
-        "link_close": _link_close,
-        "th_open": _cell,
-        "td_open": _cell,
-        "footnote_ref": _footnote_reference,
-        "footnote_open": _footnote_open,
-        "footnote_anchor": _footnote_anchor,
-        "math_inline": _math,
-        "math_inline_double": _math,
-        "math_block": _math,
-        "softbreak": soft_break,
-    }
-    for name, rule in rules.items():
+    for name, rule in _RENDERING.items():
         parser.add_render_rule(name, rule)
     return parser
 

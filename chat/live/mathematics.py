@@ -40,8 +40,8 @@ _WORDS: list[tuple[re.Pattern[str], str]] = [
     (re.compile(r"\\arg(?![A-Za-z])"), r"\\operatorname{arg}"),
 ]
 _OPERATORS = {"±": "±", ":": ":", "~": "∼"}  # that the package takes for variables, without room around them
-_SIGNS = "+−±∓"
-_CLOSING = ")]}|‖⟩⌉⌋!′"
+_SIGNS = frozenset("+−±∓")
+_CLOSING = frozenset(")]}|‖⟩⌉⌋!′")
 _LIMITS = ("lim", "max", "min", "sup", "inf", "liminf", "limsup", "argmax", "argmin")
 
 

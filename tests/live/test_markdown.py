@@ -192,6 +192,8 @@ def test_lines_of_chinese_have_no_space_between(text: str, expected: str) -> Non
         (r"a \sim b", "<mi>a</mi><mo>∼</mo><mi>b</mi>"),
         ("a : b", "<mi>a</mi><mo>:</mo><mi>b</mi>"),
         ("b = -3", '<mi>b</mi><mo>=</mo><mo form="prefix">−</mo><mn>3</mn>'),
+        (r"\left( -3 \right.", '<mo form="prefix">−</mo><mn>3</mn>'),
+        (r"\left( 3 + \right.", '<mo stretchy="true" fence="true" form="postfix"></mo>'),
         ("(a) - 3", '<mo stretchy="false">)</mo><mo>−</mo><mn>3</mn>'),
         ("a - 3", "<mi>a</mi><mo>−</mo><mn>3</mn>"),
         (r"\lim_{x} a", "<munder><mo>lim</mo><mi>x</mi></munder>"),
@@ -203,7 +205,7 @@ def test_operators_have_the_room_that_they_have_in_latex(formula: str, expected:
 
 
 RIGHT, LEFT = '<mtd columnalign="right">', '<mtd columnalign="left">'
-A, B, C = "<mi>a</mi>", "<mi>b</mi>", "<mi>c</mi>"
+A, B = "<mi>a</mi>", "<mi>b</mi>"
 
 
 @pytest.mark.parametrize("name", ["aligned", "align", "split", "alignedat}{2", "aligned}[t"])
