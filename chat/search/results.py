@@ -156,13 +156,27 @@ class _Sources:
         return None, "", ""
 
     def _todo(self, conversation: Conversation, revision: TodoRevision, item_id: str) -> tuple[Any, str, str]:
-        items = [item for item in revision.items if str(item.get("id", "")) == item_id]
-        if revision.turn.on_path:
-            number = conversation.path_revisions.filter(pk__lte=revision.pk).count()
-            address = f"{reverse('plan', args=[conversation.pk])}?revision={number}#item-{quote(item_id)}"
-        else:
-            address = f"{reverse('conversation', args=[conversation.pk])}?version={revision.turn_id}"
-        return (items[0], documents.text_of_item(items[0]), address) if items else (None, "", "")
+        item = _item_of(revision, item_id)
+        if not item:
+            return None, "", ""
+        return item, documents.text_of_item(item), _address_of_item(conversation, revision, item)
+
+
+def _item_of(revision: TodoRevision, item_id: str) -> dict[str, Any] | None:
+    return next((item for item in revision.items if str(item.get("id", "")) == item_id), None)
+
+
+def _address_of_item(conversation: Conversation, revision: TodoRevision, item: dict[str, Any]) -> str:
+    """The plan as it is now if the item still says the same, or the revision that said it first."""
+    if not revision.turn.on_path:
+        return f"{reverse('conversation', args=[conversation.pk])}?version={revision.turn_id}"
+    item_id = str(item.get("id", ""))
+    plan, place = reverse("plan", args=[conversation.pk]), f"#item-{quote(item_id)}"
+    latest = conversation.path_revisions.order_by("pk").last()
+    now = latest and _item_of(latest, item_id)
+    if now and documents.text_of_item(now) == documents.text_of_item(item):
+        return plan + place
+    return f"{plan}?revision={conversation.path_revisions.filter(pk__lte=revision.pk).count()}{place}"
 
 
 def _excerpt_of(entry: SearchEntry, row: Any, text: str, terms: Sequence[Term]) -> list[Part]:

@@ -99,12 +99,18 @@ def test_the_name_of_a_tag_leads_to_what_has_it(owners: Client, strangers: Clien
         assert "Tagged" not in page(owners, other)
 
 
-def test_a_todo_leads_to_its_revision(owners: Client, talk: Begin) -> None:
+def test_a_todo_leads_to_the_plan_as_it_is_now(owners: Client, talk: Begin) -> None:
     one = talk("Plan it").plan("Write the parser", "Test it").plan("Write the parser", "Test the lexer").end()
-    where = f"/conversations/{one.conversation.pk}/plan/?revision="
-    assert places(owners, "parser") == [("todo", f"{where}1#item-i0", "To-do Write the <mark>parser</mark>")]
-    assert places(owners, "lexer") == [("todo", f"{where}2#item-i1", "To-do Test the <mark>lexer</mark>")]
-    assert places(owners, "test") == [("todo", f"{where}1#item-i1", "To-do <mark>Test</mark> it")], "once"
+    plan = f"/conversations/{one.conversation.pk}/plan/"
+    assert places(owners, "parser") == [("todo", f"{plan}#item-i0", "To-do Write the <mark>parser</mark>")]
+    assert places(owners, "lexer") == [("todo", f"{plan}#item-i1", "To-do Test the <mark>lexer</mark>")]
+
+
+def test_a_todo_that_changed_since_leads_to_its_revision(owners: Client, talk: Begin) -> None:
+    one = talk("Plan it").plan("Write the parser", "Test it").plan("Write the parser", "Test the lexer").end()
+    where = f"/conversations/{one.conversation.pk}/plan/?revision=1#item-i1"
+    assert places(owners, "test") == [("todo", where, "To-do <mark>Test</mark> it")], "once"
+    assert places(owners, '"Test it"') == [("todo", where, "To-do <mark>Test it</mark>")]
 
 
 def test_the_active_form_of_a_todo_is_shown_where_only_it_matches(owners: Client, talk: Begin) -> None:
