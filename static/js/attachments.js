@@ -157,7 +157,10 @@ const scaledDown = async (file) => {
       );
     };
 
-    input.addEventListener("change", () => add([...input.files]));
+    input.addEventListener("change", () => {
+      add([...input.files]);
+      if (!isTouch()) text.focus(); // a keyboard on the screen would come up
+    });
     input.addEventListener("files-sent", () => chosen.length && keep([]));
     input.addEventListener("files-back", (event) => {
       if (refusalOf([...chosen, ...event.detail])) event.preventDefault();

@@ -96,7 +96,7 @@ document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
     for (const field of document.querySelectorAll("[data-filter]")) {
       filter(field);
       const menu = field.closest(":popover-open");
-      if (menu && !menu.contains(document.activeElement) && !matchMedia("(pointer: coarse)").matches) field.focus();
+      if (menu && !menu.contains(document.activeElement) && !isTouch()) field.focus();
     }
   });
 }
