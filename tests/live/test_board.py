@@ -124,7 +124,7 @@ async def test_what_a_tab_sees_is_seen(site: Site, model_server: ScriptedModel) 
     await shows(board, "unseen", "all caught up.")
     await displays(board, lambda: latest(board, "head > title", "innerHTML") == "Board")
     assert await site.post(conversation, "dismiss") == 302
-    await shows(board, "unfinished", "No unfinished plans.")
+    await shows(board, "unfinished", "No plans here.")
     await is_the_record(site, board)
 
 
@@ -161,7 +161,7 @@ async def test_lost_hints_heal(
     await sync_to_async(conversation.mark_seen)((await site.turn(conversation)).pk)
     await shows(tab, "unfinished", "Another title")
     await conversation.adelete()
-    await shows(tab, "unfinished", "No unfinished plans.")
+    await shows(tab, "unfinished", "No plans here.")
     await is_the_record(site, tab)
 
 

@@ -19,7 +19,7 @@ from tests.plan.conftest import Work
 FOUND_NOTHING = {
     "running": "Nothing running.",
     "unseen": "all caught up",
-    "unfinished": "No unfinished plans",
+    "unfinished": "No plans here",
 }
 ROW = re.compile(r'<li class="board-row".*?</li>', re.DOTALL)
 
