@@ -123,6 +123,18 @@ class Workspace:
             raise WorkspaceError(f"{path} is a folder.")
         return content
 
+    def has_file(self, path: str) -> bool:
+        """Whether there is a regular file there; raises nothing."""
+        try:
+            with self.as_owner() as root, readable_errors(path):
+                descriptor = open_beneath(root, relative(path), os.O_PATH)
+        except WorkspaceError:
+            return False
+        try:
+            return stat.S_ISREG(os.fstat(descriptor).st_mode)
+        finally:
+            os.close(descriptor)
+
     def write(self, path: str, data: bytes, expected: Content | None = None) -> Content | None:
         """Write a whole file atomically; returns the previous content, None if there was none.
 

@@ -25,6 +25,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from chat.files.conversation_workspace import workspace_of
 from chat.live.activity import Activity
 from chat.live.call_group import CallGroup, Row
 from chat.live.context_meter import ContextMeter
@@ -198,7 +199,8 @@ def shortened_message(call: ToolCall) -> str:
 
 def place_of(message: Message) -> Place:
     """Where the message's Markdown is shown. A later message shows the pictures as they are by then."""
-    return Place(version=message.dom_id, name=message.dom_id)
+    workspace = workspace_of(message.turn.conversation)
+    return Place(version=message.dom_id, name=message.dom_id, workspace=workspace)
 
 
 def tail_of(message: Message, settled: int, html: str, *, live: bool) -> SafeString:

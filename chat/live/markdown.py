@@ -22,6 +22,7 @@ from markdown_it.token import Token
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
 
+from chat.agent.workspace import Workspace
 from chat.files.colour import coloured_fence
 from chat.files.preview import PICTURE_NAMES
 from chat.files.tree import address as file_address
@@ -41,6 +42,8 @@ _BLANK_LINE = re.compile(r"\n[ \t\r]*\n")
 _SAFE_LINKS = ("http://", "https://", "mailto:")
 # A relative path with an extension is a file of the workspace.
 _FILE = re.compile(r"(?![\w+.-]+:|www\.)[^/\\#?][^\\#?]*\.\w{1,10}(?:#.*)?")
+_NAME = re.compile(r"[^\s/\\#?](?:[^\n\\#?]{0,250}[^\s/\\#?])?")  # the path of a file in code
+_LINE = re.compile(r":\d+(?:[-:]\d+)?\Z")  # after the path, the place in the file
 # The top of the workspace, as the agent sees it and as models are used to from elsewhere.
 _TOP = re.compile(r"(?:sandbox:)?/workspace/|sandbox:/(?:mnt/data/)?")
 _OUTSIDE = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
@@ -64,8 +67,8 @@ class Place(NamedTuple):
     """Where a text is shown: the pages for its files, as seen from there, and the folder its paths begin at.
 
     The same `version` lets a browser keep the pictures that it has, another loads them again. The ids of
-    footnotes begin with `name`, which is unique on the page; without one they are not links. A read-only page
-    has the files of `urls` alone.
+    footnotes begin with `name`, which is unique on the page; without one they are not links. Code that names
+    a file of `workspace` leads to it. A read-only page has the files of `urls` alone.
     """
 
     file_page: str = "files/file/"
@@ -73,6 +76,7 @@ class Place(NamedTuple):
     folder: str = ""
     version: str = ""
     name: str = ""
+    workspace: Workspace | None = None
     urls: FileUrls | None = None
 
 
@@ -87,7 +91,7 @@ def render(text: str, place: Place = CONVERSATION, *, read_only: bool = False) -
         return str(_MARKDOWN.render(text, env))
     if place.urls:
         return _whole(Settling(text, place, read_only=read_only))
-    key = text, place, read_only, get_language()
+    key = _key(text, place, read_only)
     html = _large_cache.get(key)
     if html is None:
         with _render_lock:  # one at a time: threads would only compete for the interpreter
@@ -131,8 +135,12 @@ def render_grown(text: Settling) -> str:
     A text that may define references is parsed whole: blocks that settled before would differ.
     """
     large = len(text.text) > MAX_BLOCK and "]:" not in text.text
-    key = text.text, text.place, text.read_only, get_language()
+    key = _key(text.text, text.place, text.read_only)
     return _keep(key, text) if large else render(text.text, text.place)
+
+
+def _key(text: str, place: Place, read_only: bool) -> CacheKey:
+    return text, place._replace(workspace=None), read_only, get_language()
 
 
 def _keep(key: CacheKey, text: Settling) -> str:
@@ -253,6 +261,24 @@ def _code_buttons(is_long: bool) -> str:
             button.format("copy", f'data-copy data-copied="{copied}"', copy),
         ]
     )
+
+
+def _code(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
+    """Code, which is a link where it names a file that is there."""
+    html = RendererHTML.code_inline(self, tokens, index, options, env)
+    link = "" if env.get("in_link") else _file_link(_named_file(tokens[index].content, env), env)
+    return f"{link}{html}</a>" if link else html
+
+
+def _named_file(name: str, env: Any) -> str:
+    place = env["place"]
+    top = _TOP.match(name)
+    path = _LINE.sub("", name[top.end() :] if top else name.removeprefix("./"))
+    if not _NAME.fullmatch(path):
+        return ""
+    path = path if top else place.folder + path
+    is_there = env["read_only"] or (place.workspace and place.workspace.has_file(path))
+    return path if is_there else ""
 
 
 def _image(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
@@ -482,6 +508,7 @@ def _is_shown_as_link(url: str) -> bool:
 
 _RENDERING = {
     "fence": _fence,
+    "code_inline": _code,
     "image": _image,
     "link_open": _link_open,
     "link_close": _link_close,

@@ -14,9 +14,11 @@ from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from chat.agent.workspace import Workspace
 from chat.export.page import ReadOnly
 from chat.export.record import Record
 from chat.export.zip_file import FORMATS, file_name, zip_pieces
+from chat.files.conversation_workspace import workspace_of
 from chat.files.tree import address
 from chat.models import Conversation, Preferences
 from chat.pages.audience import audience
@@ -88,8 +90,11 @@ class OwnFiles:
     """The URLs of the conversation's files."""
 
     conversation_id: uuid.UUID
+    workspace: Workspace
 
     def file(self, path: str) -> str:
+        if not self.workspace.has_file(path):
+            return ""
         return reverse("file", args=[self.conversation_id]) + address(path)
 
     def picture(self, path: str) -> str:
@@ -106,7 +111,7 @@ def replay(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
         return reverse("picture", args=[conversation.pk, digest])
 
     back = reverse("conversation", args=[conversation.pk])
-    read_only = ReadOnly(picture, OwnFiles(conversation.pk), replays=True)
+    read_only = ReadOnly(picture, OwnFiles(conversation.pk, workspace_of(conversation)), replays=True)
     theme = Preferences.of(request.user).theme
     record = Record.ended(conversation)
     return read_only_page(record, read_only, "reading/replay.html", back=back, theme=theme)

@@ -21,6 +21,13 @@ PASTE = """(place, text) => {
     const event = new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true });
     return place.dispatchEvent(event);
 }"""
+# Whether nothing lies above an element.
+TOPMOST = """place => {
+    const { left, right, top, bottom } = place.getBoundingClientRect();
+    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+    return [[x, y], [left + 3, y], [right - 3, y], [x, top + 3], [x, bottom - 3]].every((point) =>
+        place.contains(document.elementFromPoint(...point)));
+}"""
 TAG = re.compile(r'<([a-z0-9-]+)((?: [^\s=<>]+(?:="[^"]*")?)+)>')
 ATTRIBUTE = re.compile(r'[^\s=]+(?:="[^"]*")?')
 BETWEEN = re.compile(r">\s+<")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
@@ -174,6 +175,19 @@ def test_send_is_dimmed_while_there_is_nothing_to_send(scripted: Site, visitors:
     is_ready(page)
     page.locator("#composer-attached button").click()
     is_dimmed(page)
+
+
+@pytest.mark.parametrize("has_touch", [False, True])
+def test_after_files_were_chosen_typing_goes_on(scripted: Site, visitors: Visitors, has_touch: bool) -> None:
+    """On a phone the keyboard of the screen stays away."""
+    page = visitors.enter(scripted, has_touch=has_touch, is_mobile=has_touch)
+    page.goto("/")
+    with page.expect_file_chooser() as chosen:
+        page.locator(".composer__attach").click()
+    chosen.value.set_files([{"name": "a.txt", "mimeType": "text/plain", "buffer": b"a"}])
+    expect(page.locator("#composer-attached li")).to_have_count(1)
+    page.keyboard.type("Read it")
+    expect(page.locator("#composer-text")).to_have_value("" if has_touch else "Read it")
 
 
 def choose_model(page: Page, name: str) -> None:

@@ -16,7 +16,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import PASTE, at_rest, begin, last_turn, send, todo, turns, until
+from tests.browser.talk import PASTE, TOPMOST, at_rest, begin, last_turn, send, todo, turns, until
 from tests.pictures import png
 
 HOSTILE = "<img src=x onerror=alert(1)>.py"
@@ -648,6 +648,21 @@ def test_files_that_are_sent_from_further_up_lead_to_the_end(scripted: Site, vis
     expect(page.get_by_text("Got it.")).to_be_in_viewport()
 
 
+def test_the_way_to_the_end_stands_beside_an_open_file_too(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(writes("a.md", "# A"), Reply("\n\n".join(f"Line {number}" for number in range(80))))
+    page = visitors.enter(scripted, viewport={"width": 1440, "height": 900})
+    begin(page, "write")
+    at_rest(page)
+    page.get_by_role("link", name="Files", exact=True).click()
+    expect(page.locator("#files-panel")).to_be_visible()
+    page.locator("#scroll").evaluate("view => { view.scrollTop = 0; }")
+    button = page.locator("#to-end")
+    expect(button).to_be_in_viewport(ratio=1)
+    assert button.evaluate(TOPMOST)
+    button.click()
+    expect(page.get_by_text("Line 79")).to_be_in_viewport()
+
+
 def test_documents_and_tables_are_shown_as_such(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(
         writes("docs/plan.md", "# The plan\n\nFor [the stock](stock.csv).\n"),
@@ -714,6 +729,17 @@ def test_a_file_asked_for_is_not_replaced_by_a_list_on_its_way(scripted: Site, v
     with page.expect_event("requestfailed", lambda request: request.url.endswith("/files/")):
         page.get_by_role("link", name="the drawing").click()
     expect(page.locator("#files-panel .files__picture")).to_be_visible()
+
+
+def test_code_in_a_reply_that_names_a_file_leads_to_it(scripted: Site, visitors: Visitors) -> None:
+    said = Reply("It is in `notes/a b.md:3`, not in `lost.md`; run `ls`.")
+    scripted.model.script(writes("notes/a b.md", "# What I read"), said)
+    page = visitors.enter(scripted, viewport=WIDE)
+    begin(page, "write it")
+    at_rest(page)
+    expect(last_turn(page).locator(".message__body a")).to_have_text(["notes/a b.md:3"])
+    last_turn(page).get_by_role("link", name="notes/a b.md:3").click()
+    expect(page.locator("#files-panel").get_by_role("heading", name="What I read")).to_be_visible()
 
 
 def test_a_later_reply_shows_the_picture_as_it_is_then(scripted: Site, visitors: Visitors) -> None:

@@ -11,7 +11,19 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, is_folded, is_open, last_turn, panel, send, todo, until
+from tests.browser.talk import (
+    LIVE,
+    TOPMOST,
+    at_rest,
+    begin,
+    is_folded,
+    is_open,
+    last_turn,
+    panel,
+    send,
+    todo,
+    until,
+)
 from tests.browser.test_approvals import begin as begin_asking_first
 
 WIDTH = 390
@@ -213,14 +225,6 @@ def test_what_stands_above_the_composer_is_not_covered(scripted: Site, visitors:
     assert note.evaluate(TOPMOST)
     expect(panel(page).locator("summary")).to_be_in_viewport(ratio=1)
     expect(page.locator("#send")).to_be_in_viewport(ratio=1)
-
-
-TOPMOST = """place => {
-    const { left, right, top, bottom } = place.getBoundingClientRect();
-    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
-    return [[x, y], [left + 3, y], [right - 3, y], [x, top + 3], [x, bottom - 3]].every((point) =>
-        place.contains(document.elementFromPoint(...point)));
-}"""
 
 
 def test_a_press_beside_what_dims_the_page_only_closes_it(scripted: Site, visitors: Visitors) -> None:

@@ -249,7 +249,10 @@ def test_pictures_of_what_is_shared(owners: Client, visitor: Client, rich: Conve
     assert visitor.get(f"{path}pictures/{'0' * 32}/").status_code == 404
 
 
-REPLY = "![chart](chart.png) [the result](/workspace/result.txt) ![lost](lost.png) [gone](gone.md)"
+REPLY = (
+    "![chart](chart.png) [the result](/workspace/result.txt) ![lost](lost.png) [gone](gone.md) "
+    "`result.txt` `gone.md`"
+)
 
 
 def test_replies_show_shared_pictures_and_link_to_shared_files(
@@ -266,6 +269,8 @@ def test_replies_show_shared_pictures_and_link_to_shared_files(
         assert f'<a href="{image}"><img class="picture" src="{image}" alt="chart" loading="lazy"></a>' in page
         assert f'<a href="/shared/{token}/files/result.txt">the result</a>' in page
         assert '<span class="image-left-out">[lost]</span> gone' in page
+        assert f'<a href="/shared/{token}/files/result.txt"><code>result.txt</code></a>' in page
+        assert "<code>gone.md</code></p>" in page
         answer = visitor.get(image)
         assert (answer["Content-Type"], answer["X-Content-Type-Options"]) == ("image/png", "nosniff")
         assert answer["Content-Security-Policy"].startswith("sandbox")

@@ -11,7 +11,7 @@ import pytest
 
 from chat.live import markdown
 from chat.live.stream import GrowingMessage
-from chat.models import Message
+from chat.models import Conversation, Message, Turn
 from tests.live.site import PARTIAL
 
 WORDS = (
@@ -63,7 +63,7 @@ class Shown:
 
 
 def written(text: str = "") -> Message:
-    row = Message(pk=1, role="assistant", text=text)
+    row = Message(pk=1, turn=Turn(conversation=Conversation()), role="assistant", text=text)
     row.saved_text = row.saved_reasoning = 0
     return row
 

@@ -27,7 +27,7 @@ async def test_a_row_that_a_tab_has_already_is_brought_up_to_date(
     tab = await site.open(conversation)
     await tab.send("do it")
     await tab.until(lambda frame: "One." in frame)
-    message = await Message.objects.select_related("turn").aget(role="assistant")
+    message = await Message.objects.select_related("turn__conversation").aget(role="assistant")
     running, _task = pool().running[message.turn_id]
     message.text = "One. Two. Three."
     await running.display.show([RowChanged(message, new=True)])

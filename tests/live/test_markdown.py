@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import time
 from html import unescape
+from pathlib import Path
 
 import pytest
 from django.utils.translation import override
 
+from chat.agent.workspace import Workspace
 from chat.live import markdown
 from chat.live.markdown import MAX_BLOCK, Place, Settling, render, render_grown
 from chat.live.mathematics import MAX_FORMULA, math_html
@@ -338,6 +341,59 @@ def test_a_relative_path_leads_to_the_file(text: str, path: str) -> None:
     assert render(text) == f'<p><a href="files/file/?path={path}" data-in-panel>it</a></p>\n'
     assert "href" not in render(text, read_only=True)
     assert "it" in render(text, read_only=True)
+
+
+@pytest.mark.parametrize(
+    ("code", "path"),
+    [
+        ("report.md", "report.md"),
+        ("./report.md:12", "report.md"),
+        ("report.md:12-20", "report.md"),
+        ("/workspace/数据/a b.py:3:7", "%E6%95%B0%E6%8D%AE/a%20b.py"),
+        ("sandbox:/mnt/data/Makefile", "Makefile"),
+        ("Makefile", "Makefile"),
+    ],
+)
+def test_code_that_names_a_file_leads_to_it(tmp_path: Path, code: str, path: str) -> None:
+    place = Place(workspace=a_workspace(tmp_path))
+    link = f'<a href="files/file/?path={path}" data-in-panel><code>{code}</code></a>'
+    assert render(f"`{code}`", place) == f"<p>{link}</p>\n"
+    assert render(f"`{code}`") == f"<p><code>{code}</code></p>\n"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "lost.md",
+        "数据",
+        "数据/",
+        "../outside.md",
+        "/outside.md",
+        "out/outside.md",
+        "pipe",
+        "x" * 5000,
+        "a\0b",
+        ".",
+    ],
+)
+def test_other_code_is_no_link(tmp_path: Path, code: str) -> None:
+    assert "<a" not in render(f"`{code}`", Place(workspace=a_workspace(tmp_path)))
+
+
+def test_code_within_a_link_has_the_links_address(tmp_path: Path) -> None:
+    html = render("[`report.md`](https://a.example/)", Place(workspace=a_workspace(tmp_path)))
+    assert html.count("<a") == 1
+    assert 'href="https://a.example/"' in html
+
+
+def a_workspace(folder: Path) -> Workspace:
+    workspace = Workspace.create(folder / "workspace")
+    for path in ("report.md", "Makefile", "数据/a b.py"):
+        workspace.write(path, b"x")
+    (folder / "outside.md").write_text("x")
+    (workspace.path / "out").symlink_to(folder)
+    os.mkfifo(workspace.path / "pipe")
+    return workspace
 
 
 @pytest.mark.parametrize(
