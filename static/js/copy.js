@@ -1,8 +1,9 @@
-// Copies a message as it was written, and formatted for where that can be pasted; the code of the button's block, a file,
-// or the text of the field beside it.
+// Copies a message as it was written, and formatted for where that can be pasted; the code of the button's block, a call's
+// output, a file, or the text of the field beside it.
 {
   const fieldOf = (button) => button.parentElement.querySelector("input");
   const codeOf = (button) => button.closest(".code-block")?.querySelector("code");
+  const outputOf = (button) => button.closest(".tool-call__part")?.nextElementSibling;
   const fileOf = (button) => button.closest(".files__row")?.querySelector("[download]");
   const messageOf = (button) => {
     const all = button.closest(".turn__end")?.parentElement.querySelectorAll(".message[data-role=assistant]:not([hidden]):has(> .message__body)");
@@ -14,6 +15,10 @@
     return answer;
   };
   const fetchText = async (message) => plainText(await fetched(`${shown.path}messages/${message.id.slice("message-".length)}/`));
+  const textOf = async (output) => {
+    const address = output.getAttribute("hx-get"); // of the whole, where this is folded
+    return address ? (await fetched(address)).text() : output.textContent;
+  };
   const formatted = (message) => {
     const body = message.querySelector(".message__body")?.cloneNode(true);
     if (message.dataset.role !== "assistant" || !body) return null;
@@ -27,6 +32,21 @@
     const data = await (await fetched(file.href)).arrayBuffer();
     const isBigEndian = encoding === "UTF-16" && new DataView(data).getUint16(0) === 0xfeff;
     return new TextDecoder(isBigEndian ? "UTF-16BE" : encoding).decode(data);
+  };
+
+  // Its text, or a promise of it, and where there is one its HTML.
+  const contentOf = (button) => {
+    const code = codeOf(button);
+    const output = outputOf(button);
+    const file = fileOf(button);
+    const message = messageOf(button);
+    const field = fieldOf(button);
+    if (code) return [code.textContent];
+    if (output) return [textOf(output)];
+    if (file) return [fetchFile(file, button.dataset.encoding)];
+    if (message) return [fetchText(message), formatted(message)];
+    field.select();
+    return [field.value];
   };
 
   // A site that is not reached by https has no clipboard, only the command that copies what is selected.
@@ -76,13 +96,8 @@
   document.addEventListener("click", async (event) => {
     const button = event.target.closest?.("[data-copy]");
     if (!button) return;
-    const code = codeOf(button);
-    const file = fileOf(button);
-    const message = code ? null : messageOf(button);
-    if (!code && !file && !message) fieldOf(button).select();
     try {
-      if (message && !file) await put(fetchText(message), formatted(message));
-      else await put(code ? code.textContent : file ? fetchFile(file, button.dataset.encoding) : fieldOf(button).value);
+      await put(...contentOf(button));
       show(button);
     } catch {}
   });

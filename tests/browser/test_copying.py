@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, last_turn, send
+from tests.browser.talk import at_rest, begin, last_turn, send, unfold
 
 CODE = "def f(x):\n    return '<b>' + x\n"
 LONG = "".join(f"line {number} of {'a long line ' * (20 if number == 3 else 1)}\n" for number in range(60))
@@ -52,6 +52,26 @@ def test_messages_and_code_are_copied_as_they_were_written(scripted: Site, visit
     page.mouse.move(0, 0)
     question.get_by_role("button", name="Copy message").focus()
     expect(question.get_by_role("button", name="Copy message")).to_have_css("opacity", "1")
+
+
+def test_the_output_of_a_call_is_copied_whole(scripted: Site, visitors: Visitors) -> None:
+    """Also where only its beginning and its end are on the page."""
+    begins, prints = ("bash", {"command": "echo one; echo two"}), ("bash", {"command": "seq 6000"})
+    scripted.model.script(Reply(tool_calls=[begins, prints]), Reply(text="Done."))
+    page = visitors.enter(scripted, permissions=["clipboard-read", "clipboard-write"])
+    is_unfolding = "hx-request"  # which has no answer here
+    page.route("**/output/", lambda route: None if is_unfolding in route.request.headers else route.continue_())
+    begin(page, "Run it")
+    at_rest(page)
+    unfold(page)
+    for call, ends in zip(page.locator(".tool-call").all(), ("one\ntwo", "6000"), strict=True):
+        call.locator("summary").click()
+        button = call.get_by_role("button", name="Copy")
+        button.click()
+        expect(call.get_by_role("button", name="Copied")).to_be_visible()
+        assert clipboard(page).strip().endswith(ends)
+    assert "\n3000\n" in clipboard(page)
+    assert "\n3000\n" not in page.content()
 
 
 def test_an_answer_is_pasted_with_its_formats(scripted: Site, visitors: Visitors) -> None:
@@ -158,6 +178,20 @@ def test_the_button_beside_an_earlier_message_can_be_clicked(scripted: Site, vis
     hit = "([x, y]) => document.elementFromPoint(x, y).closest('button')?.ariaLabel"
     at = [box["x"] + box["width"] - 2, box["y"] + box["height"] / 2]
     assert page.evaluate(hit, at) == "Copy message"
+
+
+def test_lines_that_wrap_go_on_wrapping_when_the_turn_ends(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    text = f"```\n{LONG}```\n\nSo far.\n\nThen\n"
+    scripted.model.script(Reply(text=f"{text} It ends.", piece=len(text), stall_after=2, gate=gate))
+    page = visitors.enter(scripted)
+    begin(page, "Write")
+    expect(page.get_by_text("So far.")).to_be_visible()
+    wrap = page.get_by_role("button", name="Wrap lines")
+    wrap.click()
+    gate.set()
+    at_rest(page)
+    expect(wrap).to_have_attribute("aria-pressed", "true")
 
 
 def test_long_code_is_folded_and_long_lines_wrap(scripted: Site, visitors: Visitors) -> None:
