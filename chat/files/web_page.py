@@ -14,27 +14,30 @@ from chat.agent.workspace import Workspace, WorkspaceError
 from chat.files.archive import opened_file, read_head
 from chat.files.preview import SVG_HEAD, picture_type, text_of
 
-MAX_PAGE_BYTES = 1024 * 1024  # of the HTML file, and of each stylesheet
-MAX_INLINED_BYTES = 8 * 1024 * 1024  # of stylesheets and pictures together
+MAX_PAGE_BYTES = 1024 * 1024  # of the HTML file, and of each stylesheet and script
+MAX_INLINED_BYTES = 8 * 1024 * 1024  # of stylesheets, pictures and scripts together
 
 _ATTRIBUTE = r"""(?<![\w-]){name}\s*=\s*("[^"]*"|'[^']*'|[^\s"'<>]+)"""
 _STYLESHEET = re.compile(r"<link(?=[\s/])([^<>]*)>", re.IGNORECASE)
 _PICTURE = re.compile(r"(<img\s[^<>]*?)" + _ATTRIBUTE.format(name="src"), re.IGNORECASE)
+_SCRIPT = re.compile(r"(<script\s[^<>]*?)" + _ATTRIBUTE.format(name="src"), re.IGNORECASE)
 _LINK = re.compile(r"(<a\s[^<>]*?)" + _ATTRIBUTE.format(name="href"), re.IGNORECASE)
 _HREF = re.compile(_ATTRIBUTE.format(name="href"), re.IGNORECASE)
 _IS_STYLESHEET = re.compile(r"""\brel\s*=\s*["']?stylesheet\b""", re.IGNORECASE)
 # What could contact a server in spite of a policy (`preconnect`, `dns-prefetch`), or lead away. The tokenizer
 # of HTML decodes nothing in the name of an element, so none is missed.
 _REACHES_OUT = re.compile(r"<(?:link|meta|base)(?=[\s/>])", re.IGNORECASE)
+_RUNS = re.compile(r"<script[\s/>]|<[a-z][^<>]*\son[a-z]{2,24}\s?=", re.IGNORECASE)
+_JAVASCRIPT = "text/javascript;charset=utf-8"
 _NOTHING = "<basefont"  # is allowed where those are, and has no effect
 
 
-def web_page_of(workspace: Workspace, path: str) -> str:
+def web_page_of(workspace: Workspace, path: str, *, scripts: bool = False) -> str:
     """The HTML file with its stylesheets and pictures inside, if they are files of the workspace.
 
-    It contacts no server as long as its policy forbids scripts and requests. Links open in a new tab; those
-    to files of the workspace lead to `../file/`. Raises WorkspaceError if there is no such file, or if it is
-    no text.
+    With `scripts` those are, too. It contacts no server as long as its policy forbids requests. Links open in
+    a new tab; those to files of the workspace lead to `../file/`. Raises WorkspaceError if there is no such
+    file, or if it is no text.
     """
     data, size = read_head(workspace, path, MAX_PAGE_BYTES)
     decoded = text_of(data, cut=size > len(data))
@@ -44,7 +47,13 @@ def web_page_of(workspace: Workspace, path: str) -> str:
     text = _STYLESHEET.sub(files.stylesheet, decoded[0])
     text = _REACHES_OUT.sub(_NOTHING, text)
     text = _PICTURE.sub(files.picture, text)
+    text = _SCRIPT.sub(files.script, text) if scripts else text
     return _LINK.sub(files.link, text)
+
+
+def has_scripts(text: str) -> bool:
+    """Whether a page would do more if its scripts ran."""
+    return bool(_RUNS.search(text))
 
 
 class _Files:
@@ -69,6 +78,10 @@ class _Files:
         if not data:
             return element[0]
         return f'{element[1]}src="{data_url(picture_type(_address(element[2]), data), data)}"'
+
+    def script(self, element: re.Match[str]) -> str:
+        data = self._read(element[2], MAX_PAGE_BYTES, lambda _path, _head: True)
+        return f'{element[1]}src="{data_url(_JAVASCRIPT, data)}"' if data else element[0]
 
     def link(self, element: re.Match[str]) -> str:
         address = _address(element[2])

@@ -41,7 +41,7 @@ from chat.files.preview import (
 )
 from chat.files.tree import Tree, shown, tree_of
 from chat.files.uploads import UploadRefused
-from chat.files.web_page import web_page_of
+from chat.files.web_page import has_scripts, web_page_of
 from chat.live.diff import Diff, diff_of
 from chat.models import Conversation
 from chat.pages.attachments import uploads_of
@@ -59,6 +59,13 @@ PAGE_SANDBOXED = (
     "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; "
     "img-src data:; font-src data:; frame-ancestors 'self'"
 )
+# With scripts, but no requests and no new tabs; the policy of the page around the frame lets it go nowhere.
+# `Sec-Fetch-Dest` tells a frame from a tab, where it could. No policy forbids WebRTC, so the user decides.
+PAGE_RUNNING = (
+    "sandbox allow-scripts allow-forms allow-modals; default-src 'none'; script-src 'unsafe-inline' data:; "
+    "style-src 'unsafe-inline'; img-src data: blob:; font-src data:; media-src data: blob:; "
+    "form-action 'none'; frame-ancestors 'self'"
+)
 _CONFINED = {"Content-Security-Policy": SANDBOXED, "X-Content-Type-Options": "nosniff"}
 
 
@@ -71,7 +78,7 @@ def folder(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 @audience("owner")
 @require_safe
 def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """A file as it is now, or `as` "change" or "source"; with `picture`, that picture as it was sent."""
+    """A file as it is now, or `as` "change", "source" or "running"; with `picture`, that as it was sent."""
     conversation = own_conversation(request, conversation_id)
     digest = request.GET.get("picture", "")
     if digest and PictureStore(conversation.pk).read(digest) is not None:
@@ -89,6 +96,7 @@ def file(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     context: dict[str, Any] = {"file": preview, "diff": diff}
     if preview.kind == "text" and not diff:
         context |= _text(preview, as_source=request.GET.get("as") == "source")
+        context["is_running"] = request.GET.get("as") == "running"
     return _render(request, conversation, "_file", context)
 
 
@@ -112,7 +120,8 @@ def _text(preview: FilePreview, as_source: bool) -> dict[str, Any]:
     if preview.rendering and not as_source:
         table = table_of(preview.text) if preview.rendering == "table" else None
         if table or preview.rendering != "table":
-            return {"rendering": preview.rendering, "table": table}
+            runs = preview.rendering == "page" and has_scripts(preview.text)
+            return {"rendering": preview.rendering, "table": table, "has_scripts": runs}
     lines = range(1, preview.text.count("\n") + (not preview.text.endswith("\n")) + 1)
     numbers = "\n".join(map(str, lines))
     html = coloured_file(preview.text, preview.name)
@@ -130,15 +139,16 @@ def image(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseB
 @xframe_options_sameorigin
 @require_safe
 def web_page(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """An HTML file for a frame: with its stylesheets and pictures, and without scripts and requests."""
+    """An HTML file for a frame, with its stylesheets and pictures, without requests; `scripts` lets them run."""
     workspace = workspace_of(own_conversation(request, conversation_id))
+    scripts = "scripts" in request.GET and request.headers.get("Sec-Fetch-Dest") == "iframe"
     try:
-        page = web_page_of(workspace, request.GET.get("path", ""))
+        page = web_page_of(workspace, request.GET.get("path", ""), scripts=scripts)
     except WorkspaceError as error:
         raise Http404(str(error)) from None
     headers = {
         **_CONFINED,
-        "Content-Security-Policy": PAGE_SANDBOXED,
+        "Content-Security-Policy": PAGE_RUNNING if scripts else PAGE_SANDBOXED,
         "X-DNS-Prefetch-Control": "off",  # of the hosts of its links
         "Cache-Control": "private, no-store",
     }

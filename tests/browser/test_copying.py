@@ -60,7 +60,9 @@ def test_the_output_of_a_call_is_copied_whole(scripted: Site, visitors: Visitors
     scripted.model.script(Reply(tool_calls=[begins, prints]), Reply(text="Done."))
     page = visitors.enter(scripted, permissions=["clipboard-read", "clipboard-write"])
     is_unfolding = "hx-request"  # which has no answer here
-    page.route("**/output/", lambda route: None if is_unfolding in route.request.headers else route.continue_())
+    page.route(
+        "**/output/", lambda route: None if is_unfolding in route.request.headers else route.continue_()
+    )
     begin(page, "Run it")
     at_rest(page)
     unfold(page)

@@ -866,6 +866,66 @@ def test_an_html_file_is_shown_as_a_page_that_contacts_nobody(scripted: Site, vi
         assert set(asked) <= {"", "/v", "/favicon.ico"}, asked
 
 
+# What a script could contact an address with.
+SENDS = """
+const to = "{0}";
+const put = (tag, more) => document.body.append(Object.assign(document.createElement(tag), more));
+const tries = [
+  () => fetch(to + "/a"),
+  () => navigator.sendBeacon(to + "/b"),
+  () => new WebSocket(to.replace("http", "ws")),
+  () => new EventSource(to + "/c"),
+  () => import(to + "/d"),
+  () => new Worker(to + "/e"),
+  () => (new Image().src = to + "/f"),
+  () => put("iframe", {{ src: to + "/g" }}),
+  () => put("link", {{ rel: "preconnect", href: to }}),
+  () => put("link", {{ rel: "prefetch", href: to + "/h" }}),
+  () => open(to + "/i"),
+  () => (top.location = to + "/j"),
+];
+for (const each of tries) try {{ Promise.resolve(each()).catch(() => {{}}); }} catch {{}}
+"""
+COUNTS = """<!doctype html><title>Count</title><script src="js/count.js" defer></script>
+<form action="{0}/k"><button>Next</button></form><output>Not yet</output>"""
+COUNT = """let number = 0;
+document.querySelector("form").addEventListener("submit", (event) => {{
+  event.preventDefault();
+  document.querySelector("output").textContent = `Number ${{++number}} of ${{self.origin}}`;
+  {1}
+  if (number > 1) {2};
+}});"""
+
+
+@pytest.mark.parametrize("leaves", ["location = to + '/j'", "document.forms[0].submit()"])
+def test_the_scripts_of_a_page_run_once_asked_and_reach_nobody(
+    scripted: Site, visitors: Visitors, leaves: str
+) -> None:
+    visitors.expected += ["Content Security Policy", "Blocked", "sandboxed", "Refused", "Unsafe attempt"]
+    with listening() as (server, asked):
+        scripted.model.script(
+            writes("js/count.js", COUNT.format(server, SENDS.format(server), leaves)),
+            writes("count.html", COUNTS.format(server)),
+            Reply(text="See [the page](count.html)."),
+        )
+        page = visitors.enter(scripted, viewport=WIDE)
+        begin(page, "make a page")
+        at_rest(page)
+        page.get_by_role("link", name="the page").click()
+        panel = page.locator("#files-panel")
+        shown = page.frame_locator("#files-panel .files__page")
+        expect(shown.locator("output")).to_have_text("Not yet")
+        panel.get_by_role("link", name="Run scripts").click()
+        shown.get_by_role("button", name="Next").click()
+        expect(shown.locator("output")).to_have_text("Number 1 of null")
+        expect(panel.get_by_role("link", name="Stop scripts")).to_be_visible()
+        shown.get_by_role("button", name="Next").click()
+        expect(shown.locator("output")).to_have_count(0)  # it left, and arrived nowhere
+        panel.get_by_role("link", name="Stop scripts").click()
+        expect(shown.locator("output")).to_have_text("Not yet")
+        assert not asked
+
+
 def test_long_names_can_be_told_apart(scripted: Site, visitors: Visitors) -> None:
     """Those of a series differ at their ends, as stored and as shown."""
     names = [

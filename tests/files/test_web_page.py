@@ -52,6 +52,30 @@ def test_pictures_of_the_workspace_are_inside(workspace: Workspace, page: Path) 
     assert found.startswith('<img data-src=b.png src="data:image/png')
 
 
+def test_scripts_of_the_workspace_are_inside_where_they_run(workspace: Workspace, page: Path) -> None:
+    (page.parent / "parts" / "a.js").write_text("let a = '</script>'")
+    text = (
+        "<script defer src=parts/a.js></script><script src='//a.example/b.js'></script><script>c()</script>"
+    )
+    assert shown(workspace, page, text) == text
+    inside = data_url("text/javascript;charset=utf-8", b"let a = '</script>'")
+    found = web_page_of(workspace, "site/index.html", scripts=True)
+    assert found == text.replace("src=parts/a.js", f'src="{inside}"')
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("<script>a()</script>", True),
+        ("<SCRIPT\nsrc=a.js>", True),
+        ("<p class=x onclick = 'a()'>", True),
+        ("<p>one = 2 and <scripted> <b title=on>", False),
+    ],
+)
+def test_whether_a_page_has_scripts(text: str, runs: bool) -> None:
+    assert web_page.has_scripts(text) is runs
+
+
 @pytest.mark.parametrize(
     "element",
     [

@@ -19,7 +19,7 @@ from chat.files.conversation_workspace import open_workspace
 from chat.files.pictures import PictureStore
 from chat.models import Conversation, Turn
 from chat.models.search_index import SearchEntry
-from chat.pages.files import PAGE_SANDBOXED, SANDBOXED, SVG_SANDBOXED
+from chat.pages.files import PAGE_RUNNING, PAGE_SANDBOXED, SANDBOXED, SVG_SANDBOXED
 from chat.search.documents import Kind
 from chat.search.index import index_files
 from tests.bodies import body
@@ -218,6 +218,36 @@ def test_an_html_file_is_a_page_in_a_frame(owners: Client, conversation: Convers
     assert response["X-DNS-Prefetch-Control"] == "off"
     assert response["X-Content-Type-Options"] == "nosniff"
     assert "no-store" in response["Cache-Control"]
+
+
+def test_the_scripts_of_a_page_run_in_a_frame_alone(
+    owners: Client, conversation: Conversation, work: Path
+) -> None:
+    (work / "a.html").write_text(HOSTILE)
+    page = owners.get(where(conversation, "file/?path=a.html&as=running")).content.decode()
+    [frame] = re.findall(r"<iframe[^>]*>", page)
+    assert 'sandbox="allow-scripts allow-forms allow-modals"' in frame
+    address = where(conversation, "web-page/?path=a.html&scripts")
+    running = owners.get(address, headers={"Sec-Fetch-Dest": "iframe"})
+    assert running["Content-Security-Policy"] == PAGE_RUNNING
+    for other in ("document", "object", ""):
+        response = owners.get(address, headers={"Sec-Fetch-Dest": other})
+        assert response["Content-Security-Policy"] == PAGE_SANDBOXED, other
+
+
+def test_the_policy_of_a_running_page_loads_nothing() -> None:
+    rules = dict(rule.split(" ", 1) for rule in PAGE_RUNNING.split("; "))
+    assert rules == {
+        "sandbox": "allow-scripts allow-forms allow-modals",
+        "default-src": "'none'",
+        "script-src": "'unsafe-inline' data:",
+        "style-src": "'unsafe-inline'",
+        "img-src": "data: blob:",
+        "font-src": "data:",
+        "media-src": "data: blob:",
+        "form-action": "'none'",
+        "frame-ancestors": "'self'",
+    }
 
 
 def test_the_policy_of_a_page_runs_and_loads_nothing() -> None:
