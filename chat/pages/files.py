@@ -139,7 +139,7 @@ def image(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseB
 @xframe_options_sameorigin
 @require_safe
 def web_page(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """An HTML file for a frame, with its stylesheets and pictures, without requests; `scripts` lets them run."""
+    """An HTML file for a frame, with its stylesheets and pictures, without requests; `scripts` run or not."""
     workspace = workspace_of(own_conversation(request, conversation_id))
     scripts = "scripts" in request.GET and request.headers.get("Sec-Fetch-Dest") == "iframe"
     try:
