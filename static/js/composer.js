@@ -25,11 +25,20 @@
   const placeOf = (path) => `draft ${composer().dataset.user} ${path}`;
   const place = () => placeOf(shown.path);
   const filesOf = (form) => [...(form.elements.files?.files ?? [])].map(({ name, size, lastModified }) => [name, size, lastModified].join());
+  // What a new conversation begins with.
+  const CHOICES = ["profile", "model", "workspace"];
+  const choicesOf = ({ elements }) => Object.fromEntries(CHOICES.filter((name) => elements[name]).map((name) => [name, elements[name].value]));
   const keep = () => {
     const { client_id } = composer().elements;
     const text = field();
-    const draft = { text: text.value, files: filesOf(composer()), sent: text.value === text.dataset.sent, client_id: client_id.value };
-    kept.set(place(), (text.value || draft.sent) && JSON.stringify(draft));
+    const draft = {
+      text: text.value,
+      files: filesOf(composer()),
+      choices: choicesOf(composer()),
+      sent: text.value === text.dataset.sent,
+      client_id: client_id.value,
+    };
+    kept.set(place(), (text.value || draft.sent || draft.files.length) && JSON.stringify(draft));
   };
   const draftOf = (where) => {
     try {
@@ -37,6 +46,17 @@
     } catch {
       return {};
     }
+  };
+
+  // An address that says what to begin with has the last word; what is not offered any more is not chosen.
+  const choose = (choices = {}) => {
+    const { elements } = composer();
+    if (CHOICES.some((name) => new URLSearchParams(location.search).has(name))) return;
+    const isOffered = ({ options }, value) => !options || [...options].some((option) => option.value === value);
+    const other = CHOICES.filter((name) => elements[name] && name in choices && elements[name].value !== choices[name]);
+    for (const name of other) if (isOffered(elements[name], choices[name])) elements[name].value = choices[name];
+    // The server draws what depends on it. On a page that was just loaded, htmx listens from its next task on.
+    if (other.length) setTimeout(() => elements.profile?.dispatchEvent(new Event("change", { bubbles: true })));
   };
 
   // Whatever is sent next is another message.
@@ -112,6 +132,7 @@
     const isSent = draft.sent && text.value === draft.text;
     client_id.value = isSent ? draft.client_id : uuid();
     if (isSent) text.dataset.sent = draft.text;
+    if (text.value === draft.text) choose(draft.choices);
     text.value += keptInTab.get(NEXT) ?? "";
     keptInTab.set(NEXT, null);
     keep();
@@ -145,6 +166,10 @@
     if (begun !== null && text.value.startsWith(begun)) return keptInTab.set(NEXT, text.value.slice(begun.length));
     if (text.dataset.sent !== undefined && text.value !== text.dataset.sent) renew();
     keep();
+  });
+
+  document.addEventListener("change", ({ target }) => {
+    if (CHOICES.includes(target.name) && target.form === composer()) keep();
   });
 
   // A command is chosen from its list. What looks like one is a message only if it is sent twice or begins with a blank.

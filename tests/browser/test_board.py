@@ -13,6 +13,7 @@ from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import CHANGING, at_rest, begin, last_turn, todo, until
 from tests.browser.test_approvals import begin as begin_asking_first
+from tests.browser.test_approvals import press_enter_until_answered
 
 LIVE = "#connection[data-state='live']"
 HIDE = """state => {
@@ -171,6 +172,27 @@ def test_a_question_is_answered_on_the_board(scripted: Site, visitors: Visitors)
     expect(rows(board, "unseen")).to_contain_text("Clean up")
     rows(board, "unseen").get_by_role("link", name="Clean up").click()
     expect(last_turn(board)).to_contain_text("Keep it")
+
+
+def test_enter_answers_on_the_board_as_it_does_in_a_conversation(scripted: Site, visitors: Visitors) -> None:
+    commands = [Reply(tool_calls=[("bash", {"command": command})]) for command in ("true", "false")]
+    board = board_of(visitors, scripted)
+    page = visitors.enter(scripted)
+    scripted.model.script(*commands, Reply(text="Then not."))
+    begin_asking_first(page, "Tidy my room")
+    leave(page)
+    row = rows(board, "running").filter(has_text="Tidy my room")
+    question = row.locator(".approval")
+    first = question.get_attribute("id")
+    question.focus()
+    press_enter_until_answered(board, "true")
+    expect(question).not_to_have_id(str(first))
+    reason = question.get_by_placeholder("Reason (optional)")
+    reason.fill("Not today")
+    reason.press("Enter")
+    expect(rows(board, "unseen").filter(has_text="Tidy my room")).to_be_visible()
+    rows(board, "unseen").get_by_role("link", name="Tidy my room").click()
+    expect(last_turn(board)).to_contain_text("Denied: Not today")
 
 
 def test_a_question_that_comes_under_the_finger_is_not_answered(scripted: Site, visitors: Visitors) -> None:

@@ -196,9 +196,42 @@ def choose_model(page: Page, name: str) -> None:
     expect(page.locator(".model-choice__name")).to_have_text(name)
 
 
+@pytest.mark.parametrize("way", ["reload", "back", "new conversation", "another tab"])
+def test_what_was_chosen_for_a_draft_stays_with_it(scripted: Site, visitors: Visitors, way: str) -> None:
+    model = "M.objects.get_or_create(connection=None, model='gpt-oss:20b')"
+    scripted.served.shell(f"from chat.models import ModelSettings as M; {model}")
+    scripted.model.script(Reply(text="Yes?"))
+    page = visitors.enter(scripted)
+    page.goto("/")
+    page.get_by_label("Profile").select_option(label="Asks first")
+    choose_model(page, "gpt-oss:20b")
+    page.fill("#composer-text", "Purge the tables")
+    if way == "reload":
+        page.reload()
+    elif way == "another tab":
+        page = page.context.new_page()
+        page.goto(f"{scripted.served.address}/")
+    else:
+        page.get_by_role("link", name="Board").click()
+        page.wait_for_url("**/board/")
+        if way == "back":
+            page.go_back()
+        else:
+            page.get_by_role("link", name="New conversation").click()
+    expect(page.locator("#composer-text")).to_have_value("Purge the tables")
+    expect(page.get_by_label("Profile").locator("option:checked")).to_have_text("Asks first")
+    expect(page.locator(".model-choice__name")).to_have_text("gpt-oss:20b")
+    page.click("#send")
+    page.wait_for_url("**/conversations/*/")
+    expect(page.locator("#profile-button")).to_contain_text("Asks first")
+    expect(page.locator(".model-choice__name")).to_have_text("gpt-oss:20b")
+    page.goto("/")
+    expect(page.get_by_label("Profile").locator("option:checked")).to_have_text("Focused")
+
+
 def test_a_model_that_sees_no_images_is_told_beside_them(scripted: Site, visitors: Visitors) -> None:
     models = "from chat.models import ModelSettings as M; M.objects.{}(connection=None, model='gpt-oss:20b')"
-    scripted.served.shell(models.format("create"))
+    scripted.served.shell(models.format("get_or_create"))
     scripted.model.script(Reply(text="Yes?"), Reply(text="A file."))
     page = visitors.enter(scripted)
     page.goto("/")
