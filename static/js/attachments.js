@@ -246,7 +246,9 @@ const scaledDown = async (file) => {
         if (answer.ok) sent(said, files);
         if (answer.ok) document.getElementById("to-end").click();
       } catch {
-        if (!signal.aborted) note(input.dataset.lost);
+        if (signal.aborted) return;
+        if (said) form.dispatchEvent(new Event("lost"));
+        else note(input.dataset.lost);
       } finally {
         delete form.dataset.sending;
       }

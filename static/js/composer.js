@@ -27,6 +27,7 @@
   const filesOf = (form) => [...(form.elements.files?.files ?? [])].map(({ name, size, lastModified }) => [name, size, lastModified].join());
   // What a new conversation begins with.
   const CHOICES = ["profile", "model", "workspace"];
+  const CHOSEN = "chosen for the first message";
   const choicesOf = ({ elements }) => Object.fromEntries(CHOICES.filter((name) => elements[name]).map((name) => [name, elements[name].value]));
   const keep = () => {
     const { client_id } = composer().elements;
@@ -38,7 +39,7 @@
       sent: text.value === text.dataset.sent,
       client_id: client_id.value,
     };
-    kept.set(place(), (text.value || draft.sent || draft.files.length) && JSON.stringify(draft));
+    kept.set(place(), (text.value || draft.sent) && JSON.stringify(draft));
   };
   const draftOf = (where) => {
     try {
@@ -49,7 +50,7 @@
   };
 
   // An address that says what to begin with has the last word; what is not offered any more is not chosen.
-  const choose = (choices = {}) => {
+  const choose = (choices) => {
     const { elements } = composer();
     if (CHOICES.some((name) => new URLSearchParams(location.search).has(name))) return;
     const isOffered = ({ options }, value) => !options || [...options].some((option) => option.value === value);
@@ -111,13 +112,18 @@
     keep();
   };
 
-  // A first message that did not arrive is sent once the line is back, unless it is changed or the page is left.
+  // A message that did not arrive is sent once the line is back, unless it is changed or the page is left.
   const sendAgain = async (signal) => {
     await new Promise((resolve) => setTimeout(resolve, 3000));
     if (signal.aborted || !onItsWay()) return;
     const answer = await fetch(location.href, { method: "HEAD" }).catch(() => null);
     if (!answer) return sendAgain(signal);
     if (!signal.aborted && onItsWay()) composer().requestSubmit();
+  };
+
+  const wait = (signal) => {
+    note(field().dataset.unsent);
+    sendAgain(signal);
   };
 
   onContent((signal) => {
@@ -132,7 +138,7 @@
     const isSent = draft.sent && text.value === draft.text;
     client_id.value = isSent ? draft.client_id : uuid();
     if (isSent) text.dataset.sent = draft.text;
-    if (text.value === draft.text) choose(draft.choices);
+    choose(draft.text && text.value === draft.text ? draft.choices ?? {} : JSON.parse(keptInTab.get(CHOSEN)) ?? {});
     text.value += keptInTab.get(NEXT) ?? "";
     keptInTab.set(NEXT, null);
     keep();
@@ -141,10 +147,9 @@
     keptInTab.set(FIRST, null);
     if (isFirst && composer().hasAttribute("hx-ws:send")) {
       if (draftOf(placeOf("/")).sent) kept.set(placeOf("/"), null);
-    } else if (isFirst && isSent) {
-      note(text.dataset.unsent);
-      sendAgain(signal);
-    }
+      keptInTab.set(CHOSEN, null);
+    } else if (isFirst && isSent) wait(signal);
+    composer().addEventListener("lost", () => wait(signal)); // with its files
   });
 
   // Another tab sent what stands here, too.
@@ -169,7 +174,9 @@
   });
 
   document.addEventListener("change", ({ target }) => {
-    if (CHOICES.includes(target.name) && target.form === composer()) keep();
+    if (!CHOICES.includes(target.name) || target.form !== composer()) return;
+    keptInTab.set(CHOSEN, JSON.stringify(choicesOf(composer())));
+    keep();
   });
 
   // A command is chosen from its list. What looks like one is a message only if it is sent twice or begins with a blank.

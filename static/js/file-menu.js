@@ -36,34 +36,41 @@
     document.getElementById("files-body")?.focus(); // the row may go
   });
 
-  // A name that was refused, or did not arrive, is in its field again; why it was refused, until the menu is closed.
+  // A name that was refused, or did not arrive, is in its field again, with why beneath it until the menu is closed.
+  // Why anything else was refused comes into view.
   document.addEventListener("toggle", ({ target, newState }) => {
-    if (target.id === "file-menu" && newState === "closed") document.querySelector("#files .files__problem")?.remove();
+    if (target.id === "file-menu" && newState === "closed") target.querySelector(".files__problem")?.remove();
   }, true);
   const again = ({ type, detail }) => {
     const form = detail.ctx?.sourceElement;
-    if (!form?.matches?.(".file-menu__rename") || (type !== "htmx:error" && !document.querySelector("#files .files__problem"))) return;
+    const problem = document.querySelector("#files .files__problem");
+    if (!form?.matches?.(".file-menu__rename") || (type !== "htmx:error" && !problem)) return problem?.scrollIntoView({ block: "nearest" });
     const { path, name } = form.elements;
     const typed = name.value;
     [...document.querySelectorAll(".file-row__more")].find((button) => button.dataset.path === path.value)?.click();
+    if (problem) form.append(problem);
     name.value = typed;
     name.focus();
   };
   for (const type of ["htmx:after:swap", "htmx:error"]) document.addEventListener(type, again);
 
   // Chosen is uploaded. What is said of it stays while the agent's changes are drawn.
-  const status = () => document.querySelector(".files__upload [role=status]");
+  const say = (text) => {
+    const status = document.querySelector(".files__upload [role=status]");
+    status.textContent = text;
+    if (text) status.scrollIntoView({ block: "nearest" });
+  };
   document.addEventListener("change", ({ target }) => {
     if (!target.matches(".files__upload input")) return;
     const sentence = document.getElementById("composer-files") ? refusalOf([...target.files]) : "";
-    status().textContent = sentence || status().dataset.sending;
+    say(sentence || target.form.querySelector("[data-sending]").dataset.sending);
     if (sentence) target.value = "";
     else target.form.requestSubmit();
   });
   document.addEventListener("htmx:after:swap", ({ detail }) => {
-    if (detail.ctx.sourceElement?.matches?.(".files__upload")) status().textContent = "";
+    if (detail.ctx.sourceElement?.matches?.(".files__upload")) say("");
   });
   document.addEventListener("htmx:error", ({ target }) => {
-    if (target.matches?.(".files__upload")) status().textContent = document.getElementById("composer-files").dataset.lost;
+    if (target.matches?.(".files__upload")) say(document.getElementById("composer-files").dataset.lost);
   });
 }

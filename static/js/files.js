@@ -89,7 +89,7 @@ onContent((signal) => {
   // What was refused can be read until the user's next act, though the agent's changes are drawn meanwhile.
   let refused = null;
   panel.addEventListener("htmx:before:swap", ({ detail }) => {
-    refused = detail.ctx.sourceElement?.id === "files" ? panel.querySelector(".files__problem") : null;
+    refused = detail.ctx.sourceElement?.id === "files" ? panel.querySelector("#files > .files__problem") : null;
   });
 
   const isOffered = () => !button.hidden;

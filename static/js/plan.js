@@ -1,5 +1,5 @@
 // Steps through a plan's revisions: the slider asks for the one that it is moved to, and the arrow keys, the arrows beside
-// it and an entry's link move the slider.
+// it and an entry's link move the slider. Where the latest is shown, the page follows the work on it.
 onContent((signal) => {
   const plan = document.getElementById("plan");
   if (!plan) return;
@@ -48,6 +48,32 @@ onContent((signal) => {
     const way = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
     if (way) step(Number(slider().value) + way, event.target.rel);
   }, { signal });
+
+  // The sidebar is told how far the plan is, and when the work ends.
+  const row = () => document.querySelector(`#sidebar a[href="${new URL("..", location.href).pathname}"]`)?.closest(".conversation-row");
+  const progress = () => row() && `${row().querySelector(".conversation-row__plan").textContent} ${row().querySelector(".conversation-row__active")?.dataset.status}`;
+  let known = progress();
+  let isDue = false;
+  const follow = async () => {
+    if (isDue) return;
+    isDue = true;
+    await new Promise((resolve) => setTimeout(resolve, 300)); // several changes come at once
+    isDue = false;
+    if (signal.aborted) return;
+    const isLatest = slider().value === slider().max;
+    const answer = await fetch(isLatest ? location.pathname : location.href, { signal }).catch(() => null);
+    if (!answer?.ok) return;
+    const page = await answer.text();
+    await htmx.swap({ sourceElement: document.body, target: "#content", swap: "none", selectOOB: "#plan:outerMorph", text: page });
+    if (isLatest) history.replaceState(history.state, "", location.pathname);
+    mark();
+  };
+  document.addEventListener("htmx:ws:after:message:incoming", () => {
+    if (progress() === known) return;
+    known = progress();
+    follow();
+  }, { signal });
+
   mark();
   const entry = document.getElementById(location.hash.slice(1));
   const named = Number(entry?.dataset.number);

@@ -216,7 +216,15 @@
     if (button.matches(".todo__cancel")) return close(item);
     start(item);
     atEnd(field(item));
+    showEditor(item);
+  });
+  // All of it where there is room, and the field in any case; also once the keyboard of a phone is there.
+  const showEditor = (item) => {
     for (const place of [row(item), field(item).parentElement]) place.scrollIntoView({ block: "nearest" });
+  };
+  addEventListener("resize", () => {
+    const edited = document.activeElement.closest(".todo[data-editing]");
+    if (edited) showEditor(itemOf(edited));
   });
 
   // After a redraw: editors stand open again, with what was typed; the words of one whose item is gone, and not only

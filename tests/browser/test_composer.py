@@ -196,7 +196,7 @@ def choose_model(page: Page, name: str) -> None:
     expect(page.locator(".model-choice__name")).to_have_text(name)
 
 
-@pytest.mark.parametrize("way", ["reload", "back", "new conversation", "another tab"])
+@pytest.mark.parametrize("way", ["before a word", "reload", "back", "new conversation", "another tab"])
 def test_what_was_chosen_for_a_draft_stays_with_it(scripted: Site, visitors: Visitors, way: str) -> None:
     model = "M.objects.get_or_create(connection=None, model='gpt-oss:20b')"
     scripted.served.shell(f"from chat.models import ModelSettings as M; {model}")
@@ -205,13 +205,15 @@ def test_what_was_chosen_for_a_draft_stays_with_it(scripted: Site, visitors: Vis
     page.goto("/")
     page.get_by_label("Profile").select_option(label="Asks first")
     choose_model(page, "gpt-oss:20b")
+    if way == "before a word":
+        page.reload()
     page.fill("#composer-text", "Purge the tables")
     if way == "reload":
         page.reload()
     elif way == "another tab":
         page = page.context.new_page()
         page.goto(f"{scripted.served.address}/")
-    else:
+    elif way in ("back", "new conversation"):
         page.get_by_role("link", name="Board").click()
         page.wait_for_url("**/board/")
         if way == "back":

@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin
+from tests.browser.talk import LIVE, TOPMOST, at_rest, begin
 
 PHONE: dict[str, Any] = {
     "viewport": {"width": 390, "height": 844},
@@ -51,6 +51,24 @@ def row(page: Page, title: str) -> Locator:
 
 def box(page: Page, title: str) -> Locator:
     return row(page, title).get_by_role("checkbox")
+
+
+@pytest.mark.parametrize("name", ["Archive", "Delete"])
+def test_the_way_back_is_in_view_from_further_down(site: Site, visitors: Visitors, name: str) -> None:
+    page = visitors.enter(site, **PHONE | {"viewport": {"width": 390, "height": 360}})
+    page.goto("/conversations/")
+    actions = row(page, "Talk 1").get_by_role("button", name="Actions for Talk 1")
+    actions.scroll_into_view_if_needed()
+    actions.tap()
+    page.locator("#row-menu").get_by_role("button", name=name).tap()
+    if name == "Delete":
+        page.locator("#row-delete").get_by_role("button", name="Delete").tap()
+    expect(row(page, "Talk 1")).to_have_count(0)
+    undo = page.locator("main .undo-note").get_by_role("button", name="Undo")
+    expect(undo).to_be_in_viewport(ratio=1)
+    assert undo.evaluate(TOPMOST)
+    undo.tap()
+    expect(row(page, "Talk 1")).to_be_visible()
 
 
 def test_rows_stay_under_the_pointer_as_they_are_chosen(site: Site, visitors: Visitors) -> None:

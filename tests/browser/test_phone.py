@@ -746,6 +746,32 @@ def test_whoever_writes_above_a_keyboard_sees_the_field(
     expect(page.locator(".turn")).to_have_count(2)
 
 
+@pytest.mark.parametrize("height", [540, 480, 420])
+@pytest.mark.parametrize("works", [False, True])
+def test_a_to_do_is_changed_above_a_keyboard(
+    scripted: Site, visitors: Visitors, height: int, works: bool
+) -> None:
+    gate = threading.Event()
+    ends = Reply(text="I work", stall_after=1 if works else None, gate=gate)
+    scripted.model.script(todo("completed", *["pending"] * 5), ends)
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    begin(page, "Work")
+    if not works:
+        at_rest(page)
+        panel(page).locator("summary").tap()
+    is_open(page)
+    last = panel(page).locator(".todo").last
+    last.locator("button.todo__line").tap()
+    page.set_viewport_size({"width": WIDTH, "height": height})
+    for name in ("Save", "Skip", "Move up", "Cancel"):
+        button = last.get_by_role("button", name=name)
+        expect(button).to_be_in_viewport(ratio=1)
+        assert button.evaluate(TOPMOST), name
+    last.get_by_role("button", name="Cancel").tap()
+    gate.set()
+    at_rest(page)
+
+
 @pytest.mark.parametrize("height", [520, 460])
 def test_a_to_do_is_added_above_a_keyboard_while_the_agent_works(
     scripted: Site, visitors: Visitors, height: int

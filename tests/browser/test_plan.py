@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -35,6 +36,32 @@ def shows(page: Page, number: int) -> None:
 
 def first_item(page: Page) -> Locator:
     return page.locator("#plan-stage .plan-line").first
+
+
+def test_the_page_follows_the_work(scripted: Site, visitors: Visitors) -> None:
+    gates = [threading.Event() for _each in range(2)]
+    works = [
+        Reply(text="On it.", tool_calls=list.tool_calls, stall_after=1, gate=gate)
+        for list, gate in zip(
+            [todo("completed", "in_progress"), todo("completed", "completed")], gates, strict=True
+        )
+    ]
+    scripted.model.script(todo("in_progress", "pending"), *works, Reply(text="Both are done."))
+    page = visitors.enter(scripted)
+    address = begin(page, "Do two things")
+    expect(panel(page).locator(".todo")).to_have_count(2)
+    page.goto(f"{address}plan/")
+    shows(page, 1)
+    expect(page.get_by_text("The agent is working on this plan.")).to_be_visible()
+    gates[0].set()
+    shows(page, 2)
+    expect(first_item(page)).to_have_attribute("data-status", "completed")
+    page.keyboard.press("ArrowLeft")
+    shows(page, 1)
+    gates[1].set()
+    expect(page.locator("[data-number='3']")).to_be_visible()
+    expect(page.get_by_text("The agent is working on this plan.")).to_have_count(0)
+    shows(page, 1)
 
 
 def test_keys_slider_and_links(page: Page) -> None:
