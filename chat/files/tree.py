@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote
@@ -15,6 +16,7 @@ from chat.files.uploads import FOLDER as UPLOADS
 MAX_ROWS = 1000
 MAX_DEPTH = 12  # of nested folders on one page
 MAX_OPEN = 50  # files for which a folder is unfolded at first
+_NUMBER = re.compile(r"([0-9]+)")
 
 
 @dataclass
@@ -91,8 +93,13 @@ def tree_of(path: str, entries: Iterable[Entry], changes: Mapping[str, Change], 
             row.closed = entry.name in CROWDED or _depth(entry.path, path) >= MAX_DEPTH
     _count_changes(folders, changes)
     for folder in folders.values():
-        folder.rows.sort(key=lambda row: (row.kind != "folder", row.path.casefold(), row.path))
+        folder.rows.sort(key=lambda row: (row.kind != "folder", _natural(row.path.casefold()), row.path))
     return Tree(path, top.rows, unshown, top.changed, whole)
+
+
+def _natural(path: str) -> list[str | int]:
+    """A key by which file 2 comes before file 10."""
+    return [int(part) if index % 2 else part for index, part in enumerate(_NUMBER.split(path))]
 
 
 def _parent(folders: dict[str, Row], path: str, top: str) -> Row | None:

@@ -25,14 +25,15 @@ from chat.turns.editing import Edited, edit
 MAX_KEY = 19  # digits
 MAX_LINES = 500  # of a pasted list; the rest is one item
 # What a copied list has ahead of an item: "- ", "2. ", a number in a cell of its own, "(3) ", "4、", "五、",
-# "（6）", "⑦", "☐ ", "[x] ".
+# "（6）", "⑦", "·", "☐ ", "✅ ", "[x] ".
 NUMBER = r"(?:\d{1,3}|[一二三四五六七八九十]{1,3})"
 LIST_MARKER = re.compile(
-    r"\s*(?:[-*+•]\s+|\d{1,3}(?:[.)]\s|\t)\s*|\(\d{1,3}\)\s*"
-    rf"|(?:{NUMBER}[、．）]|（{NUMBER}）|[①-⑳☐☑])\s*)?"
+    r"\s*(?:[-*+–—]\s+|[•·▪◦●○]\s*|\d{1,3}(?:[.)]\s|\t)\s*|\(\d{1,3}\)\s*"
+    rf"|(?:{NUMBER}[、．）]|（{NUMBER}）|[①-⑳]|[☐☑□✅✔✓]\ufe0f?)\s*)?"
     r"(?:\[[ xX]\]\s+)?(?=\S)"
 )
-TICK = re.compile(r"[xX☑]")
+TICK = re.compile(r"[xX☑✅✔✓]")
+HEADING = re.compile(r"\s*#{1,6}\s")
 
 
 @audience("owner")
@@ -73,8 +74,13 @@ def _text_edits(request: HttpRequest, conversation: Conversation) -> Iterator[Ed
 
 
 def _added(text: str) -> Iterator[Edit]:
-    """The items of a pasted list, those with a tick as done; a text of one line is one item as it is."""
+    """The items of a pasted list, those with a tick as done; a text of one line is one item as it is.
+
+    A heading in Markdown above the items is none of them.
+    """
     lines = [line for line in text.split("\n", MAX_LINES - 1) if line.strip()]
+    items = [line for line in lines if not HEADING.match(line)]
+    lines = items or lines
     if len(lines) < 2:
         yield Edit("add", text=text)
         return

@@ -18,6 +18,7 @@ const startBulk = (signal) => {
     page.indeterminate = chosen > 0 && !page.checked;
     const number = every?.checked ? count.dataset.every : chosen;
     count.textContent = Number(number) ? count.dataset.words.replace("{}", number) : "";
+    for (const title of form.querySelectorAll("[data-selected]")) title.textContent = count.textContent;
   };
   const range = (box) => {
     const [from, to] = [boxes.indexOf(last), boxes.indexOf(box)].sort((a, b) => a - b);

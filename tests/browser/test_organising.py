@@ -115,6 +115,14 @@ def test_several_are_exported_at_once(site: Site, visitors: Visitors) -> None:
     box(page, "Talk 3").click()
     press(page, "Export…")
     choices = page.get_by_role("dialog", name="Export the selected conversations as a zip file")
+    expect(choices).to_contain_text("2 selected")
+    choices.get_by_role("button", name="Cancel").click()
+    expect(choices).to_be_hidden()
+    press(page, "Delete…")
+    question = page.get_by_role("alertdialog", name="Delete the selected conversations")
+    expect(question).to_contain_text("2 selected")
+    question.get_by_role("button", name="Cancel").click()
+    press(page, "Export…")
     with page.expect_download() as download:
         choices.get_by_role("button", name="Markdown").click()
     with zipfile.ZipFile(download.value.path()) as file:

@@ -26,7 +26,7 @@ def rows(tree: Tree | Row) -> Iterator[Row]:
 
 
 def test_folders_come_first_and_names_in_order(workspace: Workspace) -> None:
-    for name in ("b.txt", "A.txt", "z/inner.txt", "c/d/e.txt"):
+    for name in ("b 10.txt", "b 2.txt", "A.txt", "z/inner.txt", "c/d/e.txt"):
         workspace.write(name, b"")
     assert [row.path for row in rows(seen(workspace))] == [
         "c",
@@ -35,7 +35,8 @@ def test_folders_come_first_and_names_in_order(workspace: Workspace) -> None:
         "z",
         "z/inner.txt",
         "A.txt",
-        "b.txt",
+        "b 2.txt",
+        "b 10.txt",
     ]
     assert [row.path for row in rows(seen(workspace, "c"))] == ["c/d", "c/d/e.txt"]
 

@@ -266,10 +266,25 @@ def test_a_pasted_list_has_its_markers_taken_off(planned: Work, owners: Client) 
     assert listed(planned)[-1].endswith(" - a single line"), "as it was typed"
 
 
-@pytest.mark.parametrize("marker", ["一、", "十二．", "（三）", "四）", "(5)", "6．", "(7) ", "8\t"])
+@pytest.mark.parametrize(
+    "marker", ["一、", "十二．", "（三）", "四）", "(5)", "6．", "(7) ", "8\t", "·", "• ", "– ", "□", "⑨"]
+)
 def test_other_markers_of_a_pasted_list(planned: Work, owners: Client, marker: str) -> None:
     assert send(owners, planned, "add", **{"text-new": f"{marker}买票\n一天两次"}).status_code == 204
     assert [line.split(" ", 2)[2] for line in listed(planned)[len(ITEMS) :]] == ["买票", "一天两次"]
+
+
+def test_a_pasted_list_may_have_a_heading_and_ticks(planned: Work, owners: Client) -> None:
+    text = "# Trip\n\n✅ Tickets\n✔\ufe0f Hotel\n✓Map\n□ Visa\n## Later"
+    assert send(owners, planned, "add", **{"text-new": text}).status_code == 204
+    assert [line.split(" ", 1)[1] for line in listed(planned)[len(ITEMS) :]] == [
+        "x Tickets",
+        "x Hotel",
+        "x Map",
+        "- Visa",
+    ]
+    assert send(owners, planned, "add", **{"text-new": "# one\n# two"}).status_code == 204
+    assert [line.split(" ", 2)[2] for line in listed(planned)[-2:]] == ["# one", "# two"], "no headings of others"
 
 
 @pytest.mark.parametrize("ending", ["html", "md"])
