@@ -284,7 +284,9 @@ def test_a_pasted_list_may_have_a_heading_and_ticks(planned: Work, owners: Clien
         "- Visa",
     ]
     assert send(owners, planned, "add", **{"text-new": "# one\n# two"}).status_code == 204
-    assert [line.split(" ", 2)[2] for line in listed(planned)[-2:]] == ["# one", "# two"], "no headings of others"
+    assert [line.split(" ", 2)[2] for line in listed(planned)[-2:]] == ["# one", "# two"], (
+        "no headings of others"
+    )
 
 
 @pytest.mark.parametrize("ending", ["html", "md"])
