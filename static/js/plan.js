@@ -61,9 +61,9 @@ onContent((signal) => {
     isDue = false;
     if (signal.aborted) return;
     const isLatest = slider().value === slider().max;
-    const answer = await fetch(isLatest ? location.pathname : location.href, { signal }).catch(() => null);
-    if (!answer?.ok) return;
-    const page = await answer.text();
+    const asked = fetch(isLatest ? location.pathname : location.href, { signal });
+    const page = await asked.then((answer) => (answer.ok ? answer.text() : "")).catch(() => "");
+    if (!page) return;
     await htmx.swap({ sourceElement: document.body, target: "#content", swap: "none", selectOOB: "#plan:outerMorph", text: page });
     if (isLatest) history.replaceState(history.state, "", location.pathname);
     mark();
