@@ -194,7 +194,7 @@ const offer = (place, html) => {
   document.addEventListener("click", (event) => {
     const closed = event.target.closest?.(".undo-note__close")?.closest(".undo-note");
     if (!closed) return;
-    keptInTab.set(undoKey(closed), "closed");
+    if (closed.dataset.undo) keptInTab.set(undoKey(closed), "closed");
     removeNote(closed);
   });
   onContent(() => {
