@@ -116,6 +116,15 @@ class Checkpoints:
             if turn_id and index.at != turn_id:
                 self._move(turn_id, index.after.get(str(turn_id), ""))
 
+    def paths_before(self, turn_id: int) -> set[str] | None:
+        """Paths of what was there when the turn began, with what the user did since; None if not known."""
+        if not self.path.exists():
+            return None
+        with self._opened() as index:
+            digest = index.before.get(str(turn_id))
+            tree = self._tree(digest) if digest else Tree(whole=False)
+            return {*tree.files, *tree.left_out} if tree.whole else None
+
     def forget(self, turns: Iterable[int]) -> None:
         """The turns were deleted: what only they had is not kept."""
         if not self.path.exists():

@@ -82,6 +82,15 @@ def show_files_of(conversation: Conversation) -> None:
     _use_checkpoints(conversation, lambda each: each.show(latest))
 
 
+def missing_for(turn: Turn, paths: Iterable[str]) -> set[str]:
+    """Those of the files that another version of the turn would not find."""
+    before = _use_checkpoints(turn.conversation, lambda each: each.paths_before(turn.pk))
+    if before is not None:
+        return {*paths} - before
+    workspace = workspace_of(turn.conversation)
+    return {path for path in paths if not workspace.has_file(path)}
+
+
 def forget_files_of(conversation: Conversation, turns: Iterable[int]) -> None:
     """Keep nothing of deleted turns that others do not have, too."""
     _use_checkpoints(conversation, lambda each: each.forget(turns))

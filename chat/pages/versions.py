@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chat.files.conversation_workspace import forget_files_of, show_files_of
+from chat.files.conversation_workspace import forget_files_of, missing_for, show_files_of
 from chat.live.broadcast import notify_workers, publish_path, publish_sidebar, publish_turn_sync
 from chat.models import Conversation, MessageRefused, Profile, Turn
 from chat.models.follow_up import without_names
@@ -97,6 +97,7 @@ def _form(request: SignedInRequest, conversation: Conversation, turn_id: int) ->
         "conversation": conversation,
         "turn": turn,
         "text": without_names(turn.said, turn.attachments),
+        "missing": missing_for(turn, [file.path for file in turn.attachments]),
         "in_use": in_use,
         "profiles": Profile.offered_to(request.user),
         "groups": model_groups(request.user, in_use),

@@ -164,6 +164,14 @@ def test_what_the_user_adds_is_in_all_versions(stored: Checkpoints, folder: Path
     assert files(folder) == left
 
 
+def test_what_a_version_begins_with_is_known(stored: Checkpoints, folder: Path) -> None:
+    assert stored.paths_before(SECOND) is None
+    three_turns(stored, folder)
+    assert stored.paths_before(FIRST) == set()
+    assert stored.paths_before(SECOND) == {"kept", "changed", "sub/gone"}
+    assert stored.paths_before(AGAIN) is None
+
+
 def test_what_the_user_renames_or_deletes_is_so_where_it_is_the_same(
     stored: Checkpoints, folder: Path
 ) -> None:
