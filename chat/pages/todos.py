@@ -41,8 +41,8 @@ HEADING = re.compile(r"\s*#{1,6}\s")
 def edit_todos(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Apply the pressed button (`do`, for example "skip ID") and all changed texts of the form.
 
-    `revision` is the list that the user saw. A script gets 204, or 409 with the refused edits; without
-    script, redirects to the panel or shows the refusals on the page.
+    `revision` is the list that the user saw. A script gets 204 with the ids of what was `Added`, or 409 with
+    the refused edits; without script, redirects to the panel or shows the refusals on the page.
     """
     conversation = own_conversation(request, conversation_id)
     edits = [*_button_edits(request), *_text_edits(request, conversation)]
@@ -52,7 +52,7 @@ def edit_todos(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResp
     if edited.refusals:
         return _refusal_response(request, conversation, edited)
     if "HX-Request" in request.headers:
-        return HttpResponse(status=204)
+        return HttpResponse(status=204, headers={"Added": " ".join(edited.added)})
     return redirect(reverse("conversation", args=[conversation.pk]) + "#todo-add")
 
 
@@ -91,9 +91,10 @@ def _added(text: str) -> Iterator[Edit]:
 
 
 def _button_edits(request: HttpRequest) -> Iterator[Edit]:
-    action, _blank, item = request.POST.get("do", "").partition(" ")
-    if action in ITEM_ACTIONS and action != "reword" and item:
-        yield Edit(cast(Action, action), item, place=_parse_number(request.POST.get("place", "")))
+    action, *items = request.POST.get("do", "").split() or [""]
+    if action in ITEM_ACTIONS and action != "reword":
+        for item in items:
+            yield Edit(cast(Action, action), item, place=_parse_number(request.POST.get("place", "")))
 
 
 def _parse_number(text: str) -> int:

@@ -39,10 +39,11 @@ class Refusal:
 
 @dataclass(frozen=True)
 class Edited:
-    """The current list, if there is one, and the edits that were refused."""
+    """The current list, if there is one, the edits that were refused, and the ids of items that are new."""
 
     revision: TodoRevision | None
     refusals: list[Refusal] = field(default_factory=list)
+    added: list[str] = field(default_factory=list)
 
 
 def edit(conversation: Conversation, seen: int, edits: Sequence[Edit]) -> Edited:
@@ -76,7 +77,8 @@ def edit(conversation: Conversation, seen: int, edits: Sequence[Edit]) -> Edited
         listed = stored(filled(items, policy))
         revision = TodoRevision.edit(turn, policy.name, listed, skipped)
         index_revision(revision)
-        return Edited(revision, refusals)
+        known = {item.id for item in current}
+        return Edited(revision, refusals, [item.id for item in items if item.id not in known])
 
 
 def _policy_and_language(conversation: Conversation, turn: Turn) -> tuple[TodoPolicy, Language]:

@@ -103,6 +103,7 @@ const scaledDown = async (file) => {
       remove.setAttribute("aria-label", `${input.dataset.remove} ${file.name}`);
       remove.addEventListener("click", () => {
         keep(chosen.filter((each) => each !== file));
+        if (file.line) note(input.dataset.stays); // it came back with a message that was held
         text.focus();
       });
       row.append(...preview(file), name, remove);

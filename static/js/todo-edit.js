@@ -47,6 +47,7 @@
     if (inside) line(item).focus();
   };
 
+  let added = []; // by what was sent last
   const send = async (body) => {
     note("");
     const { signal } = shown.gone;
@@ -56,6 +57,7 @@
       noteLost(form().dataset.lost);
       return "lost";
     }
+    added = answer.headers.get("Added")?.split(" ") ?? [];
     if (answer.status === 204) return "done";
     showRefused(await answer.text());
     return "refused";
@@ -105,18 +107,21 @@
     if (action === "reword" || (action === "remove" && came === "refused")) close(item);
     if (came === "refused") return;
     if (action === "skip") open.delete(item);
-    if (action === "remove") return offerBack(item);
+    if (action === "remove") return offer("restore", [item]);
     say(action);
   };
 
   const undoPlace = () => document.getElementById("undo");
-  const offerBack = (item) => {
-    undoPlace().replaceChildren(document.getElementById("todo-removed").content.cloneNode(true));
-    undoPlace().querySelector("[data-put-back]").value = item;
+  const offer = (action, items, sentence) => {
+    undoPlace().replaceChildren(document.getElementById("todo-undo").content.cloneNode(true));
+    undoPlace().querySelector("[data-put-back]").value = [action, ...items].join(" ");
+    if (sentence) undoPlace().querySelector("[role=status]").textContent = sentence;
   };
   document.addEventListener("click", ({ target }) => {
     if (!target.matches?.("[data-put-back]")) return;
-    change("restore", target.value);
+    const [action, ...items] = target.value.split(" ");
+    if (action === "restore") change(action, items[0]);
+    else send(asked(action, items.join(" ")));
     undoPlace().replaceChildren();
   });
 
@@ -132,7 +137,8 @@
     while (sending.length && came === "done") {
       came = await send(asked("add"));
       if (came !== "lost") sending.shift();
-      if (came === "done") say("add");
+      if (came === "done" && added.length > 1) offer("remove", added, form().dataset.several.replace("{}", added.length));
+      else if (came === "done") say("add");
     }
     if (sending !== adds || !sending.length) return;
     adding = unsent();

@@ -289,8 +289,26 @@ def test_files_come_back_with_the_message_that_is_unsent(scripted: Site, visitor
     at_rest(page)
     expect(page.locator("#composer-text")).to_have_value("use this file")
     expect(chips.locator(":scope > span")).to_have_text("my notes.md")
+    page.set_input_files("#composer-files", [note | {"name": "new.md"}])  # type: ignore[list-item]
+    said = page.locator("#composer-note")
+    chips.filter(has_text="new.md").get_by_role("button").click()
+    expect(said).to_have_text("")
     page.press("#composer-text", "Enter")
     expect(last_turn(page, "completed").locator(".attachment")).to_have_text("my notes.md")
     asked = scripted.model.requests[-1]["messages"][-1]["content"]
     assert asked.endswith("use this file\n\nUploaded: uploads/my notes.md")
     go.set()
+
+
+def test_a_file_that_came_back_stays_when_it_is_removed(scripted: Site, visitors: Visitors) -> None:
+    page, go = at_work(scripted, visitors, Reply(text="Thanks."))
+    note = {"name": "my notes.md", "mimeType": "text/markdown", "buffer": b"# Notes"}
+    page.set_input_files("#composer-files", [note])  # type: ignore[list-item]
+    page.fill("#composer-text", "use this")
+    page.press("#composer-text", "Enter")
+    held(page).get_by_role("button", name="Unsend").click()
+    page.locator("#composer-attached").get_by_role("button").click()
+    stays = "A file that you remove from the message stays in the conversation's files."
+    expect(page.locator("#composer-note")).to_have_text(stays)
+    go.set()
+    at_rest(page)

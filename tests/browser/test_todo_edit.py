@@ -586,9 +586,15 @@ def test_a_pasted_list_is_an_item_for_each_line(scripted: Site, visitors: Visito
     reads(page, "Doing 1", "Item 2", "Item 3", "Buy milk", "Drink it", "Wash up", "Wash up")
     expect(field).to_have_value("")
     expect(page.locator("#todo-refused")).to_be_empty()
+    assert len(sent) == 1, "one revision"
+    undo = page.locator("#undo")
+    expect(undo.get_by_role("status")).to_have_text("4 items added")
+    undo.get_by_role("button", name="Undo").click()
+    reads(page, "Doing 1", "Item 2", "Item 3")
+    expect(undo).to_be_empty()
     gate.set()
     at_rest(page)
-    assert len(sent) == 1, "one revision"
+    assert len(sent) == 2
 
 
 def test_what_no_longer_fits_of_a_pasted_list_is_kept(scripted: Site, visitors: Visitors) -> None:

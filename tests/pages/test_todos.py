@@ -266,6 +266,15 @@ def test_a_pasted_list_has_its_markers_taken_off(planned: Work, owners: Client) 
     assert listed(planned)[-1].endswith(" - a single line"), "as it was typed"
 
 
+def test_a_pasted_list_is_taken_back_at_once(planned: Work, owners: Client) -> None:
+    before = listed(planned)
+    added = send(owners, planned, "add", **{"text-new": "Tickets\nHotel\nMap"}).headers["Added"].split(" ")
+    assert len(listed(planned)) == len(before) + 3
+    assert send(owners, planned, f"remove {added[0]} {added[1]} {added[2]}").status_code == 204
+    assert listed(planned) == before
+    assert planned.conversation.revisions.filter(author="person").count() == 2
+
+
 @pytest.mark.parametrize(
     "marker", ["一、", "十二．", "（三）", "四）", "(5)", "6．", "(7) ", "8\t", "·", "• ", "– ", "□", "⑨"]
 )
