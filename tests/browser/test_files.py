@@ -908,6 +908,7 @@ for (const each of tries) try {{ Promise.resolve(each()).catch(() => {{}}); }} c
 COUNTS = """<!doctype html><title>Count</title><script src="js/count.js" defer></script>
 <form action="{0}/k"><button>Next</button></form><output>Not yet</output>"""
 COUNT = """let number = 0;
+document.querySelector("output").textContent = "Ready";
 document.querySelector("form").addEventListener("submit", (event) => {{
   event.preventDefault();
   document.querySelector("output").textContent = `Number ${{++number}} of ${{self.origin}}`;
@@ -935,6 +936,7 @@ def test_the_scripts_of_a_page_run_once_asked_and_reach_nobody(
         shown = page.frame_locator("#files-panel .files__page")
         expect(shown.locator("output")).to_have_text("Not yet")
         panel.get_by_role("link", name="Run scripts").click()
+        expect(shown.locator("output")).to_have_text("Ready")
         shown.get_by_role("button", name="Next").click()
         expect(shown.locator("output")).to_have_text("Number 1 of null")
         expect(panel.get_by_role("link", name="Stop scripts")).to_be_visible()
