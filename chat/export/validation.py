@@ -31,7 +31,7 @@ def parse(data: bytes) -> dict[str, Any]:
     """The file's JSON, typed except for the turns. Raises FileRefused."""
     file = _parse_json(data)
     if not isinstance(file, dict) or file.get("format") != FORMAT:
-        raise FileRefused(_("The file is JSON but not a conversation: its “format” is not “%s”.") % FORMAT)
+        raise FileRefused(_("Agentsite did not export this file: its “format” is not “%s”.") % FORMAT)
     if file.get("version") != VERSION or isinstance(file["version"], bool):
         message = _("The file has version %(theirs)s; this site reads version %(ours)s.")
         raise FileRefused(message % {"theirs": str(file.get("version"))[:20], "ours": VERSION})

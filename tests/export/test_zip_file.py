@@ -94,8 +94,8 @@ def test_what_is_refused_of_several_is_named_and_the_rest_imported(
     page = answer.content.decode()
     assert answer.status_code == 200
     assert "1 conversation imported." in page
-    assert page.count("The file is JSON but not a conversation") == 20
-    assert "Conversations.zip: 0.json: The file is JSON" in page
+    assert page.count("Agentsite did not export this file") == 20
+    assert "Conversations.zip: 0.json: Agentsite did not export" in page
     assert "2 more files were refused." in page
     assert Conversation.objects.filter(title="Plan").count() == 2
 
