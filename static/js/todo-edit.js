@@ -170,6 +170,23 @@
     }
   });
 
+  // An item that moves leaves the pointer over another one: what is pressed again in the same place moves the same item.
+  const AGAIN = 1500; // milliseconds
+  const NEAR = 4; // pixels
+  let moved = { at: 0 };
+  document.addEventListener("click", (event) => {
+    const { clientX: x, clientY: y, detail } = event;
+    const isNear = Math.hypot(x - moved.x, y - moved.y) < NEAR && Date.now() - moved.at < AGAIN;
+    if (detail && isNear && event.target.closest("#todo-panel .todo")) {
+      event.preventDefault();
+      event.stopImmediatePropagation();
+      moved.at = Date.now();
+      return change(moved.action, moved.item);
+    }
+    const [action, item] = event.target.closest?.("#todo-panel button[form=todo-edit]")?.value.split(" ") ?? [];
+    moved = detail && ["up", "down"].includes(action) ? { at: Date.now(), x, y, action, item } : { at: 0 };
+  }, true);
+
   document.addEventListener("click", (event) => {
     if (!event.target.closest?.("[data-let-be]")) return;
     event.preventDefault();

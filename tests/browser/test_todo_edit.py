@@ -462,6 +462,26 @@ def test_a_plan_of_ones_own_is_told_with_the_next_message(scripted: Site, visito
     expect(page.locator("#todo-first")).to_be_hidden()
 
 
+def test_pressed_again_in_the_same_place_the_same_item_moves(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+    page.clock.set_fixed_time("2026-01-01T12:00:00Z")
+    third = items(page).nth(2)
+    third.hover()
+    place = third.get_by_role("button", name="Move up").bounding_box()
+    assert place
+    spot = (place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    page.mouse.click(*spot)
+    reads(page, "Doing 1", "Item 3", "Item 2")
+    page.mouse.click(*spot)
+    reads(page, "Item 3", "Doing 1", "Item 2")
+    page.clock.set_fixed_time("2026-01-01T12:00:02Z")
+    page.mouse.click(*spot)
+    reads(page, "Item 3", "Item 2", "Doing 1")
+    gate.set()
+    at_rest(page)
+
+
 def test_on_a_phone(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted, **PHONE)
     gate = working(scripted, page)

@@ -7,8 +7,9 @@ import re
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
-from chat.models import Turn
+from chat.models import Conversation, Turn
 from tests.plan.conftest import Work, work
 
 __all__ = ["work"]
@@ -151,3 +152,12 @@ def test_a_change_of_a_later_day_has_its_date(work: Work, owners: Client) -> Non
     work.conversation.revisions.filter(author="person").update(created_at=late)
     page = page_of(owners, work)
     assert re.search(r'<time datetime="2031-02-03T12:04:05Z" [^>]*>3 Feb(ruary)? 2031[^<]*:04<', page)
+
+
+def test_what_another_user_did_before_an_import_is_said_of_them(owners: Client, work: Work) -> None:
+    work.write("a -").edit("a -", "b -").end()
+    assert "You changed the list" in page_of(owners, work)
+    Conversation.objects.filter(pk=work.conversation.pk).update(imported_at=timezone.now())
+    page = page_of(owners, work)
+    assert "You changed the list" not in page
+    assert page.count("Changed by the user") == 2
