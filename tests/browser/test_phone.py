@@ -746,6 +746,22 @@ def test_whoever_writes_above_a_keyboard_sees_the_field(
     expect(page.locator(".turn")).to_have_count(2)
 
 
+@pytest.mark.parametrize("size", [(844, 390), (390, 480)])
+def test_what_is_asked_about_is_above_its_question(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    asks = Reply(tool_calls=[("bash", {"command": "rm -r build"})])
+    scripted.model.script(todo("in_progress", "pending"), asks, Reply(text="Done."))
+    viewport = dict(zip(("width", "height"), size, strict=True))
+    page = visitors.enter(scripted, viewport=viewport, has_touch=True, is_mobile=True)
+    begin_asking_first(page)
+    card = page.locator(".tool-call[data-status=waiting]")
+    expect(card.get_by_role("button", name="Deny")).to_be_in_viewport(ratio=1)
+    expect(card.locator("pre")).to_be_in_viewport(ratio=0.5)
+    card.get_by_role("button", name="Allow once").tap()
+    at_rest(page)
+
+
 @pytest.mark.parametrize("height", [540, 480, 420])
 @pytest.mark.parametrize("works", [False, True])
 def test_a_to_do_is_changed_above_a_keyboard(
