@@ -753,12 +753,12 @@ def test_what_is_asked_about_is_above_its_question(
     asks = Reply(tool_calls=[("bash", {"command": "rm -r build"})])
     scripted.model.script(todo("in_progress", "pending"), asks, Reply(text="Done."))
     viewport = dict(zip(("width", "height"), size, strict=True))
-    page = visitors.enter(scripted, viewport=viewport, has_touch=True, is_mobile=True)
+    page = visitors.enter(scripted, viewport=viewport)
     begin_asking_first(page)
     card = page.locator(".tool-call[data-status=waiting]")
     expect(card.get_by_role("button", name="Deny")).to_be_in_viewport(ratio=1)
     expect(card.locator("pre")).to_be_in_viewport(ratio=0.5)
-    card.get_by_role("button", name="Allow once").tap()
+    card.get_by_role("button", name="Allow once").click()
     at_rest(page)
 
 
