@@ -10,7 +10,8 @@
   // cannot be fetched, or are too many for one message, stay.
   const fetched = async ({ line, name, address, type }) => {
     const answer = await fetch(address).catch(() => null);
-    return answer?.ok ? Object.assign(new File([await answer.blob()], name, { type }), { line }) : { line };
+    const path = new URL(address, location.href).searchParams.get("path");
+    return answer?.ok ? Object.assign(new File([await answer.blob()], name, { type }), { line, path }) : { line };
   };
   const comeBack = async ([text, attached], signal) => {
     const files = await Promise.all(attached.map(fetched));

@@ -89,6 +89,16 @@ const scaledDown = async (file) => {
       return [name.slice(0, end), name.slice(end)].filter(Boolean).map((text) => Object.assign(document.createElement("span"), { textContent: text }));
     };
 
+    // What came back with a message that was held is in the workspace. While the agent works there, it stays.
+    const takeBack = async (file) => {
+      const body = new FormData();
+      body.set("csrfmiddlewaretoken", form.elements.csrfmiddlewaretoken.value);
+      body.set("path", file.path);
+      const answer = await post(`${path}files/delete/`, body).catch(() => null);
+      if (!signal.aborted && !answer?.redirected) note(input.dataset.stays); // else it led back to the list of files
+      document.getElementById("files")?.dispatchEvent(new Event("files-changed"));
+    };
+
     const chip = (file) => {
       const row = document.createElement("li");
       const name = document.createElement("span");
@@ -103,7 +113,7 @@ const scaledDown = async (file) => {
       remove.setAttribute("aria-label", `${input.dataset.remove} ${file.name}`);
       remove.addEventListener("click", () => {
         keep(chosen.filter((each) => each !== file));
-        if (file.line) note(input.dataset.stays); // it came back with a message that was held
+        if (file.line) takeBack(file);
         text.focus();
       });
       row.append(...preview(file), name, remove);
@@ -131,7 +141,7 @@ const scaledDown = async (file) => {
       form.elements.client_id.value = uuid();
       tellComposer();
       // A file is stored without what is set on it.
-      const rows = files.map((file) => ({ file, line: file.line }));
+      const rows = files.map((file) => ({ file, line: file.line, path: file.path }));
       const change = (store) => (rows.length ? store.put(rows, keyOf(path)) : store.delete(keyOf(path)));
       stored(change).catch(() => files.length && !signal.aborted && note(input.dataset.unkept));
     };
@@ -256,7 +266,7 @@ const scaledDown = async (file) => {
     };
 
     // What was chosen before a reload, or before the user left this page; earlier versions stored the files alone.
-    const fileOf = (row) => (row.file ? Object.assign(row.file, { line: row.line }) : row);
+    const fileOf = (row) => (row.file ? Object.assign(row.file, { line: row.line, path: row.path }) : row);
     const giveUp = new Promise((resolve) => setTimeout(resolve, 1000)); // a database that does not answer holds up no message
     const restoring = Promise.race([stored((store) => store.get(keyOf(path))), giveUp])
       .then((rows) => rows && !signal.aborted && show([...rows.map(fileOf), ...chosen]))

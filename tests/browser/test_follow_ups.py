@@ -300,15 +300,28 @@ def test_files_come_back_with_the_message_that_is_unsent(scripted: Site, visitor
     go.set()
 
 
-def test_a_file_that_came_back_stays_when_it_is_removed(scripted: Site, visitors: Visitors) -> None:
+@pytest.mark.parametrize("works", [True, False])
+def test_a_file_that_came_back_and_is_removed_is_gone(
+    scripted: Site, visitors: Visitors, works: bool
+) -> None:
+    """Unless the agent works with the files."""
     page, go = at_work(scripted, visitors, Reply(text="Thanks."))
     note = {"name": "my notes.md", "mimeType": "text/markdown", "buffer": b"# Notes"}
     page.set_input_files("#composer-files", [note])  # type: ignore[list-item]
     page.fill("#composer-text", "use this")
     page.press("#composer-text", "Enter")
-    held(page).get_by_role("button", name="Unsend").click()
-    page.locator("#composer-attached").get_by_role("button").click()
+    unsend = held(page).get_by_role("button", name="Unsend") if works else page.locator("#stop")
+    expect(held(page).locator(".attachment")).to_have_count(1)
+    unsend.click()
+    if not works:
+        at_rest(page)
+        page.reload()
+        at_rest(page)
+    with page.expect_response("**/files/delete/"):
+        page.locator("#composer-attached").get_by_role("button").click()
     stays = "A file that you remove from the message stays in the conversation's files."
-    expect(page.locator("#composer-note")).to_have_text(stays)
+    expect(page.locator("#composer-note")).to_have_text(stays if works else "")
     go.set()
     at_rest(page)
+    page.goto(f"{page.url}files/")
+    expect(page.locator("#files").get_by_text("my notes.md")).to_have_count(int(works))
