@@ -67,10 +67,11 @@
     if (sentence) target.value = "";
     else target.form.requestSubmit();
   });
-  document.addEventListener("htmx:after:swap", ({ detail }) => {
-    if (detail.ctx.sourceElement?.matches?.(".files__upload")) say("");
-  });
-  document.addEventListener("htmx:error", ({ target }) => {
-    if (target.matches?.(".files__upload")) say(document.getElementById("composer-files").dataset.lost);
-  });
+  const ended = (form, sentence) => {
+    if (!form?.matches?.(".files__upload")) return;
+    form.reset(); // or the same file, chosen again, would be no change
+    say(sentence);
+  };
+  document.addEventListener("htmx:after:swap", ({ detail }) => ended(detail.ctx.sourceElement, ""));
+  document.addEventListener("htmx:error", ({ target }) => ended(target, document.getElementById("composer-files")?.dataset.lost ?? ""));
 }

@@ -651,6 +651,7 @@ def test_an_upload_that_is_lost_says_so(scripted: Site, visitors: Visitors) -> N
     page.set_input_files("#files-panel .files__upload input[type=file]", [NOTES])  # type: ignore[list-item]
     expect(rows(page).filter(has_text="notes-2.txt")).to_be_visible()
     expect(status).to_have_text("")
+    expect(page.locator("#files-panel .files__upload input[type=file]")).to_have_value("")
 
 
 def test_files_that_are_sent_from_further_up_lead_to_the_end(scripted: Site, visitors: Visitors) -> None:
