@@ -125,7 +125,8 @@ def _text(preview: FilePreview, as_source: bool) -> dict[str, Any]:
     lines = range(1, preview.text.count("\n") + (not preview.text.endswith("\n")) + 1)
     numbers = "\n".join(map(str, lines))
     html = coloured_file(preview.text, preview.name)
-    return {"html": html, "numbers": numbers, "as_source": as_source and preview.rendering}
+    wraps = preview.name.lower().endswith(".txt")  # written to be read
+    return {"html": html, "numbers": numbers, "as_source": as_source and preview.rendering, "wraps": wraps}
 
 
 @audience("owner")

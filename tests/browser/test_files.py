@@ -382,6 +382,25 @@ def test_an_edited_message_keeps_the_files_that_are_not_removed(scripted: Site, 
     expect(dialog.get_by_role("alert")).to_have_text("The message is empty.")
 
 
+def test_a_text_wraps_and_code_does_once_asked(scripted: Site, visitors: Visitors) -> None:
+    line = "a long line of words " * 40
+    scripted.model.script(writes("a.txt", line), writes("b.py", f"# {line}"), Reply("`a.txt` and `b.py`"))
+    page = visitors.enter(scripted, viewport=WIDE)
+    begin(page, "write")
+    at_rest(page)
+    code, wrap = page.locator(".files__code"), page.locator("#files-panel .code-block__wrap")
+    too_wide = "code => code.scrollWidth > code.clientWidth + 1"
+    last_turn(page).get_by_role("link", name="a.txt").click()
+    expect(wrap).to_have_attribute("aria-pressed", "true")
+    assert not code.evaluate(too_wide)
+    expect(page.locator(".files__numbers")).to_be_hidden()
+    last_turn(page).get_by_role("link", name="b.py").click()
+    expect(wrap).to_have_attribute("aria-pressed", "false")
+    assert code.evaluate(too_wide)
+    wrap.click()
+    assert not code.evaluate(too_wide)
+
+
 def test_a_changed_file_opens_beside_the_conversation(scripted: Site, visitors: Visitors) -> None:
     command = {"command": "echo 1 > made-by-bash"}
     scripted.model.script(Reply(tool_calls=[("bash", command)]), Reply(text="Done."))
