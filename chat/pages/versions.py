@@ -77,6 +77,8 @@ def _run_again(
     try:
         text, attached = request.POST.get("text"), request.POST.getlist("attached")
         kept = {int(key) for key in attached if key.isdecimal() and len(key) < 20}
+        if text is None:
+            text, kept = _without_missing(conversation, turn_id)
         conversation.run_again(turn_id, client_id, text, _profile(request), kept, as_before=as_before)
     except MessageRefused as refusal:
         return action_refused(request, conversation, str(refusal))
@@ -85,6 +87,16 @@ def _run_again(
     if archived:
         async_to_sync(publish_sidebar)(conversation.owner_id, "organised")
     return action_response(request, conversation)
+
+
+def _without_missing(conversation: Conversation, turn_id: int) -> tuple[str | None, set[int]]:
+    """The turn's message and the keys of its files without those that are gone; None if none is."""
+    turn = conversation.path.filter(pk=turn_id).prefetch_related("messages__attachments").first()
+    files = turn.attachments if turn else []
+    missing = missing_for(turn, [file.path for file in files]) if turn and files else set()
+    if not turn or not missing:
+        return None, set()
+    return without_names(turn.said, files), {file.pk for file in files if file.path not in missing}
 
 
 def _form(request: SignedInRequest, conversation: Conversation, turn_id: int) -> HttpResponse:
