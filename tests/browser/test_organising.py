@@ -449,4 +449,4 @@ def test_files_that_are_too_large_to_import_are_not_sent(
     field.set_input_files(small)
     assert not field.evaluate(said)
     page.get_by_role("button", name="Import").click()
-    expect(page.locator(".field__error")).to_contain_text("not a conversation")
+    expect(page.locator(".field__error")).to_contain_text("Agentsite did not export this file")
