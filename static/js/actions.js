@@ -17,10 +17,11 @@
     const files = await Promise.all(attached.map(fetched));
     if (signal.aborted) return false;
     const back = files.filter((file) => file instanceof File);
-    const asked = new CustomEvent("files-back", { detail: back, cancelable: true });
+    const asked = new CustomEvent("files-back", { detail: { files: back }, cancelable: true });
     const isTaken = document.getElementById("composer-files")?.dispatchEvent(asked);
     const lines = files.filter((file) => !isTaken || !back.includes(file)).map(({ line }) => line);
     if (text || attached.length) giveBack([text, lines.join("\n")].filter(Boolean).join("\n\n"));
+    await asked.detail.keeping; // until then a reload would lose them
     return true;
   };
 

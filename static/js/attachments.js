@@ -120,6 +120,8 @@ const scaledDown = async (file) => {
       return row;
     };
 
+    // A database that does not answer holds up nothing.
+    const giveUp = () => new Promise((resolve) => setTimeout(resolve, 1000));
     const held = (files) => {
       const data = new DataTransfer();
       for (const file of files) data.items.add(file);
@@ -143,7 +145,7 @@ const scaledDown = async (file) => {
       // A file is stored without what is set on it.
       const rows = files.map((file) => ({ file, line: file.line, path: file.path }));
       const change = (store) => (rows.length ? store.put(rows, keyOf(path)) : store.delete(keyOf(path)));
-      stored(change).catch(() => files.length && !signal.aborted && note(input.dataset.unkept));
+      return stored(change).catch(() => files.length && !signal.aborted && note(input.dataset.unkept));
     };
 
     const take = (files, scaled = []) => {
@@ -151,21 +153,22 @@ const scaledDown = async (file) => {
       const large = files.filter((file) => file.size > Number(mostBytes));
       const all = [...chosen, ...files.filter((file) => !large.includes(file))];
       const sentence = refusalOf(all);
-      if (sentence) show(chosen);
-      else keep(all);
+      const keeping = sentence ? show(chosen) : keep(all);
       const named = (words, some) => some.map((file) => words.replace("/x", file.name));
       note(sentence || [...named(largeOne, large), ...named(smaller, scaled)].join(" "));
+      return keeping;
     };
     const add = (files) => {
       const scales = (file) => isTooLarge(file) && file.type !== "image/gif" && !file.line;
       if (!files.some(scales)) return take(files);
       show(chosen); // without what the field itself has
       const scaling = Promise.all(files.map((file) => (scales(file) ? scaledDown(file) : file)));
-      prepare(
-        Promise.all([scaling, preparing]).then(([ready]) => {
-          if (!signal.aborted) take(ready, ready.filter((file) => !files.includes(file) && !isTooLarge(file)));
-        }),
-      );
+      const taking = Promise.all([scaling, preparing]).then(([ready]) => {
+        const scaled = ready.filter((file) => !files.includes(file) && !isTooLarge(file));
+        return !signal.aborted && { keeping: take(ready, scaled) };
+      });
+      prepare(taking); // but not what is stored of them
+      return taking.then(({ keeping }) => keeping);
     };
 
     input.addEventListener("change", () => {
@@ -174,8 +177,9 @@ const scaledDown = async (file) => {
     });
     input.addEventListener("files-sent", () => chosen.length && keep([]));
     input.addEventListener("files-back", (event) => {
-      if (refusalOf([...chosen, ...event.detail])) event.preventDefault();
-      else if (event.detail.length) add(event.detail);
+      const { files } = event.detail;
+      if (refusalOf([...chosen, ...files])) event.preventDefault();
+      else if (files.length) event.detail.keeping = Promise.race([add(files), giveUp()]);
     });
 
     const freeName = (name) => {
@@ -267,8 +271,7 @@ const scaledDown = async (file) => {
 
     // What was chosen before a reload, or before the user left this page; earlier versions stored the files alone.
     const fileOf = (row) => (row.file ? Object.assign(row.file, { line: row.line, path: row.path }) : row);
-    const giveUp = new Promise((resolve) => setTimeout(resolve, 1000)); // a database that does not answer holds up no message
-    const restoring = Promise.race([stored((store) => store.get(keyOf(path))), giveUp])
+    const restoring = Promise.race([stored((store) => store.get(keyOf(path))), giveUp()])
       .then((rows) => rows && !signal.aborted && show([...rows.map(fileOf), ...chosen]))
       .catch(() => {});
     // While files are restored or scaled down, a message waits.
