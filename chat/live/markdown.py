@@ -34,6 +34,7 @@ from chat.live.mathematics import MAX_FORMULA, math_html
 
 MAX_BLOCK = 32 * 1024  # characters; the parser's worst cases are quadratic
 LONG_CODE = 24  # lines above which code is folded
+MAX_NAMED = 200  # files that the code of a text may name
 MAX_CACHED = 3 * 1024 * 1024  # characters of large texts whose HTML is cached
 _NEWLINE = re.compile(r"\r\n|\r|\n")  # the parser's line ends
 _FENCE = re.compile(r"(?:[ \t]*\r?\n)* {0,3}(`{3,}|~{3,})")
@@ -277,8 +278,15 @@ def _named_file(name: str, env: Any) -> str:
     if not _NAME.fullmatch(path):
         return ""
     path = path if top else place.folder + path
-    is_there = env["read_only"] or (place.workspace and place.workspace.has_file(path))
-    return path if is_there else ""
+    return path if env["read_only"] or _is_there(path, env) else ""
+
+
+def _is_there(path: str, env: Any) -> bool:
+    """Whether the workspace has the file: each is looked for once, and up to MAX_NAMED of them."""
+    workspace, known = env["place"].workspace, env.setdefault("files", {})
+    if workspace and path not in known and len(known) < MAX_NAMED:
+        known[path] = workspace.has_file(path)
+    return bool(known.get(path))
 
 
 def _image(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:

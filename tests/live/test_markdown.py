@@ -14,7 +14,7 @@ from django.utils.translation import override
 
 from chat.agent.workspace import Workspace
 from chat.live import markdown
-from chat.live.markdown import MAX_BLOCK, Place, Settling, render, render_grown
+from chat.live.markdown import MAX_BLOCK, MAX_NAMED, Place, Settling, render, render_grown
 from chat.live.mathematics import MAX_FORMULA, math_html
 
 LINK = 'target="_blank" rel="noopener noreferrer nofollow"'
@@ -378,6 +378,13 @@ def test_code_that_names_a_file_leads_to_it(tmp_path: Path, code: str, path: str
 )
 def test_other_code_is_no_link(tmp_path: Path, code: str) -> None:
     assert "<a" not in render(f"`{code}`", Place(workspace=a_workspace(tmp_path)))
+
+
+def test_so_much_code_is_looked_up_and_no_more(tmp_path: Path) -> None:
+    place = Place(workspace=a_workspace(tmp_path))
+    others = "".join(f"`{number}` " for number in range(MAX_NAMED - 1))
+    assert render(f"{others}`report.md` `report.md`", place).count("<a ") == 2
+    assert "<a " not in render(f"{others}`one` `report.md`", place)
 
 
 def test_code_within_a_link_has_the_links_address(tmp_path: Path) -> None:
