@@ -39,7 +39,7 @@ HEADING = re.compile(r"\s*#{1,6}\s")
 @audience("owner")
 @require_POST
 def edit_todos(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
-    """Apply the pressed button (`do`, for example "skip ID") and all changed texts of the form.
+    """Apply what was pressed (each `do`, for example "skip ID") and all changed texts of the form.
 
     `revision` is the list that the user saw. A script gets 204 with the ids of what was `Added`, or 409 with
     the refused edits; without script, redirects to the panel or shows the refusals on the page.
@@ -91,9 +91,9 @@ def _added(text: str) -> Iterator[Edit]:
 
 
 def _button_edits(request: HttpRequest) -> Iterator[Edit]:
-    action, *items = request.POST.get("do", "").split() or [""]
-    if action in ITEM_ACTIONS and action != "reword":
-        for item in items:
+    for pressed in request.POST.getlist("do"):
+        action, _blank, item = pressed.partition(" ")
+        if action in ITEM_ACTIONS and action != "reword" and item:
             yield Edit(cast(Action, action), item, place=_parse_number(request.POST.get("place", "")))
 
 

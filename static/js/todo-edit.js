@@ -77,11 +77,13 @@
     if (!goesOn) atEnd(came[0].querySelector("label :is(input, textarea), button, a"));
   };
 
-  const asked = (action, item) => {
+  const asked = (action, ...items) => {
+    const [item] = items;
     const body = new FormData();
     body.append("csrfmiddlewaretoken", form().elements.csrfmiddlewaretoken.value);
     body.append("revision", open.get(item)?.revision ?? panel()?.dataset.revision ?? "");
-    body.append("do", item ? `${action} ${item}` : action);
+    if (!item) body.append("do", action);
+    for (const each of items) body.append("do", `${action} ${each}`);
     if (action === "reword") body.append(`text-${item}`, field(item).value);
     if (action === "add") body.append("text-new", adds[0]);
     return body;
@@ -121,7 +123,7 @@
     if (!target.matches?.("[data-put-back]")) return;
     const [action, ...items] = target.value.split(" ");
     if (action === "restore") change(action, items[0]);
-    else send(asked(action, items.join(" ")));
+    else send(asked(action, ...items));
     undoPlace().replaceChildren();
   });
 

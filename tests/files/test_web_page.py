@@ -141,10 +141,21 @@ def test_what_is_no_text_is_no_page(workspace: Workspace, page: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["<a ", "<img src ", "<link rel=stylesheet ", "<a href ", "<a href='", "<link/", " "]
+    "piece",
+    [
+        "<script src ",
+        "<script src='",
+        "<a ",
+        "<img src ",
+        "<link rel=stylesheet ",
+        "<a href ",
+        "<a href='",
+        "<link/",
+        " ",
+    ],
 )
 def test_a_hostile_page_takes_no_longer(workspace: Workspace, page: Path, piece: str) -> None:
     page.write_text("<a " + piece * (web_page.MAX_PAGE_BYTES // len(piece)))
     begun = time.process_time()
-    web_page_of(workspace, "site/index.html")
+    web_page.has_scripts(web_page_of(workspace, "site/index.html", scripts=True))
     assert time.process_time() - begun < 2
