@@ -312,7 +312,7 @@ def _files(conversation: Conversation, typed: str) -> list[Option]:
 
 def _file(path: str) -> Option:
     folder, _slash, name = path.rpartition("/")
-    return Option(name, note=folder, insert=path)
+    return Option(name, note=folder, insert=f'"{path}"' if " " in path else path)
 
 
 def _items(conversation: Conversation, typed: str) -> list[Option]:

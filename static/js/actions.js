@@ -244,14 +244,18 @@ document.addEventListener("htmx:after:swap", ({ detail }) => {
   const { select, value } = detail.ctx.chosen ?? {};
   if ([...(select?.options ?? [])].some((option) => option.value === value)) select.value = value;
 });
-// A suggestion is put into the composer, to be changed or sent.
+// A suggestion is put into the composer, to be changed or sent: in place of another, and behind what was written.
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.("[data-fill]");
   const place = document.getElementById("composer-text");
   if (!button || !place) return;
   event.preventDefault();
-  place.select();
-  document.execCommand("insertText", false, button.value); // so that it can be undone
+  const written = place.value.trim();
+  const isIdea = [...document.querySelectorAll("[data-fill]")].some((each) => each.value === written);
+  place.focus();
+  if (isIdea) place.select();
+  else place.setSelectionRange(place.value.length, place.value.length);
+  document.execCommand("insertText", false, `${written && !isIdea ? "\n\n" : ""}${button.value}`); // so that it can be undone
 });
 // A form to be sent without a click, once: the test of a connection that was just added.
 onContent(() => document.querySelector("form[data-at-once]")?.requestSubmit());

@@ -42,6 +42,12 @@ def test_the_first_page_says_what_to_do(demo: Site, visitors: Visitors) -> None:
     expect(page.locator("#composer-text")).to_have_value("Refactor these five files")
     expect(page.locator("#composer-text")).to_be_focused()
     assert page.url == f"{demo.served.address}/", "nothing is sent yet"
+    other = page.locator("[data-fill]").filter(has_not_text="Refactor").first
+    other.click()
+    expect(page.locator("#composer-text")).to_have_value(other.inner_text())
+    page.fill("#composer-text", "My own words")
+    idea.click()
+    expect(page.locator("#composer-text")).to_have_value("My own words\n\nRefactor these five files")
     page.get_by_role("link", name="Connect a real model").click()
     expect(page).to_have_title("Add a connection")
     expect(page.get_by_role("button", name="Save")).to_be_visible()

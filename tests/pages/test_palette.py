@@ -111,10 +111,14 @@ def test_files_and_items_are_those_of_the_conversation(
     assert offered(owners, "/complete/", here, sign="@") == [], "there is no folder yet"
     folder = workspaces / str(conversation.pk)
     (folder / "src").mkdir(parents=True)
-    for name in ("a_note.md", "src/note.py", "src/<b>.txt"):
+    for name in ("a_note.md", "src/note.py", "src/<b>.txt", "my list.txt"):
         (folder / name).write_text("x")
     assert offered(owners, "/complete/", here, sign="@", q="note") == ["note.py", "a_note.md"]
     assert offered(owners, "/complete/", here, sign="@", q="b>") == ["&lt;b&gt;.txt"]
+    found = owners.get(
+        "/complete/", {"sign": "@", "q": "list"}, headers={"HX-Current-URL": f"http://testserver{here}"}
+    )
+    assert 'data-insert="&quot;my list.txt&quot;"' in found.content.decode(), "as from the menu of the file"
     items: list[dict[str, Any]] = [{"id": "1", "content": "Paint the door"}, {"id": "2", "content": "Rest"}]
     conversation.revisions.create(turn=turn, items=items)
     assert offered(owners, "/complete/", here, sign="#", q="DOOR") == ["Paint the door"]
