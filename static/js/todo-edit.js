@@ -6,7 +6,7 @@
   const panel = () => document.getElementById("todo-panel");
   const row = (item) => document.getElementById(`todo-${item}`);
   const adder = () => document.getElementById("todo-add") ?? document.getElementById("todo-first");
-  const field = (item) => row(item)?.querySelector(".todo__editor input");
+  const field = (item) => row(item)?.querySelector(".todo__editor textarea");
   const itemOf = (place) => place.closest?.(".todo[id]")?.id.slice("todo-".length);
 
   // Editors that are open: what is typed in them, and the revision that the user had in view.
@@ -16,7 +16,8 @@
   let begun = false; // whether the panel that comes is the user's own beginning
   let held = null; // what has the focus, for when a redraw takes it away
   let lastLine = null; // for a new item
-  const busy = new Set();
+  const MOVES = ["up", "down"]; // each press counts
+  const busy = new Map(); // changes on their way
 
   const say = (what) => {
     const place = document.getElementById("todo-status");
@@ -93,15 +94,18 @@
     if (action === "reword" && ["", row(item).dataset.words].includes(field(item).value.trim())) return close(item);
     if (action === "add") return add();
     const name = `${action} ${item}`;
-    if (busy.has(name)) return;
-    busy.add(name);
+    while (busy.has(name)) {
+      if (!MOVES.includes(action)) return;
+      await busy.get(name);
+    }
     if (action === "skip") held = { value: `restore ${item}` };
     if (action === "restore") held = { item, button: 1 };
     if (action === "remove") held = { item: itemOf(row(item).nextElementSibling ?? row(item).previousElementSibling ?? adder()), button: 0 };
     const body = asked(action, item);
     const editor = open.get(item);
     if (action === "remove") open.delete(item); // its words are not for a new item
-    const came = await send(body);
+    busy.set(name, send(body));
+    const came = await busy.get(name);
     busy.delete(name);
     if (came === "lost" && editor && row(item)) open.set(item, editor);
     if (came === "lost") return;
@@ -186,7 +190,7 @@
       return change(moved.action, moved.item);
     }
     const [action, item] = event.target.closest?.("#todo-panel button[form=todo-edit]")?.value.split(" ") ?? [];
-    moved = detail && ["up", "down"].includes(action) ? { at: Date.now(), x, y, action, item } : { at: 0 };
+    moved = detail && MOVES.includes(action) ? { at: Date.now(), x, y, action, item } : { at: 0 };
   }, true);
 
   document.addEventListener("click", (event) => {
@@ -201,7 +205,7 @@
       event.preventDefault();
       change(event.key === "ArrowUp" ? "up" : "down", item);
     }
-    const edits = event.target.matches?.("input[form='todo-edit']");
+    const edits = event.target.matches?.(":is(input, textarea)[form='todo-edit']");
     if (!edits || !["Enter", "Escape"].includes(event.key)) return;
     if (event.key === "Enter") event.preventDefault();
     if (isComposing(event)) return;
@@ -218,8 +222,11 @@
 
   document.addEventListener("input", (event) => {
     const item = itemOf(event.target);
-    if (item && open.has(item)) open.get(item).text = event.target.value;
-    else if (event.target.matches("[name='text-new'][form='todo-edit']")) adding = event.target.value;
+    if (item && open.has(item)) {
+      open.get(item).text = event.target.value;
+      showEditor(item); // it grows
+    }
+    if (event.target.matches("[name='text-new'][form='todo-edit']")) adding = event.target.value;
   });
 
   // Where there is little room, what is written has it (20-frame.css), until a tap elsewhere is over: it would miss
@@ -291,7 +298,7 @@
   // The focus goes back to where it was, or to what stands in that place now. Whoever types keeps the panel open.
   const hold = () => {
     const { item, name, at, button, value } = held;
-    const input = name && document.querySelector(`input[form="todo-edit"][name="${name}"]`);
+    const input = name && document.querySelector(`:is(input, textarea)[form="todo-edit"][name="${name}"]`);
     if (input?.value && panel()) panel().open = true;
     const place = input ?? (value ? restorer(value) : row(item)?.querySelectorAll("button")[button]);
     place?.focus();
@@ -300,7 +307,7 @@
   const restorer = (value) => slot().querySelector(`.todo__restore[value="${value}"]`);
   const placeOf = (place) => {
     if (place.matches(".todo__restore")) return { value: place.value };
-    if (place.matches("input")) return { name: place.name, at: place.selectionStart };
+    if (place.matches("input, textarea")) return { name: place.name, at: place.selectionStart };
     const item = itemOf(place);
     return item ? { item, button: [...row(item).querySelectorAll("button")].indexOf(place) } : null;
   };
@@ -345,7 +352,7 @@
     new MutationObserver(restore).observe(slot(), { subtree: true, childList: true });
     slot().addEventListener("focusin", (event) => (held = placeOf(event.target)));
     slot().addEventListener("keyup", (event) => {
-      if (held && event.target.matches("input")) held.at = event.target.selectionStart;
+      if (held && event.target.matches("input, textarea")) held.at = event.target.selectionStart;
     });
     document.addEventListener("pointerdown", (event) => {
       if (!slot().contains(event.target)) held = null;

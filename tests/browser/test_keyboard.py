@@ -146,7 +146,7 @@ def test_the_composer_completes(scripted: Site, visitors: Visitors) -> None:
     expect(popup(page)).to_have_text([re.compile(r"stock room\.py\s*src")])
     is_selected(page, "stock room.py")
     page.keyboard.press("Tab")
-    expect(field).to_have_value("see src/stock room.py ")
+    expect(field).to_have_value('see "src/stock room.py" ')
     page.keyboard.type("for #")
     expect(popup(page)).to_have_text(["Paint the door", "Paint the fence"])
     page.keyboard.press("ArrowDown")
@@ -156,10 +156,10 @@ def test_the_composer_completes(scripted: Site, visitors: Visitors) -> None:
     page.keyboard.type("fen")
     expect(popup(page)).to_have_text(["Paint the fence"])
     page.keyboard.press("Enter")
-    expect(field).to_have_value("see src/stock room.py for Paint the fence ")
+    expect(field).to_have_value('see "src/stock room.py" for Paint the fence ')
     expect(popup(page)).to_have_count(0)
     page.keyboard.press("Control+z")
-    expect(field).to_have_value("see src/stock room.py for #fen")
+    expect(field).to_have_value('see "src/stock room.py" for #fen')
     field.fill("")
     page.keyboard.type("#")
     popup(page).last.click()
@@ -172,7 +172,7 @@ def test_the_composer_completes(scripted: Site, visitors: Visitors) -> None:
     page.keyboard.type("@sto")
     expect(popup(page)).to_have_text([re.compile(r"stock room\.py\s*src")])
     page.keyboard.press("Enter")
-    expect(field).to_have_value("看看src/stock room.py ")
+    expect(field).to_have_value('看看"src/stock room.py" ')
 
     # Not within a word, not when pasted, and Enter sends where nothing is offered.
     asked: list[str] = []

@@ -323,9 +323,9 @@ def test_nothing_covers_an_item_that_is_edited(
     page.keyboard.press("Escape")
     for item in (panel(page).locator(".todo").nth(4), panel(page).locator(".todo").last):
         item.locator(".todo__line").click()
-        expect(item.locator(".todo__editor input")).to_be_focused()
+        expect(item.locator(".todo__editor textarea")).to_be_focused()
         page.keyboard.type(" soon")
-        for place in (item.locator(".todo__editor input"), item.get_by_role("button", name="Save"), head):
+        for place in (item.locator(".todo__editor textarea"), item.get_by_role("button", name="Save"), head):
             expect(place).to_be_in_viewport(ratio=1)
             assert place.evaluate(TOPMOST), place
         for each in item.locator(":is(.todo__editor, .todo__tools) button:visible").all():

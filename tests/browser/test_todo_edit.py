@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
@@ -35,7 +36,7 @@ def reads(page: Page, *texts: str) -> None:
 def editor(page: Page, place: int) -> Locator:
     """The open editor of the item in that place."""
     items(page).nth(place).locator("button.todo__line").click()
-    box = items(page).nth(place).locator(".todo__editor input")
+    box = items(page).nth(place).locator(".todo__editor textarea")
     expect(box).to_be_focused()
     return box
 
@@ -277,7 +278,7 @@ def test_what_is_being_written_is_there_after_a_look_elsewhere(scripted: Site, v
     page.get_by_role("link", name="Plan history").click()
     expect(page.locator("#plan")).to_be_visible()
     page.go_back()
-    box = items(page).nth(1).locator(".todo__editor input")
+    box = items(page).nth(1).locator(".todo__editor textarea")
     expect(box).to_have_value("Item 2 and mo")
     expect(page.locator("#todo-add")).to_have_value("Also write")
     page.reload()
@@ -337,10 +338,33 @@ def test_an_editor_outlives_other_words_of_the_agents_as_they_are_written(
     expect(page.locator("#todo-panel .todo__text").first).to_contain_text("Othe")
     expect(page.locator("#todo-add")).to_have_value("")
     go.set()
-    field = items(page).first.locator(".todo__editor input")
+    field = items(page).first.locator(".todo__editor textarea")
     expect(field).to_have_value("Item 1 with care")
     expect(page.locator("#todo-add")).to_have_value("")
     last.set()
+    at_rest(page)
+
+
+@pytest.mark.parametrize("is_phone", [False, True])
+def test_a_long_item_is_edited_in_several_lines(scripted: Site, visitors: Visitors, is_phone: bool) -> None:
+    page = visitors.enter(scripted, **(PHONE if is_phone else {}))
+    gate = working(scripted, page)
+    box = editor(page, 1)
+    low = box.bounding_box()
+    box.fill(
+        "Ask every supplier for prices, times of delivery and the smallest order " * (2 if is_phone else 4)
+    )
+    high = box.bounding_box()
+    assert low
+    assert high
+    assert high["height"] > low["height"] + 30
+    assert box.evaluate("place => place.scrollHeight <= place.clientHeight")
+    box.press("ControlOrMeta+A")
+    box.evaluate("place => place.setRangeText('Ask\\nthem', 0, place.value.length, 'end')")
+    box.dispatch_event("input")
+    box.press("Shift+Enter")  # a to-do has one line
+    reads(page, "Doing 1", "Ask them", "Item 3")
+    gate.set()
     at_rest(page)
 
 
@@ -482,6 +506,27 @@ def test_pressed_again_in_the_same_place_the_same_item_moves(scripted: Site, vis
     at_rest(page)
 
 
+def test_pressed_again_before_the_answer_is_there(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+    answers: list[Callable[[], None]] = []
+
+    def hold(route: Route) -> None:
+        response = route.fetch()
+        answers.append(lambda: route.fulfill(response=response))
+
+    page.route("**/todos/", hold, times=1)
+    third = items(page).nth(2)
+    third.hover()
+    third.get_by_role("button", name="Move up").click()
+    reads(page, "Doing 1", "Item 3", "Item 2")
+    items(page).nth(1).get_by_role("button", name="Move up").click()
+    answers[0]()
+    reads(page, "Item 3", "Doing 1", "Item 2")
+    gate.set()
+    at_rest(page)
+
+
 def test_on_a_phone(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted, **PHONE)
     gate = working(scripted, page)
@@ -510,9 +555,9 @@ def test_without_script_the_forms_do_it(scripted: Site, visitors: Visitors) -> N
     plain = visitors.enter(scripted, java_script_enabled=False)
     plain.goto(page.url)
     panel(plain).locator("summary").click()
-    boxes = plain.locator("#todo-panel .todo__editor input")
+    boxes = plain.locator("#todo-panel .todo__editor textarea")
     boxes.nth(1).fill("Another")
-    boxes.nth(1).press("Enter")
+    items(plain).nth(1).get_by_role("button", name="Save").click()
     reads(plain, "Item 1", "Another", "Item 3")
     plain.fill("#todo-add", "Mine")
     items(plain).nth(0).get_by_role("button", name="Check off").click()
