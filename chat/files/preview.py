@@ -93,6 +93,10 @@ class FilePreview:
         return picture_type(self.path, self.after or b"") == SVG and self.size <= MAX_IMAGE_BYTES
 
     @property
+    def is_pdf(self) -> bool:
+        return (self.after or b"").startswith(PDF)
+
+    @property
     def can_be_compared(self) -> bool:
         return self.change == "new" or (self.change is not None and self.before is not None)
 

@@ -31,6 +31,7 @@ from chat.files.names import safe_name
 from chat.files.pictures import PictureStore
 from chat.files.preview import (
     MAX_IMAGE_BYTES,
+    PDF,
     SVG,
     SVG_HEAD,
     FilePreview,
@@ -55,6 +56,7 @@ from chat.search.index import index_files, unindex_file
 # For files of a workspace: no scripts, no requests and an opaque origin.
 SANDBOXED = "sandbox; default-src 'none'; frame-ancestors 'none'"
 SVG_SANDBOXED = f"{SANDBOXED}; style-src 'unsafe-inline'"  # without it most would have no colours
+PDF_CONFINED = "default-src 'none'; frame-ancestors 'none'"  # viewers of some browsers fail in a sandbox
 PAGE_SANDBOXED = (
     "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; "
     "img-src data:; font-src data:; frame-ancestors 'self'"
@@ -134,6 +136,21 @@ def _text(preview: FilePreview, as_source: bool) -> dict[str, Any]:
 def image(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
     descriptor = _open(request, own_conversation(request, conversation_id))
     return image_response(descriptor, request.GET.get("path", ""))
+
+
+@audience("owner")
+@require_safe
+def pdf(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponseBase:
+    """A PDF file for the browser's own viewer."""
+    descriptor = _open(request, own_conversation(request, conversation_id))
+    if os.pread(descriptor, len(PDF), 0) != PDF:
+        os.close(descriptor)
+        raise Http404
+    response = file_response(Stream(content(descriptor)), "application/pdf")
+    name = safe_name(request.GET.get("path", ""))
+    response.headers["Content-Disposition"] = content_disposition_header(False, name) or "inline"
+    response.headers["Content-Security-Policy"] = PDF_CONFINED
+    return response
 
 
 @audience("owner")

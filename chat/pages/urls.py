@@ -111,6 +111,7 @@ urlpatterns = [
     path("conversations/<uuid:conversation_id>/files/", files.folder, name="files"),
     path("conversations/<uuid:conversation_id>/files/file/", files.file, name="file"),
     path("conversations/<uuid:conversation_id>/files/image/", files.image, name="file_image"),
+    path("conversations/<uuid:conversation_id>/files/pdf/", files.pdf, name="file_pdf"),
     path("conversations/<uuid:conversation_id>/files/web-page/", files.web_page, name="file_web_page"),
     path("conversations/<uuid:conversation_id>/pictures/<str:digest>/", files.picture, name="picture"),
     path("conversations/<uuid:conversation_id>/files/download/", files.download, name="file_download"),

@@ -833,6 +833,26 @@ def test_an_svg_file_is_shown_and_runs_nothing(scripted: Site, visitors: Visitor
     assert page.title() != "ran"
 
 
+def test_a_pdf_file_opens_in_a_tab_of_its_own(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Read."))
+    page = visitors.enter(scripted, viewport=WIDE)
+    page.goto("/")
+    report = {"name": "a.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.4\n%%EOF\n"}
+    page.set_input_files("#composer-files", report)  # type: ignore[arg-type]
+    page.fill("#composer-text", "read this")
+    page.press("#composer-text", "Enter")
+    at_rest(page)
+    last_turn(page).locator(".attachment").click()
+    with (
+        page.context.expect_page() as opened,
+        page.context.expect_event("response", lambda response: "/files/pdf/" in response.url) as came,
+    ):
+        page.locator("#files-panel").get_by_role("link", name="Open", exact=True).click()
+    assert came.value.status == 200
+    opened.value.close()
+    expect(page.locator("#files-panel .files__path")).to_have_text("uploads/a.pdf")
+
+
 # What could contact an address.
 REACHES_OUT = """<link rel="preconnect" href="{0}"><link rel="prefetch" href="{0}/a"><base href="{0}/">
 <link rel="preload" as="image" href="{0}/b"><meta http-equiv="refresh" content="0;url={0}/c">

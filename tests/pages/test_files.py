@@ -19,7 +19,7 @@ from chat.files.conversation_workspace import open_workspace
 from chat.files.pictures import PictureStore
 from chat.models import Conversation, Turn
 from chat.models.search_index import SearchEntry
-from chat.pages.files import PAGE_RUNNING, PAGE_SANDBOXED, SANDBOXED, SVG_SANDBOXED
+from chat.pages.files import PAGE_RUNNING, PAGE_SANDBOXED, PDF_CONFINED, SANDBOXED, SVG_SANDBOXED
 from chat.search.documents import Kind
 from chat.search.index import index_files
 from tests.bodies import body
@@ -316,11 +316,31 @@ def test_what_is_no_text_has_no_preview(
 ) -> None:
     (work / name).write_bytes(BINARY[name])
     page = owners.get(where(conversation, "file/"), {"path": name}).content.decode()
-    assert "No preview: this file is neither text nor an image." in page
+    if name != "a.pdf":
+        assert "No preview: this file is neither text nor an image." in page
     assert ">Download</a>" in page
     for query in ({"path": name}, {"path": name, "as": "change"}, {"path": name, "as": "source"}):
         page = owners.get(where(conversation, "file/"), query).content.decode()
         assert "Catalog" not in page
+
+
+def test_a_pdf_file_opens_in_a_tab_of_its_own(owners: Client, conversation: Conversation, work: Path) -> None:
+    (work / "文 件.pdf").write_bytes(BINARY["a.pdf"])
+    page = owners.get(where(conversation, "file/"), {"path": "文 件.pdf"}).content.decode()
+    [link] = re.findall(r'href="([^"]*/files/pdf/[^"]*)" target="_blank"', page)
+    response = owners.get(link)
+    assert body(response) == BINARY["a.pdf"]
+    assert response["Content-Type"] == "application/pdf"
+    assert response["Content-Disposition"] == "inline; filename*=utf-8''%E6%96%87%20%E4%BB%B6.pdf"
+    assert response["Content-Security-Policy"] == PDF_CONFINED
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert response["X-Frame-Options"] == "DENY"
+    assert "no-store" in response["Cache-Control"]
+    (work / "page.pdf").write_text(HOSTILE)
+    assert owners.get(where(conversation, "pdf/"), {"path": "page.pdf"}).status_code == 404
+    assert (
+        "/files/pdf/" not in owners.get(where(conversation, "file/"), {"path": "page.pdf"}).content.decode()
+    )
 
 
 def test_a_changed_pdf_has_no_lines(owners: Client, conversation: Conversation, work: Path) -> None:

@@ -34,6 +34,7 @@ DATA = {"text": "Mine now", "title": "Mine now", "client_id": str(uuid.uuid4())}
 MISSING = {
     "file",
     "file_image",
+    "file_pdf",
     "file_download",
     "files_zip",
     "file_web_page",
