@@ -35,10 +35,14 @@ onContent((signal) => {
     keep();
   };
   // A change can make the transcript shorter for a moment, as a card that folds, and then the browser moves the view.
+  // What tells of that may come a frame later.
   let changed = false;
+  let settling = 0;
+  const settled = () => (changed = false);
   new MutationObserver(() => {
-    if (!changed) requestAnimationFrame(() => (changed = false));
     changed = true;
+    cancelAnimationFrame(settling);
+    settling = requestAnimationFrame(() => (settling = requestAnimationFrame(settled)));
   }).observe(view, { subtree: true, childList: true, attributeFilter: ["data-status", "hidden", "open"] });
   // So it does where a dialog that closes takes its entry of the history away.
   let wentBack = -Infinity;

@@ -221,6 +221,32 @@ def test_it_follows_questions_that_are_answered(scripted: Site, visitors: Visito
     at_rest(page)
 
 
+def test_it_follows_a_change_whose_move_is_told_a_frame_later(scripted: Site, visitors: Visitors) -> None:
+    """As a busy browser does after a card has folded."""
+    scripted.model.script(Reply(text=LONG))
+    page = visitors.enter(scripted)
+    begin(page, "Write a lot")
+    at_rest(page)
+    come_to_rest(page)
+    assert place(page)["below"] < 3
+    page.locator("#scroll").evaluate("""async (view) => {
+        const turn = view.querySelector(".turn");
+        turn.dataset.status = turn.dataset.status; // tells of a change that moves nothing
+        await new Promise(requestAnimationFrame);
+        const moved = new Promise((done) => view.addEventListener("scroll", done, { once: true }));
+        view.scrollTop -= 200;
+        await moved;
+    }""")
+    assert place(page)["below"] < 3
+    expect(page.locator("#to-end")).to_be_hidden()
+    page.locator("#scroll").evaluate("""async (view) => {
+        for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+        view.scrollTop -= 200;
+    }""")
+    expect(page.locator("#to-end")).to_be_visible()  # a move without a change is the reader's
+    assert place(page)["below"] == 200
+
+
 def test_a_link_to_where_a_task_began_leads_there(scripted: Site, visitors: Visitors) -> None:
     """The panel folds and a group of calls unfolds, so that its place is at the end for a moment."""
     write = ("write_file", {"path": "note.txt", "content": "Hello\n"})

@@ -62,7 +62,7 @@ def test_the_list_is_printed_beneath_the_conversation(scripted: Site, visitors: 
     page.set_viewport_size({"width": 718, "height": 1000})
     page.emulate_media(media="print")
     list_ = panel(page).locator(".todo-panel__list")
-    expect(list_.get_by_text("Item 12")).to_be_visible()
+    expect(list_.locator(".todo__text").get_by_text("Item 12")).to_be_visible()
     assert list_.evaluate("list => list.scrollHeight - list.clientHeight") < 2, "all of it"
     marks = panel(page).locator(".todo__mark")
     assert {mark.evaluate("mark => getComputedStyle(mark).printColorAdjust") for mark in marks.all()} == {
