@@ -1,6 +1,18 @@
 // Keeps the keyboard at the composer: after a load, a click on Send, the end of a turn, and when a redraw takes
 // the focused control away. A printable key that nothing else would take goes there as well, and what is pasted. The
 // focus is not moved by itself where a finger is the pointer, for it would bring up the keyboard on the screen.
+
+// What is typed while another page with a composer is on its way is for that page.
+let typedAhead = "";
+const typeAhead = () => {
+  const field = document.getElementById("composer-text");
+  if (typedAhead && field) {
+    field.focus({ preventScroll: true });
+    document.execCommand("insertText", false, typedAhead);
+  }
+  typedAhead = "";
+};
+
 {
   const field = () => document.getElementById("composer-text");
   const isMenuOpen = () => document.querySelector("dialog:modal, [popover]:popover-open:not([popover='manual'])") !== null;
@@ -11,6 +23,20 @@
   const take = () => {
     if (!isTouch() && !isMenuOpen()) field().focus({ preventScroll: true });
   };
+
+  const WITH_COMPOSER = /^\/(conversations\/[0-9a-f-]{36}\/)?$/;
+  addEventListener("keydown", (event) => {
+    const { key, target } = event;
+    const isText = [...key].length === 1;
+    if (!WITH_COMPOSER.test(shown.next) || event.ctrlKey || event.metaKey || event.altKey || isComposing(event) || isMenuOpen()) return;
+    if (target !== field() && target.closest?.("input, textarea, select, [contenteditable]")) return;
+    if (!typedAhead && (!isText || (target !== field() && " /?".includes(key)))) return; // which mean something else there
+    if (isText) typedAhead += key;
+    else if (key === "Backspace") typedAhead = typedAhead.slice(0, -1);
+    else if (key !== "Enter") return;
+    event.preventDefault();
+    event.stopPropagation();
+  }, true);
 
   // A link to a place on the page keeps the focus there.
   const arrive = () => {
@@ -50,6 +76,7 @@
 
   onContent((signal) => {
     arrive();
+    typeAhead();
     const conversation = document.getElementById("conversation");
     if (!conversation || !field()) return;
     rooms.disconnect();

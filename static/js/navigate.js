@@ -87,6 +87,8 @@ const redraw = async () => {
     const source = new URL(destination.url);
     if (left?.from) source.searchParams.set("from", left.from);
     content().setAttribute("aria-busy", "true");
+    shown.next = formData ? "" : source.pathname;
+    signal.addEventListener("abort", stays);
     try {
       const method = formData ? "POST" : "GET";
       const redirect = formData && isWhole ? "manual" : "follow";
@@ -110,6 +112,7 @@ const redraw = async () => {
     shown.restored = Boolean(left);
     if (left) restore(left);
     else event.scroll();
+    shown.next = "";
     dispatchEvent(new Event("content"));
     focusHeading();
   };
@@ -124,8 +127,13 @@ const redraw = async () => {
     history.replaceState(state, "", address);
     content().removeAttribute("aria-busy");
   };
+  const stays = () => {
+    shown.next = "";
+    typeAhead();
+  };
   const remain = (from) => {
     back(from);
+    stays();
     warnLost();
   };
   // Nothing was sent, so what was typed stays.

@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Locator, Page, WebSocket, expect
+from playwright.sync_api import Locator, Page, Route, WebSocket, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
@@ -221,6 +221,38 @@ def test_a_key_begins_a_conversation(page: Page, scripted: Site) -> None:
     page.keyboard.press("Control+Shift+o")
     expect(page).to_have_url(f"{scripted.served.address}/")
     expect(page.locator("#composer-text")).to_be_focused()
+
+
+@pytest.mark.parametrize("arrives", [True, False])
+def test_what_is_typed_while_a_page_is_on_its_way_is_for_that_page(
+    page: Page, scripted: Site, visitors: Visitors, arrives: bool
+) -> None:
+    scripted.model.script(Reply(text="Hello."))
+    begin(page, "First talk")
+    at_rest(page)
+    page.fill("#composer-text", "A draft")
+    held: list[Route] = []
+    page.route(f"{scripted.served.address}/", lambda route: held.append(route), times=1)
+    page.locator("#sidebar").get_by_role("link", name="New conversation").click()
+    page.keyboard.type("Plann")
+    page.keyboard.press("Backspace")
+    page.keyboard.type(" it")
+    page.keyboard.press("Enter")  # which would send the other
+    until(page, lambda: bool(held))
+    expect(page.locator("#composer-text")).to_have_value("A draft")
+    if arrives:
+        held[0].continue_()
+        expect(page.locator("#composer-text")).to_have_value("Plan it")
+        expect(page.locator("#composer-text")).to_be_focused()
+        page.keyboard.type("!")
+        expect(page.locator("#composer-text")).to_have_value("Plan it!")
+        page.go_back()
+        expect(page.locator("#composer-text")).to_have_value("A draft")
+    else:
+        visitors.expected += ["ERR_FAILED", "Failed to fetch"]
+        held[0].abort()
+        expect(page.locator("#composer-text")).to_have_value("A draftPlan it")
+    page.fill("#composer-text", "")
 
 
 def test_the_sidebar_scrolls_to_the_open_conversation(page: Page, scripted: Site) -> None:
