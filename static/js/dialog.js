@@ -47,9 +47,10 @@ document.addEventListener("click", async (event) => {
   // Escape has closed it with what was typed.
   if (dialog.querySelector("form[data-changed]")?.action === link.href) return dialog.showModal();
   const answer = await fetch(link.href, { headers: { "HX-Request": "true" } }).catch(() => null);
-  if (signal.aborted) return;
-  if (!answer?.ok) return void (location.href = link.href);
-  dialog.innerHTML = await answer.text();
+  const form = answer?.ok ? await answer.text().catch(() => "") : "";
+  if (signal.aborted || dialog.open) return; // another press has opened it
+  if (!form) return void (location.href = link.href);
+  dialog.innerHTML = form;
   htmx.process(dialog);
   link.closest(":popover-open")?.hidePopover(); // whose button has the focus again when the dialog closes
   dialog.showModal();

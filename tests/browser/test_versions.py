@@ -219,6 +219,28 @@ def test_an_edited_message_is_sent_with_enter(scripted: Site, visitors: Visitors
     expect(versions(turns(page).first)).to_have_text("2 of 2")
 
 
+def test_what_is_typed_outlives_a_second_press(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply("Yes?"))
+    page = visitors.enter(scripted)
+    begin(page, "First words")
+    at_rest(page)
+    held: list[Route] = []
+    page.route("**/again/", lambda route: held.append(route))
+    edit = turns(page).first.get_by_role("link", name="Edit")
+    edit.click()
+    edit.click()
+    until(page, lambda: len(held) == 2)
+    held[0].continue_()
+    field = page.locator("dialog textarea")
+    expect(field).to_be_focused()
+    field.fill("Better words")
+    with page.expect_event("requestfinished", lambda request: request.url.endswith("/again/")):
+        held[1].continue_()
+    page.evaluate("new Promise(requestAnimationFrame)")
+    expect(field).to_have_value("Better words")
+    page.keyboard.press("Escape")
+
+
 def test_a_question_and_the_end_are_found_after_another_version(scripted: Site, visitors: Visitors) -> None:
     long = "\n\n".join(f"Line {number}" for number in range(60))
     ask = Reply(tool_calls=[Call("bash", {"command": "echo asked"})])
