@@ -41,8 +41,8 @@ HEADING = re.compile(r"\s*#{1,6}\s")
 def edit_todos(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Apply what was pressed (each `do`, for example "skip ID") and all changed texts of the form.
 
-    `revision` is the list that the user saw. A script gets 204 with the ids of what was `Added`, or 409 with
-    the refused edits; without script, redirects to the panel or shows the refusals on the page.
+    `revision` is the list that the user saw. A script gets 204, or 409 with the refused edits, and the ids of
+    what was `Added`; without script, redirects to the panel or shows the refusals on the page.
     """
     conversation = own_conversation(request, conversation_id)
     edits = [*_button_edits(request), *_text_edits(request, conversation)]
@@ -108,5 +108,7 @@ def _refusal_response(request: SignedInRequest, conversation: Conversation, edit
     }
     if "HX-Request" in request.headers:
         context["conversation"] = conversation
-        return render(request, "partials/_todo_refused.html", context, status=409)
+        response = render(request, "partials/_todo_refused.html", context, status=409)
+        response.headers["Added"] = " ".join(edited.added)
+        return response
     return page(request, conversation, status_code=409, **context)

@@ -127,6 +127,8 @@ def _sentence(error: EditError, policy: TodoPolicy) -> str:
         case "long":
             return _("An item can have at most %(count)d characters.") % {"count": MAX_ITEM_LENGTH}
         case "too_many":
-            return _("The list is full: at most %(count)d items.") % {"count": policy.max_items}
+            return _("The list is full: at most %(count)d items. The profile sets the limit.") % {
+                "count": policy.max_items
+            }
         case _:
             return _("The list does not accept this change.")

@@ -11,6 +11,7 @@
 
   // Editors that are open: what is typed in them, and the revision that the user had in view.
   const open = new Map();
+  const skipped = new Map(); // those of items that were skipped with other words
   let adding = "";
   let adds = []; // new items on their way
   let begun = false; // whether the panel that comes is the user's own beginning
@@ -21,8 +22,9 @@
 
   const say = (what) => {
     const place = document.getElementById("todo-status");
+    const sentence = form().dataset[what] ?? "";
     place.textContent = "";
-    setTimeout(() => (place.textContent = form().dataset[what] ?? ""), 50); // or the same twice is said once
+    setTimeout(() => (place.textContent = sentence), 50); // or the same twice is said once
   };
 
   // A field that is focused by a script would have the caret ahead of its text.
@@ -51,6 +53,7 @@
   let added = []; // by what was sent last
   const send = async (body) => {
     note("");
+    added = [];
     const { signal } = shown.gone;
     const answer = await post(form().action, body).catch(() => null);
     if (signal.aborted) return "lost";
@@ -58,7 +61,7 @@
       noteLost(form().dataset.lost);
       return "lost";
     }
-    added = answer.headers.get("Added")?.split(" ") ?? [];
+    added = answer.headers.get("Added")?.split(" ").filter(Boolean) ?? [];
     if (answer.status === 204) return "done";
     showRefused(await answer.text());
     return "refused";
@@ -103,16 +106,22 @@
     if (action === "remove") held = { item: itemOf(row(item).nextElementSibling ?? row(item).previousElementSibling ?? adder()), button: 0 };
     const body = asked(action, item);
     const editor = open.get(item);
-    if (action === "remove") open.delete(item); // its words are not for a new item
+    if (["remove", "skip"].includes(action)) open.delete(item); // its words are not for a new item
     busy.set(name, send(body));
     const came = await busy.get(name);
     busy.delete(name);
-    if (came === "lost" && editor && row(item)) open.set(item, editor);
+    if ((came === "lost" || (came === "refused" && action === "skip")) && editor && row(item)) open.set(item, editor);
     if (came === "lost") return;
     // What was refused stands beneath the panel now, with the user's words.
     if (action === "reword" || (action === "remove" && came === "refused")) close(item);
     if (came === "refused") return;
-    if (action === "skip") open.delete(item);
+    if (action === "skip" && editor && editor.text !== editor.words) skipped.set(item, editor);
+    // Its editor opens again as it is drawn.
+    if (action === "restore" && skipped.has(item)) {
+      open.set(item, { ...skipped.get(item), revision: undefined, on: panel().dataset.revision });
+      skipped.delete(item);
+      restore();
+    }
     if (action === "remove") return offer("restore", [item]);
     say(action);
   };
@@ -143,7 +152,7 @@
     while (sending.length && came === "done") {
       came = await send(asked("add"));
       if (came !== "lost") sending.shift();
-      if (came === "done" && added.length > 1) offer("remove", added, form().dataset.several.replace("{}", added.length));
+      if (added.length > 1) offer("remove", added, form().dataset.several.replace("{}", added.length));
       else if (came === "done") say("add");
     }
     if (sending !== adds || !sending.length) return;
@@ -231,7 +240,7 @@
 
   // Where there is little room, what is written has it (20-frame.css), until a tap elsewhere is over: it would miss
   // what moves.
-  const isWriting = (place) => Boolean(place.closest?.("#todo-panel .todo-add"));
+  const isWriting = (place) => Boolean(place.closest?.("#todo-panel .todo-add, #todo-refused"));
   document.addEventListener("focusin", (event) => {
     if (isWriting(event.target)) event.target.closest(".dock")?.toggleAttribute("data-writing", true);
   });
@@ -332,6 +341,7 @@
 
   onContent((signal) => {
     open.clear();
+    skipped.clear();
     adding = "";
     adds = [];
     begun = false;

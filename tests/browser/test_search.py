@@ -204,3 +204,31 @@ def test_a_hit_in_another_version_is_a_click_away(scripted: Site, visitors: Visi
     page.wait_for_url("**/conversations/*-*/?version=*")
     expect(page.get_by_text("The wombat is here.")).to_be_visible()
     expect(notice).to_have_count(0)
+
+
+# How much of what was found is cut off beneath its excerpt.
+CUT_OFF = """mark => mark.getBoundingClientRect().bottom
+    - mark.closest(".search-place__text, .option__excerpt").getBoundingClientRect().bottom"""
+
+
+@pytest.mark.parametrize("width", [320, 390])
+def test_on_a_phone_an_excerpt_shows_what_was_found(scripted: Site, visitors: Visitors, width: int) -> None:
+    text = (
+        "我们还需要给每个人准备好换洗的衣物和常用的药品，" * 9
+        + f"也不要忘了水獭{width}，"
+        + "其他的路上再买。" * 20
+    )
+    scripted.model.script(Reply(text=text))
+    page = visitors.enter(scripted, viewport={"width": width, "height": 844}, has_touch=True, is_mobile=True)
+    begin(page, "What to pack?")
+    at_rest(page)
+    page.goto(f"/conversations/?q=水獭{width}")
+    found = page.locator(".search-place__text mark").last
+    until(page, lambda: page.reload() is not None and found.count() == 1)  # once it is indexed
+    assert found.evaluate(CUT_OFF) <= 0
+    page.goto("/")
+    page.keyboard.press("Control+k")
+    page.keyboard.insert_text(f"水獭{width}")
+    found = page.locator("#palette .option__excerpt mark").last
+    expect(found).to_be_attached()
+    assert found.evaluate(CUT_OFF) <= 0

@@ -345,6 +345,50 @@ def test_an_editor_outlives_other_words_of_the_agents_as_they_are_written(
     at_rest(page)
 
 
+def test_what_was_written_of_a_skipped_item_is_back_with_it(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, **PHONE)
+    gate = working(scripted, page)
+    editor(page, 1).fill("Half a thought")
+    items(page).nth(1).get_by_role("button", name="Skip").tap()
+    expect(skipped_items(page)).to_contain_text(["Item 2"])
+    expect(page.locator("#todo-add")).to_have_value("")
+    page.get_by_role("button", name="Restore").tap()
+    box = items(page).nth(1).locator(".todo__editor textarea")
+    expect(box).to_be_visible()
+    expect(box).to_have_value("Half a thought")
+    items(page).nth(1).get_by_role("button", name="Save").tap()
+    reads(page, "Doing 1", "Half a thought", "Item 3")
+    gate.set()
+    at_rest(page)
+
+
+def test_above_a_phones_keyboard_a_full_list_says_so(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected.append("409 (Conflict)")
+    scripted.model.script(todo(*["completed"] * 3, *["pending"] * 16), Reply(text="Half of it."))
+    page = visitors.enter(scripted, **PHONE)
+    begin(page, "Plan")
+    at_rest(page)
+    panel(page).locator("summary").tap()
+    page.set_viewport_size({"width": 390, "height": 480})
+    page.locator("#todo-add").tap()
+    page.locator("#todo-add").press_sequentially("One more")
+    page.keyboard.press("Enter")
+    expect(items(page)).to_have_count(20)
+    page.locator("#todo-add").press_sequentially("And another")
+    page.keyboard.press("Enter")
+    refused = page.locator("#todo-refused")
+    expect(refused).to_contain_text("The list is full: at most 20 items.")
+    expect(refused.locator("p")).to_be_in_viewport(ratio=1)
+    words = refused.get_by_label("Your text:")
+    expect(words).to_have_value("And another")
+    expect(words).to_be_focused()
+    expect(words).to_be_in_viewport(ratio=1)
+    expect(page.locator(".dock[data-writing]")).to_have_count(1)
+    expect(refused.get_by_text("Discard")).to_be_in_viewport(ratio=1)
+    refused.get_by_text("Discard").tap()
+    expect(refused).to_be_empty()
+
+
 @pytest.mark.parametrize("is_phone", [False, True])
 def test_a_long_item_is_edited_in_several_lines(scripted: Site, visitors: Visitors, is_phone: bool) -> None:
     page = visitors.enter(scripted, **(PHONE if is_phone else {}))

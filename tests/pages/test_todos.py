@@ -222,6 +222,12 @@ def test_a_full_list_takes_no_more(planned: Work, owners: Client, owner: Any) ->
     assert 'value="Fourth"' in said
     assert send(owners, planned, "skip a").status_code == 204
     assert send(owners, planned, "add", **{"text-new": "Fourth"}).status_code == 204
+    profile.max_todos = 5
+    profile.save()
+    refused = send(owners, planned, "add", **{"text-new": "Tickets\nHotel\nMap"})
+    assert refused.status_code == 409
+    assert len(refused["Added"].split(" ")) == 2, "which can be taken back"
+    assert "Map</textarea>" in refused.content.decode() or 'value="Map"' in refused.content.decode()
 
 
 @pytest.mark.parametrize("policy", ["lean", "checklist"])
