@@ -825,3 +825,25 @@ def test_with_large_letters_nothing_is_covered(scripted: Site, visitors: Visitor
         place.scroll_into_view_if_needed()
         assert place.evaluate(TOPMOST), place
     assert box(page.locator("#title"))["width"] > 80
+
+
+def test_above_the_keyboard_the_current_item_stays_in_view_as_a_message_waits(
+    scripted: Site, visitors: Visitors
+) -> None:
+    gate = threading.Event()
+    works = todo("completed", "in_progress", *["pending"] * 3)
+    scripted.model.script(works, Reply(text="I work", stall_after=1, gate=gate), Reply(text="Done."))
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    begin(page, "Work")
+    is_open(page)
+    page.set_viewport_size({"width": WIDTH, "height": 480})
+    page.locator("#composer-text").tap()
+    page.keyboard.type("And one more thing")
+    page.locator("#send").tap()
+    expect(page.locator(".follow-up")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#todo-panel .todo[data-status=in_progress]")).to_be_in_viewport(ratio=1)
+    expect(page.locator("#todo-panel .todo[data-status=completed]")).to_be_hidden()
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator("#todo-panel .todo[data-status=completed]")).to_be_visible()
+    gate.set()
+    at_rest(page)
