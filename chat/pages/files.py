@@ -56,7 +56,7 @@ from chat.search.index import index_files, unindex_file
 # For files of a workspace: no scripts, no requests and an opaque origin.
 SANDBOXED = "sandbox; default-src 'none'; frame-ancestors 'none'"
 SVG_SANDBOXED = f"{SANDBOXED}; style-src 'unsafe-inline'"  # without it most would have no colours
-PDF_CONFINED = "default-src 'none'; frame-ancestors 'none'"  # viewers of some browsers fail in a sandbox
+PDF_CONFINED = "default-src 'none'; frame-ancestors 'none'"  # a viewer may not work in a sandbox
 PAGE_SANDBOXED = (
     "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; style-src 'unsafe-inline'; "
     "img-src data:; font-src data:; frame-ancestors 'self'"

@@ -88,7 +88,7 @@ const redraw = async () => {
     if (left?.from) source.searchParams.set("from", left.from);
     content().setAttribute("aria-busy", "true");
     shown.next = formData ? "" : source.pathname;
-    signal.addEventListener("abort", stays);
+    signal.addEventListener("abort", giveUp);
     try {
       const method = formData ? "POST" : "GET";
       const redirect = formData && isWhole ? "manual" : "follow";
@@ -127,13 +127,13 @@ const redraw = async () => {
     history.replaceState(state, "", address);
     content().removeAttribute("aria-busy");
   };
-  const stays = () => {
+  const giveUp = () => {
     shown.next = "";
     typeAhead();
   };
   const remain = (from) => {
     back(from);
-    stays();
+    giveUp();
     warnLost();
   };
   // Nothing was sent, so what was typed stays.

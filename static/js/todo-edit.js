@@ -53,7 +53,6 @@
   let added = []; // by what was sent last
   const send = async (body) => {
     note("");
-    added = [];
     const { signal } = shown.gone;
     const answer = await post(form().action, body).catch(() => null);
     if (signal.aborted) return "lost";
@@ -61,10 +60,10 @@
       noteLost(form().dataset.lost);
       return "lost";
     }
+    const isDone = answer.status === 204;
+    if (!isDone) showRefused(await answer.text());
     added = answer.headers.get("Added")?.split(" ").filter(Boolean) ?? [];
-    if (answer.status === 204) return "done";
-    showRefused(await answer.text());
-    return "refused";
+    return isDone ? "done" : "refused";
   };
 
   // Beneath what was refused earlier, and waits for the user; in place of the same change.
@@ -152,7 +151,7 @@
     while (sending.length && came === "done") {
       came = await send(asked("add"));
       if (came !== "lost") sending.shift();
-      if (added.length > 1) offer("remove", added, form().dataset.several.replace("{}", added.length));
+      if (came !== "lost" && added.length > 1) offer("remove", added, form().dataset.several.replace("{}", added.length));
       else if (came === "done") say("add");
     }
     if (sending !== adds || !sending.length) return;

@@ -843,7 +843,7 @@ def test_above_the_keyboard_the_current_item_stays_in_view_as_a_message_waits(
     expect(page.locator(".follow-up")).to_be_in_viewport(ratio=1)
     expect(page.locator("#todo-panel .todo[data-status=in_progress]")).to_be_in_viewport(ratio=1)
     expect(page.locator("#todo-panel .todo[data-status=completed]")).to_be_hidden()
-    page.set_viewport_size({"width": 390, "height": 844})
+    page.set_viewport_size({"width": WIDTH, "height": 844})
     expect(page.locator("#todo-panel .todo[data-status=completed]")).to_be_visible()
     gate.set()
     at_rest(page)

@@ -47,6 +47,27 @@ def test_a_picture_is_seen_by_person_and_model(scripted: Site, visitors: Visitor
     is_painted(page.locator("#files-panel .files__picture"))
 
 
+def test_on_a_shared_page_a_picture_is_as_large_as_there_is_room(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="A red square."))
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 844})
+    page.goto("/")
+    photo: Any = {"name": "photo.png", "mimeType": "image/png", "buffer": png(side=800)}
+    page.set_input_files("#composer-files", photo)
+    page.fill("#composer-text", "What is this?")
+    page.press("#composer-text", "Enter")
+    expect(last_turn(page, "completed")).to_contain_text("A red square.")
+    page.goto(f"{page.url}share/")
+    page.check("#with-files")
+    page.get_by_role("button", name="Create link").click()
+    page.goto(page.get_by_role("textbox", name="Link").input_value())
+    picture = page.get_by_role("img", name="photo.png")
+    picture.evaluate("image => image.decode()")
+    box = picture.bounding_box()
+    assert box
+    assert 300 < box["width"] <= 390
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
 def test_a_photo_that_is_too_large_for_models_is_scaled_down(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(text="Hello."), Reply(text="A red square."))
     page = visitors.enter(scripted)

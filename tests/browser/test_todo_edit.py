@@ -717,6 +717,7 @@ def test_what_no_longer_fits_of_a_pasted_list_is_kept(scripted: Site, visitors: 
     refused = page.locator("#todo-refused")
     text = refused.get_by_label("Your text:")
     expect(text).to_have_value("Line 18\nLine 19\nLine 20")
+    expect(page.locator("#undo").get_by_role("status")).to_have_text("17 items added")
     expect(page.locator("#composer-text")).to_be_in_viewport(ratio=1)
 
     text.fill("Line 18\nLine 19\nLine 20, in other words")
