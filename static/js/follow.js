@@ -14,6 +14,7 @@ onContent((signal) => {
   let led = false; // whether a link led to a place, and nobody has moved since
   let following = !isIn(location.hash) && (!shown.restored || away() < 40);
   let last = view.scrollTop;
+  let height = view.scrollHeight; // when it was last drawn
   const show = () => {
     button.hidden = following || away() < 80;
   };
@@ -25,6 +26,7 @@ onContent((signal) => {
       if (hidden > 0) view.scrollTop -= hidden;
       last = view.scrollTop;
     }
+    height = view.scrollHeight;
     show();
   };
   const toEnd = () => {
@@ -35,7 +37,7 @@ onContent((signal) => {
     keep();
   };
   // A change can make the transcript shorter for a moment, as a card that folds, and then the browser moves the view.
-  // What tells of that may come a frame later.
+  // What tells of that may come a frame later, or later still, but before the shorter transcript is drawn.
   let changed = false;
   let settling = 0;
   const settled = () => (changed = false);
@@ -64,7 +66,7 @@ onContent((signal) => {
     // Only a move upwards is a wish to stay: text that came since the last move also makes the end far.
     const up = view.scrollTop < last - 1;
     if (up && away() > 2) {
-      const byItself = changed || timeStamp - wentBack < 300;
+      const byItself = changed || view.scrollHeight < height - 1 || timeStamp - wentBack < 300;
       if (following && byItself && timeStamp - byHand > 300) return keep();
       following = false;
     } else if (!up && away() < 40 && !led) following = true;

@@ -214,6 +214,7 @@ def test_it_follows_questions_that_are_answered(scripted: Site, visitors: Visito
         expect(button).to_be_in_viewport(ratio=1)
         expect(page.locator("#to-end")).to_be_hidden()
         until(page, lambda: place(page)["below"] < 3)
+        come_to_rest(page)  # or the click would move the view to a button that is on its way
         page.clock.set_fixed_time(
             f"2026-01-01T12:00:{2 * number:02}Z"
         )  # a second click at once counts for nothing
@@ -245,6 +246,25 @@ def test_it_follows_a_change_whose_move_is_told_a_frame_later(scripted: Site, vi
     }""")
     expect(page.locator("#to-end")).to_be_visible()  # a move without a change is the reader's
     assert place(page)["below"] == 200
+
+
+def test_it_follows_a_transcript_that_is_shorter(scripted: Site, visitors: Visitors) -> None:
+    """Whenever the move is told of that comes with it."""
+    scripted.model.script(Reply(text=LONG))
+    page = visitors.enter(scripted)
+    begin(page, "Write a lot")
+    at_rest(page)
+    come_to_rest(page)
+    page.locator("#scroll").evaluate("""async (view) => {
+        for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+        await new Promise((done) => setTimeout(done)); // between two frames
+        view.querySelector(".message__body > p").style.display = "none";
+        const moved = new Promise((done) => view.addEventListener("scroll", done, { once: true }));
+        view.scrollTop -= 200;
+        await moved;
+    }""")
+    until(page, lambda: place(page)["below"] < 3)
+    expect(page.locator("#to-end")).to_be_hidden()
 
 
 def test_a_link_to_where_a_task_began_leads_there(scripted: Site, visitors: Visitors) -> None:
