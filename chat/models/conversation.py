@@ -48,6 +48,11 @@ class ConversationQuerySet(QuerySet["Conversation"]):
     def pinned_first(self) -> ConversationQuerySet:
         return self.order_by("-pinned", "-updated_at", "-pk")
 
+    def archived_last(self) -> ConversationQuerySet:
+        """Behind the current ones, which are as `pinned_first` has them."""
+        is_archived = models.ExpressionWrapper(Q(archived_at__isnull=False), models.BooleanField())
+        return self.order_by(is_archived, "-pinned", "-updated_at", "-pk")
+
     def unfinished(self) -> ConversationQuerySet:
         return self.filter(todos_left__gt=0)
 
@@ -579,7 +584,8 @@ class Conversation(models.Model):
 
     def has_tag(self, word: str) -> bool:
         """Whether it has this tag of its owner's, in any spelling of the word."""
-        return self.tags.filter(folded=folded(normalised(word))).exists()
+        tag = Tag.named(self.owner_id, word)
+        return tag is not None and self.tags.contains(tag)
 
     def profile_in_use(self) -> Profile:
         """The profile of its next turn: the chosen one if its owner may use it, else their default.

@@ -14,6 +14,7 @@ from chat.agent.storable import storable
 MAX_LENGTH = 40  # characters of a word
 MAX_TAGS = 200  # of one user
 MAX_TAGS_OF_CONVERSATION = 20
+_SIGNS = "#＃"  # before a word where the interface shows it, and so where users type it
 _INVISIBLE = ("C", "Z")  # Unicode categories of invisible characters
 
 
@@ -44,12 +45,15 @@ class Tag(models.Model):
 
     @classmethod
     def named(cls, owner_id: int, word: str) -> Tag | None:
-        return cls.objects.filter(owner=owner_id, folded=folded(normalised(word))).first()
+        """The tag of this word, which may begin with a number sign."""
+        key = folded(normalised(word))
+        # Words that begin with one were stored once.
+        return cls.objects.filter(owner=owner_id, folded__in={key, _bare(key)}).order_by("folded").first()
 
     @classmethod
     def containing(cls, owner_id: int, text: str) -> list[Tag]:
         """The tags with this text in them, which may begin with a number sign."""
-        part = folded(normalised(text)).removeprefix("#").strip()
+        part = _bare(folded(normalised(text)))
         return list(cls.objects.filter(owner=owner_id, folded__contains=part)) if part else []
 
     @classmethod
@@ -103,9 +107,13 @@ def folded(word: str) -> str:
     return unicodedata.normalize("NFC", unicodedata.normalize("NFKC", word).casefold())
 
 
+def _bare(word: str) -> str:
+    return word.lstrip(_SIGNS).strip()
+
+
 def checked(word: str) -> str:
-    """The word as it is stored; raises TagRefused if it is invisible or too long."""
-    word = normalised(word)
+    """The word as it is stored, without a number sign; raises TagRefused if it is invisible or too long."""
+    word = _bare(normalised(word))
     if all(unicodedata.category(each)[0] in _INVISIBLE for each in word):
         raise TagRefused(_("Enter a name for the tag."))
     if len(word) > MAX_LENGTH:

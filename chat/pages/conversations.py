@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlencode
 
 from django.core.paginator import Page, Paginator
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from chat.models import BulkAct, Conversation, Profile, Tag
@@ -36,6 +39,8 @@ def conversations(request: SignedInRequest) -> HttpResponse:
     form = SearchForm(request.GET)
     list_query = ListQuery.from_form(form)
     search = Search.of(request, form)
+    if not list_query.tag and (tag := search.tag_alone(request)):
+        list_query, search.query = replace(list_query, tag=tag.word), None
     if search.query:
         search.run(search.query, list_query.search_scope(request.user), request)
         return _render(request, {"list_query": list_query, "search": search, "page": search.page})
@@ -47,16 +52,39 @@ def conversations(request: SignedInRequest) -> HttpResponse:
         "list_query": list_query,
         "search": search,
         "page": page,
-        "conversations": rows,
+        "groups": _groups(rows, list_query),
         "undoables": BulkAct.offered_to(request.user),
     }
     return _render(request, context)
 
 
+def _groups(rows: list[Conversation], list_query: ListQuery) -> list[tuple[str, list[Conversation]]]:
+    """The rows beneath their headings, "" for none: pinned ones, others, and archived ones of a tag."""
+
+    def heading_of(row: Conversation) -> str:
+        return (
+            ""
+            if list_query.archived
+            else _("Archived")
+            if row.archived
+            else _("Pinned")
+            if row.pinned
+            else ""
+        )
+
+    groups = [(heading, list(some)) for heading, some in groupby(rows, heading_of)]
+    return [(heading or (_("Others") if at else ""), some) for at, (heading, some) in enumerate(groups)]
+
+
 def _render(request: SignedInRequest, context: dict[str, Any]) -> HttpResponse:
     """The page, or what is beneath its search box, for the script that searches as the user types."""
     is_part = request.headers.get("HX-Target") == "div#found"
-    context |= {"is_part": is_part, "tags": Tag.objects.filter(owner=request.user.pk)}
+    kept = {name: value for name in ("q", "tag") if (value := request.GET.get(name, ""))}
+    context |= {
+        "is_part": is_part,
+        "kept_by_tabs": urlencode(kept, quote_via=quote),
+        "tags": Tag.objects.filter(owner=request.user.pk),
+    }
     response = render(request, "partials/_found.html" if is_part else "conversations.html", context)
     patch_vary_headers(response, ["HX-Target"])
     return response
@@ -88,6 +116,13 @@ class Search:
         except QueryRefused as refusal:
             search.problem = str(refusal)
         return search
+
+    def tag_alone(self, request: SignedInRequest) -> Tag | None:
+        """The tag that was typed as it is shown, and nothing else: #work."""
+        typed = request.GET.get("q", "").strip()
+        if request.GET.get("in") or not typed.startswith(("#", "＃")):
+            return None
+        return Tag.named(request.user.pk, typed)
 
     @property
     def is_narrow(self) -> bool:
@@ -131,8 +166,11 @@ class ListQuery:
         return cls(form.conversation_filter(), form.data.get("archived") == "1", tag[: 2 * MAX_LENGTH])
 
     def rows(self, user: User | AnonymousUser) -> ConversationQuerySet:
+        """The list: without archived ones, unless they are asked for or have the tag."""
         matching = self.search_scope(user)
-        return matching if self.archived else matching.current().pinned_first()
+        if self.archived:
+            return matching
+        return matching.archived_last() if self.tag else matching.current().pinned_first()
 
     def search_scope(self, user: User | AnonymousUser) -> ConversationQuerySet:
         """The conversations to search in, newest first: archived ones too, unless only those are listed."""
@@ -151,6 +189,10 @@ class ListQuery:
     @property
     def unfinished(self) -> bool:
         return self == ListQuery(ConversationFilter(todos="unfinished"))
+
+    @property
+    def without_tag(self) -> str:
+        return replace(self, tag="").query
 
     @property
     def query(self) -> str:

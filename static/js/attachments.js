@@ -9,6 +9,30 @@ const refusalOf = (files) => {
   return size > Number(mostBytes) ? tooLarge : "";
 };
 
+// Of these files those that can be sent at once with what is chosen, and a sentence that names the others, or "".
+const MOST_NAMES = 5;
+const thatFit = (files, chosen = []) => {
+  const { leftOut, manyLeftOut } = document.getElementById("composer-files").dataset;
+  const fitting = [];
+  const names = [];
+  let sentence = "";
+  for (const file of files) {
+    const refusal = refusalOf([...chosen, ...fitting, file]);
+    sentence ||= refusal;
+    if (refusal) names.push(file.name);
+    else fitting.push(file);
+  }
+  if (!sentence) return [fitting, ""];
+  const named = new Intl.ListFormat(document.documentElement.lang).format(names);
+  return [fitting, `${sentence} ${names.length > MOST_NAMES ? manyLeftOut.replace("/n", names.length) : leftOut.replace("/x", named)}`];
+};
+
+const held = (files) => {
+  const data = new DataTransfer();
+  for (const file of files) data.items.add(file);
+  return data.files;
+};
+
 // A photo that is larger than what models see, smaller; or as it is, where that fails.
 const LONGEST_SIDE = 2048; // pixels
 const scaledDown = async (file) => {
@@ -122,11 +146,6 @@ const scaledDown = async (file) => {
 
     // A database that does not answer holds up nothing.
     const giveUp = () => new Promise((resolve) => setTimeout(resolve, 1000));
-    const held = (files) => {
-      const data = new DataTransfer();
-      for (const file of files) data.items.add(file);
-      return data.files;
-    };
     const show = (files) => {
       chosen = files;
       input.files = held(files);
@@ -149,13 +168,10 @@ const scaledDown = async (file) => {
     };
 
     const take = (files, scaled = []) => {
-      const { mostBytes, largeOne, smaller } = input.dataset;
-      const large = files.filter((file) => file.size > Number(mostBytes));
-      const all = [...chosen, ...files.filter((file) => !large.includes(file))];
-      const sentence = refusalOf(all);
-      const keeping = sentence ? show(chosen) : keep(all);
-      const named = (words, some) => some.map((file) => words.replace("/x", file.name));
-      note(sentence || [...named(largeOne, large), ...named(smaller, scaled)].join(" "));
+      const [fitting, sentence] = thatFit(files, chosen);
+      const keeping = fitting.length ? keep([...chosen, ...fitting]) : show(chosen);
+      const smaller = scaled.filter((file) => fitting.includes(file)).map((file) => input.dataset.smaller.replace("/x", file.name));
+      note([sentence, ...smaller].filter(Boolean).join(" "));
       return keeping;
     };
     const add = (files) => {

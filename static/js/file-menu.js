@@ -60,18 +60,20 @@
     status.textContent = text;
     if (text) status.scrollIntoView({ block: "nearest" });
   };
+  let leftOut = ""; // what is said of files that are too many or too large
   document.addEventListener("change", ({ target }) => {
     if (!target.matches(".files__upload input")) return;
-    const sentence = document.getElementById("composer-files") ? refusalOf([...target.files]) : "";
-    say(sentence || target.form.querySelector("[data-sending]").dataset.sending);
-    if (sentence) target.value = "";
-    else target.form.requestSubmit();
+    let fitting = [...target.files];
+    if (document.getElementById("composer-files")) [fitting, leftOut] = thatFit(fitting);
+    say(fitting.length ? target.form.querySelector("[data-sending]").dataset.sending : leftOut);
+    if (leftOut) target.files = held(fitting);
+    if (fitting.length) target.form.requestSubmit();
   });
   const ended = (form, sentence) => {
     if (!form?.matches?.(".files__upload")) return;
     form.reset(); // or the same file, chosen again, would be no change
     say(sentence);
   };
-  document.addEventListener("htmx:after:swap", ({ detail }) => ended(detail.ctx.sourceElement, ""));
+  document.addEventListener("htmx:after:swap", ({ detail }) => ended(detail.ctx.sourceElement, leftOut));
   document.addEventListener("htmx:error", ({ target }) => ended(target, document.getElementById("composer-files")?.dataset.lost ?? ""));
 }

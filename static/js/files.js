@@ -59,7 +59,8 @@ onContent((signal) => {
     event.preventDefault();
     if (link === button && panel.open) return panel.close();
     open();
-    if (link === button && (beside.matches || !upLink())) fetchFiles();
+    const isGone = panel.querySelector(".files--one > .files__problem"); // a file that was asked for
+    if (link === button && !isGone && (beside.matches || !upLink())) fetchFiles();
     else show(link.href);
   }, { signal });
 

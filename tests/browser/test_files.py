@@ -203,26 +203,30 @@ def test_files_go_with_a_later_message_and_the_page_stays(scripted: Site, visito
     expect(last_turn(page, "completed").locator(".attachment")).to_have_count(0)
 
 
-def test_too_many_or_too_large_are_refused_at_once(scripted: Site, visitors: Visitors) -> None:
+def test_of_too_many_or_too_large_those_that_fit_are_taken(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted)
     page.goto("/")
     text = page.locator("#composer-text")
-    text.evaluate(GIVE, ["paste", [[f"{number}", "image/png", "x"] for number in range(21)]])
-    expect(page.locator("#composer-note")).to_have_text("You can send up to 20 files at once.")
-    expect(attached(page)).to_have_count(0)
+    note = page.locator("#composer-note")
+    text.evaluate(GIVE, ["paste", [[f"{number}", "image/png", "x"] for number in range(23)]])
+    expect(note).to_have_text("You can send up to 20 files at once. Not added: 20, 21, and 22.")
+    expect(attached(page)).to_have_count(20)
+    text.evaluate(GIVE, ["paste", [[f"{number}", "image/png", "x"] for number in range(6)]])
+    expect(note).to_have_text("You can send up to 20 files at once. 6 files were not added.")
+    expect(attached(page)).to_have_count(20)
+    page.reload()
+    expect(attached(page)).to_have_count(20)
+    for _ in range(20):
+        attached(page).first.get_by_role("button").click()
     large = [["a.png", "image/png", "x", 26 * 2**20], ["b.png", "image/png", "x"]]
     text.evaluate(GIVE, ["paste", large])
-    expect(page.locator("#composer-note")).to_contain_text("a.png is too large. You can send up to 25.0")
+    expect(note).to_have_text("You can send up to 25.0\xa0MB at once. Not added: a.png.")
     expect(attached(page)).to_have_text(["b.png×"])
     unseen = page.get_by_text("Larger ones go to the agent as files")
     expect(unseen).to_be_hidden()
     text.evaluate(GIVE, ["paste", [[f"{number}.png", "image/png", "x", 5 * 2**20] for number in range(5)]])
-    expect(page.locator("#composer-note")).to_contain_text(
-        "These files are too large. You can send up to 25.0"
-    )
-    expect(attached(page)).to_have_count(1)
-    text.evaluate(GIVE, ["paste", [["c.png", "image/png", "x", 5 * 2**20]]])
-    expect(attached(page)).to_have_count(2)
+    expect(note).to_have_text("You can send up to 25.0\xa0MB at once. Not added: 4.png.")
+    expect(attached(page)).to_have_count(5)
     expect(unseen).to_be_visible()
 
 
@@ -425,8 +429,27 @@ def test_files_are_uploaded_in_one_step(scripted: Site, visitors: Visitors) -> N
     expect(attached(page)).to_have_count(0)
     many = [[f"{number}", "text/csv", "x"] for number in range(21)]
     page.locator("#files-panel .files__title").evaluate(GIVE, ["drop", many])
-    expect(page.locator(".files__upload [role=status]")).to_have_text("You can send up to 20 files at once.")
-    expect(rows(page)).to_have_count(4)
+    sentence = "You can send up to 20 files at once. Not added: 20."
+    expect(rows(page)).to_have_count(24)
+    expect(page.locator(".files__upload [role=status]")).to_have_text(sentence)
+
+
+def test_files_opens_the_list_after_a_link_to_a_file_that_is_gone(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected.append("404 (Not Found)")
+    page = with_attachments(scripted, visitors, WIDE)
+    page.click(".bar__files")
+    choose(page, "notes.txt").get_by_role("button", name="Delete").click()
+    page.click("#file-delete .button--danger")
+    expect(rows(page)).to_have_count(1)
+    page.click(".bar__files")
+    expect(page.locator("#files-panel")).to_be_hidden()
+    page.get_by_role("link", name="notes.txt").click()
+    expect(page.locator("#files-panel .files__problem")).to_contain_text("This file is not there any more")
+    page.click(".bar__files")
+    expect(page.locator("#files-panel")).to_be_hidden()
+    page.click(".bar__files")
+    expect(rows(page)).to_have_count(1)
+    expect(page.locator("#files-panel .files__problem")).to_have_count(0)
 
 
 def choose(page: Page, name: str) -> Locator:

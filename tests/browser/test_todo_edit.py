@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable
 
@@ -387,6 +388,30 @@ def test_above_a_phones_keyboard_a_full_list_says_so(scripted: Site, visitors: V
     expect(refused.get_by_text("Discard")).to_be_in_viewport(ratio=1)
     refused.get_by_text("Discard").tap()
     expect(refused).to_be_empty()
+
+
+IN_SIGHT = """() => {
+    const { top, bottom } = document.querySelector(".dock__above").getBoundingClientRect();
+    const all = document.querySelectorAll("#todo-panel .todo");
+    const rects = [...all].map((item) => item.getBoundingClientRect());
+    return rects.filter((rect) => rect.top >= top - 1 && rect.bottom <= bottom + 1).length;
+}"""
+
+
+def test_on_a_phone_a_full_list_stays_in_view_above_what_was_refused(
+    scripted: Site, visitors: Visitors
+) -> None:
+    visitors.expected.append("409 (Conflict)")
+    scripted.model.script(todo(*["completed"] * 3, *["pending"] * 2), Reply(text="Half of it."))
+    page = visitors.enter(scripted, **PHONE)
+    begin(page, "Plan")
+    at_rest(page)
+    panel(page).locator("summary").tap()
+    page.locator("#todo-add").evaluate(PASTE, "\n".join(f"- Line {n}" for n in range(1, 25)))
+    expect(items(page)).to_have_count(20)
+    expect(page.locator("#todo-refused").get_by_label("Your text:")).to_have_value(re.compile("Line 24$"))
+    expect(page.locator("#undo").get_by_role("status")).to_have_text("15 items added")
+    until(page, lambda: page.evaluate(IN_SIGHT) >= 3)
 
 
 @pytest.mark.parametrize("is_phone", [False, True])

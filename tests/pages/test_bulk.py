@@ -129,6 +129,54 @@ def test_tags_on_rows_lead_to_what_has_them(owners: Client, rows: list[Conversat
         assert "No matches." in main_of(owners, f"?tag=nothing&{more}"), more
 
 
+def test_the_list_of_a_tag_has_archived_ones_last(owners: Client, rows: list[Conversation]) -> None:
+    press(owners, "tag", rows, word="work")
+    press(owners, "pin", rows[:2])
+    press(owners, "archive", rows[1:2])
+    assert titles(owners, "?tag=work") == ["Third", "First", "Second"]
+    page = main_of(owners, "?tag=work")
+    assert re.findall(r'<h2 class="record__heading">(\w+)', page) == ["Pinned", "Others", "Archived"]
+    press(owners, "archive", rows)
+    page = press(owners, "pin", [], listing="tag=work")
+    assert re.findall(r'<h2 class="record__heading">(\w+)', page) == ["Archived"]
+    page = press(owners, "bring_back", [], all="1", listing="tag=work")
+    assert "3 conversations unarchived." in page
+    assert titles(owners) == ["Second", "Third", "First"]
+
+
+def test_a_tag_is_typed_as_it_is_shown(owners: Client, rows: list[Conversation]) -> None:
+    press(owners, "tag", rows[:1], word="work")
+    assert "1 conversation tagged" in press(owners, "tag", rows[1:2], word="# Work")
+    press(owners, "tag", rows[2:], word="＃home")
+    assert list(Tag.objects.values_list("word", flat=True)) == ["home", "work"]
+    for typed in ("%23work", "%20%EF%BC%83WORK"):
+        assert titles(owners, f"?q={typed}") == ["Second", "Third"]
+        assert "Tagged" in main_of(owners, f"?q={typed}")
+    assert "1 conversation" in press(owners, "untag", rows[1:2], word="#work")
+    assert titles(owners, "?q=%23work") == ["Third"]
+    assert "No results." in main_of(owners, "?q=%23unknown")
+    assert "Enter a name for the tag." in press(owners, "tag", rows[:1], word="#")
+
+
+def test_the_tabs_keep_the_tag(owners: Client, rows: list[Conversation]) -> None:
+    press(owners, "tag", rows[:2], word="my work")
+    press(owners, "archive", rows[:1])
+    tabs = re.findall(r'href="([^"]+)"', main_of(owners, "?tag=my%20work&status=failed").split("</nav>")[0])
+    list_page = "/conversations/"
+    assert [each for each in tabs if each.startswith(list_page)][:3] == [
+        f"{list_page}?tag=my%20work",
+        f"{list_page}?todos=unfinished&tag=my%20work",
+        f"{list_page}?archived=1&tag=my%20work",
+    ]
+    archive = main_of(owners, "?archived=1&tag=my%20work")
+    assert titles(owners, "?archived=1&tag=my%20work") == ["Third"]
+    assert re.search(r'class="tag-filter__clear"\s+href="/conversations/\?archived=1"', archive)
+
+
+def test_who_deletes_several_is_told_that_turns_stop(owners: Client, rows: list[Conversation]) -> None:
+    assert "Turns that are running are stopped, and stay so if you undo." in main_of(owners)
+
+
 @pytest.mark.parametrize(
     ("form", "said"),
     [

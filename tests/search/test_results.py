@@ -93,10 +93,13 @@ def test_the_name_of_a_tag_leads_to_what_has_it(owners: Client, strangers: Clien
     one.conversation.tags.add(Tag.of(one.conversation.owner_id, "Spring trips"))
     for typed in ("trip", "#spring", "＃ＳＰＲＩＮＧ"):
         found = page(owners, typed)
-        assert 'Tagged <a class="tag" href="/conversations/?tag=Spring%20trips">Spring trips</a>' in found
+        assert (
+            'Tags with this name: <a class="tag" href="/conversations/?tag=Spring%20trips">Spring trips</a>'
+            in found
+        )
         assert "Spring trips" not in page(strangers, typed)
     for other in ("winter", "#"):
-        assert "Tagged" not in page(owners, other)
+        assert "Tags with this name" not in page(owners, other)
 
 
 def test_a_todo_leads_to_the_plan_as_it_is_now(owners: Client, talk: Begin) -> None:
