@@ -47,7 +47,7 @@ class Tag(models.Model):
     def named(cls, owner_id: int, word: str) -> Tag | None:
         """The tag of this word, which may begin with a number sign."""
         key = folded(normalised(word))
-        # Words that begin with one were stored once.
+        # Older tags may have the sign in their word.
         return cls.objects.filter(owner=owner_id, folded__in={key, _bare(key)}).order_by("folded").first()
 
     @classmethod

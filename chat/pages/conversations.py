@@ -62,15 +62,9 @@ def _groups(rows: list[Conversation], list_query: ListQuery) -> list[tuple[str, 
     """The rows beneath their headings, "" for none: pinned ones, others, and archived ones of a tag."""
 
     def heading_of(row: Conversation) -> str:
-        return (
-            ""
-            if list_query.archived
-            else _("Archived")
-            if row.archived
-            else _("Pinned")
-            if row.pinned
-            else ""
-        )
+        if row.archived and not list_query.archived:
+            return _("Archived")
+        return _("Pinned") if row.pinned and not list_query.archived else ""
 
     groups = [(heading, list(some)) for heading, some in groupby(rows, heading_of)]
     return [(heading or (_("Others") if at else ""), some) for at, (heading, some) in enumerate(groups)]

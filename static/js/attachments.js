@@ -23,8 +23,9 @@ const thatFit = (files, chosen = []) => {
     else fitting.push(file);
   }
   if (!sentence) return [fitting, ""];
-  const named = new Intl.ListFormat(document.documentElement.lang).format(names);
-  return [fitting, `${sentence} ${names.length > MOST_NAMES ? manyLeftOut.replace("/n", names.length) : leftOut.replace("/x", named)}`];
+  const listed = () => new Intl.ListFormat(document.documentElement.lang).format(names);
+  const told = names.length > MOST_NAMES ? manyLeftOut.replace("/n", names.length) : leftOut.replace("/x", listed);
+  return [fitting, `${sentence} ${told}`];
 };
 
 const held = (files) => {
@@ -170,7 +171,7 @@ const scaledDown = async (file) => {
     const take = (files, scaled = []) => {
       const [fitting, sentence] = thatFit(files, chosen);
       const keeping = fitting.length ? keep([...chosen, ...fitting]) : show(chosen);
-      const smaller = scaled.filter((file) => fitting.includes(file)).map((file) => input.dataset.smaller.replace("/x", file.name));
+      const smaller = scaled.filter((file) => fitting.includes(file)).map((file) => input.dataset.smaller.replace("/x", () => file.name));
       note([sentence, ...smaller].filter(Boolean).join(" "));
       return keeping;
     };

@@ -64,6 +64,7 @@
   document.addEventListener("change", ({ target }) => {
     if (!target.matches(".files__upload input")) return;
     let fitting = [...target.files];
+    leftOut = "";
     if (document.getElementById("composer-files")) [fitting, leftOut] = thatFit(fitting);
     say(fitting.length ? target.form.querySelector("[data-sending]").dataset.sending : leftOut);
     if (leftOut) target.files = held(fitting);

@@ -218,9 +218,9 @@ def test_of_too_many_or_too_large_those_that_fit_are_taken(scripted: Site, visit
     expect(attached(page)).to_have_count(20)
     for _ in range(20):
         attached(page).first.get_by_role("button").click()
-    large = [["a.png", "image/png", "x", 26 * 2**20], ["b.png", "image/png", "x"]]
+    large = [["a $& b.png", "image/png", "x", 26 * 2**20], ["b.png", "image/png", "x"]]
     text.evaluate(GIVE, ["paste", large])
-    expect(note).to_have_text("You can send up to 25.0\xa0MB at once. Not added: a.png.")
+    expect(note).to_have_text("You can send up to 25.0\xa0MB at once. Not added: a $& b.png.")
     expect(attached(page)).to_have_text(["b.png×"])
     unseen = page.get_by_text("Larger ones go to the agent as files")
     expect(unseen).to_be_hidden()
