@@ -186,6 +186,18 @@ const redraw = async () => {
     event.intercept({ focusReset: "manual", scroll: "manual", handler: () => go(event, formData, from) });
   });
 
+  // A page that is loaded again is where it was, but for its end, which may be further down by now.
+  const PLACE = "place";
+  addEventListener("pagehide", () => content() && keptInTab.set(PLACE, JSON.stringify({ path: location.pathname, ...position() })));
+  queueMicrotask(() => {
+    const left = JSON.parse(keptInTab.get(PLACE) || "null");
+    keptInTab.set(PLACE, null);
+    const isAgain = performance.getEntriesByType("navigation")[0]?.type === "reload" && left?.path === location.pathname;
+    if (!isAgain || location.hash || left.atEnd || !document.getElementById(left.id)) return;
+    shown.restored = true;
+    restore({ ...left, focus: null });
+  });
+
   // Where the row of tabs scrolls, the page's own is in view, as is what a form was refused for.
   onContent(() => {
     const tab = document.querySelector(".tabs [aria-current=page]");

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, send, todo, until
+from tests.browser.talk import LIVE, at_rest, begin, send, todo, until
 
 LONG = "\n\n".join(f"Paragraph {n}." for n in range(90))
 PIECE = 40
@@ -313,6 +313,26 @@ def test_a_page_that_is_loaded_again_shows_the_footnote_that_was_followed(
         page.reload()
         at_rest(page)
     expect(note).to_be_in_viewport()
+
+
+def test_a_page_that_is_loaded_again_is_where_it_was(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    gate = half_written(page, scripted)
+    chosen = scroll_up(page)
+    for _again in range(2):
+        page.reload()
+        page.wait_for_selector(LIVE)
+        expect(page.locator("#to-end")).to_be_visible()
+        assert abs(come_to_rest(page) - chosen) < 3
+    gate.set()
+    at_rest(page)
+    assert abs(come_to_rest(page) - chosen) < 3
+    page.click("#to-end")
+    until(page, lambda: place(page)["below"] < 3)
+    page.reload()
+    page.wait_for_selector(LIVE)
+    until(page, lambda: place(page)["below"] < 3)
+    expect(page.locator("#to-end")).to_be_hidden()
 
 
 def test_who_comes_back_to_the_end_follows_it_on(scripted: Site, visitors: Visitors) -> None:

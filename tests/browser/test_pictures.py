@@ -92,6 +92,19 @@ def test_a_photo_that_is_too_large_for_models_is_scaled_down(scripted: Site, vis
     expect(page.get_by_text("Larger ones go to the agent as files")).to_be_hidden()
 
 
+def test_on_a_phone_several_pictures_are_all_in_view(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page.goto("/")
+    pictures = [{**PICTURE, "name": f"photo {number}.png"} for number in range(10)]
+    page.set_input_files("#composer-files", pictures)  # type: ignore[arg-type]
+    chips = page.locator("#composer-attached > li")
+    expect(chips.locator("img")).to_have_count(10)
+    for chip in chips.all():
+        expect(chip).to_be_in_viewport(ratio=1)
+    chips.first.get_by_role("button", name="Remove photo 0.png").tap()
+    expect(chips).to_have_count(9)
+
+
 def test_a_title_changes_in_every_tab(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(Reply(text="Sorted."), Reply(text="Yes."))
     scripted.model.title = Reply(text="Sorting the notes")
