@@ -171,8 +171,10 @@ const scaledDown = async (file) => {
     const take = (files, scaled = []) => {
       const [fitting, sentence] = thatFit(files, chosen);
       const keeping = fitting.length ? keep([...chosen, ...fitting]) : show(chosen);
-      const smaller = scaled.filter((file) => fitting.includes(file)).map((file) => input.dataset.smaller.replace("/x", () => file.name));
-      note([sentence, ...smaller].filter(Boolean).join(" "));
+      const smaller = scaled.filter((file) => fitting.includes(file));
+      const { smallerOne, smallerMany } = input.dataset;
+      const told = smaller.length > 1 ? smallerMany.replace("/n", smaller.length) : smaller.map(({ name }) => smallerOne.replace("/x", () => name));
+      note([sentence, told].filter((each) => each.length).join(" "));
       return keeping;
     };
     const add = (files) => {

@@ -12,7 +12,7 @@ onContent((signal) => {
   const isIn = (hash) => view.contains(document.getElementById(hash.slice(1)));
   const away = () => view.scrollHeight - view.scrollTop - view.clientHeight;
   let led = false; // whether a link led to a place, and nobody has moved since
-  let following = !isIn(location.hash) && (!shown.restored || away() < 40);
+  let following = !isIn(location.hash) && (!shown.restored || shown.restored.atEnd);
   let last = view.scrollTop;
   let height = view.scrollHeight; // when it was last drawn
   const show = () => {
@@ -63,6 +63,7 @@ onContent((signal) => {
     following = false;
   }, { signal });
   view.addEventListener("scroll", ({ timeStamp }) => {
+    if (view.scrollTop === last) return; // this moved it
     // Only a move upwards is a wish to stay: text that came since the last move also makes the end far.
     const up = view.scrollTop < last - 1;
     if (up && away() > 2) {

@@ -109,7 +109,7 @@ const redraw = async () => {
       return navigationType === "traverse" ? location.reload() : remain(from);
     }
     if (again && from.state) history.replaceState(from.state, "");
-    shown.restored = Boolean(left);
+    shown.restored = left ?? null;
     if (left) restore(left);
     else event.scroll();
     shown.next = "";
@@ -194,7 +194,7 @@ const redraw = async () => {
     keptInTab.set(PLACE, null);
     const isAgain = performance.getEntriesByType("navigation")[0]?.type === "reload" && left?.path === location.pathname;
     if (!isAgain || location.hash || left.atEnd || !document.getElementById(left.id)) return;
-    shown.restored = true;
+    shown.restored = left;
     restore({ ...left, focus: null });
   });
 

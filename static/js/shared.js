@@ -2,7 +2,7 @@
 
 // The content that is shown: its path, which the address is ahead of while the next is fetched; its end; whether the
 // user came back to it, and is where they left it; and the path of a page that is on its way, unless a form leads there.
-const shown = { path: location.pathname, gone: new AbortController(), restored: false, next: "" };
+const shown = { path: location.pathname, gone: new AbortController(), restored: null, next: "" };
 
 // Calls `start` when the page is there, and again for each content that another page puts in its place. `start` is given
 // a signal for its listeners and timers beyond the content, which end with it.

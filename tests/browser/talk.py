@@ -34,7 +34,8 @@ BETWEEN = re.compile(r">\s+<")
 SPENT = re.compile(r'<time class="elapsed".*?</time>(<span>[^<]+</span>)?')
 RECENT = re.compile(r"(<time [^>]*data-recent[^>]*>)[^<]*")
 CHANGING = re.compile(
-    r' (?:data-htmx-powered(?:="[^"]*")?|open(?:="")?|data-live(?:="")?|data-(?:from|at|v)="[^"]*")(?=[ >])'
+    r' (?:data-htmx-powered(?:="[^"]*")?|(?:open|data-live|data-rendered)(?:="")?|data-(?:from|at|v)="[^"]*")'
+    r"(?=[ >])"
 )
 
 

@@ -317,22 +317,37 @@ def test_a_page_that_is_loaded_again_shows_the_footnote_that_was_followed(
 
 def test_a_page_that_is_loaded_again_is_where_it_was(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted)
-    gate = half_written(page, scripted)
+    scripted.model.script(Reply(text=LONG))
+    begin(page, "Tell a long story")
+    at_rest(page)
     chosen = scroll_up(page)
     for _again in range(2):
         page.reload()
         page.wait_for_selector(LIVE)
         expect(page.locator("#to-end")).to_be_visible()
         assert abs(come_to_rest(page) - chosen) < 3
-    gate.set()
-    at_rest(page)
-    assert abs(come_to_rest(page) - chosen) < 3
     page.click("#to-end")
     until(page, lambda: place(page)["below"] < 3)
     page.reload()
     page.wait_for_selector(LIVE)
     until(page, lambda: place(page)["below"] < 3)
     expect(page.locator("#to-end")).to_be_hidden()
+
+
+def test_whoever_read_above_is_not_led_to_the_end_by_loading_the_page_again(
+    scripted: Site, visitors: Visitors
+) -> None:
+    """While an answer is written, whose last lines may not be on the page yet."""
+    page = visitors.enter(scripted)
+    gate = half_written(page, scripted)
+    scroll_up(page)
+    page.reload()
+    page.wait_for_selector(LIVE)
+    gate.set()
+    at_rest(page)
+    come_to_rest(page)
+    assert place(page)["below"] > 300
+    expect(page.locator("#to-end")).to_be_visible()
 
 
 def test_who_comes_back_to_the_end_follows_it_on(scripted: Site, visitors: Visitors) -> None:

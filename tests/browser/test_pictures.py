@@ -89,6 +89,11 @@ def test_a_photo_that_is_too_large_for_models_is_scaled_down(scripted: Site, vis
     page.set_input_files("#composer-files", photo)
     expect(page.locator(".attached")).to_have_text(["IMG 1.jpg×"])
     expect(page.locator("#composer-note")).to_contain_text("IMG 1.jpg was scaled down")
+    page.set_input_files("#composer-files", [{**photo, "name": f"IMG {number}.png"} for number in (2, 3, 4)])
+    expect(page.locator("#composer-note")).to_have_text(
+        "3 pictures were scaled down, so that models can see them."
+        " To keep the originals, upload them in Files."
+    )
     expect(page.get_by_text("Larger ones go to the agent as files")).to_be_hidden()
 
 
