@@ -174,7 +174,7 @@ const scaledDown = async (file) => {
       const smaller = scaled.filter((file) => fitting.includes(file));
       const { smallerOne, smallerMany } = input.dataset;
       const told = smaller.length > 1 ? smallerMany.replace("/n", smaller.length) : smaller.map(({ name }) => smallerOne.replace("/x", () => name));
-      note([sentence, told].filter((each) => each.length).join(" "));
+      note([sentence, told].filter((each) => each.length).join(" "), !sentence);
       return keeping;
     };
     const add = (files) => {
@@ -273,7 +273,7 @@ const scaledDown = async (file) => {
       form.dataset.sending = "";
       text.dataset.sent = text.value; // the composer then knows a repetition, and takes another id afterwards
       tellComposer();
-      note(input.dataset.sending);
+      note(input.dataset.sending, true);
       try {
         const answer = await post(form.action, bodyOf(said, files));
         if (!signal.aborted) note(answer.ok ? "" : (await plainText(answer)) || input.dataset.lost);

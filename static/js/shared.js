@@ -26,9 +26,10 @@ const noteLine = () =>
   document.querySelector("dialog[open] [data-note]") ?? document.getElementById("composer-note") ?? document.getElementById("act-note");
 // Where nobody writes, nothing else would take it away again.
 let noteGoes = 0;
-const note = (text) => {
+const note = (text, isQuiet = false) => {
   const line = noteLine();
   line.textContent = text;
+  line.toggleAttribute("data-quiet", isQuiet);
   line.hidden = !text;
   clearTimeout(noteGoes);
   if (text && line.id === "act-note") noteGoes = setTimeout(() => (line.hidden = true), 10000);

@@ -94,6 +94,7 @@ def test_a_photo_that_is_too_large_for_models_is_scaled_down(scripted: Site, vis
         "3 pictures were scaled down, so that models can see them."
         " To keep the originals, upload them in Files."
     )
+    expect(page.locator("#composer-note[data-quiet]")).to_have_count(1)  # it is no refusal
     expect(page.get_by_text("Larger ones go to the agent as files")).to_be_hidden()
 
 

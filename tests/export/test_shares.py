@@ -18,6 +18,7 @@ from chat.models import Conversation, Message, ShareLink, Step, TodoRevision, To
 from tests.bodies import body
 from tests.export.rich import Rich
 from tests.pictures import png
+from tests.search.conftest import Talk
 
 
 @pytest.fixture
@@ -66,6 +67,17 @@ def test_anybody_reads_it(owners: Client, visitor: Client, rich: Conversation) -
         assert response["X-Robots-Tag"].startswith("noindex")
         assert response["Referrer-Policy"] == "no-referrer"
         assert "no-store" in response["Cache-Control"]
+
+
+def test_what_was_removed_from_the_list_is_only_in_its_history(
+    owners: Client, owner: User, visitor: Client, collected: None
+) -> None:
+    one = Talk(owner, "Plan it").plan("Write the parser", "Ask Bob").plan("Write the parser").end()
+    page = text_of(visitor.get(share(owners, one.conversation)))
+    lists = re.findall(r'<ol[^>]*class="plan__list">(.*?)</ol>', page, re.DOTALL)
+    assert len(lists) == 2
+    assert all("Write the parser" in each and "Ask Bob" not in each for each in lists)
+    assert "Ask Bob" in page.partition('class="reading__story"')[2]
 
 
 def test_it_tells_nothing_of_its_owner(owners: Client, visitor: Client, rich: Conversation) -> None:
