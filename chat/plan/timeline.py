@@ -46,6 +46,11 @@ class Revision:
     kind = "revision"
 
     @property
+    def listed(self) -> list[Line]:
+        """Its lines without what was removed, but with what was skipped."""
+        return [line for line in self.lines if not line.is_removed or line.skipped]
+
+    @property
     def turn(self) -> Turn:
         return self.row.turn
 

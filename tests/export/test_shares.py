@@ -78,6 +78,9 @@ def test_what_was_removed_from_the_list_is_only_in_its_history(
     assert len(lists) == 2
     assert all("Write the parser" in each and "Ask Bob" not in each for each in lists)
     assert "Ask Bob" in page.partition('class="reading__story"')[2]
+    two = Talk(owner, "Plan it").plan("Ask Bob").plan().end()
+    page = text_of(visitor.get(share(owners, two.conversation)))
+    assert re.search(r'class="reading__count">0/0</p>\s*<p\s+class="plan__empty">No to-dos', page)
 
 
 def test_it_tells_nothing_of_its_owner(owners: Client, visitor: Client, rich: Conversation) -> None:
