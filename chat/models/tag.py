@@ -14,7 +14,7 @@ from chat.agent.storable import storable
 MAX_LENGTH = 40  # characters of a word
 MAX_TAGS = 200  # of one user
 MAX_TAGS_OF_CONVERSATION = 20
-_SIGNS = "#＃"  # before a word where the interface shows it, and so where users type it
+SIGNS = ("#", "＃")  # before a word where the interface shows it, and so where users type it
 _INVISIBLE = ("C", "Z")  # Unicode categories of invisible characters
 
 
@@ -108,7 +108,7 @@ def folded(word: str) -> str:
 
 
 def _bare(word: str) -> str:
-    return word.lstrip(_SIGNS).strip()
+    return word.lstrip("".join(SIGNS)).strip()
 
 
 def checked(word: str) -> str:

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_safe
 
 from chat.models import BulkAct, Conversation, Profile, Tag
 from chat.models.conversation import ConversationQuerySet
-from chat.models.tag import MAX_LENGTH, normalised
+from chat.models.tag import MAX_LENGTH, SIGNS, normalised
 from chat.pages.audience import audience
 from chat.pages.search_form import SearchForm
 from chat.pages.signed_in import SignedInRequest
@@ -114,7 +114,7 @@ class Search:
     def tag_alone(self, request: SignedInRequest) -> Tag | None:
         """The tag that was typed as it is shown, and nothing else: #work."""
         typed = request.GET.get("q", "").strip()
-        if request.GET.get("in") or not typed.startswith(("#", "＃")):
+        if request.GET.get("in") or not typed.startswith(SIGNS):
             return None
         return Tag.named(request.user.pk, typed)
 
