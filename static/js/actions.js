@@ -94,17 +94,17 @@
   );
 
   // On the board the next row takes the place of the one that goes: a double click acts on one. Nowhere is a question
-  // answered that has just come under the finger, in the place of one that was.
+  // answered, or a plan continued, whose button has just come under the finger in the place of one that was pressed.
   const SETTLE = 1000; // milliseconds
   const NEAR = 24; // pixels
-  let decided = { at: 0, x: 0, y: 0 };
+  let pressed = { at: 0, x: 0, y: 0 };
   document.addEventListener("click", (event) => {
-    const button = event.target.closest?.("#board button, [name=decision]");
+    const button = event.target.closest?.("#board button, [name=decision], .unfinished button, .undo-note button");
     if (!button) return;
     const { clientX: x, clientY: y, detail } = event;
-    const isNear = Math.hypot(x - decided.x, y - decided.y) < NEAR && Date.now() - decided.at < SETTLE;
-    if (detail > 1 || (detail && isNear && button.name === "decision")) event.preventDefault();
-    else if (button.name === "decision") decided = { at: Date.now(), x, y };
+    const isNear = Math.hypot(x - pressed.x, y - pressed.y) < NEAR && Date.now() - pressed.at < SETTLE;
+    if (detail > 1 || (detail && isNear && button.matches("[name=decision], [data-follow]"))) event.preventDefault();
+    else if (button.matches("[name=decision], .undo-note button")) pressed = { at: Date.now(), x, y };
   });
   document.addEventListener("submit", async (event) => {
     const button = event.submitter;

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, panel, todo, turns, unfold
+from tests.browser.talk import at_rest, begin, panel, todo, turns, unfold, until
 
 
 @pytest.fixture
@@ -166,6 +166,31 @@ def test_going_on_with_what_is_left(scripted: Site, visitors: Visitors) -> None:
     for each in (page, other):
         expect(each.locator("#todo-panel[data-done='2']")).to_be_visible()
         expect(each.locator("#unfinished")).to_be_empty()
+
+
+def test_a_plan_that_comes_under_the_finger_is_not_continued(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("in_progress"), Reply(text="Which one?"))
+    page = visitors.enter(scripted)
+    page.clock.set_fixed_time("2026-01-01T12:00:00Z")
+    begin(page, "Do a thing")
+    at_rest(page)
+    unfinished = page.locator("#unfinished")
+    unfinished.get_by_role("button", name="Dismiss").click()
+    place = page.locator("#undo").get_by_role("button", name="Undo").bounding_box()
+    assert place
+    spot = (place["x"] + 7, place["y"] + place["height"] / 2)
+    beneath = "spot => document.elementFromPoint(...spot).closest('.unfinished button')?.textContent"
+    page.mouse.click(*spot)
+    until(page, lambda: page.evaluate(beneath, spot) == "Continue")
+    posts: list[str] = []
+    page.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
+    page.mouse.click(*spot)
+    page.evaluate("fetch('/healthz').then(() => 0)")  # what the click sends comes before
+    assert not posts
+    page.clock.set_fixed_time("2026-01-01T12:00:02Z")
+    scripted.model.script(Reply(text="On with it."))
+    page.mouse.click(*spot)
+    expect(turns(page).last).to_contain_text("On with it.")
 
 
 def test_dismissing_it_shows_in_every_tab(scripted: Site, visitors: Visitors) -> None:
