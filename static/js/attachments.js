@@ -9,23 +9,26 @@ const refusalOf = (files) => {
   return size > Number(mostBytes) ? tooLarge : "";
 };
 
-// Of these files those that can be sent at once with what is chosen, and a sentence that names the others, or "".
-const MOST_NAMES = 5;
-const thatFit = (files, chosen = []) => {
-  const { leftOut, manyLeftOut } = document.getElementById("composer-files").dataset;
+// Of these files those that can be sent at once with what is chosen, the others, and why those cannot.
+const fit = (files, chosen = []) => {
   const fitting = [];
-  const names = [];
-  let sentence = "";
+  const others = [];
+  let refusal = "";
   for (const file of files) {
-    const refusal = refusalOf([...chosen, ...fitting, file]);
-    sentence ||= refusal;
-    if (refusal) names.push(file.name);
-    else fitting.push(file);
+    const why = refusalOf([...chosen, ...fitting, file]);
+    refusal ||= why;
+    (why ? others : fitting).push(file);
   }
-  if (!sentence) return [fitting, ""];
-  const listed = () => new Intl.ListFormat(document.documentElement.lang).format(names);
-  const told = names.length > MOST_NAMES ? manyLeftOut.replace("/n", names.length) : leftOut.replace("/x", listed);
-  return [fitting, `${sentence} ${told}`];
+  return { fitting, others, refusal };
+};
+
+// A sentence that names the first of these files and counts the others.
+const MOST_NAMES = 5;
+const notAdded = (files) => {
+  const { leftOut, leftOutMore } = document.getElementById("composer-files").dataset;
+  const names = files.slice(0, MOST_NAMES).map(({ name }) => name);
+  if (files.length > MOST_NAMES) names.push(leftOutMore.replace("/n", files.length - MOST_NAMES));
+  return leftOut.replace("/x", () => new Intl.ListFormat(document.documentElement.lang).format(names));
 };
 
 const held = (files) => {
@@ -169,12 +172,13 @@ const scaledDown = async (file) => {
     };
 
     const take = (files, scaled = []) => {
-      const [fitting, sentence] = thatFit(files, chosen);
+      const { fitting, others, refusal } = fit(files, chosen);
       const keeping = fitting.length ? keep([...chosen, ...fitting]) : show(chosen);
       const smaller = scaled.filter((file) => fitting.includes(file));
       const { smallerOne, smallerMany } = input.dataset;
       const told = smaller.length > 1 ? smallerMany.replace("/n", smaller.length) : smaller.map(({ name }) => smallerOne.replace("/x", () => name));
-      note([sentence, told].filter((each) => each.length).join(" "), !sentence);
+      const sentences = [refusal && `${refusal} ${notAdded(others)}`, told];
+      note(sentences.filter((each) => each.length).join(" "), !refusal);
       return keeping;
     };
     const add = (files) => {

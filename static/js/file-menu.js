@@ -54,27 +54,45 @@
   };
   for (const type of ["htmx:after:swap", "htmx:error"]) document.addEventListener(type, again);
 
-  // Chosen is uploaded. What is said of it stays while the agent's changes are drawn.
+  // What is chosen is uploaded, in as many requests as it takes. What is said of it stays while the agent's changes are
+  // drawn.
   const say = (text) => {
     const status = document.querySelector(".files__upload [role=status]");
+    if (!status) return text && note(text); // a file is shown
     status.textContent = text;
     if (text) status.scrollIntoView({ block: "nearest" });
   };
-  let leftOut = ""; // what is said of files that are too many or too large
-  document.addEventListener("change", ({ target }) => {
-    if (!target.matches(".files__upload input")) return;
-    let fitting = [...target.files];
-    leftOut = "";
-    if (document.getElementById("composer-files")) [fitting, leftOut] = thatFit(fitting);
-    say(fitting.length ? target.form.querySelector("[data-sending]").dataset.sending : leftOut);
-    if (leftOut) target.files = held(fitting);
-    if (fitting.length) target.form.requestSubmit();
-  });
-  const ended = (form, sentence) => {
-    if (!form?.matches?.(".files__upload")) return;
-    form.reset(); // or the same file, chosen again, would be no change
-    say(sentence);
+  let all = []; // what was chosen, without files that are too large
+  let sent = []; // what is on its way
+  let rest = []; // what goes with the next requests
+  let leftOut = ""; // what is said in the end of files that are too large
+  const send = (form) => {
+    ({ fitting: sent, others: rest } = fit(rest));
+    form.elements.files.files = held(sent);
+    form.requestSubmit();
   };
-  document.addEventListener("htmx:after:swap", ({ detail }) => ended(detail.ctx.sourceElement, leftOut));
-  document.addEventListener("htmx:error", ({ target }) => ended(target, document.getElementById("composer-files")?.dataset.lost ?? ""));
+  document.addEventListener("change", ({ target }) => {
+    const { form, files } = target;
+    if (!target.matches(".files__upload input")) return;
+    if (!document.getElementById("composer-files")) return form.requestSubmit();
+    const tooLarge = [...files].filter((file) => refusalOf([file]));
+    leftOut = tooLarge.length ? `${refusalOf(tooLarge)} ${notAdded(tooLarge)}` : "";
+    rest = all = [...files].filter((file) => !tooLarge.includes(file));
+    say(rest.length ? form.querySelector("[data-sending]").dataset.sending : leftOut);
+    if (rest.length) send(form);
+  });
+  document.addEventListener("htmx:finally:request", ({ detail: { ctx } }) => {
+    const { action } = ctx.sourceElement;
+    if (!ctx.sourceElement.matches?.(".files__upload")) return;
+    const form = [...document.querySelectorAll(".files__upload")].find((each) => each.action === action); // or a file is shown
+    const isLost = !ctx.response;
+    const isRefused = document.querySelector("#files > .files__problem") !== null;
+    if (rest.length && form && !isLost && !isRefused) return send(form);
+    form?.reset(); // or the same file, chosen again, would be no change
+    const lost = isLost ? document.getElementById("composer-files")?.dataset.lost : "";
+    const missing = isLost || isRefused ? [...sent, ...rest] : rest;
+    const isPart = missing.length > 0 && missing.length < all.length;
+    say([lost, isPart && notAdded(missing), leftOut].filter(Boolean).join(" "));
+    rest = [];
+  });
 }

@@ -212,7 +212,7 @@ def test_of_too_many_or_too_large_those_that_fit_are_taken(scripted: Site, visit
     expect(note).to_have_text("You can send up to 20 files at once. Not added: 20, 21, and 22.")
     expect(attached(page)).to_have_count(20)
     text.evaluate(GIVE, ["paste", [[f"{number}", "image/png", "x"] for number in range(6)]])
-    expect(note).to_have_text("You can send up to 20 files at once. 6 files were not added.")
+    expect(note).to_have_text("You can send up to 20 files at once. Not added: 0, 1, 2, 3, 4, and 1 more.")
     expect(attached(page)).to_have_count(20)
     page.reload()
     expect(attached(page)).to_have_count(20)
@@ -427,11 +427,43 @@ def test_files_are_uploaded_in_one_step(scripted: Site, visitors: Visitors) -> N
     expect(rows(page).filter(has_text="d.csv")).to_be_visible()
     expect(page.locator("[data-drop]")).to_have_count(0)
     expect(attached(page)).to_have_count(0)
-    many = [[f"{number}", "text/csv", "x"] for number in range(21)]
+
+
+def test_files_are_uploaded_in_as_many_requests_as_it_takes(scripted: Site, visitors: Visitors) -> None:
+    page = with_attachments(scripted, visitors, WIDE)
+    page.click(".bar__files")
+    expect(rows(page)).to_have_count(2)
+    limit = page.evaluate("document.getElementById('composer-files').dataset.mostBytes = '100'")
+    assert limit == "100"
+    files = [[f"{number}", "text/csv", "x" * 60] for number in range(3)]
+    files.insert(1, ["large", "text/csv", "x" * 101])
+    status = page.locator(".files__upload [role=status]")
+    page.locator("#files-panel .files__title").evaluate(GIVE, ["drop", files])
+    expect(rows(page)).to_have_count(5)
+    expect(status).to_have_text("You can send up to 25.0 MB at once. Not added: large.")
+    many = [[f"many {number}", "text/csv", "x"] for number in range(41)]
     page.locator("#files-panel .files__title").evaluate(GIVE, ["drop", many])
-    sentence = "You can send up to 20 files at once. Not added: 20."
-    expect(rows(page)).to_have_count(24)
-    expect(page.locator(".files__upload [role=status]")).to_have_text(sentence)
+    expect(rows(page)).to_have_count(46)
+    expect(status).to_be_empty()
+
+    requests: list[Route] = []
+    page.route("**/files/upload/", lambda route: requests.append(route))
+    page.locator("#files-panel .files__title").evaluate(GIVE, ["drop", files[2:]])
+    until(page, lambda: len(requests) == 1)
+    requests[0].continue_()
+    until(page, lambda: len(requests) == 2)
+    visitors.expected += ["ERR_FAILED", "Failed to fetch"]
+    requests[1].abort()
+    expect(status).to_have_text("The files could not be uploaded. Try again. Not added: 2.")
+    expect(rows(page)).to_have_count(47)
+
+    page.locator("#files-panel .files__title").evaluate(GIVE, ["drop", files[2:]])
+    until(page, lambda: len(requests) == 3)
+    rows(page).first.locator(".files__link").click()
+    expect(page.locator(".files--one")).to_be_visible()
+    requests[2].continue_()
+    expect(page.locator("#composer-note")).to_have_text("Not added: 2.")
+    page.unroute_all()
 
 
 def test_files_opens_the_list_after_a_link_to_a_file_that_is_gone(scripted: Site, visitors: Visitors) -> None:
