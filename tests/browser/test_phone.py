@@ -10,6 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
+from tests.browser.line import Line
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import (
     LIVE,
@@ -825,6 +826,24 @@ def test_with_large_letters_nothing_is_covered(scripted: Site, visitors: Visitor
         place.scroll_into_view_if_needed()
         assert place.evaluate(TOPMOST), place
     assert box(page.locator("#title"))["width"] > 80
+
+
+def test_while_the_connection_is_lost_the_title_can_be_read(
+    scripted: Site, visitors: Visitors, line: Line
+) -> None:
+    call = Reply(tool_calls=[("bash", {"command": "touch a.txt"})])
+    scripted.model.script(call, Reply(text="Done.", usage={"prompt_tokens": 3000, "completion_tokens": 9}))
+    small = {"width": WIDTH, "height": 844}
+    page = visitors.enter(scripted, address=line.address, viewport=small, has_touch=True, is_mobile=True)
+    begin(page, "Make me a file")
+    at_rest(page)
+    expect(page.locator(".bar__files")).to_be_visible()
+    expect(page.locator(".context-meter")).to_be_visible()
+    line.cut()
+    expect(page.locator(".connection__lost")).to_be_visible()
+    until(page, lambda: box(page.locator("#title"))["width"] > 80)
+    line.mend()
+    expect(page.locator(".context-meter")).to_be_visible()
 
 
 def test_above_the_keyboard_the_current_item_stays_in_view_as_a_message_waits(
