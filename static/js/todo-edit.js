@@ -122,10 +122,12 @@
       restore();
     }
     if (action === "remove") return offer("restore", [item]);
+    if (!MOVES.includes(action) && undoValue().includes(item)) undoPlace().replaceChildren(); // it is not as it was added
     say(action);
   };
 
   const undoPlace = () => document.getElementById("undo");
+  const undoValue = () => undoPlace().querySelector("[data-put-back]")?.value.split(" ") ?? [];
   const offer = (action, items, sentence) => {
     undoPlace().replaceChildren(document.getElementById("todo-undo").content.cloneNode(true));
     undoPlace().querySelector("[data-put-back]").value = [action, ...items].join(" ");

@@ -726,9 +726,18 @@ def test_a_pasted_list_is_an_item_for_each_line(scripted: Site, visitors: Visito
     undo.get_by_role("button", name="Undo").click()
     reads(page, "Doing 1", "Item 2", "Item 3")
     expect(undo).to_be_empty()
+    assert len(sent) == 2
+
+    # Not once one of them was changed.
+    field.evaluate(PASTE, "Lay the table\nLight a candle")
+    expect(undo.get_by_role("status")).to_have_text("2 items added")
+    items(page).nth(1).get_by_role("button", name="Check off").click()
+    expect(items(page).nth(1)).to_have_attribute("data-status", "completed")
+    expect(undo.get_by_role("status")).to_have_text("2 items added")
+    items(page).last.get_by_role("button", name="Check off").click()
+    expect(undo).to_be_empty()
     gate.set()
     at_rest(page)
-    assert len(sent) == 2
 
 
 def test_what_no_longer_fits_of_a_pasted_list_is_kept(scripted: Site, visitors: Visitors) -> None:
