@@ -1,23 +1,37 @@
-// Arrow keys, Home and End move in an open menu. One that the keyboard has opened takes the focus, and one that the
-// focus leaves is closed, as is one whose item opens a dialog: its button has the focus again when the dialog closes.
-// Menus with a list of options have keys of their own (listbox.js).
+// Arrow keys, Home and End move in an open menu, and letters lead to the item that begins with them. One that the
+// keyboard has opened takes the focus, and one that the focus leaves is closed, as is one whose item opens a dialog: its
+// button has the focus again when the dialog closes. Menus with a list of options have keys of their own (listbox.js).
 {
   const MENU = ":is(.menu, .profile-menu:not(.options-menu)):popover-open";
   const itemsOf = (menu) => [...menu.querySelectorAll("a[href], button, input:not([type=hidden])")].filter((each) => !each.disabled && each.checkVisibility());
   const isOpener = (place, menu) => place.closest?.(`[popovertarget="${menu.id}"]`);
+
+  const nameOf = (item) => (item.labels?.[0] ?? item.querySelector(".profile-menu__title") ?? item).textContent.trim().toLowerCase();
+  const PAUSE = 1000; // milliseconds after which letters begin anew
+  let typed = { letters: "", at: -Infinity };
+  const typeAhead = (items, at, { key, timeStamp }) => {
+    const earlier = timeStamp - typed.at < PAUSE ? typed.letters : "";
+    const letters = earlier + key.toLowerCase();
+    typed = { letters, at: timeStamp };
+    const begun = earlier ? at : at + 1; // one more letter may still mean the same item
+    return [...items.slice(begun), ...items.slice(0, begun)].find((each) => nameOf(each).startsWith(letters));
+  };
 
   let byKey = false; // what the user did last
   addEventListener("pointerdown", () => (byKey = false), true);
   addEventListener("keydown", () => (byKey = true), true);
 
   document.addEventListener("toggle", ({ target, newState }) => {
+    typed = { letters: "", at: -Infinity };
     if (newState !== "open" || !byKey || !target.matches(MENU) || target.contains(document.activeElement)) return;
     (target.querySelector("[aria-current]") ?? itemsOf(target)[0])?.focus();
   }, true);
 
   document.addEventListener("keydown", (event) => {
     const menu = document.querySelector(MENU);
-    if (!menu || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey || isComposing(event)) return;
+    const isLetter = event.key.length === 1 && (event.key !== " " || event.timeStamp - typed.at < PAUSE);
+    if (!menu || event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey || isComposing(event)) return;
+    if (event.shiftKey && !isLetter) return;
     if (!menu.contains(event.target) && !isOpener(event.target, menu)) return;
     const items = itemsOf(menu);
     const at = items.indexOf(event.target);
@@ -27,9 +41,9 @@
     else if (event.target.matches("input:not([type=checkbox])")) return; // where Home and End move the caret
     else if (event.key === "Home") next = items[0];
     else if (event.key === "End") next = items.at(-1);
-    if (!next) return;
-    event.preventDefault();
-    next.focus();
+    else if (isLetter) next = typeAhead(items, at, event);
+    if (next || isLetter) event.preventDefault(); // a space in a name presses nothing
+    next?.focus();
   });
 
   document.addEventListener("focusin", ({ target }) => {

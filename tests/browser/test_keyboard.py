@@ -337,9 +337,34 @@ def test_menus_have_arrow_keys(scripted: Site, visitors: Visitors) -> None:
     page.keyboard.type("/profile")
     expect(popup(page).filter(has_text="/profile")).to_be_visible()
     page.keyboard.press("Enter")
-    expect(page.locator("#profile-menu [aria-current]")).to_be_focused()
+    current = page.locator("#profile-menu [aria-current]")
+    expect(current).to_be_focused()
+    page.keyboard.type("no such profile")
+    expect(current).to_be_focused()
     page.keyboard.press("Escape")
     expect(page.locator("#profile-menu")).to_be_hidden()
+
+
+def test_letters_lead_to_an_item_of_a_menu(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply("Done."))
+    page = visitors.enter(scripted)
+    begin(page, "Begin")
+    at_rest(page)
+    page.get_by_role("button", name="Conversation menu").press("Enter")
+    menu = page.locator("#conversation-menu")
+    expect(menu.get_by_role("button", name="Rename")).to_be_focused()
+    page.keyboard.type("pla")
+    expect(menu.get_by_role("link", name="Plan history")).to_be_focused()
+    page.keyboard.press("Escape")
+    box(page).focus()
+    page.keyboard.type("/profile")
+    expect(popup(page).filter(has_text="/profile")).to_be_visible()
+    page.keyboard.press("Enter")
+    expect(page.locator("#profile-menu [aria-current]")).to_be_focused()
+    page.keyboard.type("Asks first")
+    page.keyboard.press("Enter")
+    expect(page.locator("#profile-button")).to_contain_text("Asks first")
+    expect(box(page)).to_be_focused()
 
 
 def test_deleting_from_the_sidebar_keeps_the_keyboard(scripted: Site, visitors: Visitors) -> None:
