@@ -132,31 +132,42 @@
   document.addEventListener("htmx:ws:after:connection", askAgain);
 }
 
-// The buttons that lead from one version to another keep their place and the keyboard, though the transcript is drawn
-// anew; earlier turns that it lacks then are fetched, as far as the page had them.
+// The buttons that lead from one version to another keep their place and the keyboard, and what is in view stays as a turn is
+// deleted, though the transcript is drawn anew; earlier turns that it lacks then are fetched, as far as the page had them.
 {
   const topOf = (turn) => turn.getBoundingClientRect().top;
-  let pressed = null; // the latest one: the ids of its turn and of that which it leads to, the place, the direction
+  let pressed = null; // the latest one: the ids of its turn and of that which is to be found in its place, and the place
+  const switched = (turn, { formAction, dataset: { versions } }) => {
+    const to = `turn-${formAction.match(/turns\/(\d+)/)[1]}`;
+    const first = document.querySelector("#transcript > .turn").id;
+    return { from: turn.id, to, first: first === turn.id ? to : first, top: topOf(turn), direction: versions };
+  };
+  const deleted = (turn) => {
+    const [before, after] = [turn.previousElementSibling, turn.nextElementSibling];
+    const stays = before?.matches(".turn") ? before : after;
+    if (!stays?.matches(".turn")) return null;
+    const first = stays === after ? after : document.querySelector("#transcript > .turn");
+    return { from: turn.id, to: stays.id, first: first.id, top: topOf(stays === after ? turn : stays) };
+  };
   document.addEventListener("submit", ({ submitter }) => {
-    const turn = submitter?.dataset.versions && submitter.closest(".turn");
-    if (!turn) return (pressed = null);
-    const [from, to] = [turn.id, `turn-${submitter.formAction.match(/turns\/(\d+)/)[1]}`];
-    const { id: first } = document.querySelector("#transcript > .turn");
-    pressed = { from, to, first: first === from ? to : first, top: topOf(turn), direction: submitter.dataset.versions };
+    const [, key] = submitter?.formAction.match(/turns\/(\d+)\/delete\/$/) ?? [];
+    const turn = key ? document.getElementById(`turn-${key}`) : submitter?.dataset.versions && submitter.closest(".turn");
+    pressed = turn ? (key ? deleted(turn) : switched(turn, submitter)) : null;
   });
-  const fetchTurns = () => {
+  const fetchMissing = () => {
     const earlier = document.getElementById("earlier");
-    if (!earlier || document.getElementById(pressed.from) || pressed.asked === earlier) return;
+    if (!earlier || pressed.asked === earlier) return;
     pressed.asked = earlier;
-    const address = `${earlier.getAttribute("hx-get")}?from=${pressed.first}`;
-    htmx.ajax("GET", address, { source: earlier, target: earlier, swap: "outerHTML" });
+    fetchTurns(earlier, pressed.first).then(stay, () => {});
   };
   const stay = () => {
-    const turn = pressed && document.getElementById(pressed.to);
-    if (pressed && !turn) return fetchTurns();
-    const buttons = turn ? [...turn.querySelectorAll("[data-versions]")] : [];
-    if (!buttons.length) return;
-    (buttons.find((button) => button.dataset.versions === pressed.direction) ?? buttons[0]).focus({ preventScroll: true });
+    if (!pressed || document.getElementById(pressed.from)) return;
+    const turn = document.getElementById(pressed.to);
+    if (!turn) return fetchMissing();
+    const buttons = pressed.direction ? [...turn.querySelectorAll("[data-versions]")] : [];
+    if (pressed.direction && !buttons.length) return;
+    (buttons.find((button) => button.dataset.versions === pressed.direction) ?? buttons[0])?.focus({ preventScroll: true });
+    turn.dataset.rendered = ""; // or its height is a guess
     document.getElementById("scroll").scrollTop += topOf(turn) - pressed.top;
     pressed = null;
   };
@@ -233,7 +244,7 @@ document.addEventListener("invalid", ({ target }) => {
 }, true);
 // The models of another connection: those of the last one are no answer while the list is on its way.
 document.addEventListener("htmx:before:request", (event) => {
-  if (event.target.matches("datalist")) event.target.replaceChildren();
+  if (event.target.matches?.("datalist")) event.target.replaceChildren();
 });
 // Models that come late leave what was chosen meanwhile.
 document.addEventListener("htmx:before:swap", ({ target, detail }) => {

@@ -11,8 +11,9 @@ onContent((signal) => {
   if (!view) return;
   const isIn = (hash) => view.contains(document.getElementById(hash.slice(1)));
   const away = () => view.scrollHeight - view.scrollTop - view.clientHeight;
-  let led = false; // whether a link led to a place, and nobody has moved since
-  let following = !isIn(location.hash) && (!shown.restored || shown.restored.atEnd);
+  const isBack = Boolean(shown.restored) && !shown.restored.atEnd;
+  let led = isBack; // whether a link, or coming back, led to a place, and nobody has moved since
+  let following = !isIn(location.hash) && !isBack;
   let last = view.scrollTop;
   let height = view.scrollHeight; // when it was last drawn
   const show = () => {

@@ -193,9 +193,14 @@ const redraw = async () => {
     const left = JSON.parse(keptInTab.get(PLACE) || "null");
     keptInTab.set(PLACE, null);
     const isAgain = performance.getEntriesByType("navigation")[0]?.type === "reload" && left?.path === location.pathname;
-    if (!isAgain || location.hash || left.atEnd || !document.getElementById(left.id)) return;
+    if (!isAgain || location.hash || left.atEnd) return;
+    const isHere = document.getElementById(left.id ?? left.from) !== null;
+    const earlier = document.getElementById("earlier");
+    if (!isHere && !earlier) return;
     shown.restored = left;
-    restore({ ...left, focus: null });
+    const stay = () => restore({ ...left, focus: null });
+    if (isHere) stay();
+    else addEventListener("DOMContentLoaded", () => fetchTurns(earlier, left.from).then(stay, () => {}));
   });
 
   // Where the row of tabs scrolls, the page's own is in view, as is what a form was refused for.

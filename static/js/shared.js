@@ -63,6 +63,10 @@ document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
   if (ctx && !ctx.response && !byItself && !ctx.sourceElement.matches(saysSo)) warnLost();
 });
 
+// Turns above those on the page, from the first of these on. They take the place of `earlier`, which stands for them.
+const fetchTurns = (earlier, first) =>
+  htmx.ajax("GET", `${earlier.getAttribute("hx-get")}?from=${first}`, { source: earlier, target: earlier, swap: "outerHTML" });
+
 // Whether an input method takes the key for itself, as Enter to confirm a candidate; 229 is how Safari says so.
 const isTouch = () => matchMedia("(pointer: coarse)").matches;
 const isComposing = (event) => event.isComposing || event.keyCode === 229;

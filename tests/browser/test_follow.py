@@ -9,7 +9,8 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, send, todo, until
+from tests.browser.talk import LIVE, at_rest, begin, send, todo, turns, until
+from tests.browser.test_versions import LONG_TALK
 
 LONG = "\n\n".join(f"Paragraph {n}." for n in range(90))
 PIECE = 40
@@ -332,6 +333,29 @@ def test_a_page_that_is_loaded_again_is_where_it_was(scripted: Site, visitors: V
     page.wait_for_selector(LIVE)
     until(page, lambda: place(page)["below"] < 3)
     expect(page.locator("#to-end")).to_be_hidden()
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_a_long_page_that_is_loaded_again_is_where_it_was(
+    scripted: Site, visitors: Visitors, number: int
+) -> None:
+    page = visitors.enter(scripted)
+    page.goto(f"/conversations/{scripted.served.shell(LONG_TALK)}/")
+    page.wait_for_selector(LIVE)
+    for count in (20, 40, 46):
+        expect(turns(page)).to_have_count(count)
+        page.locator("#scroll").evaluate("view => (view.scrollTop = 0)")
+    top = turns(page).nth(number)
+    top.evaluate("turn => turn.scrollIntoView({ block: 'start' })")
+    come_to_rest(page)
+    before = top.bounding_box()
+    assert before
+    chosen = page.locator(".turn", has=page.get_by_text(f"Question {number}", exact=True))
+    page.reload()
+    page.wait_for_selector(LIVE)
+    expect(chosen).to_be_in_viewport()
+    until(page, lambda: (box := chosen.bounding_box()) and abs(box["y"] - before["y"]) < 3)
+    expect(page.locator("#to-end")).to_be_visible()
 
 
 def test_whoever_read_above_is_not_led_to_the_end_by_loading_the_page_again(

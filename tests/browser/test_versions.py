@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Call, Reply
@@ -344,6 +345,26 @@ def test_the_version_of_an_early_turn_is_in_its_place_in_a_long_conversation(
     forth.click()
     expect(back).to_be_focused()
     expect(turns(page)).to_have_count(2)
+
+
+@pytest.mark.parametrize("number", [0, 3])
+def test_what_is_in_view_stays_as_an_early_turn_is_deleted(
+    scripted: Site, visitors: Visitors, number: int
+) -> None:
+    page = visitors.enter(scripted)
+    page.goto(f"/conversations/{scripted.served.shell(LONG_TALK)}/?from=all")
+    early = turns(page).nth(number)
+    early.scroll_into_view_if_needed()
+    early.hover()
+    early.get_by_role("link", name="Delete").click()
+    before = (early if number == 0 else turns(page).nth(number - 1)).bounding_box()
+    page.get_by_role("dialog").get_by_role("button", name="Delete").click()
+    expect(page.get_by_text(f"Question {number}", exact=True)).to_have_count(0)
+    stays = page.locator(".turn", has=page.get_by_text(f"Question {number - 1 if number else 1}", exact=True))
+    expect(stays).to_be_visible()
+    assert before
+    until(page, lambda: (place := stays.bounding_box()) and abs(place["y"] - before["y"]) < 2)
+    expect(turns(page)).to_have_count(45)
 
 
 def test_on_a_phone_the_answer_to_an_edited_message_that_was_found_is_in_view(
