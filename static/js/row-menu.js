@@ -40,14 +40,16 @@
     renameRow(row());
   });
 
-  // On a phone the confirmation closes the sidebar; its end brings it back, with the note that offers Undo.
-  let wasOpen = false;
+  // On a phone the confirmation closes the sidebar; its end brings it back, with the note that offers Undo, unless the page
+  // shown is deleted.
+  let wasOpenAt = null;
   document.addEventListener("click", (event) => {
-    if (event.target.closest?.("[commandfor=row-delete][command=show-modal]")) wasOpen = sidebar().matches(":popover-open");
+    if (!event.target.closest?.("[commandfor=row-delete][command=show-modal]")) return;
+    wasOpenAt = sidebar().matches(":popover-open") ? shown.path : null;
   }, true);
   document.addEventListener("close", (event) => {
     if (event.target.id !== "row-delete") return;
-    if (wasOpen) sidebar().showPopover();
+    if (wasOpenAt === shown.path) sidebar().showPopover();
     const place = document.activeElement; // the button that opened it is hidden by now
     if (place === document.body || event.target.contains(place)) row()?.querySelector(".row-more").focus();
   }, true);

@@ -241,6 +241,31 @@ def test_deleting_another_conversation_leaves_this_one_in_view(site: Site, visit
     expect(row).to_have_count(1)
 
 
+@pytest.mark.parametrize("is_phone", [False, True])
+def test_deleting_the_conversation_in_view_leads_to_the_list(
+    site: Site, visitors: Visitors, is_phone: bool
+) -> None:
+    page = visitors.enter(site, **(PHONE if is_phone else {}))
+    page.goto("/conversations/")
+    page.locator(".record__list").get_by_role("link", name="Talk 4").click()
+    expect(page.locator("#title")).to_have_text("Talk 4")
+    row = page.locator("#sidebar .conversation-row", has_text="Talk 4")
+    if is_phone:
+        page.locator(".bar__menu").tap()
+    else:
+        row.hover()
+    row.get_by_role("button", name="Actions for Talk 4").click()
+    page.locator("#row-menu").get_by_role("button", name="Delete").click()
+    dialog = page.locator("#row-delete")
+    dialog.get_by_role("button", name="Delete").click()
+    expect(page.get_by_role("heading", name="Conversations", exact=True)).to_be_visible()
+    expect(dialog).to_be_hidden()
+    undo = page.locator("main .undo-note").get_by_role("button", name="Undo")
+    assert undo.evaluate(TOPMOST)
+    undo.click()
+    expect(page.locator(".record__list").get_by_role("link", name="Talk 4")).to_be_visible()
+
+
 def test_only_the_latest_change_is_offered_to_be_undone(site: Site, visitors: Visitors) -> None:
     page = visitors.enter(site)
     notes = page.locator(".undo-note:visible")
