@@ -101,10 +101,12 @@ def drafted(items: Sequence[Item], listed: Sequence[Item], kept: Collection[str]
     """
     known = {item["id"]: item for item in listed}
     reached = {item["id"] for item in items}
-    rest = [item for item in listed[len(items) :] if item["id"] not in reached]
+    waiting = [item["id"] for item in listed if item["id"] in kept and item["id"] not in reached]
+    own = [item for item in listed if item["id"] not in waiting]
+    rest = [item for item in own[len(items) :] if item["id"] not in reached]
     shown = [*items[:-1], known.get(items[-1]["id"], items[-1]), *rest]
-    for index, item in enumerate(listed[: len(items)]):
-        if item["id"] in kept and item["id"] not in reached:
+    for index, item in enumerate(listed):
+        if item["id"] in waiting:
             ahead = {other["id"] for other in listed[:index]}
             place = max((at for at, other in enumerate(shown, 1) if other["id"] in ahead), default=0)
             shown.insert(place, item)
