@@ -315,9 +315,9 @@ class Turn(models.Model):
 
     @property
     def did_nothing(self) -> bool:
-        """Whether it failed before any tool call or change of the plan, so that a retry can ask again."""
+        """Whether it failed before any tool call or list of the agent's, so that a retry can ask again."""
         failed = self.status == self.Status.FAILED
-        return failed and not self.tool_calls.all() and not self.revisions.filter(afterwards=False).exists()
+        return failed and not self.tool_calls.all() and not self.revisions.filter(author="agent").exists()
 
     @property
     def user_text(self) -> str:

@@ -53,7 +53,9 @@ def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) ->
     conversation = own_conversation(request, conversation_id)
     turn = get_object_or_404(conversation.turns, pk=turn_id)
     client_id = uuid.uuid5(turn.client_id, "retry")  # a repeated click starts one turn
-    is_followed = conversation.path.filter(pk__gt=turn_id).exists() or turn.revisions.exists()
+    is_followed = (
+        conversation.path.filter(pk__gt=turn_id).exists() or turn.revisions.filter(afterwards=True).exists()
+    )
     if turn.did_nothing and not is_followed:
         return _run_again(request, conversation, turn_id, client_id)
     if turn.can_be_retried:

@@ -272,6 +272,19 @@ def test_a_retry_keeps_the_plan_that_the_user_wrote_since(
     assert [item["content"] for item in conversation.revision().items] == ["Look twice"]  # type: ignore[union-attr]
 
 
+def test_a_retry_asks_again_where_the_users_plan_was_taken_over(
+    owners: Client, conversation: Conversation, failed: Turn
+) -> None:
+    owners.post(where(conversation, "todos"), {"do": "add", "text-new": "Look twice", "revision": "0"})
+    edited = conversation.run_again(failed.pk, uuid.uuid4(), "In other words")
+    Turn.claim("worker", edited.pk).end(Turn.Status.FAILED)  # type: ignore[union-attr]
+    owners.post(where(conversation, f"turns/{edited.pk}/retry"))
+    again = conversation.path.get()
+    assert again.pk > edited.pk
+    assert again.user_text == "In other words"
+    assert [item["content"] for item in conversation.revision().items] == ["Look twice"]  # type: ignore[union-attr]
+
+
 def test_the_page_is_of_one_moment_although_the_turn_ends_meanwhile(
     owners: Client, conversation: Conversation, turn: Turn
 ) -> None:
