@@ -122,7 +122,7 @@
       restore();
     }
     if (action === "remove") return offer("restore", [item]);
-    if (!MOVES.includes(action) && undoValue().includes(item)) undoPlace().replaceChildren(); // it is not as it was added
+    if (!MOVES.includes(action) && undoValue().includes(item)) withdraw(); // it is not as it was added
     say(action);
   };
 
@@ -133,6 +133,12 @@
     undoPlace().querySelector("[data-put-back]").value = [action, ...items].join(" ");
     if (sentence) undoPlace().querySelector("[role=status]").textContent = sentence;
   };
+  // An offer that holds no more keeps its room, so that no item moves under the finger, until something else is touched.
+  const withdraw = () => (undoPlace().firstElementChild.inert = true);
+  document.addEventListener("click", ({ target }) => {
+    const withdrawn = undoPlace()?.querySelector("[inert]");
+    if (withdrawn && !slot().contains(target)) withdrawn.remove();
+  });
   document.addEventListener("click", ({ target }) => {
     if (!target.matches?.("[data-put-back]")) return;
     const [action, ...items] = target.value.split(" ");
@@ -162,6 +168,11 @@
     if (adder()) adder().value = adding;
   };
   const unsent = () => [...adds, adding].filter(Boolean).join(" ").replaceAll(/\s*\n\s*/g, " ");
+
+  // Where Add is pressed the field keeps the focus, and a phone its keyboard.
+  document.addEventListener("mousedown", (event) => {
+    if (event.target.matches?.("[form=todo-edit][value=add]") && document.activeElement === adder()) event.preventDefault();
+  });
 
   // A pasted list is as many items. The field would make one line of it.
   document.addEventListener("paste", (event) => {

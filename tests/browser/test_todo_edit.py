@@ -363,6 +363,22 @@ def test_what_was_written_of_a_skipped_item_is_back_with_it(scripted: Site, visi
     at_rest(page)
 
 
+def test_a_field_keeps_a_phones_keyboard_as_add_is_pressed(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(todo("completed", "pending"), Reply(text="Half of it."))
+    page = visitors.enter(scripted, **PHONE)
+    begin(page, "Plan")
+    at_rest(page)
+    panel(page).locator("summary").tap()
+    add = page.locator("#todo-add")
+    add.tap()
+    for count, words in enumerate(("Buy milk", "Buy bread"), 3):
+        add.press_sequentially(words)
+        panel(page).get_by_role("button", name="Add", exact=True).tap()
+        expect(items(page)).to_have_count(count)
+        expect(add).to_be_focused()
+        expect(add).to_be_in_viewport(ratio=1)
+
+
 def test_above_a_phones_keyboard_a_full_list_says_so(scripted: Site, visitors: Visitors) -> None:
     visitors.expected.append("409 (Conflict)")
     scripted.model.script(todo(*["completed"] * 3, *["pending"] * 16), Reply(text="Half of it."))
@@ -734,7 +750,12 @@ def test_a_pasted_list_is_an_item_for_each_line(scripted: Site, visitors: Visito
     items(page).nth(1).get_by_role("button", name="Check off").click()
     expect(items(page).nth(1)).to_have_attribute("data-status", "completed")
     expect(undo.get_by_role("status")).to_have_text("2 items added")
-    items(page).last.get_by_role("button", name="Check off").click()
+    last = items(page).last
+    place = last.bounding_box()
+    last.get_by_role("button", name="Check off").click()
+    expect(undo.get_by_role("button", name="Undo")).to_have_count(0)
+    assert last.bounding_box() == place, "nothing moves under the finger"
+    page.locator("#composer-text").click()
     expect(undo).to_be_empty()
     gate.set()
     at_rest(page)
