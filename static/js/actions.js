@@ -46,7 +46,8 @@
     const answer = await post(address, body);
     if (signal.aborted) return; // asked for again where the user comes back to it
     if (answer.status === 200 && undo) offer(undo, await answer.text());
-    if (!undo && !(await comeBack(await read(answer), signal))) return answer.ok;
+    else if (answer.headers.get("Content-Type")?.startsWith("text/html")) markOffered(parsed(await answer.text()));
+    else if (!undo && !(await comeBack(await read(answer), signal))) return answer.ok;
     if (answer.status < 500) kept.set(key, null);
     return answer.ok;
   };
@@ -197,11 +198,16 @@ document.addEventListener("submit", async (event) => {
 // A note that offers Undo takes the place of the one before. It stays away in this tab once it is closed, and is not
 // offered again on the list, but for what was deleted.
 const undoKey = (note) => `undo ${note.dataset.undo}`;
+// Or where a conversation's menu did it, which also takes it back.
+const markOffered = (place) => {
+  const note = place.querySelector(".undo-note[data-undo]");
+  if (note && note.dataset.kind !== "delete") keptInTab.set(undoKey(note), "offered");
+};
+const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
 const offer = (place, html) => {
   for (const each of document.querySelectorAll(".undo-note[data-undo]")) each.remove();
   place.innerHTML = html.trim();
-  const note = place.querySelector(".undo-note[data-undo]");
-  if (note && note.dataset.kind !== "delete") keptInTab.set(undoKey(note), "offered");
+  markOffered(place);
 };
 {
   document.addEventListener("click", (event) => {

@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, TOPMOST, at_rest, begin
+from tests.browser.talk import LIVE, TOPMOST, at_rest, begin, until
 
 PHONE: dict[str, Any] = {
     "viewport": {"width": 390, "height": 844},
@@ -208,6 +208,11 @@ def test_the_menu_pins_and_tags_without_leaving_the_page(site: Site, visitors: V
     page.locator("#archived").get_by_role("button", name="Unarchive").click()
     expect(page.locator("#archived")).to_be_empty()
     expect(other.locator("#sidebar h2").first).to_have_text("Pinned")
+    marked = "Object.keys(sessionStorage).filter((key) => key.startsWith('undo ')).length"
+    until(page, lambda: page.evaluate(marked) == 5)  # all answers are there
+    page.goto("/conversations/")
+    expect(page.get_by_role("heading", name="Conversations", exact=True)).to_be_visible()
+    expect(page.locator("main .undo-note:visible")).to_have_count(0)  # the menu takes back what it did
 
 
 def test_a_tab_is_told_at_once_that_its_conversation_was_deleted(site: Site, visitors: Visitors) -> None:
