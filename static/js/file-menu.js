@@ -74,11 +74,15 @@
   document.addEventListener("change", ({ target }) => {
     const { form, files } = target;
     if (!target.matches(".files__upload input")) return;
-    if (!document.getElementById("composer-files")) return form.requestSubmit();
+    const { sending } = form.querySelector("[data-sending]").dataset;
+    if (!document.getElementById("composer-files")) {
+      say(sending);
+      return form.requestSubmit();
+    }
     const tooLarge = [...files].filter((file) => refusalOf([file]));
     leftOut = tooLarge.length ? `${refusalOf(tooLarge)} ${notAdded(tooLarge)}` : "";
     rest = all = [...files].filter((file) => !tooLarge.includes(file));
-    say(rest.length ? form.querySelector("[data-sending]").dataset.sending : leftOut);
+    say(rest.length ? sending : leftOut);
     if (rest.length) send(form);
   });
   document.addEventListener("htmx:finally:request", ({ detail: { ctx } }) => {
