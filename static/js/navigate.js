@@ -44,10 +44,8 @@ const redraw = async () => {
     if (focus) content().querySelector(`a[href="${CSS.escape(focus)}"]`)?.focus({ preventScroll: true });
   };
 
-  const closeOthers = () => {
-    const isOther = (each) => !content().contains(each);
-    [...document.querySelectorAll("[popover]:popover-open")].filter(isOther).forEach((each) => each.hidePopover());
-    [...document.querySelectorAll("dialog[open]")].filter(isOther).forEach((each) => each.close());
+  const closePopovers = () => {
+    for (const each of document.querySelectorAll("[popover]:popover-open")) if (!content().contains(each)) each.hidePopover();
   };
   const focusHeading = () => {
     if (document.activeElement !== document.body) return;
@@ -65,7 +63,7 @@ const redraw = async () => {
     shown.gone.abort();
     shown.gone = new AbortController();
     shown.path = path;
-    closeOthers();
+    closePopovers();
     document.querySelector(".warning")?.remove();
     // Whoever types in a field beside the content, as in the search, stays there.
     if (content().contains(document.activeElement) || document.activeElement.matches("a, button")) document.activeElement.blur();

@@ -54,10 +54,17 @@
     if (place === document.body || event.target.contains(place)) row()?.querySelector(".row-more").focus();
   }, true);
 
+  let deleting = null; // the path of the page shown, whose deletion leads to the list
+  onContent(() => {
+    if (deleting && deleting !== shown.path) document.getElementById("row-delete").close();
+    deleting = null;
+  });
+
   let latest = null; // what was sent last: only that is offered to be undone
   document.addEventListener("submit", async (event) => {
     const form = event.target;
-    const isShown = shown.path === row()?.querySelector("a").pathname; // its deletion leads to the list
+    const isShown = shown.path === row()?.querySelector("a").pathname;
+    if (isShown && form.parentElement.id === "row-delete") deleting = shown.path;
     if (!form.parentElement.matches(isShown ? "#row-menu, #sidebar-undo" : "#row-menu, #sidebar-undo, #row-delete")) return;
     event.preventDefault();
     const own = (latest = new FormData(form, event.submitter));
