@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -101,16 +102,19 @@ def drafted(items: Sequence[Item], listed: Sequence[Item], kept: Collection[str]
     """
     known = {item["id"]: item for item in listed}
     reached = {item["id"] for item in items}
-    waiting = [item["id"] for item in listed if item["id"] in kept and item["id"] not in reached]
+    waiting = {item["id"] for item in listed if item["id"] in kept} - reached
     own = [item for item in listed if item["id"] not in waiting]
     rest = [item for item in own[len(items) :] if item["id"] not in reached]
     shown = [*items[:-1], known.get(items[-1]["id"], items[-1]), *rest]
-    for index, item in enumerate(listed):
+    places = {item["id"]: place for place, item in enumerate(shown)}
+    behind: dict[int, list[Item]] = defaultdict(list)  # those that wait, by the place that they come after
+    place = -1
+    for item in listed:
         if item["id"] in waiting:
-            ahead = {other["id"] for other in listed[:index]}
-            place = max((at for at, other in enumerate(shown, 1) if other["id"] in ahead), default=0)
-            shown.insert(place, item)
-    return shown
+            behind[place].append(item)
+        else:
+            place = max(place, places.get(item["id"], -1))
+    return behind[-1] + [each for place, item in enumerate(shown) for each in (item, *behind[place])]
 
 
 def panel(
