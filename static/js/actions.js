@@ -203,7 +203,6 @@ const markOffered = (place) => {
   const note = place.querySelector(".undo-note[data-undo]");
   if (note && note.dataset.kind !== "delete") keptInTab.set(undoKey(note), "offered");
 };
-const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
 const offer = (place, html) => {
   for (const each of document.querySelectorAll(".undo-note[data-undo]")) each.remove();
   place.innerHTML = html.trim();

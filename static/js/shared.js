@@ -77,6 +77,9 @@ const post = (address, body) => fetch(address, { method: "POST", body, headers: 
 // The text of such an answer. Anything else than plain text is a page: of the login, or of an error.
 const plainText = async (answer) => (answer.headers.get("Content-Type")?.startsWith("text/plain") ? answer.text() : "");
 
+// HTML as a document of its own, which loads and runs nothing.
+const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
+
 // Storage of the browser. Where it is switched off, nothing is kept.
 const storage = (name) => ({
   get(key) {

@@ -68,7 +68,7 @@
 
   // Beneath what was refused earlier, and waits for the user; in place of the same change.
   const refused = () => document.getElementById("todo-refused");
-  const changesIn = (html) => [...new DOMParser().parseFromString(html, "text/html").querySelectorAll(".todo-refused__change")];
+  const changesIn = (html) => [...parsed(html).querySelectorAll(".todo-refused__change")];
   const showRefused = (html) => {
     const place = refused();
     const came = changesIn(html);

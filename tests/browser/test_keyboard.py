@@ -6,7 +6,7 @@ import re
 import threading
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from chat.demo.transport import MODELS
@@ -485,6 +485,22 @@ def test_behind_the_palette_one_types_on(scripted: Site, visitors: Visitors) -> 
     page.evaluate(
         "new Promise(done => setTimeout(done, 100))"
     )  # nothing is looked up for a list that is gone
+
+
+def test_a_palette_that_is_opened_while_a_page_is_on_its_way_stays(
+    scripted: Site, visitors: Visitors
+) -> None:
+    page = visitors.enter(scripted)
+    page.goto("/settings/usage/")
+    held: list[Route] = []
+    page.route("**/settings/plans/", lambda route: held.append(route))
+    page.locator(".tabs a[href$='/settings/plans/']").click()
+    until(page, lambda: held)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("prefer")
+    held.pop().continue_()
+    expect(page.locator(".tabs [aria-current=page]")).to_have_attribute("href", re.compile("/plans/$"))
+    is_selected(page, "Preferences")
 
 
 def test_the_palette_does_what_the_menu_does(scripted: Site, visitors: Visitors) -> None:
