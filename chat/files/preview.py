@@ -13,6 +13,8 @@ from itertools import islice, zip_longest
 from pathlib import PurePath
 from typing import Literal
 
+import chardet
+
 from chat.agent.pictures import HEAD, image_type
 from chat.agent.safe_open import open_beneath
 from chat.agent.scan import Entry, stamp_of
@@ -33,6 +35,7 @@ SVG_HEAD = 4096  # bytes in which its root element begins, after a comment or a 
 PDF = b"%PDF-"
 CONTROLS = bytes({*range(32), 127} - set(b"\a\b\t\n\v\f\r\x1b"))  # that no terminal writes to its log
 MOST_CONTROLS = 0.1  # of a text
+NAMES = {"CP932": "Shift_JIS", "CP949": "EUC-KR"}  # as people know the encodings of Windows
 _NUMBER = re.compile(r"[-+−]?[$€£¥]?\s?\d[\d.,'\s]*(?:[eE][-+]?\d+)?\s?[%€]?")
 MAX_ROWS = 500
 MAX_CELLS = 10_000
@@ -199,9 +202,10 @@ def text_of(data: bytes, *, cut: bool = False) -> tuple[str, str] | None:
         return None
     if (text := _decoded(data, "utf-8", cut)) is not None:
         return text, ""
-    encoding, name = ("gb18030", "GB18030") if _is_chinese(data) else ("cp1252", "Windows-1252")
-    text = _decoded(data, encoding, cut)
-    return None if text is None else (text, name)
+    found = chardet.detect(data, encoding_era=chardet.EncodingEra.MODERN_WEB)["encoding"]
+    if found is None or (text := _decoded(data, found, cut)) is None:
+        return None
+    return text, NAMES.get(found, found)
 
 
 def _decoded(data: bytes, encoding: str, cut: bool) -> str | None:
@@ -209,10 +213,3 @@ def _decoded(data: bytes, encoding: str, cut: bool) -> str | None:
         return codecs.getincrementaldecoder(encoding)().decode(data, final=not cut)
     except UnicodeDecodeError:
         return None
-
-
-def _is_chinese(data: bytes) -> bool:
-    """Whether most of it reads as common characters, as the letters of a western code page do not."""
-    text = data.decode("gb2312", errors="replace")
-    others = sum(character > "\x7f" for character in text)
-    return text.count("\ufffd") * 2 < others

@@ -281,6 +281,10 @@ BINARY = {
     ("encoding", "text", "name"),
     [
         ("gbk", "姓名,成绩\n朱镕基,95", "GB18030"),
+        ("big5", "姓名,成績\n張三,95", "Big5"),
+        ("shift_jis", "名前,点数\n田中,95", "Shift_JIS"),
+        ("euc-kr", "이름,점수\n김철수,95", "EUC-KR"),
+        ("cp1251", "Привет,Как дела\nМосква,95", "Windows-1251"),
         ("cp1252", "Straße,Größe\nÄrger,“viel”", "Windows-1252"),
         ("utf-16", "姓名,成绩\n张三,95", "UTF-16"),
         ("utf-8-sig", "姓名,成绩\n张三,95", ""),
