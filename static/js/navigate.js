@@ -16,7 +16,7 @@ const redraw = async () => {
   const PAGES =
     /^\/((board|models|settings(\/.*)?)\/|conversations\/((import|tags|[0-9a-f-]{36}(\/(plan|files|files\/file|share|allowances|turns\/\d+\/(again|delete)))?)\/)?)?$/;
   const content = () => document.getElementById("content");
-  const scroller = () => document.getElementById("scroll") ?? content();
+  const scroller = () => document.querySelector("#scroll, #board") ?? content();
 
   // Where the user is: at the end of the transcript, or the element at the top of the view and its distance from there;
   // the link with the focus, and the groups of calls that are unfolded; and `from`, the first turn on the page, which

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import CHANGING, at_rest, begin, last_turn, todo, until
+from tests.browser.talk import CHANGING, TOPMOST, at_rest, begin, last_turn, todo, until
 from tests.browser.test_approvals import begin as begin_asking_first
 from tests.browser.test_approvals import press_enter_until_answered
 
@@ -122,6 +122,49 @@ def test_a_double_click_dismisses_one_plan(scripted: Site, visitors: Visitors) -
     assert after
     assert after["y"] == first["y"], "the note takes no room above"
     expect(page.locator("#undo").get_by_role("button", name="Undo")).to_be_in_viewport(ratio=1)
+
+
+def unfinished_below(page: Page, scripted: Site) -> Locator:
+    """The last of the plans that a low board shows once it is scrolled down."""
+    for text in ("Sort my notes", "Sort my files", "Sort my mail"):
+        scripted.model.script(todo("in_progress", "pending"), Reply(text="Which?"))
+        begin(page, text)
+        at_rest(page)
+    page.goto("/board/")
+    page.wait_for_selector(LIVE)
+    last = rows(page, "unfinished").last
+    last.scroll_into_view_if_needed()
+    assert page.locator("#board").evaluate("board => board.scrollTop") > 200
+    return last
+
+
+def test_back_leads_to_the_place_that_was_left(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 400})
+    last = unfinished_below(page, scripted)
+    place = last.bounding_box()
+    assert place
+    last.get_by_role("link").first.click()
+    at_rest(page)
+    page.go_back()
+    expect(page).to_have_title(re.compile("Board"))
+    until(page, lambda: last.bounding_box() == place)
+
+
+def test_what_was_not_done_is_said_in_view(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 400})
+    last = unfinished_below(page, scripted)
+    page.context.set_offline(True)
+    visitors.expected += [
+        "ERR_INTERNET_DISCONNECTED",
+        "Failed to fetch",
+        "htmx:ws:error",
+        "WebSocket connection",
+    ]
+    last.get_by_role("button", name="Dismiss").click()
+    note = page.locator("#act-note")
+    expect(note).to_contain_text("Could not reach the server")
+    expect(note).to_be_in_viewport(ratio=1)
+    assert note.evaluate(TOPMOST)
 
 
 def test_a_tab_in_the_background_sees_nothing(scripted: Site, visitors: Visitors) -> None:
