@@ -333,18 +333,19 @@ class Conversation(models.Model):
             self._plan_again(before, added, turn)
         return turn
 
-    def _plan_again(self, before: TodoRevision | None, added: set[str], turn: Turn) -> None:
-        """Copy the items that the user added (ids `added`) from the list `before` to a turn's new version.
+    def _plan_again(self, before: TodoRevision | None, added: set[str], turn: Turn) -> list[TodoRevision]:
+        """Copy the items that the user added (ids `added`) from the list `before`, which is gone, to `turn`.
 
-        They go at the end of its list, and its agent is told of them. Copies nothing from a dismissed list.
+        They go at the end of the list that it has now, if that has open items, and the agent is told of them.
+        Copies nothing from a dismissed list. Returns the list, if one was made.
         """
         if before is None or before.dismissed:
-            return
+            return []
         listed = self.revision()
-        items = listed.items if listed else []
-        added = added - {item["id"] for item in items}
-        if missing := [item for item in before.items if item["id"] in added]:
-            TodoRevision.edit(turn, before.policy, [*items, *missing])
+        items = listed.items if listed and listed.left else []
+        added = added - {item["id"] for item in listed.items} if listed else added
+        missing = [item for item in before.items if item["id"] in added]
+        return [TodoRevision.edit(turn, before.policy, [*items, *missing])] if missing else []
 
     def _take_off_path(self, turn: Turn) -> None:
         """For another version of the turn, which has the user's edits of an earlier list, too."""
@@ -374,8 +375,8 @@ class Conversation(models.Model):
         """Delete a turn on the path; what followed it, in every branch, then follows the turn before it.
 
         If it has other versions, what followed it is deleted too, and another version takes its place. Else
-        the user's edits of a list that an earlier turn wrote stay, and are returned. Raises MessageRefused
-        while a turn works.
+        the user's edits of a list that an earlier turn wrote stay. So do items that the user added to a list
+        that goes. Returns the revisions that hold them. Raises MessageRefused while a turn works.
         """
         with transaction.atomic():
             self.lock()
@@ -384,6 +385,7 @@ class Conversation(models.Model):
             turn = self.path.filter(pk=turn_id).first()
             if turn is None:
                 return []
+            before, added = self.revision(), TodoRevision.added_by_user(self.path_revisions)
             heir = turn.parent_id or self.path.filter(parent=turn).values_list("pk", flat=True).first()
             kept = TodoRevision.hand_on(turn, heir) if heir and not self._has_versions(turn) else []
             for each in self.turns.filter(pk__in=self.deleted_with(turn)).order_by("-pk"):
@@ -393,6 +395,8 @@ class Conversation(models.Model):
             if versions:
                 self._set_path(rows, max(versions, key=lambda row: (row.chosen, row.pk)).pk)
             self._path_changed()
+            if last := self.path.last():
+                kept += self._plan_again(before, added, last)
         return kept
 
     def deleted_with(self, turn: Turn) -> list[int]:

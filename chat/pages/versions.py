@@ -163,7 +163,8 @@ def delete_turn(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: i
         turn = get_object_or_404(conversation.path, pk=turn_id)
         Turn.find_versions([turn])
         following = len(conversation.deleted_with(turn)) - 1
-        context = {"conversation": conversation, "turn": turn, "following": following}
+        others = conversation.path.exclude(pk=turn.pk).exists()
+        context = {"conversation": conversation, "turn": turn, "following": following, "others": others}
         return dialog_or_page(request, "delete_turn.html", context)
     try:
         with transaction.atomic():

@@ -93,7 +93,7 @@ def test_a_message_is_answered_again_edited_and_deleted(scripted: Site, visitors
     page.reload()
     shows(page, "One")
     turns(page).first.get_by_role("link", name="Delete turn").click()
-    expect(dialog).to_contain_text("What follows is kept")
+    expect(dialog).to_contain_text("Files are not changed.")
 
 
 def test_the_panel_shows_the_files_of_the_version(scripted: Site, visitors: Visitors) -> None:

@@ -195,10 +195,62 @@ def test_edits_of_an_earlier_list_outlive_the_turn_after_which_they_were_made(ta
     kept = talk.revision()
     assert kept is not None
     assert (kept.items, kept.turn_id, kept.afterwards, talk.todos_left) == (mine, c.pk, True, 1)
-    assert talk.delete_turn(c.pk) == [], "with the agent's list goes what was changed in it"
-    latest = talk.revision()
-    assert latest is not None
-    assert latest.turn_id == turn_of(talk, "b").pk
+
+
+def added_to(turn: Turn) -> list[dict[str, str]]:
+    """Two items that the user adds to the turn's list, one of them done."""
+    last = turn.revisions.latest("pk")
+    keys = {"activeForm": "", "key": ""}
+    mine = [
+        {"id": f"m-{status}", "content": status, "status": status, **keys}
+        for status in ("pending", "completed")
+    ]
+    TodoRevision.edit(turn, "focused", [mine[0], *last.items, mine[1]])
+    return mine
+
+
+def test_items_that_the_user_added_outlive_the_turn_with_the_list(talk: Conversation) -> None:
+    b, c = turn_of(talk, "b"), turn_of(talk, "c")
+    mine = added_to(c)
+    [kept] = talk.delete_turn(c.pk)
+    assert kept == talk.revision()
+    assert (kept.items, kept.turn_id) == ([*b.revisions.earliest("pk").items, *mine], b.pk)
+    assert talk.todos_left == 3
+
+
+@pytest.mark.parametrize("end", ["dismissed", "done"])
+def test_items_outlive_their_turn_without_a_list_that_was_over(talk: Conversation, end: str) -> None:
+    b, c = turn_of(talk, "b"), turn_of(talk, "c")
+    if end == "dismissed":
+        b.revisions.update(dismissed=True)
+    else:
+        TodoRevision.edit(b, "focused", [item | {"status": "completed"} for item in b.revisions.get().items])
+    mine = added_to(c)
+    [kept] = talk.delete_turn(c.pk)
+    assert (kept.items, talk.todos_left) == (mine, 1)
+
+
+def test_items_of_a_list_that_was_dismissed_go_with_their_turn(talk: Conversation) -> None:
+    added_to(turn_of(talk, "c"))
+    BulkAct.carry_out(talk.owner, "dismiss", [talk.pk])
+    assert talk.delete_turn(turn_of(talk, "c").pk) == []
+
+
+def test_a_list_elsewhere_is_not_changed_by_a_turn_that_goes(talk: Conversation) -> None:
+    c = turn_of(talk, "c")
+    added_to(c)
+    d = ask(talk, "d")
+    assert talk.delete_turn(c.pk) == []
+    assert talk.revision() == d.revisions.get()
+
+
+def test_items_outlive_a_version(talk: Conversation) -> None:
+    b = turn_of(talk, "b")
+    other = again(talk, b, "B")
+    mine = added_to(other)
+    [kept] = talk.delete_turn(other.pk)
+    assert kept.turn_id == turn_of(talk, "c").pk
+    assert [item for item in kept.items if item in mine] == mine
 
 
 def test_edits_of_an_earlier_list_are_in_both_versions_of_a_later_turn(talk: Conversation) -> None:
