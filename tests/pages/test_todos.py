@@ -326,6 +326,7 @@ def test_what_was_added_outlives_the_turn_after_which_it_was(planned: Work, owne
     assert talk
     assert send(owners, planned, "add", **{"text-new": "Call the plumber"}).status_code == 204
     page = f"/conversations/{planned.conversation.pk}/"
+    assert "to-dos that you added" in owners.get(f"{page}turns/{talk.pk}/delete/").content.decode()
     assert owners.post(f"{page}turns/{talk.pk}/delete/", headers={"HX-Request": "true"}).status_code == 204
     assert "Call the plumber" in owners.get(page).content.decode()
     assert "Call the <mark>plumber</mark>" in owners.get("/conversations/?q=plumber").content.decode()
