@@ -46,13 +46,13 @@ const forgetLost = () => {
 
 // Says above the page, and above what covers it, that something did not reach the server; for a while, or until it is
 // touched.
-const warnLost = () => {
+const warnLost = (text = document.getElementById("content").dataset.lost) => {
   document.querySelector(".warning")?.remove();
   const line = document.createElement("p");
   Object.assign(line, { className: "warning", role: "alert", popover: "manual" });
   (document.querySelector("dialog[open]") ?? document.body).append(line);
   line.showPopover();
-  line.textContent = document.getElementById("content").dataset.lost; // once it is there, or it would not be read out
+  line.textContent = text; // once it is there, or it would not be read out
   line.addEventListener("click", () => line.remove());
   setTimeout(() => line.remove(), 10_000);
 };

@@ -50,12 +50,49 @@
     if (inside) line(item).focus();
   };
 
+  // A tick that does not reach the server is sent again until it does, also from another page, unless it is withdrawn by
+  // another press.
+  const PAUSE = 2000; // milliseconds
+  const waiting = new Map(); // what withdraws the tick of an item, by its id
+  const untilSent = async (body, item) => {
+    const { action, dataset } = form();
+    const { signal } = shown.gone;
+    let answer = null;
+    while (!(answer = await post(action, body).catch(() => null))) {
+      if (!signal.aborted && !waiting.has(item)) warnLost(dataset.later);
+      row(item)?.toggleAttribute("data-waits", true);
+      const isWithdrawn = await new Promise((resolve) => {
+        waiting.set(item, { address: action, body, withdraw: () => resolve(true) });
+        setTimeout(resolve, PAUSE);
+      });
+      if (isWithdrawn) break;
+    }
+    waiting.delete(item);
+    row(item)?.removeAttribute("data-waits");
+    if (!waiting.size) forgetLost();
+    return answer;
+  };
+  const WAITING = "todo ticks"; // over a reload
+  addEventListener("pagehide", () => {
+    const left = [...waiting.values()].map(({ address, body }) => [address, [...body]]);
+    keptInTab.set(WAITING, left.length && JSON.stringify(left));
+  });
+  const sendLeft = async () => {
+    for (const [address, fields] of JSON.parse(keptInTab.get(WAITING) || "[]")) {
+      const body = new FormData();
+      for (const field of fields) body.append(...field);
+      await post(address, body).catch(() => null);
+    }
+    keptInTab.set(WAITING, null);
+  };
+  addEventListener("DOMContentLoaded", sendLeft);
+
   let added = []; // by what was sent last
-  const send = async (body) => {
+  const send = async (body, ticked = "") => {
     note("");
     const { signal } = shown.gone;
-    const answer = await post(form().action, body).catch(() => null);
-    if (signal.aborted) return "lost";
+    const answer = await (ticked ? untilSent(body, ticked) : post(form().action, body).catch(() => null));
+    if (signal.aborted || (ticked && !answer)) return "lost";
     if (![204, 409].includes(answer?.status)) {
       noteLost(form().dataset.lost);
       return "lost";
@@ -95,6 +132,8 @@
   const change = async (action, item = "") => {
     if (action === "reword" && ["", row(item).dataset.words].includes(field(item).value.trim())) return close(item);
     if (action === "add") return add();
+    const isTick = ["tick", "untick"].includes(action);
+    if (isTick && waiting.has(item)) return waiting.get(item).withdraw();
     const name = `${action} ${item}`;
     while (busy.has(name)) {
       if (!MOVES.includes(action)) return;
@@ -106,7 +145,7 @@
     const body = asked(action, item);
     const editor = open.get(item);
     if (["remove", "skip"].includes(action)) open.delete(item); // its words are not for a new item
-    busy.set(name, send(body));
+    busy.set(name, send(body, isTick ? item : ""));
     const came = await busy.get(name);
     busy.delete(name);
     if ((came === "lost" || (came === "refused" && action === "skip")) && editor && row(item)) open.set(item, editor);

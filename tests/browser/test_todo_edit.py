@@ -724,6 +724,63 @@ def test_what_could_not_be_added_is_in_its_field_again(scripted: Site, visitors:
     at_rest(page)
 
 
+def statuses(page: Page) -> list[str]:
+    found: list[str] = items(page).evaluate_all("items => items.map((item) => item.dataset.status)")
+    return found
+
+
+def without_connection(scripted: Site, visitors: Visitors) -> Page:
+    """A turn that has ended with three items, in a browser that has no connection any more."""
+    visitors.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to fetch", "htmx:ws:error", "WebSocket"]
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+    gate.set()
+    at_rest(page)
+    page.locator("#todo-panel > summary").click()
+    page.context.set_offline(True)
+    return page
+
+
+def test_items_are_checked_off_without_a_connection(scripted: Site, visitors: Visitors) -> None:
+    page = without_connection(scripted, visitors)
+    last = items(page).nth(2)
+    last.get_by_role("button", name="Check off").click(trial=True)  # once it stands still
+    place = last.bounding_box()
+    for number in (0, 1, 2):
+        items(page).nth(number).get_by_role("button", name="Check off").click()
+        expect(items(page).nth(number)).to_have_attribute("data-waits", "")
+    expect(page.get_by_role("alert")).to_contain_text("saved once it is back")
+    assert last.bounding_box() == place, "nothing moves under the finger"
+    items(page).nth(1).get_by_role("button", name="Check off").click()
+    expect(items(page).nth(1)).not_to_have_attribute("data-waits", "")
+    assert statuses(page) == THREE, "as the server knows it"
+    page.context.set_offline(False)
+    expect(page.locator("[data-waits]")).to_have_count(0)
+    until(page, lambda: statuses(page) == ["completed", "pending", "completed"])
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
+@pytest.mark.parametrize("how", ["reload", "link"])
+def test_what_was_checked_off_is_saved_from_another_page(
+    scripted: Site, visitors: Visitors, how: str
+) -> None:
+    page = without_connection(scripted, visitors)
+    address = page.url
+    items(page).nth(1).get_by_role("button", name="Check off").click()
+    expect(items(page).nth(1)).to_have_attribute("data-waits", "")
+    page.context.set_offline(False)
+    if how == "reload":
+        page.reload()
+        page.locator("#todo-panel > summary").click()
+        expect(items(page).nth(1)).to_have_attribute("data-status", "completed")
+        return
+    with page.expect_response("**/todos/"):
+        page.get_by_role("link", name="Board").click()
+        expect(page).to_have_title(re.compile("Board"))
+    page.goto(address)
+    expect(items(page).nth(1)).to_have_attribute("data-status", "completed")
+
+
 def test_a_pasted_list_is_an_item_for_each_line(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted)
     gate = working(scripted, page)
