@@ -74,12 +74,25 @@ onContent((signal) => {
     follow();
   }, { signal });
 
+  // Where the stage is beside the story it stays in view, so a link to an item of it led anywhere in the story.
+  const showItem = (item) => {
+    const entry = plan.querySelector(`[data-number="${now()}"]`);
+    if (!entry || !isBeside(entry)) return;
+    document.getElementById("content").scrollTop = 0;
+    item.scrollIntoView({ block: "nearest" });
+    if (new URLSearchParams(location.search).has("revision")) entry.scrollIntoView({ block: "nearest" });
+  };
+  const afterBrowser = (show) => {
+    show();
+    if (document.readyState !== "complete") addEventListener("load", show, { signal });
+  };
+
   mark();
   const entry = document.getElementById(location.hash.slice(1));
+  if (entry && stage().contains(entry) && !shown.restored) afterBrowser(() => showItem(entry));
   const named = Number(entry?.dataset.number);
   if (!named) return;
-  showStage(entry);
-  if (document.readyState !== "complete") addEventListener("load", () => showStage(entry), { signal }); // after the browser's own
+  afterBrowser(() => showStage(entry));
   if (slider().form.hasAttribute("data-htmx-powered")) step(named);
   else plan.addEventListener("htmx:after:init", () => step(named), { once: true });
 });

@@ -135,6 +135,20 @@ def test_a_link_to_a_revision_and_an_item(page: Page) -> None:
     assert first_item(page).evaluate("item => item.matches(':target')")
 
 
+def test_a_link_to_an_item_shows_its_revision_in_the_timeline(page: Page, scripted: Site) -> None:
+    page.set_viewport_size({"width": 1280, "height": 300})
+    plan, item = page.url, first_item(page).get_attribute("id")
+    for address, number in ((plan, 1), (f"{plan}?revision=3", 3), (f"{plan}?revision=2", 2)):
+        page.goto(f"{address}#{item}")
+        expect(first_item(page)).to_be_in_viewport(ratio=1)
+        expect(page.locator(f"[data-number='{number}']")).to_be_in_viewport(ratio=0.9)
+    page.locator("#sidebar").get_by_role("link", name="All conversations").click()
+    expect(page).to_have_title(re.compile("Conversations"))
+    page.evaluate("address => navigation.navigate(address)", f"{plan}?revision=3#{item}")
+    expect(page.locator("[data-number='3']")).to_be_in_viewport(ratio=0.9)
+    expect(first_item(page)).to_be_in_viewport(ratio=1)
+
+
 def test_from_the_transcript_to_the_revision_and_back(page: Page) -> None:
     page.get_by_role("link", name="Back to the conversation").click()
     at_rest(page)
