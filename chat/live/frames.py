@@ -104,14 +104,10 @@ class OutputShortened:
 
 @dataclass(frozen=True)
 class PanelChanged:
-    """The todo panel has changed; it includes the user's edits up to revision `edited`.
-
-    A draft is of a list that is still being written.
-    """
+    """The todo panel has changed; it includes the user's edits up to revision `edited`."""
 
     panel: TodoPanel | None
     edited: int = 0
-    is_draft: bool = False
 
 
 @dataclass(frozen=True)

@@ -256,7 +256,7 @@ class TurnStream:
                 self._rows[call.shortened_dom_id] = change
             case PanelChanged():
                 self._panel = change
-                if not change.is_draft:
+                if change.panel is None or not change.panel.is_draft:
                     self._recorded = change.panel
             case ContextGrew():
                 self._context = self._meter = change

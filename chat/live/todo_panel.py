@@ -22,8 +22,8 @@ class TodoPanel(TodoCounts):
     """A list and its turn; open while that turn works.
 
     `phase` is "working", "ended", or "past" if the list is finished or dismissed and a later turn has none.
-    `revision` is 0 for a first list still being written. `earlier` are the plan's lines, if the user has
-    skipped items. After the end, `evidence` is by item id, and the list may be `dismissed`.
+    `revision` is 0 for a first draft: a list that is still being written. `earlier` are the plan's lines, if
+    the user has skipped items. After the end, `evidence` is by item id, and the list may be `dismissed`.
     """
 
     conversation_id: uuid.UUID
@@ -35,6 +35,7 @@ class TodoPanel(TodoCounts):
     earlier: Sequence[Line] = ()
     evidence: Mapping[str, Evidence] = field(default_factory=dict)
     dismissed: bool = False
+    is_draft: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -124,9 +125,12 @@ def panel(
     earlier: Sequence[Line] = (),
     *,
     emptied: bool = False,
+    is_draft: bool = False,
 ) -> TodoPanel | None:
     if not items and not turn.is_active and not emptied:
         return None
     ended_badly = turn.status in (Turn.Status.STOPPED, Turn.Status.FAILED, Turn.Status.INTERRUPTED)
     phase = "working" if turn.is_active else "ended"
-    return TodoPanel(turn.conversation_id, turn.pk, phase, items, ended_badly, revision, earlier)
+    return TodoPanel(
+        turn.conversation_id, turn.pk, phase, items, ended_badly, revision, earlier, is_draft=is_draft
+    )

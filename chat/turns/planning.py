@@ -111,7 +111,8 @@ class Planning:
         if not self.listed and ids_of(written).isdisjoint(ids_of(listed)):
             listed = [item for item in listed if item["id"] in kept]  # it begins another plan
         shown = drafted(written, listed, kept)
-        return PanelChanged(panel(self.turn, shown, self.shown_pk, self.lines), self.edited, is_draft=True)
+        draft = panel(self.turn, shown, self.shown_pk, self.lines, is_draft=True)
+        return PanelChanged(draft, self.edited)
 
     def revise(self, call: ToolCall, items: Sequence[TodoItem]) -> PanelChanged:
         """Record the list that the call wrote, and merge back edits that the model had not seen."""

@@ -60,6 +60,7 @@
   const textOf = (selector) => document.querySelector(selector)?.textContent.trim() ?? "";
   const item = () => {
     const panel = document.querySelector("#todo-panel[data-phase='working']");
+    if (panel && "draft" in panel.dataset) return last.item ?? ""; // what is being written may be refused
     return panel ? `${textOf(".todo-panel__count")} ${textOf(".todo-panel__current")}` : "";
   };
 

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, last_turn, send, todo, until
+from tests.browser.talk import LIVE, at_rest, begin, last_turn, send, todo, until
 from tests.browser.test_approvals import begin as begin_asking_first
 
 LOOK_AWAY = """state => {
@@ -59,6 +59,31 @@ SECONDS = """async () => {
     }
     return shown;
 }"""
+
+
+def test_a_list_that_is_refused_is_not_said(scripted: Site, visitors: Visitors) -> None:
+    gates = [threading.Event() for _ in range(3)]
+    [(name, refused)] = todo("completed", "in_progress", "in_progress").tool_calls
+    scripted.model.script(
+        Reply(text="I plan it", tool_calls=[("bash", {"command": "true"})], stall_after=1, gate=gates[2]),
+        Reply(tool_calls=[(name, refused)], piece=60, stall_after=4, gate=gates[0]),
+        todo("in_progress", "pending"),
+        Reply(text="So be it", stall_after=1, gate=gates[1]),
+    )
+    page = visitors.enter(scripted)
+    page.add_init_script(f"({LISTEN})()")
+    begin(page, "Do both at once")
+    page.wait_for_selector(LIVE)
+    gates[2].set()
+    expect(page.locator("#todo-panel")).to_have_attribute("data-draft", "")
+    spent = last_turn(page, "running").locator(".turn__spent .elapsed")
+    expect(spent).to_have_text(re.compile(r"^[3-9] s$"))
+    gates[0].set()
+    until(page, lambda: any("0/2" in text for text in page.evaluate("said")))
+    assert not any(re.search(r"\b1/", text) for text in page.evaluate("said"))
+    expect(page.locator("#todo-panel")).not_to_have_attribute("data-draft", "")
+    gates[1].set()
+    at_rest(page)
 
 
 def test_a_turn_is_followed_without_looking_at_it(scripted: Site, visitors: Visitors) -> None:
