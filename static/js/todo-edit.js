@@ -53,20 +53,24 @@
   // A tick that does not reach the server is sent again until it does, also from another page, unless it is withdrawn by
   // another press.
   const PAUSE = 2000; // milliseconds
+  const SLOW = 300; // after which the item shows that it waits
   const waiting = new Map(); // what withdraws the tick of an item, by its id
   const untilSent = async (body, item) => {
     const { action, dataset } = form();
     const { signal } = shown.gone;
+    const mark = () => row(item)?.toggleAttribute("data-waits", true);
+    const slow = setTimeout(mark, SLOW);
     let answer = null;
     while (!(answer = await post(action, body).catch(() => null))) {
       if (!signal.aborted && !waiting.has(item)) warnLost(dataset.later);
-      row(item)?.toggleAttribute("data-waits", true);
+      mark();
       const isWithdrawn = await new Promise((resolve) => {
         waiting.set(item, { address: action, body, withdraw: () => resolve(true) });
         setTimeout(resolve, PAUSE);
       });
       if (isWithdrawn) break;
     }
+    clearTimeout(slow);
     waiting.delete(item);
     row(item)?.removeAttribute("data-waits");
     if (!waiting.size) forgetLost();

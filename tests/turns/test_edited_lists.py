@@ -60,10 +60,10 @@ def lists(conversation: Conversation) -> list[tuple[str, list[str]]]:
 class Working:
     """A turn that has written a list and looks around, while its next reply waits for `go`."""
 
-    def __init__(self, site: Site, model: ScriptedModel, *then: Reply) -> None:
+    def __init__(self, site: Site, model: ScriptedModel, *then: Reply, items: int = 3) -> None:
         self.site, self.model, self.go = site, model, threading.Event()
         model.script(
-            Reply(tool_calls=written("in_progress", "pending", "pending")),
+            Reply(tool_calls=written("in_progress", *["pending"] * (items - 1))),
             Reply(text="I look.", tool_calls=LOOK, stall_after=1, gate=self.go),
             *then,
         )
@@ -296,6 +296,31 @@ async def test_a_list_that_was_written_unaware_of_it_undoes_nothing(
     await conversation.arefresh_from_db()
     assert conversation.todos_left == 2
     assert tab.last_panel().strip() == panel(await site.page(conversation)).strip()
+
+
+async def test_a_model_that_repeats_its_list_undoes_nothing_either(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    """Though it was told of the changes, and however often it does."""
+    again = [
+        Reply(tool_calls=written("completed", "in_progress", "pending", "pending")),
+        Reply(tool_calls=LOOK),
+        Reply(tool_calls=written("completed", "completed", "in_progress", "pending")),
+    ]
+    work = Working(site, model_server, *again, Reply(text="Done."), items=4)
+    conversation = await work.begin()
+    await change(conversation, ("skip", "Item 2", ""), ("reword", "Item 3", "Better"), ("tick", "Item 4", ""))
+    await work.end()
+    assert [items for _author, items in await lists(conversation)][-2:] == [
+        ["Item 1 c", "Better p", "Item 4 c"],
+        ["Item 1 c", "Better i", "Item 4 c"],
+    ]
+    results = [
+        str(message["content"])
+        for message in model_server.requests[-1]["messages"]
+        if message["role"] == "tool" and "Item 1" in str(message["content"])
+    ]
+    assert [SKIPPED in result for result in results[-2:]] == [True, True]
 
 
 async def test_what_was_removed_stays_out_of_sight(site: Site, model_server: ScriptedModel) -> None:

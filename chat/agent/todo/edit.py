@@ -179,6 +179,31 @@ def merged(
     return tuple(items)
 
 
+def with_edits_kept(
+    new: Sequence[TodoItem], edited: Sequence[TodoItem], written: Sequence[TodoItem]
+) -> tuple[TodoItem, ...]:
+    """The list that the model writes with the user's edits, as far as it repeats what it wrote before them.
+
+    `written` is the list that the model wrote last, `edited` that list with the user's edits, of which it was
+    told. An item with the same words as in `written` stays out if the user skipped or removed it, and gets
+    the words that the user gave it; the user's tick stays if its state is the same, too.
+    """
+    edited_by_id, written_by_id = _by_id(edited), _by_id(written)
+    items = []
+    for item in new:
+        last, mine = written_by_id.get(item.id), edited_by_id.get(item.id)
+        if last is None or item.content != last.content:
+            items.append(item)
+        elif mine is not None:
+            if mine.content != last.content:
+                item = replace(item, content=mine.content, active_form=mine.active_form)
+            is_repeated = item.status == last.status is not Status.COMPLETED
+            if is_repeated and mine.status is Status.COMPLETED:
+                item = replace(item, status=Status.COMPLETED)
+            items.append(item)
+    return tuple(items)
+
+
 def _by_id(items: Sequence[TodoItem]) -> dict[str, TodoItem]:
     return {item.id: item for item in items}
 

@@ -76,12 +76,16 @@ def new_id() -> str:
 
 
 def with_stable_ids(
-    new: Sequence[TodoItem], old: Sequence[TodoItem], fresh: Callable[[], str] = new_id
+    new: Sequence[TodoItem],
+    old: Sequence[TodoItem],
+    fresh: Callable[[], str] = new_id,
+    written: Sequence[TodoItem] = (),
 ) -> tuple[TodoItem, ...]:
     """The new items with the ids of the old items that they continue; the others get a `fresh` id.
 
-    An item continues the old one with its key, else its text, else its position if the lists overlap. Other
-    words in the place of an item of the user's are another item.
+    An item continues the old one with its key, else its text, else the text that it had in the list that the
+    model wrote last (`written`), else its position if the lists overlap. Other words in the place of an item
+    of the user's are another item.
     """
     ids: list[str] = [""] * len(new)
     by_user = {item.id for item in old if item.by_user}
@@ -98,6 +102,13 @@ def with_stable_ids(
 
     assign_ids(lambda item, previous: bool(item.key) and item.key == previous.key)
     assign_ids(lambda item, previous: item.content == previous.content)
+    taken = set(ids)
+    for index, item in enumerate(new):
+        same = (last.id for last in written if last.content == item.content and last.id not in taken)
+        if not ids[index] and (id_ := next(same, "")):
+            ids[index] = id_
+            taken.add(id_)
+    free = [item for item in free if item.id not in taken]
     if any(ids):
         for index, previous in enumerate(old[: len(new)]):
             if not ids[index] and previous in free and not previous.by_user:

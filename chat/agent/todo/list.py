@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast
 
 from chat.agent.prompts import Language, phrase
-from chat.agent.todo.edit import changes_of
+from chat.agent.todo.edit import changes_of, with_edits_kept
 from chat.agent.todo.item import TodoItem, with_stable_ids
 from chat.agent.todo.policy import Status, TodoPolicy, as_policy
 from chat.agent.todo.reading import Reader
@@ -27,6 +27,7 @@ class TodoList:
         self.language = language
         self.reader = Reader(self.policy, language)
         self.items: tuple[TodoItem, ...] = ()
+        self.written: tuple[TodoItem, ...] = ()  # as the model wrote it last
         initial = list(items)
         if any(isinstance(item, Mapping) for item in initial):
             self.write(initial)
@@ -34,14 +35,22 @@ class TodoList:
             self.items = tuple(map(self._with_policy, cast(list[TodoItem], initial)))
 
     def write(self, arguments: Any) -> str:
-        """Replace the list and render it; an invalid list changes nothing and raises TodoError."""
-        self.items = with_stable_ids(self.reader.read(arguments), self.items)
-        return self.render()
+        """Replace the list and render it; an invalid list changes nothing and raises TodoError.
+
+        Where the list repeats what the user has changed since the model wrote it last, the changes stay, and
+        the result tells of them again.
+        """
+        written = with_stable_ids(self.reader.read(arguments), self.items, written=self.written)
+        self.items, self.written = with_edits_kept(written, self.items, self.written), written
+        return self._note(written) or self.render()
 
     def apply_edits(self, items: Iterable[TodoItem]) -> str:
         """Replace the list by the user's version; returns the note for the model, "" if nothing changed."""
         before, agents = self.items, {item.id for item in self.items if not item.by_user}
         self.items = tuple(replace(self._with_policy(item), by_user=item.id not in agents) for item in items)
+        return self._note(before)
+
+    def _note(self, before: Sequence[TodoItem]) -> str:
         changes = changes_of(before, self.items, self.language)
         if not changes:
             return ""
@@ -53,10 +62,11 @@ class TodoList:
 
         The last one, whose text may be cut off, continues an item whose text begins like that.
         """
-        items = with_stable_ids(self.reader.draft(arguments), self.items, fresh=str)
+        items = with_stable_ids(self.reader.draft(arguments), self.items, fresh=str, written=self.written)
         if not items or items[-1].id:
-            return items
+            return with_edits_kept(items, self.items, self.written)
         *whole, last = items
+        whole = list(with_edits_kept(whole, self.items, self.written))
         known = {item.id for item in whole}
         free = [item for item in (*self.items[len(whole) :], *self.items) if item.id not in known]
         begun = next((item for item in free if item.content.startswith(last.content)), None)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.agent.todo import POLICIES, Status, TodoItem, merged
+from chat.agent.todo.edit import with_edits_kept
 
 STATES = {"-": Status.PENDING, ">": Status.IN_PROGRESS, "x": Status.COMPLETED}
 
@@ -110,3 +111,18 @@ def test_any_three_lists(written: tuple[str, ...], persons: tuple[str, ...], kno
         elif item.status != before[id_].status:
             assert by_id[id_].status == item.status
     assert merged(a_list(*written), a_list(*known), a_list(*known)) == a_list(*written)
+
+
+EDITED = a_list("a >", "b - Better", "d x")  # c is skipped, d is ticked
+WRITTEN = a_list("a >", "b - B", "c -", "d -")
+
+
+def test_what_the_model_repeats_does_not_undo_what_the_user_changed() -> None:
+    new = a_list("a x", "b > B", "c -", "d -", "e -")
+    assert told(with_edits_kept(new, EDITED, WRITTEN)) == ["a x", "b > Better", "d x", "e -"]
+
+
+def test_what_the_model_writes_in_other_words_or_begins_is_as_it_wrote_it() -> None:
+    new = a_list("a x", "b > Best", "c - See", "d >")
+    assert with_edits_kept(new, EDITED, WRITTEN) == new
+    assert with_edits_kept(new, EDITED, a_list("a -", "b - Better")) == new
