@@ -342,7 +342,10 @@
         start(item);
       } else if (!row(item) && panel()?.dataset.revision !== editor.on) {
         open.delete(item);
-        if (text === words || !last) continue;
+        if (!last) continue;
+        // Or what is typed next would go into the message.
+        if (held?.name === `text-${item}`) held = { name: last.name, at: 500 };
+        if (text === words) continue;
         adding = [adding, text].filter(Boolean).join(" ");
         last.value = adding;
         say("gone");

@@ -247,6 +247,28 @@ def test_an_item_is_written_to_its_end_whatever_happens(
         at_rest(page)
 
 
+@pytest.mark.parametrize("begun", ["", " and more"])
+def test_what_is_typed_into_an_item_that_goes_is_no_message(
+    scripted: Site, visitors: Visitors, begun: str
+) -> None:
+    page, other = visitors.enter(scripted), visitors.enter(scripted)
+    gate = working(scripted, page)
+    other.goto(page.url)
+    editor(page, 1)
+    page.keyboard.press("End")
+    page.keyboard.type(begun)
+    editor(other, 1)
+    items(other).nth(1).get_by_role("button", name="Remove").click()
+    expect(items(page)).to_have_count(2)
+    expect(page.locator("#todo-add")).to_be_focused()
+    page.keyboard.type(" of it")
+    page.keyboard.press("Enter")
+    reads(page, "Doing 1", "Item 3", f"Item 2{begun} of it" if begun else "of it")
+    expect(page.locator("#composer-text")).to_have_value("")
+    gate.set()
+    at_rest(page)
+
+
 @pytest.mark.parametrize("place", ["a new item", "an item"])
 def test_an_input_methods_composition_outlives_the_end_of_a_turn(
     scripted: Site, visitors: Visitors, place: str
