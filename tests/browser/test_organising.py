@@ -192,6 +192,10 @@ def test_the_menu_pins_and_tags_without_leaving_the_page(site: Site, visitors: V
         expect(each.locator("#sidebar h2").first).to_have_text("Pinned")
         expect(each.locator("#sidebar .conversation-row__title").first).to_have_text("To be pinned")
     word = menu.get_by_role("combobox", name="Tag")
+    word.fill(" ")
+    word.press("Enter")
+    assert not word.evaluate("word => word.validity.valid"), "the browser says so beside it"
+    expect(page.locator("#composer-note")).to_be_hidden()
     word.fill("数据")
     word.press("Enter")
     expect(menu.locator(".tag")).to_contain_text("数据")
