@@ -68,7 +68,8 @@
       givenInView.disconnect();
       clearTimeout(reading);
       seen = false;
-      for (const where of ["in-view", "away"]) transcript.parentElement.removeAttribute(`data-question-${where}`);
+      transcript.parentElement.toggleAttribute("data-question-in-view", !card); // the note may outlive the question
+      transcript.parentElement.removeAttribute("data-question-away");
       if (!card) return;
       inView.observe(card.querySelector(".approval"));
       givenInView.observe(givenOf(card));

@@ -75,6 +75,24 @@ def press_enter_until_answered(page: Page, command: str) -> None:
     until(page, answered)
 
 
+# The card is drawn, and what is above the composer is not yet.
+DRAW_CARD = "card => { card.dataset.status = 'running'; card.querySelector('.approval').remove(); }"
+
+
+def test_no_note_outlives_the_question(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(tool_calls=[bash("echo first")]), Reply(text="Done."))
+    page = visitors.enter(scripted)
+    begin(page)
+    expect(question(page)).to_be_focused()
+    page.locator(".tool-call[data-status=waiting]").evaluate(DRAW_CARD)
+    expect(page.locator("#composer-text")).to_be_focused()
+    expect(page.locator("#approval-note")).to_contain_text("echo first")
+    expect(page.locator("#approval-note")).to_be_hidden()
+    page.reload()
+    question(page).get_by_role("button", name="Allow once").click()
+    at_rest(page)
+
+
 def test_the_keyboard_is_at_the_question_and_enter_allows(scripted: Site, visitors: Visitors) -> None:
     calls = [bash("echo first"), bash("echo second; true"), bash("echo third")]
     scripted.model.script(Reply(tool_calls=calls), Reply(text="Done."))
