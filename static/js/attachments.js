@@ -95,6 +95,7 @@ const scaledDown = async (file) => {
     const isLive = form.hasAttribute("hx-ws:send");
     const keyOf = (where) => `${form.dataset.user} ${where}`;
     let chosen = [];
+    let sending = []; // which are not to be removed any more
 
     // A picture is shown by its content, which the page's policy allows; by an address of its own it is not.
     const isPicture = (file) => /^image\/(png|jpeg|gif|webp)$/.test(file.type);
@@ -138,6 +139,7 @@ const scaledDown = async (file) => {
       name.append(...partsOf(file.name));
       remove.type = "button";
       remove.textContent = "×";
+      remove.disabled = sending.includes(file);
       remove.setAttribute("aria-label", `${input.dataset.remove} ${file.name}`);
       remove.addEventListener("click", () => {
         keep(chosen.filter((each) => each !== file));
@@ -272,9 +274,14 @@ const scaledDown = async (file) => {
       return body;
     };
 
+    const hold = (files) => {
+      sending = files;
+      form.toggleAttribute("data-sending", files.length > 0);
+      [...list.children].forEach((row, at) => (row.lastChild.disabled = files.includes(chosen[at])));
+    };
     const send = async () => {
       const [said, files] = [text.value, chosen];
-      form.dataset.sending = "";
+      hold(files);
       text.dataset.sent = text.value; // the composer then knows a repetition, and takes another id afterwards
       tellComposer();
       note(input.dataset.sending, true);
@@ -288,7 +295,7 @@ const scaledDown = async (file) => {
         if (said) form.dispatchEvent(new Event("lost"));
         else note(input.dataset.lost);
       } finally {
-        delete form.dataset.sending;
+        hold([]);
       }
     };
 

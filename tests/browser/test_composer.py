@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import COMPOSING, LIVE, at_rest, begin, last_turn, send, turns
+from tests.browser.talk import COMPOSING, LIVE, at_rest, begin, last_turn, send, turns, until
 from tests.pictures import png
 
 # The page comes with an id that it had before.
@@ -175,6 +175,29 @@ def test_send_is_dimmed_while_there_is_nothing_to_send(scripted: Site, visitors:
     is_ready(page)
     page.locator("#composer-attached button").click()
     is_dimmed(page)
+
+
+def test_a_file_that_is_on_its_way_is_not_removed(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="Hello."), Reply(text="Thanks."))
+    page = visitors.enter(scripted)
+    begin(page, "Hello")
+    at_rest(page)
+    held: list[Route] = []
+    page.route("**/messages/", lambda route: held.append(route), times=1)
+    file = {"mimeType": "text/plain", "buffer": b"a"}
+    page.set_input_files("#composer-files", [{"name": name, **file} for name in ("a.txt", "b.txt")])  # type: ignore[list-item]
+    page.fill("#composer-text", "Read both")
+    page.press("#composer-text", "Enter")
+    until(page, lambda: held)
+    page.set_input_files("#composer-files", [{"name": "c.txt", **file}])  # type: ignore[list-item]
+    remove = page.locator("#composer-attached button")
+    expect(remove).to_have_count(3)
+    expect(page.locator("#composer-attached button:visible")).to_have_attribute("aria-label", "Remove c.txt")
+    held.pop().continue_()
+    expect(last_turn(page, "completed").locator(".attachment")).to_have_count(2)
+    expect(remove).to_have_count(1)
+    remove.click()
+    expect(remove).to_have_count(0)
 
 
 @pytest.mark.parametrize("has_touch", [False, True])

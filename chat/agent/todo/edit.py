@@ -186,9 +186,10 @@ def with_edits_kept(
 
     `written` is the list that the model wrote last, `edited` that list with the user's edits, of which it was
     told. An item with the same words as in `written` stays out if the user skipped or removed it, and gets
-    the words that the user gave it; the user's tick stays if its state is the same, too.
+    the words that the user gave it; the user's tick stays if its state is the same, too. The user's order
+    stays if the items are in the same order.
     """
-    edited_by_id, written_by_id = _by_id(edited), _by_id(written)
+    edited_by_id, written_by_id, new_by_id = _by_id(edited), _by_id(written), _by_id(new)
     items = []
     for item in new:
         last, mine = written_by_id.get(item.id), edited_by_id.get(item.id)
@@ -201,6 +202,10 @@ def with_edits_kept(
             if is_repeated and mine.status is Status.COMPLETED:
                 item = replace(item, status=Status.COMPLETED)
             items.append(item)
+    if [id_ for id_ in new_by_id if id_ in written_by_id] == [
+        id_ for id_ in written_by_id if id_ in new_by_id
+    ]:
+        items = _in_order(items, edited, written)
     return tuple(items)
 
 

@@ -122,6 +122,18 @@ def test_what_the_model_repeats_does_not_undo_what_the_user_changed() -> None:
     assert told(with_edits_kept(new, EDITED, WRITTEN)) == ["a x", "b > Better", "d x", "e -"]
 
 
+def test_a_model_that_repeats_its_order_leaves_the_users() -> None:
+    moved = a_list("c -", "a >", "b -")
+    assert told(with_edits_kept(a_list("a x", "b >", "n -", "c -"), moved, KNOWN)) == [
+        "c -",
+        "a x",
+        "n -",
+        "b >",
+    ]
+    another = a_list("b >", "a x", "c -")
+    assert with_edits_kept(another, moved, KNOWN) == another
+
+
 def test_what_the_model_writes_in_other_words_or_begins_is_as_it_wrote_it() -> None:
     new = a_list("a x", "b > Best", "c - See", "d >")
     assert with_edits_kept(new, EDITED, WRITTEN) == new
