@@ -224,14 +224,17 @@ class Report:
 
 
 def report_of(figures: QuerySet[PlanFigures], by: str, last: datetime.date, count: int) -> Report:
-    """The statistics of `count` days up to `last`, in two queries."""
+    """The statistics of `count` days up to `last`, in two queries.
+
+    Later days count as the last: they are those of time zones further east, such as the user's before.
+    """
     days = [last - datetime.timedelta(days=back) for back in reversed(range(count))]
-    within = figures.filter(day__range=(days[0], last)).order_by()
+    within = figures.filter(day__gte=days[0]).order_by()
     lines = defaultdict[str, Line](lambda: Line(""))
     for row in within.values("day", by).annotate(**{f"{name}_sum": Sum(name) for name in COUNTS}):
         line = lines[row[by]]
         line.counts.update({name: row[f"{name}_sum"] for name in COUNTS})
-        line.by_day[row["day"]] += row["lists_sum"]
+        line.by_day[min(row["day"], last)] += row["lists_sum"]
     with_details = within.filter(timed__gt=0) | within.filter(refused__gt=0)
     for key, seconds, reasons in with_details.values_list(by, "seconds", "reasons"):
         lines[key].seconds += seconds

@@ -155,15 +155,19 @@ def report_of(
     count: int,
     connections: Mapping[str, str] | None = None,
 ) -> Report:
-    """The usage of `count` days up to `last`, in one query; `connections` are names by endpoint."""
+    """The usage of `count` days up to `last`, in one query; `connections` are names by endpoint.
+
+    Later days count as the last: they are those of time zones further east, such as the user's before.
+    """
     days = [last - datetime.timedelta(days=back) for back in reversed(range(count))]
     fields = FIELDS_OF[by]
     sums = {f"{name}_sum": Sum(name) for name in ("calls", "estimated_calls", "cost", *TOKEN_COUNTS)}
-    within = usage.filter(day__range=(days[0], last)).order_by()
+    within = usage.filter(day__gte=days[0]).order_by()
     lines: dict[tuple[str, ...], dict[datetime.date, Totals]] = {}
     for row in within.values("day", "currency", *fields).annotate(**sums):
         line = lines.setdefault(tuple(row[field] for field in fields), {})
-        line[row["day"]] = line.get(row["day"], Totals()) + _totals(row)
+        day = min(row["day"], last)
+        line[day] = line.get(day, Totals()) + _totals(row)
     names = _names(list(lines), connections or {})
     return Report(days, _lines(zip(names, lines.values(), strict=True)))
 

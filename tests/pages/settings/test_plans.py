@@ -56,6 +56,12 @@ def test_a_page_without_figures_says_so(owners: Client) -> None:
     assert "How this is counted" in page
 
 
+def test_what_began_in_another_time_zones_tomorrow_counts_today(owners: Client, owner: User) -> None:
+    counted(owner, back=-1, lists=3, finished=2)
+    report = report_of(PlanFigures.objects.all(), "policy", timezone.localdate(), 7)
+    assert report.by_day == [(timezone.localdate(), [3])]
+
+
 def test_it_tells_what_became_of_lists(owners: Client, owner: User) -> None:
     counted(owner, lists=6, finished=4, finished_together=1, given_up=1)
     counted(owner, 3, lists=4, finished=4)

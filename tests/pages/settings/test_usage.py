@@ -93,8 +93,9 @@ def test_days_are_those_of_the_user(owners: Client, owner: User) -> None:
     ahead, behind = ("Pacific/Kiritimati", "Pacific/Pago_Pago")  # never on the same day
     used(owner, day=Reader("en", ahead).today())
     Preferences.objects.update_or_create(user=owner, defaults={"time_zone": behind})
-    text = text_of(shown(owners))
-    assert "No usage in this period." in text
+    text = text_of(shown(owners, "days=7"))
+    assert "gpt-5 2 1,000" in text, "what was used in another time zone's tomorrow counts today"
+    assert f"Days are in {behind}." in text
     Preferences.objects.update_or_create(user=owner, defaults={"time_zone": ahead})
     assert f"Days are in {ahead}." in text_of(shown(owners))
 
