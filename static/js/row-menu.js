@@ -70,7 +70,9 @@
     const own = (latest = new FormData(form, event.submitter));
     const isUndo = form.closest("#sidebar-undo") !== null;
     if (!isUndo) document.getElementById("sidebar-undo").replaceChildren(); // the row may be drawn anew before the next offer is here
+    menu().setAttribute("aria-busy", "true");
     const answer = await post(form.action, own).catch(() => null);
+    menu().removeAttribute("aria-busy");
     if (!answer?.ok && form.elements.word) form.elements.word.value = own.get("word");
     if (!answer) return warnLost();
     if (!answer.ok) return say((await plainText(answer)) || document.getElementById("content").dataset.lost);

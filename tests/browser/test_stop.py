@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
@@ -50,6 +50,28 @@ def test_while_text_streams(scripted: Site, visitors: Visitors) -> None:
     page.reload()
     at_rest(page)
     assert record(page) == live
+
+
+def test_what_is_pressed_shows_that_it_is_on_its_way(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text="I go on and on. " * 9, piece=8, stall_after=9))
+    page = visitors.enter(scripted)
+    begin(page, "Go on")
+    expect(page.locator("#transcript")).to_contain_text("I go on")
+    held: list[Route] = []
+    page.route("**/organise/", lambda route: held.append(route), times=1)
+    page.locator("#sidebar .row-more").first.click()
+    menu = page.locator("#row-menu")
+    menu.get_by_role("button", name="Pin", exact=True).click()
+    expect(menu).to_have_css("opacity", "0.6")
+    until(page, lambda: held)
+    held.pop().continue_()
+    expect(menu).to_be_hidden()
+    page.route("**/stop/", lambda route: held.append(route), times=1)
+    page.click("#stop")
+    expect(page.locator("#stop")).to_have_css("opacity", "0.6")
+    until(page, lambda: held)
+    held.pop().continue_()
+    at_rest(page)
 
 
 def test_without_a_connection_it_says_so(scripted: Site, visitors: Visitors) -> None:
