@@ -119,6 +119,17 @@ def test_arguments_beyond_all_measure_are_not_read_again_and_again() -> None:
 REFUSED = {"items": [{"content": "Read", "status": "doing", "activeForm": "Reading"}]}
 
 
+async def test_after_a_refused_call_the_next_is_no_draft(
+    make_agent: MakeAgent, model_server: ScriptedModel
+) -> None:
+    refused = Reply(tool_calls=[("TodoWrite", REFUSED)])
+    model_server.script(refused, refused, Reply(tool_calls=[("TodoWrite", PLAN)]), Reply("ok"))
+    events = await told(make_agent())
+    shown = [event for event in events if isinstance(event, TodoDraft | TodoUpdate)]
+    assert shown[0] != TodoDraft(None)
+    assert shown[-3:] == [TodoDraft(None), TodoDraft(None), *of(TodoUpdate, events)]
+
+
 async def test_a_refused_call_undoes_its_draft(make_agent: MakeAgent, model_server: ScriptedModel) -> None:
     model_server.script(
         Reply(tool_calls=[("TodoWrite", PLAN)]), Reply(tool_calls=[("TodoWrite", REFUSED)]), Reply("ok")

@@ -28,6 +28,7 @@ class TodoList:
         self.reader = Reader(self.policy, language)
         self.items: tuple[TodoItem, ...] = ()
         self.written: tuple[TodoItem, ...] = ()  # as the model wrote it last
+        self.was_refused = False
         initial = list(items)
         if any(isinstance(item, Mapping) for item in initial):
             self.write(initial)
@@ -40,8 +41,10 @@ class TodoList:
         Where the list repeats what the user has changed since the model wrote it last, the changes stay, and
         the result tells of them again.
         """
+        self.was_refused = True
         written = with_stable_ids(self.reader.read(arguments), self.items, written=self.written)
         self.items, self.written = with_edits_kept(written, self.items, self.written), written
+        self.was_refused = False
         return self._note(written) or self.render()
 
     def apply_edits(self, items: Iterable[TodoItem]) -> str:
@@ -60,8 +63,11 @@ class TodoList:
     def draft(self, arguments: Any) -> tuple[TodoItem, ...]:
         """The list that partial arguments amount to; new items have no id yet.
 
-        The last one, whose text may be cut off, continues an item whose text begins like that.
+        The last one, whose text may be cut off, continues an item whose text begins like that. After a list
+        that was refused the next one is empty until it is whole, or each attempt would come and go.
         """
+        if self.was_refused:
+            return ()
         items = with_stable_ids(self.reader.draft(arguments), self.items, fresh=str, written=self.written)
         if not items or items[-1].id:
             return with_edits_kept(items, self.items, self.written)
