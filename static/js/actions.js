@@ -113,7 +113,9 @@
     event.preventDefault();
     const body = new FormData(event.target, button);
     note("");
-    button.disabled = true; // or a second click would bring a text twice
+    // Or a second click would bring a text twice, and one on another answer would be too late.
+    const pressed = button.closest(".approval")?.querySelectorAll("button") ?? [button];
+    for (const each of pressed) each.disabled = true;
     try {
       const done = act(button.formAction, body, button.dataset.act && document.getElementById(button.dataset.act));
       if (["model", "profile"].includes(button.name)) choice = done.catch(() => {});
@@ -125,7 +127,7 @@
       noteLost(document.getElementById("content").dataset.lost);
       askAgain();
     } finally {
-      button.disabled = false;
+      for (const each of pressed) each.disabled = false;
       if (!isHeld) choice = null;
     }
   });
@@ -211,7 +213,7 @@ const offer = (place, html) => {
 {
   document.addEventListener("click", (event) => {
     const closed = event.target.closest?.(".undo-note__close")?.closest(".undo-note");
-    if (!closed) return;
+    if (!closed || event.defaultPrevented) return; // as by the second click of a double one
     if (closed.dataset.undo) keptInTab.set(undoKey(closed), "closed");
     removeNote(closed);
   });

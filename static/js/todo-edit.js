@@ -19,6 +19,7 @@
   let lastLine = null; // for a new item
   const MOVES = ["up", "down"]; // each press counts
   const busy = new Map(); // changes on their way
+  const SLOW = 300; // milliseconds after which they show that they are
 
   const say = (what) => {
     const place = document.getElementById("todo-status");
@@ -53,26 +54,21 @@
   // A tick that does not reach the server is sent again until it does, also from another page, unless it is withdrawn by
   // another press.
   const PAUSE = 2000; // milliseconds
-  const SLOW = 300; // after which the item shows that it waits
   const waiting = new Map(); // what withdraws the tick of an item, by its id
   const untilSent = async (body, item) => {
     const { action, dataset } = form();
     const { signal } = shown.gone;
-    const mark = () => row(item)?.toggleAttribute("data-waits", true);
-    const slow = setTimeout(mark, SLOW);
     let answer = null;
     while (!(answer = await post(action, body).catch(() => null))) {
       if (!signal.aborted && !waiting.has(item)) warnLost(dataset.later);
-      mark();
+      row(item)?.setAttribute("data-waits", true);
       const isWithdrawn = await new Promise((resolve) => {
         waiting.set(item, { address: action, body, withdraw: () => resolve(true) });
         setTimeout(resolve, PAUSE);
       });
       if (isWithdrawn) break;
     }
-    clearTimeout(slow);
     waiting.delete(item);
-    row(item)?.removeAttribute("data-waits");
     if (!waiting.size) forgetLost();
     return answer;
   };
@@ -150,7 +146,11 @@
     const editor = open.get(item);
     if (["remove", "skip"].includes(action)) open.delete(item); // its words are not for a new item
     busy.set(name, send(body, isTick ? item : ""));
+    const mark = isTick ? "data-waits" : "aria-busy";
+    const slow = setTimeout(() => row(item)?.setAttribute(mark, true), SLOW);
     const came = await busy.get(name);
+    clearTimeout(slow);
+    row(item)?.removeAttribute(mark);
     busy.delete(name);
     if ((came === "lost" || (came === "refused" && action === "skip")) && editor && row(item)) open.set(item, editor);
     if (came === "lost") return;
@@ -198,6 +198,8 @@
     adder().value = adding = "";
     begun ||= !panel();
     if (sending.length > 1) return;
+    const { placeholder } = adder();
+    const slow = setTimeout(() => adder() && (adder().placeholder = `${sending.join("  ")} …`), SLOW);
     let came = "done";
     while (sending.length && came === "done") {
       came = await send(asked("add"));
@@ -205,6 +207,8 @@
       if (came !== "lost" && added.length > 1) offer("remove", added, form().dataset.several.replace("{}", added.length));
       else if (came === "done") say("add");
     }
+    clearTimeout(slow);
+    if (adder()) adder().placeholder = placeholder;
     if (sending !== adds || !sending.length) return;
     adding = unsent();
     sending.length = 0;

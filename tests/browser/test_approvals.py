@@ -6,7 +6,7 @@ import re
 import threading
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Call, Reply
 from tests.browser.site import Site, Visitors
@@ -73,6 +73,19 @@ def press_enter_until_answered(page: Page, command: str) -> None:
         return card.count() == 0
 
     until(page, answered)
+
+
+def test_one_answer_is_given_however_long_it_takes(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(tool_calls=[bash("echo first")]), Reply(text="Done."))
+    page = visitors.enter(scripted)
+    begin(page)
+    held: list[Route] = []
+    page.route("**/decide/", lambda route: held.append(route))
+    question(page).get_by_role("button", name="Allow once").click()
+    expect(question(page).get_by_role("button", name="Deny")).to_be_disabled()
+    until(page, lambda: held)
+    held.pop().continue_()
+    at_rest(page)
 
 
 # The card is drawn, and what is above the composer is not yet.

@@ -124,6 +124,23 @@ def test_a_double_click_dismisses_one_plan(scripted: Site, visitors: Visitors) -
     expect(page.locator("#undo").get_by_role("button", name="Undo")).to_be_in_viewport(ratio=1)
 
 
+def test_a_double_click_leaves_the_offer_to_undo(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    scripted.model.script(todo("in_progress", "pending"), Reply(text="Which?"))
+    begin(page, "Sort my notes")
+    at_rest(page)
+    dismiss = page.locator("#unfinished").get_by_role("button", name="Dismiss")
+    dismiss.click()
+    undo = page.locator("#undo")
+    expect(undo).to_contain_text("Plan dismissed.")
+    undo.locator(".undo-note__close").hover()
+    page.mouse.down(click_count=2)  # the second click of a double one
+    page.mouse.up(click_count=2)
+    expect(undo.get_by_role("button", name="Undo")).to_be_visible()
+    undo.locator(".undo-note__close").click()
+    expect(undo).to_be_empty()
+
+
 def unfinished_below(page: Page, scripted: Site) -> Locator:
     """The last of the plans that a low board shows once it is scrolled down."""
     for text in ("Sort my notes", "Sort my files", "Sort my mail"):

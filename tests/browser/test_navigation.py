@@ -255,6 +255,22 @@ def test_what_is_typed_while_a_page_is_on_its_way_is_for_that_page(
     page.fill("#composer-text", "")
 
 
+def test_a_page_that_takes_its_time_is_announced_above_the_drawer(page: Page, scripted: Site) -> None:
+    first, *_others = conversations(page, scripted, "First talk", "Second talk")
+    page.set_viewport_size({"width": 390, "height": 844})
+    held: list[Route] = []
+    page.route(f"{scripted.served.address}{first}", lambda route: held.append(route), times=1)
+    page.get_by_role("button", name="Conversations", exact=True).click()
+    sidebar = page.locator("#sidebar")
+    drawn = "sidebar => getComputedStyle(sidebar, '::before').animationName"
+    assert sidebar.evaluate(drawn) == "none"
+    sidebar.get_by_role("link", name="First talk").click()
+    until(page, lambda: sidebar.evaluate(drawn) == "passing")
+    until(page, lambda: held)
+    held[0].continue_()
+    expect(sidebar).to_be_hidden()
+
+
 def test_the_sidebar_scrolls_to_the_open_conversation(page: Page, scripted: Site) -> None:
     first, *_others = conversations(page, scripted, *(f"Talk {number}" for number in range(4)))
     page.set_viewport_size({"width": 1280, "height": 400})

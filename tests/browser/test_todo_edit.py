@@ -746,6 +746,39 @@ def test_what_could_not_be_added_is_in_its_field_again(scripted: Site, visitors:
     at_rest(page)
 
 
+def test_a_change_shows_that_it_is_on_its_way(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+    held: list[Route] = []
+    page.route("**/todos/", lambda route: held.append(route))
+
+    def let_go() -> None:
+        until(page, lambda: held)
+        held.pop().continue_()
+
+    second = items(page).nth(1)
+    second.get_by_role("button", name="Check off").click()
+    expect(second).to_have_attribute("data-waits", "true")
+    let_go()
+    expect(second).to_have_attribute("data-status", "completed")
+    expect(second).not_to_have_attribute("data-waits", "true")
+    second.hover()
+    second.get_by_role("button", name="Move down").click()
+    expect(second).to_have_attribute("aria-busy", "true")
+    let_go()
+    reads(page, "Doing 1", "Item 3", "Item 2")
+    expect(page.locator("#todo-panel [aria-busy]")).to_have_count(0)
+    field = page.locator("#todo-add")
+    field.fill("Buy milk")
+    field.press("Enter")
+    expect(field).to_have_attribute("placeholder", "Buy milk …")
+    let_go()
+    reads(page, "Doing 1", "Item 3", "Item 2", "Buy milk")
+    expect(field).to_have_attribute("placeholder", "Add a to-do")
+    gate.set()
+    at_rest(page)
+
+
 def statuses(page: Page) -> list[str]:
     found: list[str] = items(page).evaluate_all("items => items.map((item) => item.dataset.status)")
     return found
@@ -770,11 +803,11 @@ def test_items_are_checked_off_without_a_connection(scripted: Site, visitors: Vi
     place = last.bounding_box()
     for number in (0, 1, 2):
         items(page).nth(number).get_by_role("button", name="Check off").click()
-        expect(items(page).nth(number)).to_have_attribute("data-waits", "")
+        expect(items(page).nth(number)).to_have_attribute("data-waits", "true")
     expect(page.get_by_role("alert")).to_contain_text("saved once it is back")
     assert last.bounding_box() == place, "nothing moves under the finger"
     items(page).nth(1).get_by_role("button", name="Check off").click()
-    expect(items(page).nth(1)).not_to_have_attribute("data-waits", "")
+    expect(items(page).nth(1)).not_to_have_attribute("data-waits", "true")
     assert statuses(page) == THREE, "as the server knows it"
     page.context.set_offline(False)
     expect(page.locator("[data-waits]")).to_have_count(0)
@@ -789,7 +822,7 @@ def test_what_was_checked_off_is_saved_from_another_page(
     page = without_connection(scripted, visitors)
     address = page.url
     items(page).nth(1).get_by_role("button", name="Check off").click()
-    expect(items(page).nth(1)).to_have_attribute("data-waits", "")
+    expect(items(page).nth(1)).to_have_attribute("data-waits", "true")
     page.context.set_offline(False)
     if how == "reload":
         page.reload()
