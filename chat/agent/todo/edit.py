@@ -189,7 +189,7 @@ def with_edits_kept(
     the words that the user gave it; the user's tick stays if its state is the same, too. The user's order
     stays if the items are in the same order.
     """
-    edited_by_id, written_by_id, new_by_id = _by_id(edited), _by_id(written), _by_id(new)
+    edited_by_id, written_by_id = _by_id(edited), _by_id(written)
     items = []
     for item in new:
         last, mine = written_by_id.get(item.id), edited_by_id.get(item.id)
@@ -202,11 +202,7 @@ def with_edits_kept(
             if is_repeated and mine.status is Status.COMPLETED:
                 item = replace(item, status=Status.COMPLETED)
             items.append(item)
-    if [id_ for id_ in new_by_id if id_ in written_by_id] == [
-        id_ for id_ in written_by_id if id_ in new_by_id
-    ]:
-        items = _in_order(items, edited, written)
-    return tuple(items)
+    return tuple(_in_order(items, edited, written) if _is_same_order(new, written) else items)
 
 
 def _by_id(items: Sequence[TodoItem]) -> dict[str, TodoItem]:
@@ -241,13 +237,18 @@ def _not_in_progress(item: TodoItem) -> TodoItem:
 
 
 def _in_order(items: list[TodoItem], edited: Sequence[TodoItem], known: Sequence[TodoItem]) -> list[TodoItem]:
-    before = [item.id for item in known]
-    after = [item.id for item in edited]
-    if [id_ for id_ in before if id_ in after] == [id_ for id_ in after if id_ in before]:
+    if _is_same_order(edited, known):
         return items
+    after = [item.id for item in edited]
     shared = [item for item in items if item.id in after]
     ordered = iter(sorted(shared, key=lambda item: after.index(item.id)))
     return [next(ordered) if item.id in after else item for item in items]
+
+
+def _is_same_order(one: Sequence[TodoItem], other: Sequence[TodoItem]) -> bool:
+    """Whether the items that both lists have are in the same order."""
+    ids, others = [item.id for item in one], [item.id for item in other]
+    return [id_ for id_ in ids if id_ in others] == [id_ for id_ in others if id_ in ids]
 
 
 _SEPARATORS: dict[Language, str] = {"en": "; ", "zh": "；"}
@@ -273,5 +274,5 @@ def _changes(before: Sequence[TodoItem], after: Sequence[TodoItem], language: La
         if (item.status is Status.COMPLETED) != (previous.status is Status.COMPLETED):
             which = "edit.ticked" if item.status is Status.COMPLETED else "edit.reopened"
             yield phrase(language, which, content=item.content)
-    if [id_ for id_ in old if id_ in new] != [id_ for id_ in new if id_ in old]:
+    if not _is_same_order(before, after):
         yield phrase(language, "edit.reordered")

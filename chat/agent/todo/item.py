@@ -87,33 +87,21 @@ def with_stable_ids(
     model wrote last (`written`), else its position if the lists overlap. Other words in the place of an item
     of the user's are another item.
     """
-    ids: list[str] = [""] * len(new)
+    ids = [""] * len(new)
     by_user = {item.id for item in old if item.by_user}
-    free = list(old)
 
-    def assign_ids(is_same: Any) -> None:
+    def assign_ids(listed: Sequence[TodoItem], is_same: Callable[[TodoItem, TodoItem], bool]) -> None:
         for index, item in enumerate(new):
-            continued = next(
-                (old_item for old_item in free if not ids[index] and is_same(item, old_item)), None
-            )
-            if continued:
-                ids[index] = continued.id
-                free.remove(continued)
+            same = (each.id for each in listed if each.id not in ids and is_same(item, each))
+            ids[index] = ids[index] or next(same, "")
 
-    assign_ids(lambda item, previous: bool(item.key) and item.key == previous.key)
-    assign_ids(lambda item, previous: item.content == previous.content)
-    taken = set(ids)
-    for index, item in enumerate(new):
-        same = (last.id for last in written if last.content == item.content and last.id not in taken)
-        if not ids[index] and (id_ := next(same, "")):
-            ids[index] = id_
-            taken.add(id_)
-    free = [item for item in free if item.id not in taken]
+    assign_ids(old, lambda item, previous: bool(item.key) and item.key == previous.key)
+    for listed in (old, written):
+        assign_ids(listed, lambda item, previous: item.content == previous.content)
     if any(ids):
         for index, previous in enumerate(old[: len(new)]):
-            if not ids[index] and previous in free and not previous.by_user:
+            if not ids[index] and previous.id not in ids and not previous.by_user:
                 ids[index] = previous.id
-                free.remove(previous)
     return tuple(
         replace(item, id=id_ or fresh(), by_user=id_ in by_user) for item, id_ in zip(new, ids, strict=True)
     )
