@@ -5,7 +5,7 @@ document.addEventListener("keydown", (event) => {
   if (field.id !== "composer-text" || !["ArrowUp", "ArrowDown"].includes(event.key) || event.defaultPrevented) return;
   if (isComposing(event) || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
   const own = [...document.querySelectorAll("#transcript .message[data-role=user] .message__body")].map((each) => each.textContent);
-  const at = Number(field.dataset.recalled ?? 0); // counted from the end; 0 is the empty field
+  const at = field.value ? Number(field.dataset.recalled ?? 0) : 0; // counted from the end; 0 is the empty field
   if (field.value !== (at ? own.at(-at) : "")) return;
   const up = event.key === "ArrowUp";
   const beside = up ? field.value.slice(0, field.selectionStart) : field.value.slice(field.selectionEnd);
