@@ -34,6 +34,7 @@ LIST_MARKER = re.compile(
 )
 TICK = re.compile(r"[xX☑✅✔✓]")
 HEADING = re.compile(r"\s*#{1,6}\s")
+ID = re.compile("[0-9a-f]{8}")
 
 
 @audience("owner")
@@ -41,7 +42,8 @@ HEADING = re.compile(r"\s*#{1,6}\s")
 def edit_todos(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse:
     """Apply what was pressed (each `do`, for example "skip ID") and all changed texts of the form.
 
-    `revision` is the list that the user saw. A script gets 204, or 409 with the refused edits, and the ids of
+    `revision` is the list that the user saw, and `new` the id of an added item, so that it is added once
+    however often it is sent. A script gets 204, or 409 with the refused edits, and the ids of
     what was `Added`; without script, redirects to the panel or shows the refusals on the page.
     """
     conversation = own_conversation(request, conversation_id)
@@ -68,26 +70,28 @@ def _text_edits(request: HttpRequest, conversation: Conversation) -> Iterator[Ed
         text = next(filter(str.strip, map(storable, request.POST.getlist(name))), "")
         if item_id == "new":
             if text or action == "add":
-                yield from _added(text)
+                yield from _added(text, request.POST.get("new", ""))
         elif text != old_texts.get(item_id):
             yield Edit("reword", item_id, text)
 
 
-def _added(text: str) -> Iterator[Edit]:
+def _added(text: str, new: str) -> Iterator[Edit]:
     """The items of a pasted list, those with a tick as done; a text of one line is one item as it is.
 
-    A heading in Markdown above the items is none of them.
+    A heading in Markdown above the items is none of them. `new` is the id of the first one, if it is valid.
     """
+    new = new if ID.fullmatch(new) else ""
     lines = [line for line in text.split("\n", MAX_LINES - 1) if line.strip()]
     items = [line for line in lines if not HEADING.match(line)]
     lines = items or lines
     if len(lines) < 2:
-        yield Edit("add", text=text)
+        yield Edit("add", text=text, new=new)
         return
-    for line in lines:
+    for number, line in enumerate(lines):
         marker = LIST_MARKER.match(line)
         length = marker.end() if marker else 0
-        yield Edit("add", text=line[length:], done=bool(TICK.search(line, 0, length)))
+        id_ = f"{new}{number:x}" if new and number else new
+        yield Edit("add", text=line[length:], done=bool(TICK.search(line, 0, length)), new=id_)
 
 
 def _button_edits(request: HttpRequest) -> Iterator[Edit]:

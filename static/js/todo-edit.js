@@ -51,19 +51,22 @@
     if (inside) line(item).focus();
   };
 
-  // A tick that does not reach the server is sent again until it does, also from another page, unless it is withdrawn by
-  // another press.
+  // A tick or a new item that does not reach the server is sent again until it does, also from another page; the server
+  // takes it once. Another press withdraws a tick.
   const PAUSE = 2000; // milliseconds
-  const waiting = new Map(); // what withdraws the tick of an item, by its id
+  const waiting = new Map(); // by the item's id, or "new"
   const untilSent = async (body, item) => {
     const { action, dataset } = form();
     const { signal } = shown.gone;
+    const sent = { address: action, body, withdraw: () => {} };
     let answer = null;
+    waiting.set(item, sent);
     while (!(answer = await post(action, body).catch(() => null))) {
-      if (!signal.aborted && !waiting.has(item)) warnLost(dataset.later);
+      if (!signal.aborted && !sent.isLate) warnLost(dataset.later);
+      sent.isLate = true;
       row(item)?.setAttribute("data-waits", true);
       const isWithdrawn = await new Promise((resolve) => {
-        waiting.set(item, { address: action, body, withdraw: () => resolve(true) });
+        sent.withdraw = () => resolve(true);
         setTimeout(resolve, PAUSE);
       });
       if (isWithdrawn) break;
@@ -72,7 +75,7 @@
     if (!waiting.size) forgetLost();
     return answer;
   };
-  const WAITING = "todo ticks"; // over a reload
+  const WAITING = "todo changes"; // over a reload
   addEventListener("pagehide", () => {
     const left = [...waiting.values()].map(({ address, body }) => [address, [...body]]);
     keptInTab.set(WAITING, left.length && JSON.stringify(left));
@@ -88,11 +91,11 @@
   addEventListener("DOMContentLoaded", sendLeft);
 
   let added = []; // by what was sent last
-  const send = async (body, ticked = "") => {
+  const send = async (body, item = "") => {
     note("");
     const { signal } = shown.gone;
-    const answer = await (ticked ? untilSent(body, ticked) : post(form().action, body).catch(() => null));
-    if (signal.aborted || (ticked && !answer)) return "lost";
+    const answer = await (item ? untilSent(body, item) : post(form().action, body).catch(() => null));
+    if (signal.aborted || (item && !answer)) return "lost";
     if (![204, 409].includes(answer?.status)) {
       noteLost(form().dataset.lost);
       return "lost";
@@ -126,6 +129,7 @@
     for (const each of items) body.append("do", `${action} ${each}`);
     if (action === "reword") body.append(`text-${item}`, field(item).value);
     if (action === "add") body.append("text-new", adds[0]);
+    if (action === "add") body.append("new", uuid().slice(0, 8));
     return body;
   };
 
@@ -133,7 +137,7 @@
     if (action === "reword" && ["", row(item).dataset.words].includes(field(item).value.trim())) return close(item);
     if (action === "add") return add();
     const isTick = ["tick", "untick"].includes(action);
-    if (isTick && waiting.has(item)) return waiting.get(item).withdraw();
+    if (isTick && waiting.get(item)?.isLate) return waiting.get(item).withdraw();
     const name = `${action} ${item}`;
     while (busy.has(name)) {
       if (!MOVES.includes(action)) return;
@@ -197,12 +201,14 @@
     sending.push(text);
     adder().value = adding = "";
     begun ||= !panel();
+    const showSending = () => adder() && (adder().placeholder = `${sending.join("  ")} …`);
+    if (waiting.get("new")?.isLate) showSending();
     if (sending.length > 1) return;
     const { placeholder } = adder();
-    const slow = setTimeout(() => adder() && (adder().placeholder = `${sending.join("  ")} …`), SLOW);
+    const slow = setTimeout(showSending, SLOW);
     let came = "done";
     while (sending.length && came === "done") {
-      came = await send(asked("add"));
+      came = await send(asked("add"), "new");
       if (came !== "lost") sending.shift();
       if (came !== "lost" && added.length > 1) offer("remove", added, form().dataset.several.replace("{}", added.length));
       else if (came === "done") say("add");
@@ -214,7 +220,7 @@
     sending.length = 0;
     if (adder()) adder().value = adding;
   };
-  const unsent = () => [...adds, adding].filter(Boolean).join(" ").replaceAll(/\s*\n\s*/g, " ");
+  const unsent = () => [...(waiting.has("new") ? adds.slice(1) : adds), adding].filter(Boolean).join(" ").replaceAll(/\s*\n\s*/g, " ");
 
   // Where Add is pressed the field keeps the focus, and a phone its keyboard.
   document.addEventListener("mousedown", (event) => {

@@ -11,7 +11,19 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, PASTE, at_rest, begin, is_folded, is_open, panel, record, todo, until
+from tests.browser.talk import (
+    LIVE,
+    PASTE,
+    at_rest,
+    begin,
+    is_folded,
+    is_open,
+    panel,
+    record,
+    send,
+    todo,
+    until,
+)
 from tests.browser.test_approvals import begin as begin_asking_first
 
 THREE = ["in_progress", "pending", "pending"]
@@ -677,7 +689,8 @@ def test_without_script_the_forms_do_it(scripted: Site, visitors: Visitors) -> N
 def test_what_the_agent_lists_again_is_not_offered_back(scripted: Site, visitors: Visitors) -> None:
     gate = threading.Event()
     looks = Reply(text="I work", tool_calls=[("read_file", {"path": "."})], stall_after=1, gate=gate)
-    scripted.model.script(todo(*THREE), looks, todo(*["completed"] * 3), Reply(text="Done."))
+    again = [todo(*["completed"] * 3), Reply(text="Done.")]
+    scripted.model.script(todo(*THREE), looks, *again, *again)
     page = visitors.enter(scripted)
     begin(page, "Work")
     is_open(page)
@@ -688,6 +701,9 @@ def test_what_the_agent_lists_again_is_not_offered_back(scripted: Site, visitors
     expect(offer).to_be_visible()
     expect(items(page)).to_have_count(2)
     gate.set()
+    at_rest(page)
+    expect(panel(page)).to_have_attribute("data-total", "2")
+    send(page, "Do all three")
     at_rest(page)
     expect(panel(page)).to_have_attribute("data-total", "3")
     panel(page).locator("summary").click()
@@ -729,19 +745,56 @@ def test_whoever_goes_on_typing_loses_no_letter(scripted: Site, visitors: Visito
     expect(page.locator("#todo-add")).to_have_value("And rest")
 
 
+def test_items_are_added_without_a_connection(scripted: Site, visitors: Visitors) -> None:
+    page = without_connection(scripted, visitors)
+    field = page.locator("#todo-add")
+    for text, waiting in (("Buy milk", "Buy milk …"), ("Drink it", "Buy milk  Drink it …")):
+        field.fill(text)
+        field.press("Enter")
+        expect(field).to_have_attribute("placeholder", waiting)
+        expect(field).to_have_value("")
+    expect(page.get_by_role("alert")).to_contain_text("saved once it is back")
+    page.context.set_offline(False)
+    reads(page, "Item 1", "Item 2", "Item 3", "Buy milk", "Drink it")
+    expect(field).to_have_attribute("placeholder", "Add a to-do")
+    expect(page.get_by_role("alert")).to_have_count(0)
+
+
 def test_what_could_not_be_added_is_in_its_field_again(scripted: Site, visitors: Visitors) -> None:
-    visitors.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to fetch"]
+    visitors.expected += ["status of 500"]
     page = visitors.enter(scripted)
     gate = working(scripted, page)
-    page.context.set_offline(True)
-    page.fill("#todo-add", "Buy milk")
-    page.press("#todo-add", "Enter")
-    expect(page.locator("#todo-add")).to_have_value("Buy milk")
-    page.context.set_offline(False)
-    page.wait_for_selector(LIVE)
-    page.press("#todo-add", "Enter")
+    page.route("**/todos/", lambda route: route.fulfill(status=500), times=1)
+    field = page.locator("#todo-add")
+    field.fill("Buy milk")
+    field.press("Enter")
+    expect(page.locator("#composer-note")).to_contain_text("Could not save")
+    expect(field).to_have_value("Buy milk")
+    field.press("Enter")
     expect(items(page).last.locator(".todo__text")).to_contain_text("Buy milk")
-    expect(page.locator("#todo-add")).to_have_value("")
+    expect(field).to_have_value("")
+    gate.set()
+    at_rest(page)
+
+
+@pytest.mark.parametrize("arrived", [True, False])
+def test_an_item_whose_answer_is_lost_is_added_once(
+    scripted: Site, visitors: Visitors, arrived: bool
+) -> None:
+    visitors.expected += ["ERR_FAILED", "Failed to fetch"]
+    page = visitors.enter(scripted)
+    gate = working(scripted, page)
+
+    def lose(route: Route) -> None:
+        if arrived:
+            route.fetch()
+        route.abort()
+
+    page.route("**/todos/", lose, times=1)
+    field = page.locator("#todo-add")
+    with page.expect_response("**/todos/"):
+        assert not field.evaluate(PASTE, "Buy milk\nDrink it")
+    reads(page, "Doing 1", "Item 2", "Item 3", "Buy milk", "Drink it")
     gate.set()
     at_rest(page)
 
@@ -823,17 +876,22 @@ def test_what_was_checked_off_is_saved_from_another_page(
     address = page.url
     items(page).nth(1).get_by_role("button", name="Check off").click()
     expect(items(page).nth(1)).to_have_attribute("data-waits", "true")
+    page.fill("#todo-add", "Buy milk")
+    page.press("#todo-add", "Enter")
+    expect(page.locator("#todo-add")).to_have_attribute("placeholder", "Buy milk …")
     page.context.set_offline(False)
     if how == "reload":
         page.reload()
         page.locator("#todo-panel > summary").click()
-        expect(items(page).nth(1)).to_have_attribute("data-status", "completed")
-        return
-    with page.expect_response("**/todos/"):
+    else:
         page.get_by_role("link", name="Board").click()
         expect(page).to_have_title(re.compile("Board"))
-    page.goto(address)
+        page.go_back()
     expect(items(page).nth(1)).to_have_attribute("data-status", "completed")
+    reads(page, "Item 1", "Item 2", "Item 3", "Buy milk")
+    page.goto(address)
+    reads(page, "Item 1", "Item 2", "Item 3", "Buy milk")
+    expect(page.locator("#todo-add")).to_have_value("")
 
 
 def test_a_pasted_list_is_an_item_for_each_line(scripted: Site, visitors: Visitors) -> None:

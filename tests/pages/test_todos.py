@@ -320,6 +320,18 @@ def test_a_file_tells_what_was_kept_from_what_was_changed(planned: Work, owners:
     assert kept in file
 
 
+def test_what_is_sent_again_is_added_once(planned: Work, owners: Client) -> None:
+    for text in ("Call Bob\nCall Ann", "Call Bob\nCall Ann", "Call Bob"):
+        assert send(owners, planned, "add", **{"text-new": text, "new": "0123abcd"}).status_code == 204
+    before = listed(planned)
+    assert len(before) == len(ITEMS) + 2
+    revision = planned.conversation.revision()
+    assert revision
+    assert [item["id"] for item in revision.items[-2:]] == ["0123abcd", "0123abcd1"]
+    assert send(owners, planned, "add", **{"text-new": "Call Bob", "new": "<b>"}).status_code == 204
+    assert len(listed(planned)) == len(before) + 1
+
+
 def test_what_was_added_outlives_the_turn_after_which_it_was(planned: Work, owners: Client) -> None:
     planned.go_on().end(Turn.Status.COMPLETED)
     talk = planned.conversation.path.last()

@@ -34,7 +34,7 @@ class EditError(ValueError):
 class Edit:
     """A change of the item with id `item`; `text` is for new words, `place` (from 0) for a move.
 
-    An item is added as open, or as `done`.
+    An item is added as open, or as `done`, with the id `new`, else a fresh one.
     """
 
     action: Action
@@ -42,6 +42,7 @@ class Edit:
     text: str = ""
     place: int = 0
     done: bool = False
+    new: str = ""
 
     def applied(
         self, items: Sequence[TodoItem], seen: Sequence[TodoItem], policy: TodoPolicy, language: Language
@@ -55,8 +56,10 @@ class Edit:
         Raises EditError.
         """
         if self.action == "add":
+            if self.new and _index_of(self.new, items) is not None:
+                return [*items]  # a browser may repeat a request
             status = Status.COMPLETED if self.done else Status.PENDING
-            listed = [*items, TodoItem(_words(self.text), status, id=new_id())]
+            listed = [*items, TodoItem(_words(self.text), status, id=self.new or new_id())]
             _check(listed, policy, language)
             return listed
         index = _index_of(self.item, items)
