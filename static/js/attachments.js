@@ -292,8 +292,7 @@ const scaledDown = async (file) => {
         if (answer.ok) document.getElementById("to-end").click();
       } catch {
         if (signal.aborted) return;
-        if (said) form.dispatchEvent(new Event("lost"));
-        else note(input.dataset.lost);
+        form.dispatchEvent(new Event("lost"));
       } finally {
         hold([]);
       }

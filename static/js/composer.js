@@ -70,7 +70,7 @@
 
   const onItsWay = () => {
     const text = field();
-    return text.value && text.value === text.dataset.sent;
+    return (text.value || filesOf(composer()).length) && text.value === text.dataset.sent;
   };
 
   // An answer that is lost on a socket that lives is had by sending again: twice is harmless.

@@ -249,20 +249,21 @@ def test_a_paste_longer_than_a_message_becomes_a_file(scripted: Site, visitors: 
     expect(last_turn(page, "completed").locator(".attachment")).to_have_text(["pasted.txt"])
 
 
-def test_where_the_line_is_cut_nothing_is_lost(scripted: Site, visitors: Visitors) -> None:
+@pytest.mark.parametrize("said", ["read this", ""])
+def test_where_the_line_is_cut_nothing_is_lost(scripted: Site, visitors: Visitors, said: str) -> None:
     visitors.expected += ["Failed to load resource", "net::"]
     scripted.model.script(Reply(text="Yes?"), Reply(text="Read."))
     page = visitors.enter(scripted)
     begin(page, "hello")
     at_rest(page)
     page.set_input_files("#composer-files", [{"name": "a.txt", "mimeType": "text/plain", "buffer": b"text"}])
-    page.fill("#composer-text", "read this")
+    page.fill("#composer-text", said)
     page.route("**/messages/", lambda route: route.abort())
     page.press("#composer-text", "Enter")
     waits = "Not sent yet. Your message will be sent when the connection is back."
     expect(page.locator("#composer-note")).to_have_text(waits)
     expect(attached(page)).to_have_count(1)
-    expect(page.locator("#composer-text")).to_have_value("read this")
+    expect(page.locator("#composer-text")).to_have_value(said)
     page.unroute("**/messages/")
     expect(last_turn(page, "completed").locator(".attachment")).to_have_text("a.txt")
     expect(turns(page)).to_have_count(2)

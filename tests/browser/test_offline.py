@@ -139,6 +139,19 @@ def test_a_first_message_is_sent_once_the_line_is_back(talk: Callable[..., Page]
     expect(turns(page)).to_have_count(1)
 
 
+def test_a_first_message_of_a_file_alone_is_sent_once_the_line_is_back(talk: Callable[..., Page]) -> None:
+    page = talk(address="/")
+    file = {"name": "wombat.txt", "mimeType": "text/plain", "buffer": b"text"}
+    page.set_input_files("#composer-files", [file])  # type: ignore[list-item]
+    page.click("#send")
+    expect(page.locator("#composer-note")).to_have_text(UNSENT)
+    back(page)
+    page.wait_for_url("**/conversations/*/")
+    at_rest(page)
+    expect(turns(page).locator(".attachment")).to_have_text("wombat.txt")
+    expect(turns(page)).to_have_count(1)
+
+
 def test_a_first_message_that_is_changed_waits(talk: Callable[..., Page]) -> None:
     page = talk(address="/")
     page.fill("#composer-text", "About wombats")
