@@ -76,7 +76,7 @@
     if (!seen) list.scrollTop += above - (list.clientHeight - item.offsetHeight) / 2;
   };
 
-  onContent(() => {
+  onContent((signal) => {
     const slot = document.getElementById("todo-slot");
     if (!slot) return;
     restore(panelIn(slot));
@@ -106,6 +106,15 @@
     new MutationObserver(redrawn).observe(slot, { subtree: true, childList: true, attributeFilter: ["data-turn", "data-phase", "data-dismissed"] });
     const looked = { subtree: true, childList: true, attributeFilter: ["data-status"] };
     new MutationObserver(() => isAt(slot) || reveal(slot)).observe(slot, looked);
+    // A list that does not scroll any more would keep the fade of the place to which it was scrolled.
+    const fits = () => {
+      const list = slot.querySelector(".todo-panel__list");
+      slot.toggleAttribute("data-fits", !list || list.scrollHeight <= list.clientHeight);
+    };
+    const sized = new ResizeObserver(fits);
+    sized.observe(slot);
+    signal.addEventListener("abort", () => sized.disconnect());
+    new MutationObserver(fits).observe(slot, looked);
     byHand = null;
     slot.addEventListener("pointermove", () => (pointed = performance.now()), { passive: true });
     for (const kind of ["wheel", "touchmove"]) slot.addEventListener(kind, () => (byHand = panelIn(slot)?.dataset.turn), { passive: true });

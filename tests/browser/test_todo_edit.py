@@ -993,6 +993,27 @@ def test_a_long_list_ends_at_its_last_item(scripted: Site, visitors: Visitors, h
 
 
 @pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
+def test_no_item_stays_faded_once_all_have_room(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    gate = threading.Event()
+    states = [*["completed"] * 7, "in_progress"]
+    scripted.model.script(todo(*states), Reply(text="I work", stall_after=1, gate=gate))
+    page = visitors.enter(scripted, viewport={"width": size[0], "height": size[1]})
+    begin(page, "Work")
+    is_open(page)
+    place = panel(page).locator(".todo-panel__list")
+    masked = "place => getComputedStyle(place).maskImage !== 'none'"
+    until(page, lambda: place.evaluate("place => place.scrollTop > 0") and place.evaluate(masked))
+    gate.set()
+    at_rest(page)
+    panel(page).locator("summary").click()
+    is_open(page)
+    until(page, lambda: place.evaluate("place => place.scrollHeight <= place.clientHeight"))
+    until(page, lambda: not place.evaluate(masked))
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (390, 844)])
 def test_items_stay_where_they_are_as_the_last_one_is_checked_off(
     scripted: Site, visitors: Visitors, size: tuple[int, int]
 ) -> None:

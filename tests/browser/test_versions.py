@@ -63,7 +63,7 @@ def test_a_message_is_answered_again_edited_and_deleted(scripted: Site, visitors
     field = dialog.get_by_label("Message")
     expect(field).to_have_value("Two")
     expect(field).to_be_focused()
-    expect(dialog).to_contain_text("The agent finds the files as they were before this message.")
+    expect(dialog).to_contain_text("The agent finds the files as they were before this message, and what")
     field.fill("Two, edited")
     dialog.get_by_role("button", name="Run again").click()
     expect(dialog).to_be_hidden()
