@@ -196,7 +196,10 @@
 
   // One after the other, while the user goes on typing. What could not be sent goes back into its line.
   const add = async (text = adder().value) => {
-    if (!text.trim()) return adder().focus();
+    if (!text.trim()) {
+      adder().value = "";
+      return adder().focus();
+    }
     const sending = adds;
     sending.push(text);
     adder().value = adding = "";

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, last_turn, record, send, turns, until
+from tests.browser.talk import TOPMOST, at_rest, begin, last_turn, record, send, turns, until
 
 
 @pytest.fixture(autouse=True)
@@ -223,3 +223,12 @@ def test_the_models_of_the_chosen_connection_are_suggested(scripted: Site, visit
     page.get_by_label("Connection", exact=True).dispatch_event("change")
     until(page, lambda: len(asked) == 2)
     assert asked[0].endswith("/models/?connection=")
+
+
+def test_a_field_that_the_browser_asks_for_has_its_label_in_view(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 600})
+    page.goto("/settings/profiles/add/")
+    page.locator("main form").get_by_role("button", name="Save").click()
+    name = page.get_by_label("Name", exact=True)
+    expect(name).to_be_focused()
+    until(page, lambda: page.locator(f"label[for={name.get_attribute('id')}]").evaluate(TOPMOST))
