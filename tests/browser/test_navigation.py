@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Locator, Page, Route, WebSocket, expect
@@ -264,7 +265,7 @@ def test_a_page_that_takes_its_time_is_announced_above_the_drawer(page: Page, sc
     sidebar = page.locator("#sidebar")
     drawn = "sidebar => getComputedStyle(sidebar, '::before').animationName"
     assert sidebar.evaluate(drawn) == "none"
-    sidebar.get_by_role("link", name="First talk").click()
+    sidebar.locator(f"a[href='{urlsplit(first).path}']").click()
     until(page, lambda: sidebar.evaluate(drawn) == "passing")
     until(page, lambda: held)
     held[0].continue_()
