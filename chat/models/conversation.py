@@ -330,14 +330,14 @@ class Conversation(models.Model):
                 turn.use_profile(profile)
             self._touch(turn.created_at, facts["newest"], archived_at=None)
             self._path_changed()
-            self._plan_again(before, added, turn)
+            self._carry_over(before, added, turn)
         return turn
 
-    def _plan_again(self, before: TodoRevision | None, added: set[str], turn: Turn) -> list[TodoRevision]:
-        """Copy the items that the user added (ids `added`) from the list `before`, which is gone, to `turn`.
+    def _carry_over(self, before: TodoRevision | None, added: set[str], turn: Turn) -> list[TodoRevision]:
+        """Add the items with the ids `added` from `before`, a list no longer shown, to the current one.
 
-        They go at the end of the list that it has now, if that has open items, and the agent is told of them.
-        Copies nothing from a dismissed list. Returns the list, if one was made.
+        They go at its end, or make a list of their own if it has no open items. The edit belongs to `turn`,
+        and is returned. Nothing is taken from a dismissed list.
         """
         if before is None or before.dismissed:
             return []
@@ -396,7 +396,7 @@ class Conversation(models.Model):
                 self._set_path(rows, max(versions, key=lambda row: (row.chosen, row.pk)).pk)
             self._path_changed()
             if last := self.path.last():
-                kept += self._plan_again(before, added, last)
+                kept += self._carry_over(before, added, last)
         return kept
 
     def deleted_with(self, turn: Turn) -> list[int]:

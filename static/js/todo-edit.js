@@ -55,14 +55,16 @@
   // takes it once. Another press withdraws a tick.
   const PAUSE = 2000; // milliseconds
   const waiting = new Map(); // by the item's id, or "new"
-  const untilSent = async (body, item) => {
-    const { action, dataset } = form();
+  const untilSent = async (item, address, body) => {
+    const later = form()?.dataset.later;
     const { signal } = shown.gone;
-    const sent = { address: action, body, withdraw: () => {} };
+    const sent = { address, body, withdraw: () => {} };
     let answer = null;
     waiting.set(item, sent);
-    while (!(answer = await post(action, body).catch(() => null))) {
-      if (!signal.aborted && !sent.isLate) warnLost(dataset.later);
+    // Where the user is still there, an error of the server is shown; nowhere else would it be.
+    const isDone = () => answer && (answer.status < 500 || !signal.aborted);
+    while (((answer = await post(address, body).catch(() => null)), !isDone())) {
+      if (later && !signal.aborted && !sent.isLate) warnLost(later);
       sent.isLate = true;
       row(item)?.setAttribute("data-waits", true);
       const isWithdrawn = await new Promise((resolve) => {
@@ -77,24 +79,25 @@
   };
   const WAITING = "todo changes"; // over a reload
   addEventListener("pagehide", () => {
-    const left = [...waiting.values()].map(({ address, body }) => [address, [...body]]);
+    const left = [...waiting].map(([item, { address, body }]) => [item, address, [...body]]);
     keptInTab.set(WAITING, left.length && JSON.stringify(left));
   });
-  const sendLeft = async () => {
-    for (const [address, fields] of JSON.parse(keptInTab.get(WAITING) || "[]")) {
+  addEventListener("DOMContentLoaded", () => {
+    for (const [item, address, fields] of JSON.parse(keptInTab.get(WAITING) || "[]")) {
       const body = new FormData();
       for (const field of fields) body.append(...field);
-      await post(address, body).catch(() => null);
+      untilSent(item, address, body).then(async (answer) => {
+        if (answer?.status === 409 && form()?.action === address) showRefused(await answer.text());
+      });
     }
     keptInTab.set(WAITING, null);
-  };
-  addEventListener("DOMContentLoaded", sendLeft);
+  });
 
   let added = []; // by what was sent last
   const send = async (body, item = "") => {
     note("");
     const { signal } = shown.gone;
-    const answer = await (item ? untilSent(body, item) : post(form().action, body).catch(() => null));
+    const answer = await (item ? untilSent(item, form().action, body) : post(form().action, body).catch(() => null));
     if (signal.aborted || (item && !answer)) return "lost";
     if (![204, 409].includes(answer?.status)) {
       noteLost(form().dataset.lost);

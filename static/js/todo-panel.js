@@ -105,7 +105,6 @@
     };
     new MutationObserver(redrawn).observe(slot, { subtree: true, childList: true, attributeFilter: ["data-turn", "data-phase", "data-dismissed"] });
     const looked = { subtree: true, childList: true, attributeFilter: ["data-status"] };
-    new MutationObserver(() => isAt(slot) || reveal(slot)).observe(slot, looked);
     // A list that does not scroll any more would keep the fade of the place to which it was scrolled.
     const fits = () => {
       const list = slot.querySelector(".todo-panel__list");
@@ -114,7 +113,11 @@
     const sized = new ResizeObserver(fits);
     sized.observe(slot);
     signal.addEventListener("abort", () => sized.disconnect());
-    new MutationObserver(fits).observe(slot, looked);
+    const look = () => {
+      fits();
+      if (!isAt(slot)) reveal(slot);
+    };
+    new MutationObserver(look).observe(slot, looked);
     byHand = null;
     slot.addEventListener("pointermove", () => (pointed = performance.now()), { passive: true });
     for (const kind of ["wheel", "touchmove"]) slot.addEventListener(kind, () => (byHand = panelIn(slot)?.dataset.turn), { passive: true });
