@@ -16,6 +16,7 @@ from chat.files.preview import SVG_HEAD, picture_type, text_of
 
 MAX_PAGE_BYTES = 1024 * 1024  # of the HTML file, and of each stylesheet and script
 MAX_INLINED_BYTES = 8 * 1024 * 1024  # of stylesheets, pictures and scripts together
+MAX_INLINED_FILES = 1000  # that are looked for
 
 _ATTRIBUTE = r"""(?<![\w-]){name}\s*=\s*("[^"]*"|'[^']*'|[^\s"'<>]+)"""
 _STYLESHEET = re.compile(r"<link(?=[\s/])([^<>]*)>", re.IGNORECASE)
@@ -57,12 +58,13 @@ def has_scripts(text: str) -> bool:
 
 
 class _Files:
-    """What a page in `folder` refers to, up to a total size."""
+    """What a page in `folder` refers to, up to a total size and a number of files."""
 
     def __init__(self, workspace: Workspace, folder: str) -> None:
         self._workspace = workspace
         self._folder = folder
         self._left = MAX_INLINED_BYTES
+        self._files_left = MAX_INLINED_FILES
 
     def stylesheet(self, element: re.Match[str]) -> str:
         href = _HREF.search(element[1])
@@ -93,8 +95,9 @@ class _Files:
 
     def _read(self, value: str, limit: int, is_wanted: Callable[[str, bytes], object]) -> bytes | None:
         path = self._path(_address(value))
-        if not path:
+        if not path or not self._files_left:
             return None
+        self._files_left -= 1
         try:
             with opened_file(self._workspace, path) as file:
                 size = os.fstat(file).st_size

@@ -132,6 +132,16 @@ def test_a_page_has_a_size(workspace: Workspace, page: Path, monkeypatch: pytest
     assert found.startswith('<img src="data:image/png;base64,')
 
 
+def test_a_page_has_a_number_of_files(
+    workspace: Workspace, page: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (page.parent / "a.png").write_bytes(png())
+    monkeypatch.setattr(web_page, "MAX_INLINED_FILES", 2)
+    found = shown(workspace, page, "<img src=no.png><img src=//a.example/b.png>" + "<img src=a.png>" * 2)
+    assert found.startswith('<img src=no.png><img src=//a.example/b.png><img src="data:image/png;base64,')
+    assert found.endswith('"><img src=a.png>')
+
+
 def test_what_is_no_text_is_no_page(workspace: Workspace, page: Path) -> None:
     page.write_bytes(b"<p>\0")
     with pytest.raises(WorkspaceError, match="not text"):
