@@ -323,6 +323,22 @@ async def test_a_model_that_repeats_its_list_undoes_nothing_either(
     assert [SKIPPED in result for result in results[-2:]] == [True, True]
 
 
+async def test_a_list_that_is_repeated_in_the_next_turn_undoes_nothing_but_a_skip(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    """The user may have asked for that."""
+    repeated = Reply(tool_calls=written("completed", "pending", "pending", "pending"))
+    model_server.script(repeated, Reply(text="Half."), repeated, Reply(text="Done."))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("do it")
+    await tab.until_idle()
+    await change(conversation, ("skip", "Item 2", ""), ("reword", "Item 3", "Better"), ("tick", "Item 4", ""))
+    await tab.send("go on, with the second, too")
+    await tab.until_idle()
+    assert (await lists(conversation))[-1] == ("agent", ["Item 1 c", "Item 2 p", "Better p", "Item 4 c"])
+
+
 async def test_what_was_removed_stays_out_of_sight(site: Site, model_server: ScriptedModel) -> None:
     conversation, tab = await rewriting(site, model_server, ("remove", "Item 2", ""), ("skip", "Item 3", ""))
     assert await lists(conversation) == [
