@@ -54,6 +54,8 @@ _SCHEME = re.compile(r"(?:^|[^A-Za-z0-9+.-])(https?)$", re.IGNORECASE)
 _ADDRESS = re.compile(r"://[A-Za-z0-9\[][-!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~]*")
 _TYPED_ADDRESS = re.compile(rf"(?<![A-Za-z0-9+.-])https?{_ADDRESS.pattern}", re.IGNORECASE)
 _TASK = re.compile(r"\[([ xX])\][ \t]")
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")  # Hebrew, Arabic and their kin
+_WITH_SIDES = {"bullet_list_open", "ordered_list_open", "blockquote_open", "table_open"}
 
 
 class FileUrls(Protocol):
@@ -426,6 +428,14 @@ def _tasks(state: StateCore) -> None:
             first.content = ("☐ " if mark[1] == " " else "☑ ") + first.content[mark.end() :]
 
 
+def _directions(state: StateCore) -> None:
+    """Turn what has a left and a right side around, if its text begins on the right."""
+    if _RIGHT_TO_LEFT.search(state.src):
+        for token in state.tokens:
+            if token.type in _WITH_SIDES:
+                token.attrSet("dir", "auto")
+
+
 def _bracket_math(state: StateInline, silent: bool) -> bool:
     r"""A formula in \(...\) or \[...\]."""
     opening = state.src[state.pos : state.pos + 2]
@@ -553,6 +563,7 @@ def _parser() -> MarkdownIt:
     parser.block.ruler.before("fence", "bracket_math", _bracket_math_block)
     parser.inline.ruler.after("text", "bare_link", _bare_link)
     parser.core.ruler.push("tasks", _tasks)
+    parser.core.ruler.push("directions", _directions)
     inline_tags(parser)
     alerts(parser)
     details(parser)

@@ -28,6 +28,20 @@ def test_task_lists() -> None:
     assert html.count("task") == 3
 
 
+def test_text_that_begins_on_the_right_turns_its_sides_around() -> None:
+    table = "| אחד | שתיים |\n|---|---|\n| א | 2 |"
+    html = render(f"שלום\n\n- אחד\n  > שתיים\n\n1. שלוש\n\n{table}")
+    assert re.findall(r"<(?:ul|ol|blockquote|table|p)\b[^>]*>", html) == [
+        "<p>",
+        '<ul dir="auto">',
+        '<blockquote dir="auto">',
+        "<p>",
+        '<ol dir="auto">',
+        '<table dir="auto">',
+    ]
+    assert "dir=" not in render("- one\n\n> two\n\n| a |\n|---|\n| b |")
+
+
 def test_code_tells_its_language_and_can_be_copied() -> None:
     html = render("```python x\nprint(1)\n```\n\n```\n<b>\n```\n\n```<i>\n\n```\n")
     assert html.count('<div class="code-block"><div class="code-block__bar"><span>') == 3
