@@ -26,6 +26,7 @@ from tests.browser.talk import (
 )
 from tests.browser.test_approvals import begin as begin_asking_first
 
+LOOK = [("bash", {"command": "true"})]
 THREE = ["in_progress", "pending", "pending"]
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 
@@ -363,13 +364,16 @@ def test_an_editor_outlives_other_words_of_the_agents_as_they_are_written(
     reworded += [{"content": f"Item {n}", "status": "pending", "activeForm": f"Doing {n}"} for n in (2, 3)]
     go, last = threading.Event(), threading.Event()
     again = Reply(tool_calls=[("TodoWrite", {"items": reworded})], piece=10, stall_after=4, gate=go)
-    gate = threading.Event()
-    look = Reply(text="I look", tool_calls=[("bash", {"command": "true"})], stall_after=1, gate=gate)
-    scripted.model.script(todo(*THREE), look, again, Reply(text="Done", stall_after=1, gate=last))
+    gates = [threading.Event(), threading.Event()]
+    looks = [Reply(f"I look {n}", tool_calls=LOOK, piece=8, stall_after=2, gate=gates[n]) for n in (0, 1)]
+    scripted.model.script(todo(*THREE), *looks, again, Reply(text="Done", stall_after=1, gate=last))
     begin(page, "Work")
     expect(items(page)).to_have_count(3)
     editor(page, 0).press_sequentially(" with care")
-    gate.set()
+    gates[0].set()
+    expect(page.locator("#transcript")).to_contain_text("I look 1")
+    page.wait_for_selector(LIVE)  # what comes while a page asks for a running turn is not drawn
+    gates[1].set()
     expect(page.locator("#todo-panel .todo__text").first).to_contain_text("Othe")
     expect(page.locator("#todo-add")).to_have_value("")
     go.set()
