@@ -122,8 +122,38 @@
   };
 
   const wait = (signal) => {
+    if (keptInTab.get(FIRST)) keptInTab.set(FIRST, "failed");
     note(field().dataset.unsent);
     sendAgain(signal);
+  };
+
+  // A first message whose page was left before it had its conversation. It is sent again, as twice is harmless, while
+  // the user writes the next one.
+  const LEFT = "left the first message";
+  const deliver = async (draft, signal) => {
+    keptInTab.set(LEFT, JSON.stringify(draft));
+    const body = new FormData(composer());
+    const { text, client_id } = draft;
+    for (const [name, value] of Object.entries({ ...draft.choices, text, client_id })) body.set(name, value);
+    const answer = await post(composer().action, body).catch(() => null);
+    if (!answer?.ok && signal.aborted) return; // the next page for a first message tries again
+    keptInTab.set(LEFT, null);
+    if (answer?.ok) return;
+    const typed = field().value;
+    field().value = [text, typed].filter(Boolean).join("\n");
+    if (!typed) field().dataset.sent = text;
+    if (!typed) composer().elements.client_id.value = client_id;
+    keep();
+    if (!typed && !answer) wait(signal);
+  };
+  const leftFirst = () => {
+    const draft = draftOf(place());
+    const isLeft = keptInTab.get(FIRST) === "yes" && draft.sent && !draft.files?.length && !field().value;
+    const left = isLeft ? draft : JSON.parse(keptInTab.get(LEFT));
+    if (!left || composer().hasAttribute("hx-ws:send")) return null;
+    if (isLeft) for (const name of [FIRST, CHOSEN]) keptInTab.set(name, null);
+    if (isLeft) kept.set(place(), null);
+    return left;
   };
 
   onContent((signal) => {
@@ -132,6 +162,8 @@
     if (!composer()) return;
     const { client_id } = composer().elements;
     const text = field();
+    const left = leftFirst();
+    if (left) deliver(left, signal);
     const draft = draftOf(place());
     text.value ||= draft.text ?? "";
     // A page that the browser kept has an id that it may have used since.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Page, Route, expect
@@ -350,3 +352,38 @@ def test_a_draft_that_was_changed_meanwhile_stays(scripted: Site, visitors: Visi
     expect(page.locator("#composer-text")).to_have_value("Only once, and more")
     page.reload()
     expect(page.locator("#composer-text")).to_have_value("Only once, and more")
+
+
+def test_another_new_conversation_does_not_wait_for_the_first_message(
+    scripted: Site, visitors: Visitors
+) -> None:
+    """It has its own, once, though its page was left before it was there."""
+    page = visitors.enter(scripted)
+    page.goto("/")
+    for task in ("Feed the wombat", "Wash the wombat"):
+        held: list[Route] = []
+        page.route(lambda address: urlsplit(address).path == "/", partial(hold, held))
+        scripted.model.script(Reply(text="Yes."))
+        page.locator("#composer-text").fill(task)
+        page.keyboard.press("Enter")
+        until(page, lambda held=held: held)
+        page.locator("#composer-text").evaluate("field => (field.dataset.earlier = true)")
+        page.keyboard.press("Control+Shift+o")
+        expect(page.locator("#composer-text:not([data-earlier])")).to_have_value("")
+        row = page.locator("#sidebar .conversation-row", has_text=task)
+        expect(row).to_have_count(1)
+        expect(page.locator("#composer-note")).to_be_empty()
+    row.get_by_role("link").click()
+    at_rest(page)
+    expect(turns(page)).to_have_count(1)
+    page.goto("/")
+    expect(page.locator("#composer-text")).to_have_value("")
+
+
+def hold(held: list[Route], route: Route) -> None:
+    """The server is told of the first message, and its answer never comes."""
+    if route.request.method == "POST" and not held:
+        route.fetch(max_redirects=0)
+        held.append(route)
+    else:
+        route.fallback()
