@@ -38,6 +38,7 @@ class Planning:
         self.known_pk = self.delivered_pk = self.shown_pk = self.edited = 0
         self.latest_pk = 0  # of the latest revision that was looked up
         self.has_undelivered = False  # whether a revision may need its `delivered_in_step`
+        self.has_more = False  # whether the latest list has items that the model left out of it
 
     def begin(self) -> Sequence[TodoItem]:
         """The list as the model knows it: its own latest, or a later one delivered to it.
@@ -79,13 +80,14 @@ class Planning:
 
     @property
     def has_edits(self) -> bool:
-        return self.latest_pk != self.known_pk
+        return self.has_more or self.latest_pk != self.known_pk
 
     def edited_list(self) -> Sequence[TodoItem] | None:
         """The list with the user's edits since the model saw it; None if there are none."""
         revision = self.turn.conversation.revision()
-        if revision is None or revision.pk == self.known_pk:
+        if revision is None or (revision.pk == self.known_pk and not self.has_more):
             return None
+        self.has_more = False
         self.latest_pk, self.has_undelivered = revision.pk, True
         self.delivered_pk, self.known_pk = self.known_pk, revision.pk
         self._note_added(revision)
@@ -115,7 +117,12 @@ class Planning:
         return PanelChanged(draft, self.edited)
 
     def revise(self, call: ToolCall, items: Sequence[TodoItem]) -> PanelChanged:
-        """Record the list that the call wrote, and merge back edits that the model had not seen."""
+        """Record the list that the call wrote with what the user added, and edits that the model had not seen."""
+        own = self._dropped(stored(self.known), items)
+        self.has_more = bool(own)
+        items = (
+            merged(items, self.known, [item for item in self.known if item.id not in own]) if own else items
+        )
         written = TodoRevision.write(self.turn, call, self.turn.profile.todo_policy, stored(items))
         before = self.turn.conversation.revision(before=written.pk)
         shown = written
@@ -123,15 +130,19 @@ class Planning:
             self.has_undelivered = True
             self._note_added(before)
             self._set_shown(before)
-        dropped = self._kept(before.items, ids_of(written.items)) - ids_of(written.items) if before else set()
-        if before and (dropped or before.pk != self.known_pk):
-            known = [item for item in self.known if item.id not in dropped]
+            own = self._dropped(before.items, items)
+            known = [item for item in self.known if item.id not in own]
             shown = self._keep_edits(merged(items, items_of(before.items), known), written)
         self._set_shown(shown)
         self.lines = carried_on(shown.items, self.lines)
         self.known, self.known_pk, self.listed = items_of(written.items), written.pk, shown.items
         self.is_dismissed = False
         return PanelChanged(panel(self.turn, shown.items, shown.pk, self.lines), self.edited)
+
+    def _dropped(self, listed: Items, items: Sequence[TodoItem]) -> set[str]:
+        """The ids of the user's items that are not in the agent's list, and stay all the same."""
+        written = {item.id for item in items}
+        return self._kept(listed, written) - written
 
     def _note_added(self, edited: TodoRevision) -> None:
         self.added |= ids_of(edited.items) - {item.id for item in self.known}

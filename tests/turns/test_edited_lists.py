@@ -117,8 +117,8 @@ async def test_the_agent_does_not_drop_what_the_user_added(
     await change(conversation, ("add", "", "Mine"))
     await work.end()
     others = ["Item 3 p"] if in_its_place else []
-    kept, items = (await lists(conversation))[-1]
-    assert (kept, sorted(items)) == ("person kept", ["Item 1 c", "Item 2 c", *others, "Mine p"])
+    author, items = (await lists(conversation))[-1]
+    assert (author, sorted(items)) == ("agent", ["Item 1 c", "Item 2 c", *others, "Mine p"])
     assert 'added "Mine"' in notes(model_server)[-1]
     for drawn in (work.tab.last_turn(), await site.page(conversation)):
         assert re.search(rf"#revision-\d+\D*To-dos 2/{len(items)}", drawn)
@@ -130,8 +130,8 @@ async def test_the_agent_does_not_drop_what_the_user_added(
         await work.tab.send("go on")
         await work.tab.said("accepted")
         await work.tab.until_idle()
-        kept, items = (await lists(conversation))[-1]
-        assert (kept, sorted(items)) == ("person kept", kept_then)
+        author, items = (await lists(conversation))[-1]
+        assert (author, sorted(items)) == ("agent", kept_then)
 
 
 @pytest.mark.parametrize("end", ["tick", "skip", "dismiss"])
@@ -178,7 +178,7 @@ async def test_the_agent_does_not_drop_what_the_user_added_and_ticked(
     await change(conversation, ("tick", "Mine", ""))
     go.set()
     await requests(model_server, 6)
-    assert (await lists(conversation))[-1] == ("person kept", ["Item 1 c", "Item 2 c", "Item 3 c", "Mine c"])
+    assert (await lists(conversation))[-1] == ("agent", ["Item 1 c", "Item 2 c", "Item 3 c", "Mine c"])
     last.set()
     await work.tab.until_idle()
     assert (await lists(conversation))[-1] == ("agent", ["Other p"])
@@ -201,7 +201,31 @@ async def test_what_the_user_added_after_an_earlier_turn_is_no_item_of_the_agent
     await work.tab.until_idle()
     kept, items = (await lists(conversation))[-1]
     own = ["Mine, in other words p", "Also mine c"]
-    assert (kept, items) == ("person kept", ["Item 1 c", "Item 2 i", "Item 3 p", *own, "Item 4 p"])
+    assert (kept, items) == ("agent", ["Item 1 c", "Item 2 i", "Item 3 p", *own, "Item 4 p"])
+
+
+async def test_a_plan_of_the_users_own_goes_on_as_one_with_what_was_skipped(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    """Though the agent lists none of its items: each list that it writes is one revision."""
+    model_server.script(Reply(text="Yes?"))
+    conversation = await site.conversation()
+    tab = await site.open(conversation)
+    await tab.send("hello")
+    await tab.until_idle()
+    await change(conversation, ("add", "", "Mine"), ("add", "", "Mine, too"), ("add", "", "Not now"))
+    await change(conversation, ("skip", "Not now", ""))
+    model_server.script(Reply(tool_calls=written("in_progress")), Reply(tool_calls=written("completed")))
+    model_server.script(Reply(text="Done."))
+    await tab.send("go on")
+    await tab.until_idle()
+    assert (await lists(conversation))[2:] == [
+        ("agent", ["Mine p", "Mine, too p", "Item 1 i"]),
+        ("agent", ["Mine p", "Mine, too p", "Item 1 c"]),
+    ]
+    for drawn in (tab.last_panel(), panel(await site.page(conversation))):
+        skipped = re.findall(r'data-status="skipped".*?</li>', drawn, re.DOTALL)
+        assert ["Not now" in line for line in skipped] == [True]
 
 
 async def test_another_version_of_a_turn_has_what_the_user_added(
@@ -323,10 +347,9 @@ async def test_a_model_that_repeats_its_list_undoes_nothing_either(
     assert [SKIPPED in result for result in results[-2:]] == [True, True]
 
 
-async def test_a_list_that_is_repeated_in_the_next_turn_undoes_nothing_but_a_skip(
+async def test_a_list_that_is_repeated_in_the_next_turn_undoes_nothing(
     site: Site, model_server: ScriptedModel
 ) -> None:
-    """The user may have asked for that."""
     repeated = Reply(tool_calls=written("completed", "pending", "pending", "pending"))
     model_server.script(repeated, Reply(text="Half."), repeated, Reply(text="Done."))
     conversation = await site.conversation()
@@ -334,9 +357,12 @@ async def test_a_list_that_is_repeated_in_the_next_turn_undoes_nothing_but_a_ski
     await tab.send("do it")
     await tab.until_idle()
     await change(conversation, ("skip", "Item 2", ""), ("reword", "Item 3", "Better"), ("tick", "Item 4", ""))
-    await tab.send("go on, with the second, too")
+    await tab.send("go on")
     await tab.until_idle()
-    assert (await lists(conversation))[-1] == ("agent", ["Item 1 c", "Item 2 p", "Better p", "Item 4 c"])
+    assert (await lists(conversation))[-1] == ("agent", ["Item 1 c", "Better p", "Item 4 c"])
+    assert "Only the user can put back what was taken out." in str(
+        model_server.requests[-1]["messages"][-1]["content"]
+    )
 
 
 async def test_what_was_removed_stays_out_of_sight(site: Site, model_server: ScriptedModel) -> None:
@@ -525,8 +551,8 @@ async def test_a_turn_that_is_taken_up_again_does_not_drop_what_the_user_added(
     await site.open(conversation)
     await until(lambda: conversation.turns.filter(status="completed").aexists())
     others = ["Item 3 p"] if in_its_place else []
-    kept, items_now = (await lists(conversation))[-1]
-    assert (kept, sorted(items_now)) == ("person kept", ["Item 1 c", "Item 2 c", *others, "Mine p"])
+    author, items_now = (await lists(conversation))[-1]
+    assert (author, sorted(items_now)) == ("agent", ["Item 1 c", "Item 2 c", *others, "Mine p"])
 
 
 async def test_it_is_told_after_a_turn_that_came_to_nothing(site: Site, model_server: ScriptedModel) -> None:

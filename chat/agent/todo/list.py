@@ -28,7 +28,6 @@ class TodoList:
         self.reader = Reader(self.policy, language)
         self.items: tuple[TodoItem, ...] = ()
         self.written: tuple[TodoItem, ...] = ()  # as the model wrote it last, or was given it
-        self.has_written = False
         self.was_refused = False
         initial = list(items)
         if any(isinstance(item, Mapping) for item in initial):
@@ -45,19 +44,16 @@ class TodoList:
         self.was_refused = True
         written = with_stable_ids(self.reader.read(arguments), self.items, written=self.written)
         self.items, self.written = with_edits_kept(written, self.items, self.written), written
-        self.has_written, self.was_refused = True, False
-        return self._note(written) or self.render()
+        self.was_refused = False
+        if not (note := self._note(written)):
+            return self.render()
+        is_left_out = not {item.id for item in written} <= {item.id for item in self.items}
+        return f"{note}\n{phrase(self.language, 'edit.left_out')}" if is_left_out else note
 
     def apply_edits(self, items: Iterable[TodoItem]) -> str:
-        """Replace the list by the user's version; returns the note for the model, "" if nothing changed.
-
-        What is left out before the model writes its first list may be in that again: a user can ask for it.
-        """
+        """Replace the list by the user's version; returns the note for the model, "" if nothing changed."""
         before, agents = self.items, {item.id for item in self.items if not item.by_user}
         self.items = tuple(replace(self._with_policy(item), by_user=item.id not in agents) for item in items)
-        if not self.has_written:
-            left = {item.id for item in self.items}
-            self.written = tuple(item for item in self.written if item.id in left)
         return self._note(before)
 
     def _note(self, before: Sequence[TodoItem]) -> str:
