@@ -117,7 +117,7 @@ class Planning:
         return PanelChanged(draft, self.edited)
 
     def revise(self, call: ToolCall, items: Sequence[TodoItem]) -> PanelChanged:
-        """Record the list that the call wrote with what the user added, and edits that the model had not seen."""
+        """Record the list that the call wrote, with what the user added and unseen edits."""
         own = self._dropped(stored(self.known), items)
         self.has_more = bool(own)
         items = (

@@ -60,7 +60,10 @@
     else if (event.target.closest?.(".search-box [type=search]")) openPalette({ search: 1 });
     // What is chosen closes the palette, as does a click beside it.
     const dialog = event.target.closest?.("#palette");
-    if (dialog && (event.target === dialog || event.target.closest("[role=option]"))) dialog.close();
+    const isChosen = event.target.closest?.("[role=option]");
+    if (dialog && (event.target === dialog || isChosen)) dialog.close();
+    // Or the keyboard stays in the field of the sidebar, which only opens it.
+    if (dialog && isChosen && document.activeElement.matches(".search-box [type=search]")) document.activeElement.blur();
     const control = event.target.closest?.("[data-click]")?.dataset.click;
     if (control === "?") openKeys();
     else if (control) press(document.querySelector(control));

@@ -491,6 +491,23 @@ def test_behind_the_palette_one_types_on(scripted: Site, visitors: Visitors) -> 
     )  # nothing is looked up for a list that is gone
 
 
+def test_what_the_search_leads_to_takes_what_is_typed(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    scripted.model.script(Reply(text="Yes?"))
+    begin(page, "About capybaras")
+    at_rest(page)
+    page.goto("/")
+    page.locator(".search-box [type=search]").click()
+    expect(page.locator("#palette input")).to_be_focused()
+    page.keyboard.type("capybaras")
+    option = page.locator("#palette [role=option]", has_text="About capybaras")
+    expect(option.first).to_have_attribute("aria-selected", "true")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(LIVE)
+    page.keyboard.type("and more")
+    expect(page.locator("#composer-text")).to_have_value("and more")
+
+
 def test_a_palette_that_is_opened_while_a_page_is_on_its_way_stays(
     scripted: Site, visitors: Visitors
 ) -> None:
