@@ -94,9 +94,9 @@ CONVERSATION = Table(
     excluded={
         "id": "the import creates a new conversation",
         "owner": "the user who imports it",
-        "profile": "each turn has a snapshot; the next one uses the default of the importing user",
-        "model": "as the profile",
-        "lost_model": "as the profile",
+        "profile": "each turn has a snapshot; the next one uses the importing user's of the same name",
+        "model": "each turn has it in its snapshot; the next one uses the profile's",
+        "lost_model": "as the model",
         "workspace": "a directory of this machine",
         "unseen_turn": "what its owner has not read",
         "deleted_at": "deleted conversations are not exported",

@@ -37,7 +37,7 @@ from chat.export.file_format import (
 from chat.export.validation import FileRefused, Path, Row, check, check_turns, parents_in, parse, refused
 from chat.files.conversation_workspace import folder_of, quota_of
 from chat.files.pictures import PictureStore
-from chat.models import Conversation, Profile, Turn
+from chat.models import Conversation, Preferences, Profile, Turn
 from chat.models.profile import FIELDS
 from chat.models.tag import Tag, TagRefused
 from chat.search.index import index_title
@@ -120,6 +120,7 @@ def _write(file: Row, owner: User, key: uuid.UUID) -> Generator[int, None, Conve
         Workspace.create(folder_of(conversation), quota_of(conversation))
         values = {name: getattr(conversation, name) for name in CONVERSATION.fields}
         values["path_version"] = int(any(not turn.chosen for turn in imported.turns))
+        values["profile"] = imported.profile_here(owner)
         Conversation.with_deleted.filter(pk=key).update(**values, imported_at=timezone.now(), deleted_at=None)
         index_title(conversation)
     return Conversation.objects.get(pk=key)
@@ -225,6 +226,15 @@ class ImportedRows:
             if turn.profile_snapshot:
                 turn.profile_snapshot["since"] = self.turns[turn.profile_snapshot["since"] - 1].pk
         return [turn for turn in self.turns if turn.follows or turn.parent or turn.profile_snapshot]
+
+    def profile_here(self, owner: User) -> Profile | None:
+        """The profile that the owner may choose with the name of the one last used; None for their default."""
+        used = [each.profile_snapshot for each in self.turns if each.on_path and each.profile_snapshot]
+        title = next((each["title"] for each in reversed(used) if not each.get("override")), None)
+        default = Preferences.profile_of(owner)
+        if default and default.title == title:
+            return None
+        return Profile.offered_to(owner).filter(title=title).first()
 
     def _turn(self, row: Row, index: int) -> Turn:
         path: Path = ("turns", index)

@@ -282,7 +282,13 @@ def snapshot_of(profile: Profile) -> dict[str, Any]:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """The names of what differs between two snapshots; a rule that changes nothing is no difference."""
+    """The names of what differs between two snapshots; a rule that changes nothing is no difference.
+
+    Nor are the ids of a profile of the same name that was imported: it knows none of this site.
+    """
+    if before.get("id", 0) < 0 and before.get("title") == after["title"]:
+        endpoint = {**before["connection"], "id": after["connection"]["id"]}
+        before = {**before, "id": after["id"], "connection": endpoint}
     changed = [name for name in after if after[name] != before.get(name)]
     if "rules" in changed and _needed(before.get("rules") or {}) == _needed(after["rules"]):
         changed.remove("rules")

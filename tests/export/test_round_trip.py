@@ -18,7 +18,7 @@ from jsonschema import Draft202012Validator
 from chat.export.file_format import EXCLUDED_MODELS, TABLES, Table, schema
 from chat.export.json_file import json_pieces
 from chat.files.conversation_workspace import folder_of
-from chat.models import Conversation, DailyUsage, Turn
+from chat.models import Connection, Conversation, DailyUsage, Preferences, Profile, Turn
 from tests.export.conftest import exported, imported
 from tests.export.rich import Rich
 
@@ -99,6 +99,29 @@ def test_it_can_be_gone_on_with(owner: User) -> None:
     assert turn.conversation == made
     assert turn.follows == made.turns.exclude(pk=turn.pk).order_by("pk").last()
     assert "id" in turn.profile_snapshot["changed"]
+
+
+@pytest.mark.parametrize("is_default", [False, True])
+def test_it_goes_on_with_the_profile_of_the_same_name(
+    owner: User, stranger: User, is_default: bool
+) -> None:
+    asks = Profile.objects.create(title="Careful", connection=Connection.objects.create(name="Ours"))
+    made = Conversation.begin(owner, "Hello", uuid.uuid4(), asks)
+    first = Turn.claim("worker")
+    assert first
+    first.end(Turn.Status.COMPLETED)
+    if is_default:
+        Preferences.objects.update_or_create(user=stranger, defaults={"default_profile": asks})
+    here = again(made, stranger)
+    assert here.profile == (None if is_default else asks)
+    assert here.profile_in_use() == asks
+    here.send("And?", uuid.uuid4())
+    turn = Turn.claim("worker")
+    assert turn
+    assert turn.conversation == here
+    assert turn.profile_snapshot["changed"] == []
+    asks.delete()
+    assert again(made, owner).profile is None
 
 
 def within() -> set[type[models.Model]]:
