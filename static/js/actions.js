@@ -112,7 +112,7 @@
     if (!button?.hasAttribute("data-act")) return;
     event.preventDefault();
     const body = new FormData(event.target, button);
-    note("");
+    forgetNote();
     // Or a second click would bring a text twice, and one on another answer would be too late.
     const pressed = button.closest(".approval")?.querySelectorAll("button") ?? [button];
     for (const each of pressed) each.disabled = true;
@@ -124,7 +124,7 @@
         button.closest("dialog")?.close();
       }
     } catch {
-      noteLost(document.getElementById("content").dataset.lost);
+      warnLost();
       askAgain();
     } finally {
       for (const each of pressed) each.disabled = false;
@@ -193,7 +193,7 @@ document.addEventListener("submit", async (event) => {
   if (form.parentElement.id !== "undo") return;
   event.preventDefault();
   const answer = await post(form.action, new FormData(form)).catch(() => null);
-  if (!answer?.ok) return noteLost(document.getElementById("content").dataset.lost);
+  if (!answer?.ok) return warnLost();
   removeNote(form);
 });
 

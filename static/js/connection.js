@@ -60,7 +60,6 @@ const tell = (said) => {
     asking = 0;
     const wasLive = place()?.dataset.state === "live";
     show("live");
-    forgetLost();
     if (!wasLive) dispatchEvent(new Event("live"));
     if (again) ask();
   };

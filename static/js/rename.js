@@ -24,7 +24,7 @@ const edit = ({ place, name, address, back, row, typed = name.textContent }) => 
     const answer = await post(address, body).catch(() => null);
     if (answer?.ok) return redraw();
     name.textContent = before;
-    noteLost(document.getElementById("content").dataset.lost);
+    warnLost();
     if (name.isConnected) edit({ place, name, address, back, row, typed: title });
   };
   field.addEventListener("keydown", (event) => {

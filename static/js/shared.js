@@ -35,13 +35,9 @@ const note = (text, isQuiet = false) => {
   if (text && line.id === "act-note") noteGoes = setTimeout(() => (line.hidden = true), 10000);
 };
 
-// The same of what did not reach the server; it goes once the page is live again, and so does the warning above it.
-let lost = "";
-const noteLost = (text) => note((lost = text));
-const forgetLost = () => {
-  if (lost && noteLine()?.textContent === lost) note("");
-  lost = "";
-  document.querySelector(".warning")?.remove();
+// It goes with the next thing that is done; that a message waits stays.
+const forgetNote = () => {
+  if (noteLine().textContent !== document.getElementById("composer-text")?.dataset.unsent) note("");
 };
 
 // Says above the page, and above what covers it, that something did not reach the server; for a while, or until it is

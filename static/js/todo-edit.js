@@ -74,7 +74,7 @@
       if (isWithdrawn) break;
     }
     waiting.delete(item);
-    if (!waiting.size) forgetLost();
+    if (sent.isLate && !waiting.size) document.querySelector(".warning")?.remove();
     return answer;
   };
   const WAITING = "todo changes"; // over a reload
@@ -95,12 +95,12 @@
 
   let added = []; // by what was sent last
   const send = async (body, item = "") => {
-    note("");
+    forgetNote();
     const { signal } = shown.gone;
     const answer = await (item ? untilSent(item, form().action, body) : post(form().action, body).catch(() => null));
     if (signal.aborted || (item && !answer)) return "lost";
     if (![204, 409].includes(answer?.status)) {
-      noteLost(form().dataset.lost);
+      warnLost(form().dataset.lost);
       return "lost";
     }
     const isDone = answer.status === 204;

@@ -178,7 +178,7 @@ def test_what_was_not_done_is_said_in_view(scripted: Site, visitors: Visitors) -
         "WebSocket connection",
     ]
     last.get_by_role("button", name="Dismiss").click()
-    note = page.locator("#act-note")
+    note = page.locator(".warning")
     expect(note).to_contain_text("Could not reach the server")
     expect(note).to_be_in_viewport(ratio=1)
     assert note.evaluate(TOPMOST)

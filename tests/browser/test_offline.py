@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -180,3 +181,26 @@ def test_a_first_message_that_did_not_arrive_is_kept(talk: Callable[..., Page]) 
     page.get_by_role("link", name="New conversation").click()
     expect(page.locator(".welcome")).to_be_visible()
     expect(page.locator("#composer-text")).to_have_value("")
+
+
+def test_a_stop_that_does_not_arrive_leaves_what_is_said_of_a_message(
+    scripted: Site, visitors: Visitors
+) -> None:
+    visitors.expected += ["ERR_INTERNET_DISCONNECTED", "Failed to fetch", "htmx:ws:error", "WebSocket"]
+    gate = threading.Event()
+    scripted.model.script(Reply(text="I work", stall_after=1, gate=gate), Reply(text="And that."))
+    page = visitors.enter(scripted)
+    begin(page, "Work")
+    page.wait_for_selector(LIVE)
+    cut(page)
+    page.wait_for_selector("#connection:not([data-state=live])")
+    page.fill("#composer-text", "And that")
+    page.press("#composer-text", "Enter")
+    expect(page.locator("#composer-note")).to_have_text(UNSENT)
+    page.click("#stop")
+    expect(page.locator(".warning")).to_have_text(SAID)
+    expect(page.locator("#composer-note")).to_have_text(UNSENT)
+    back(page)
+    gate.set()
+    expect(turns(page)).to_have_count(2)
+    at_rest(page)

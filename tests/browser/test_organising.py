@@ -167,7 +167,7 @@ def test_a_name_that_did_not_reach_the_server_is_in_its_field_again(
     page.keyboard.press("F2")
     page.keyboard.type("A better name")
     page.keyboard.press("Enter")
-    expect(page.locator("#composer-note")).to_contain_text("Could not reach the server")
+    expect(page.locator(".warning")).to_contain_text("Could not reach the server")
     expect(page.locator(".rename")).to_have_value("A better name")
     page.context.set_offline(False)
     page.wait_for_selector(LIVE)

@@ -775,7 +775,7 @@ def test_what_could_not_be_added_is_in_its_field_again(scripted: Site, visitors:
     expect(field).to_have_value("")
     field.fill("Buy milk")
     field.press("Enter")
-    expect(page.locator("#composer-note")).to_contain_text("Could not save")
+    expect(page.locator(".warning")).to_contain_text("Could not save")
     expect(field).to_have_value("Buy milk")
     field.press("Enter")
     expect(items(page).last.locator(".todo__text")).to_contain_text("Buy milk")
