@@ -228,7 +228,7 @@ class ImportedRows:
         return [turn for turn in self.turns if turn.follows or turn.parent or turn.profile_snapshot]
 
     def profile_here(self, owner: User) -> Profile | None:
-        """The profile that the owner may choose with the name of the one last used; None for their default."""
+        """The owner's profile with the name of the one that was used last; None for their default."""
         used = [each.profile_snapshot for each in self.turns if each.on_path and each.profile_snapshot]
         title = next((each["title"] for each in reversed(used) if not each.get("override")), None)
         default = Preferences.profile_of(owner)

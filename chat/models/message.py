@@ -83,6 +83,7 @@ class Message(models.Model):
 
 MAX_MESSAGE_BYTES = 64 * 1024
 TITLE_LENGTH = 80
+_WORDLESS = re.compile(r"\s*(?:```[^`]*|~~~.*)|[-*_=#>\s]*")  # a fence, a rule, a blank line
 _UPLOADED = re.compile(r"^(?:Uploaded: |已上传：)(?:.*/)?")  # as chat.files.uploads names a file
 
 
@@ -103,7 +104,8 @@ def checked_message(text: str) -> str:
 
 
 def title_of(text: str) -> str:
-    """The first line, without the marks of code: a title is plain text. Of a file without words, its name."""
-    first = _UPLOADED.sub("", text.splitlines()[0])
+    """The first line with words, without the marks of code: a title is plain text; of a file, its name."""
+    lines = text.splitlines()
+    first = _UPLOADED.sub("", next((line for line in lines if not _WORDLESS.fullmatch(line)), lines[0]))
     line = " ".join(first.replace("`", "").split()) or first
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"

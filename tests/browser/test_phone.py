@@ -707,6 +707,18 @@ def test_a_long_name_of_a_model_leaves_room_for_send_and_stop(
     assert model["x"] >= name["x"] + name["width"]
 
 
+def test_the_name_of_a_model_has_room_beside_that_of_a_profile(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    page.goto("/?model=:granite-small")
+    name = page.locator("#model-choice .model-choice__name")
+    expect(name).to_have_text("granite-small")
+    chosen = page.locator(".composer__profile option:checked")
+    for title in ("Focused", "A profile of many words"):
+        chosen.evaluate("(option, title) => (option.textContent = title)", title)
+        expect(page.locator("#send")).to_be_in_viewport(ratio=1)
+        assert name.evaluate("name => name.scrollWidth <= name.clientWidth")
+
+
 @pytest.mark.parametrize("height", [440, 480, 520, 560])
 def test_a_long_message_is_whole_above_a_keyboard(scripted: Site, visitors: Visitors, height: int) -> None:
     scripted.model.script(todo("completed", "pending"), Reply(text="Half of it.\n\n" * 30))

@@ -102,9 +102,7 @@ def test_it_can_be_gone_on_with(owner: User) -> None:
 
 
 @pytest.mark.parametrize("is_default", [False, True])
-def test_it_goes_on_with_the_profile_of_the_same_name(
-    owner: User, stranger: User, is_default: bool
-) -> None:
+def test_it_goes_on_with_the_profile_of_the_same_name(owner: User, stranger: User, is_default: bool) -> None:
     asks = Profile.objects.create(title="Careful", connection=Connection.objects.create(name="Ours"))
     made = Conversation.begin(owner, "Hello", uuid.uuid4(), asks)
     first = Turn.claim("worker")

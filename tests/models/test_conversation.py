@@ -142,7 +142,12 @@ def test_a_message_of_64_kib_is_taken_and_not_a_byte_more(owner: User, longest: 
     ("text", "title"),
     [
         ("Rename `a.py` to `b.py`\nplease", "Rename a.py to b.py"),
-        ("```\ncode", "```"),
+        ("```\ncode", "code"),
+        ("```js\nlet a\n```", "let a"),
+        ("~~~ python\nprint()", "print()"),
+        ("---\n\n***\n> Quoted", "> Quoted"),
+        ("```js```", "js"),
+        ("---", "---"),
         ("`" * 300, "`" * 79 + "…"),
     ],
 )
