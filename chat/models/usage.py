@@ -74,7 +74,10 @@ TOKENS = "tokens"
 
 @dataclass(frozen=True)
 class Totals:
-    """Tokens, and `costs` by currency, of calls that used tokens; `estimated` if any count is."""
+    """Tokens, and `costs` by currency, of calls that used tokens; `estimated` if any count is.
+
+    `unpriced` if a report of days has some that had no price.
+    """
 
     calls: int = 0
     input_tokens: int = 0
@@ -83,6 +86,7 @@ class Totals:
     reasoning_tokens: int = 0
     estimated: bool = False
     costs: tuple[tuple[str, Decimal], ...] = ()
+    unpriced: bool = False
 
     def __add__(self, other: Totals) -> Totals:
         costs = dict(self.costs)
@@ -96,6 +100,7 @@ class Totals:
             self.reasoning_tokens + other.reasoning_tokens,
             self.estimated or other.estimated,
             tuple(sorted(costs.items())),
+            self.unpriced or other.unpriced,
         )
 
     def amount(self, of: str) -> Decimal:

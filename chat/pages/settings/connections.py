@@ -23,7 +23,7 @@ from chat.agent.model.trial import conversational
 from chat.connections.endpoint import InsecureError, endpoint_of
 from chat.connections.model_lists import known_models, models_of
 from chat.live.broadcast import publish_regions
-from chat.models import Connection, Conversation
+from chat.models import Connection, Conversation, ModelSettings
 from chat.models.conversation import ConversationQuerySet
 from chat.models.profile import bare_address
 from chat.models.secrets import SecretUnreadableError
@@ -40,12 +40,15 @@ def connections(request: SignedInRequest) -> HttpResponse:
     """All connections that the user may choose; links only to those the user may change."""
     changeable = set(Connection.changeable_by(request.user).values_list("pk", flat=True))
     offered = list(Connection.offered_to(request.user).prefetch_related("profiles"))
+    here = environment()
     context = {
         "section": "connections",
+        "models": _models_of(here) if request.user.is_staff and not here.is_demo else [],
+        "listed": listed_models(None),
         "own": [row for row in offered if row.owner_id is not None],
         "everyones": [row for row in offered if row.owner_id is None],
         "changeable": changeable,
-        "environment": environment(),
+        "environment": here,
         "may_connect": may_connect(request.user),
         "local_servers": local_offers(request.user),
     }
@@ -147,6 +150,12 @@ def _consequence(user: User, row: Connection) -> str:
         count,
     )
     return sentence % {"count": count, "named": _(": %s") % quoted if quoted else ""}
+
+
+def _models_of(here: EnvironmentConnection) -> list[str]:
+    return sorted(
+        {here.model, *ModelSettings.objects.filter(connection=None).values_list("model", flat=True)}
+    )
 
 
 def _models(row: Connection) -> list[str]:

@@ -193,7 +193,13 @@ def _names(keys: Sequence[tuple[str, ...]], connections: Mapping[str, str]) -> l
 def _totals(row: Mapping[str, Any]) -> Totals:
     costs = ((row["currency"], row["cost_sum"]),) if row["currency"] else ()
     counts = {name: row[f"{name}_sum"] for name in TOKEN_COUNTS}
-    return Totals(calls=row["calls_sum"], **counts, estimated=row["estimated_calls_sum"] > 0, costs=costs)
+    return Totals(
+        calls=row["calls_sum"],
+        **counts,
+        estimated=row["estimated_calls_sum"] > 0,
+        costs=costs,
+        unpriced=not costs,
+    )
 
 
 def _lines(usage: Iterable[tuple[str, Mapping[datetime.date, Totals]]]) -> list[Line]:

@@ -325,3 +325,14 @@ def test_connections_can_be_left_to_the_staff(
         assert owners.get(where).status_code == 404
         assert owners.post(where, GIVEN).status_code == 404
     assert staffs.get(ADD).status_code == 200
+
+
+def test_every_model_of_the_environment_has_settings(owners: Client, staffs: Client, settings: Any) -> None:
+    settings.DEMO, settings.MODEL_NAME = False, "gpt-x"
+    ModelSettings.objects.create(model="gpt-y")
+    assert "gpt-x</a>" not in page(owners, LIST), "for administrators only"
+    shown = page(staffs, LIST)
+    links = re.findall(rf'<a href="({LIST}environment/model/[^"]+)">', shown)
+    assert links == [f"{LIST}environment/model/?name={name}" for name in ("gpt-x", "gpt-y")]
+    assert f'action="{LIST}environment/model/"' in shown
+    assert [staffs.get(link).status_code for link in links] == [200, 200]

@@ -71,8 +71,11 @@ def test_it_sums_what_was_used(owners: Client, owner: User) -> None:
     text = text_of(shown(owners))
     assert "Model Calls In Cached Out Thinking Cost gpt-5 4 2,000 200 1,000 0 1.75 USD" in text
     assert "qwen 2 ~20 0 ~5 0" in text
-    assert "Total 6 ~2,020 200 ~1,005 0 1.75 USD" in text
+    assert "Total 6 ~2,020 200 ~1,005 0 ≥ 1.75 USD" in text
     assert "some calls were cut off" in text
+    assert "≥ marks costs without the calls of models that had no price." in text
+    DailyUsage.objects.filter(model="qwen").delete()
+    assert "≥" not in shown(owners)
 
 
 def test_models_of_one_name_are_told_apart_by_their_connections(owners: Client, owner: User) -> None:
@@ -105,7 +108,7 @@ def test_currencies_are_never_added_up(owners: Client, owner: User) -> None:
     used(owner, cost=Decimal(2), currency="USD")
     used(owner, cost=Decimal(0))
     text = text_of(shown(owners))
-    assert "Cost 1.00 EUR 2.00 USD" in text
+    assert "Cost ≥ 1.00 EUR ≥ 2.00 USD" in text
     assert "3.00" not in text
 
 
