@@ -91,6 +91,9 @@ class ModelSettingsForm(forms.ModelForm):  # type: ignore[type-arg] # not subscr
     def __init__(self, *args: Any, known: Traits, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.known = known.as_dict()
+        for name in ("input_price", "cached_price", "output_price"):
+            if (price := self.initial[name]) is not None:
+                self.initial[name] = f"{price.normalize():f}"
         for name, label in (ABILITIES | QUIRKS).items():
             self._add_choice(name, label, _YES_NO)
         for name, (label, words) in CHOICES.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -82,6 +83,13 @@ def test_prices(owners: Client, mine: Connection) -> None:
 def test_what_does_not_fit_is_refused(owners: Client, mine: Connection, name: str, value: str) -> None:
     assert save(owners, mine, **{name: value}).status_code == 400
     assert not ModelSettings.objects.exists()
+
+
+def test_prices_are_shown_as_they_were_entered(owners: Client, mine: Connection) -> None:
+    save(owners, mine, input_price="2", output_price="0.05", currency="usd")
+    page = owners.get(where(mine)).content.decode()
+    prices = re.findall(r'name="(?:input|output)_price" value="([^"]*)"', page)
+    assert prices == ["2", "0.05"]
 
 
 def test_what_was_learned_is_shown_and_can_be_forgotten(owners: Client, mine: Connection) -> None:
