@@ -51,42 +51,41 @@
     if (inside) line(item).focus();
   };
 
-  // A tick or a new item that does not reach the server is sent again until it does, also from another page; the server
-  // takes it once. Another press withdraws a tick.
+  // A change that does not reach the server is sent again until it does, also from another page; the server takes it
+  // once. Another press withdraws a tick.
   const PAUSE = 2000; // milliseconds
-  const waiting = new Map(); // by the item's id, or "new"
-  const untilSent = async (item, address, body) => {
+  const waiting = new Map(); // by what is done to which item
+  const untilSent = async (name, address, body) => {
     const later = form()?.dataset.later;
     const { signal } = shown.gone;
     const sent = { address, body, withdraw: () => {} };
     let answer = null;
-    waiting.set(item, sent);
+    waiting.set(name, sent);
     // Where the user is still there, an error of the server is shown; nowhere else would it be.
     const isDone = () => answer && (answer.status < 500 || !signal.aborted);
     while (((answer = await post(address, body).catch(() => null)), !isDone())) {
       if (later && !signal.aborted && !sent.isLate) warnLost(later);
       sent.isLate = true;
-      row(item)?.setAttribute("data-waits", true);
       const isWithdrawn = await new Promise((resolve) => {
         sent.withdraw = () => resolve(true);
         setTimeout(resolve, PAUSE);
       });
       if (isWithdrawn) break;
     }
-    waiting.delete(item);
+    waiting.delete(name);
     if (sent.isLate && !waiting.size) document.querySelector(".warning")?.remove();
     return answer;
   };
   const WAITING = "todo changes"; // over a reload
   addEventListener("pagehide", () => {
-    const left = [...waiting].map(([item, { address, body }]) => [item, address, [...body]]);
+    const left = [...waiting].map(([name, { address, body }]) => [name, address, [...body]]);
     keptInTab.set(WAITING, left.length && JSON.stringify(left));
   });
   addEventListener("DOMContentLoaded", () => {
-    for (const [item, address, fields] of JSON.parse(keptInTab.get(WAITING) || "[]")) {
+    for (const [name, address, fields] of JSON.parse(keptInTab.get(WAITING) || "[]")) {
       const body = new FormData();
       for (const field of fields) body.append(...field);
-      untilSent(item, address, body).then(async (answer) => {
+      untilSent(name, address, body).then(async (answer) => {
         if (answer?.status === 409 && form()?.action === address) showRefused(await answer.text());
       });
     }
@@ -94,11 +93,11 @@
   });
 
   let added = []; // by what was sent last
-  const send = async (body, item = "") => {
+  const send = async (body, name = "") => {
     forgetNote();
     const { signal } = shown.gone;
-    const answer = await (item ? untilSent(item, form().action, body) : post(form().action, body).catch(() => null));
-    if (signal.aborted || (item && !answer)) return "lost";
+    const answer = await (name ? untilSent(name, form().action, body) : post(form().action, body).catch(() => null));
+    if (signal.aborted || (name && !answer)) return "lost";
     if (![204, 409].includes(answer?.status)) {
       warnLost(form().dataset.lost);
       return "lost";
@@ -140,8 +139,8 @@
     if (action === "reword" && ["", row(item).dataset.words].includes(field(item).value.trim())) return close(item);
     if (action === "add") return add();
     const isTick = ["tick", "untick"].includes(action);
-    if (isTick && waiting.get(item)?.isLate) return waiting.get(item).withdraw();
-    const name = `${action} ${item}`;
+    const name = `${isTick ? "tick" : action} ${item}`;
+    if (isTick && waiting.get(name)?.isLate) return waiting.get(name).withdraw();
     while (busy.has(name)) {
       if (!MOVES.includes(action)) return;
       await busy.get(name);
@@ -152,7 +151,8 @@
     const body = asked(action, item);
     const editor = open.get(item);
     if (["remove", "skip"].includes(action)) open.delete(item); // its words are not for a new item
-    busy.set(name, send(body, isTick ? item : ""));
+    const words = field(item)?.value;
+    busy.set(name, send(body, name));
     const mark = isTick ? "data-waits" : "aria-busy";
     const slow = setTimeout(() => row(item)?.setAttribute(mark, true), SLOW);
     const came = await busy.get(name);
@@ -162,7 +162,9 @@
     if ((came === "lost" || (came === "refused" && action === "skip")) && editor && row(item)) open.set(item, editor);
     if (came === "lost") return;
     // What was refused stands beneath the panel now, with the user's words.
-    if (action === "reword" || (action === "remove" && came === "refused")) close(item);
+    if (action === "reword" && came === "done" && field(item)?.value !== words && open.has(item)) {
+      Object.assign(open.get(item), { words, revision: undefined }); // it was written on while this waited
+    } else if (action === "reword" || (action === "remove" && came === "refused")) close(item);
     if (came === "refused") return;
     if (action === "skip" && editor && editor.text !== editor.words) skipped.set(item, editor);
     // Its editor opens again as it is drawn.
@@ -193,7 +195,7 @@
     if (!target.matches?.("[data-put-back]")) return;
     const [action, ...items] = target.value.split(" ");
     if (action === "restore") change(action, items[0]);
-    else send(asked(action, ...items));
+    else send(asked(action, ...items), target.value);
     undoPlace().replaceChildren();
   });
 
@@ -398,7 +400,8 @@
   // What is being written outlives a look at another page, and a reload.
   const draft = () => `todo-edit ${shown.path}`;
   const keep = () => {
-    const items = [...open].filter(([, { words, text }]) => text !== words);
+    const isOnItsWay = (item, text) => waiting.get(`reword ${item}`)?.body.get(`text-${item}`) === text;
+    const items = [...open].filter(([item, { words, text }]) => text !== words && !isOnItsWay(item, text));
     const text = unsent();
     for (const each of refused().querySelectorAll("label :is(input, textarea)")) each.defaultValue = each.value;
     const left = refused().innerHTML;

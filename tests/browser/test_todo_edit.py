@@ -875,6 +875,37 @@ def test_items_are_checked_off_without_a_connection(scripted: Site, visitors: Vi
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
+@pytest.mark.parametrize("act", ["reword", "skip", "remove", "move"])
+@pytest.mark.parametrize("stays", [True, False], ids=["there", "from another page"])
+def test_any_change_is_saved_once_the_connection_is_back(
+    scripted: Site, visitors: Visitors, act: str, stays: bool
+) -> None:
+    page = without_connection(scripted, visitors)
+    second = items(page).nth(1)
+    if act in ("reword", "remove"):
+        editor(page, 1).fill("Other words")
+    if act == "reword":
+        page.keyboard.press("Enter")
+    elif act == "move":
+        second.locator("button.todo__line").focus()
+        page.keyboard.press("Alt+ArrowUp")
+    else:
+        second.get_by_role("button", name=act.capitalize(), exact=True).click()
+    expect(page.locator(".warning")).to_contain_text("saved once it is back")
+    expect(second).to_have_attribute("aria-busy", "true")
+    if not stays:
+        page.locator("#sidebar").get_by_role("link", name="Board").click()
+        page.context.set_offline(False)
+        page.get_by_role("link", name="Board").click()
+        expect(page).to_have_title(re.compile("Board"))
+        page.go_back()
+    page.context.set_offline(False)
+    saved = {"reword": ["Item 1", "Other words", "Item 3"], "move": ["Item 2", "Item 1", "Item 3"]}
+    reads(page, *saved.get(act, ["Item 1", "Item 3"]))
+    expect(page.locator(".todo[data-editing], .todo[aria-busy], .warning")).to_have_count(0)
+    expect(page.locator("#todo-panel .todo[data-status=skipped]")).to_have_count(int(act == "skip"))
+
+
 @pytest.mark.parametrize("how", ["reload", "reload before the line is back", "link"])
 def test_what_was_checked_off_is_saved_from_another_page(
     scripted: Site, visitors: Visitors, how: str
