@@ -127,17 +127,27 @@
     sendAgain(signal);
   };
 
-  // A first message whose page was left before it had its conversation. It is sent again, as twice is harmless, while
-  // the user writes the next one.
-  const LEFT = "left the first message";
-  const deliver = async (draft, signal) => {
-    keptInTab.set(LEFT, JSON.stringify(draft));
+  // First messages whose page was left before they had their conversation. They are sent again, as twice is harmless,
+  // while the user writes the next one.
+  const LEFT = "left first messages";
+  const left = () => JSON.parse(keptInTab.get(LEFT) || "[]");
+  const setLeft = (drafts) => keptInTab.set(LEFT, drafts.length && JSON.stringify(drafts));
+  const takeLeft = () => {
+    if (composer().hasAttribute("hx-ws:send")) return [];
+    const draft = draftOf(place());
+    if (keptInTab.get(FIRST) === "yes" && draft.sent && !draft.files?.length && !field().value) {
+      setLeft([...left(), draft]);
+      for (const name of [FIRST, CHOSEN]) keptInTab.set(name, null);
+      kept.set(place(), null);
+    }
+    return left();
+  };
+  const deliver = async ({ text, client_id, choices }, signal) => {
     const body = new FormData(composer());
-    const { text, client_id } = draft;
-    for (const [name, value] of Object.entries({ ...draft.choices, text, client_id })) body.set(name, value);
+    for (const [name, value] of Object.entries({ ...choices, text, client_id })) body.set(name, value);
     const answer = await post(composer().action, body).catch(() => null);
     if (!answer?.ok && signal.aborted) return; // the next page for a first message tries again
-    keptInTab.set(LEFT, null);
+    setLeft(left().filter((each) => each.client_id !== client_id));
     if (answer?.ok) return;
     const typed = field().value;
     field().value = [text, typed].filter(Boolean).join("\n");
@@ -146,15 +156,6 @@
     keep();
     if (!typed && !answer) wait(signal);
   };
-  const leftFirst = () => {
-    const draft = draftOf(place());
-    const isLeft = keptInTab.get(FIRST) === "yes" && draft.sent && !draft.files?.length && !field().value;
-    const left = isLeft ? draft : JSON.parse(keptInTab.get(LEFT));
-    if (!left || composer().hasAttribute("hx-ws:send")) return null;
-    if (isLeft) for (const name of [FIRST, CHOSEN]) keptInTab.set(name, null);
-    if (isLeft) kept.set(place(), null);
-    return left;
-  };
 
   onContent((signal) => {
     begun = null;
@@ -162,8 +163,7 @@
     if (!composer()) return;
     const { client_id } = composer().elements;
     const text = field();
-    const left = leftFirst();
-    if (left) deliver(left, signal);
+    for (const draft of takeLeft()) deliver(draft, signal);
     const draft = draftOf(place());
     text.value ||= draft.text ?? "";
     // A page that the browser kept has an id that it may have used since.

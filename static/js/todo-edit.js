@@ -162,7 +162,7 @@
     if ((came === "lost" || (came === "refused" && action === "skip")) && editor && row(item)) open.set(item, editor);
     if (came === "lost") return;
     // What was refused stands beneath the panel now, with the user's words.
-    if (action === "reword" && came === "done" && field(item)?.value !== words && open.has(item)) {
+    if (action === "reword" && came === "done" && row(item) && open.has(item) && field(item).value !== words) {
       Object.assign(open.get(item), { words, revision: undefined }); // it was written on while this waited
     } else if (action === "reword" || (action === "remove" && came === "refused")) close(item);
     if (came === "refused") return;
