@@ -144,12 +144,18 @@ def _error_line(path: Iterable[object], message: str) -> str:
     return f"{'.'.join(map(str, path)) or 'arguments'}: {message}"
 
 
+_UNKNOWN = "there is no such argument"
+
+
 def model_check(model: type[BaseModel]) -> Arguments:
     def check(arguments: Mapping[str, Any]) -> dict[str, Any]:
         try:
             checked = model.model_validate(arguments)
         except ValidationError as error:
-            errors = [_error_line(each["loc"], each["msg"]) for each in error.errors()]
+            errors = [
+                _error_line(each["loc"], _UNKNOWN if each["type"] == "extra_forbidden" else each["msg"])
+                for each in error.errors()
+            ]
             raise ToolError("Error: " + "; ".join(errors)) from None
         return {name: getattr(checked, name) for name in model.model_fields}
 

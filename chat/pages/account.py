@@ -8,7 +8,7 @@ from asgiref.sync import async_to_sync
 from django import forms
 from django.contrib import messages
 from django.contrib.auth import authenticate, login, password_validation, update_session_auth_hash
-from django.contrib.auth.forms import PasswordChangeForm, SetPasswordForm
+from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
 from django.contrib.auth.views import LogoutView
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
@@ -33,6 +33,16 @@ class MinimumLengthValidator(password_validation.MinimumLengthValidator):
         return _("This password is too short. Use at least %(count)s characters.") % {
             "count": self.min_length
         }
+
+
+class SignInForm(AuthenticationForm):
+    """Django's, which comes back with the focus on the password: the name is in its field already."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if self.is_bound:
+            del self.fields["username"].widget.attrs["autofocus"]
+            self.fields["password"].widget.attrs["autofocus"] = True
 
 
 class SignOut(LogoutView):

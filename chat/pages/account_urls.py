@@ -6,12 +6,10 @@ from django.urls import path
 from chat.pages import account
 from chat.pages.audience import audience
 
-login = audience("anyone")(views.LoginView.as_view(redirect_authenticated_user=True))
+sign_in = views.LoginView.as_view(authentication_form=account.SignInForm, redirect_authenticated_user=True)
 
 urlpatterns = [
-    path(
-        "login/", audience("anyone")(views.LoginView.as_view(redirect_authenticated_user=True)), name="login"
-    ),
+    path("login/", audience("anyone")(sign_in), name="login"),
     path("logout/", audience("signed_in")(account.SignOut.as_view()), name="logout"),
     path("sign-out/", account.confirm_sign_out, name="before_sign_out"),
     path("no-password-yet/", account.no_password_yet, name="no_password_yet"),

@@ -67,7 +67,7 @@ FAILURES: dict[str, tuple[Reply, str]] = {
     ),
     "unavailable": (
         Reply(status=502, body="<html>Bad gateway</html>"),
-        "The model endpoint at {where} has a fault of its own (HTTP 502). Retry in a moment.",
+        "The model endpoint at {where} failed (HTTP 502). Retry in a moment.",
     ),
     "refused": (
         Reply(status=400, body={"error": {"message": "Too long"}}),

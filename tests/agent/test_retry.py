@@ -177,7 +177,7 @@ async def test_after_a_while_no_further_attempt_begins(
     assert 2 <= time.monotonic() - began < 9
     assert len(model_server.requests) == 3, "at 0, 1 and 2 seconds"
     assert end(events).reason == "failed"
-    assert "has a fault of its own (HTTP 503)" in end(events).sentence
+    assert "failed (HTTP 503)" in end(events).sentence
 
 
 async def test_a_silent_model_is_reported_and_given_up_once(

@@ -124,7 +124,7 @@ WRONG = {
     "a list": (("double", "[4]"), "Error: the arguments must be one JSON object."),
     "wrong type": (("double", {"number": "four"}), "Error: number: Input should be a valid integer"),
     "missing": (("double", {}), "Error: number: Field required"),
-    "too many": (("double", {"number": 1, "by": 3}), "Error: by: Extra inputs are not permitted"),
+    "too many": (("double", {"number": 1, "by": 3}), "Error: by: there is no such argument"),
     "raises": (("broken", {}), "Error: the tool failed: ValueError: out of order"),
 }
 

@@ -214,7 +214,7 @@ SCENARIOS = [
         "D9",
         "a date in the past",
         refusal("", 503, retry_after="Wed, 21 Oct 2015 07:28:00 GMT"),
-        "a fault of its own",
+        "failed (HTTP 503)",
         asks=3,
     ),
     fails("D9", "overloaded", refusal({"error": {"message": "Overloaded"}}, 529), "Overloaded", asks=3),
