@@ -266,7 +266,8 @@ def _found(request: SignedInRequest, typed: str) -> list[Option]:
 def _result(found: Result, terms: Sequence[Term]) -> Option:
     """A conversation with all typed words in its title, or the best place in it for them."""
     row = found.conversation
-    option = Option(row.title, at=row.updated_at, href=_address(row), parts=found.title)
+    note = _("archived") if row.archived else ""
+    option = Option(row.title, note, at=row.updated_at, href=_address(row), parts=found.title)
     if found.hits and not has_all(prepared(row.title), terms):
         option.href, option.excerpt = found.hits[0].address, found.hits[0].excerpt
     return option

@@ -10,6 +10,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.test import Client
+from django.utils import timezone
 
 from chat.models import Conversation, Tag, Turn
 from chat.pages.palette import MAX_CONVERSATIONS, _command_titles, _commands
@@ -51,6 +52,14 @@ def test_from_the_search_box_conversations_come_first(owners: Client, conversati
     index_title(conversation)
     assert offered(owners, "/palette/", q="plan")[0] == "Plan statistics"
     assert offered(owners, "/palette/", q="plan", search="1")[:2] == ["Holidays ", "Plan statistics"]
+
+
+def test_a_conversation_that_is_archived_says_so(owners: Client, conversation: Conversation) -> None:
+    conversation.rename("Holidays plan")
+    index_title(conversation)
+    assert b">archived<" not in owners.get("/palette/", {"q": "holidays"}).content
+    Conversation.objects.filter(pk=conversation.pk).update(archived_at=timezone.now())
+    assert b">archived<" in owners.get("/palette/", {"q": "holidays"}).content
 
 
 def test_tags_are_found(owners: Client, conversation: Conversation) -> None:
