@@ -906,6 +906,23 @@ def test_any_change_is_saved_once_the_connection_is_back(
     expect(page.locator("#todo-panel .todo[data-status=skipped]")).to_have_count(int(act == "skip"))
 
 
+def test_what_is_written_on_while_the_change_waits_is_kept(scripted: Site, visitors: Visitors) -> None:
+    page = without_connection(scripted, visitors)
+    field = editor(page, 1)
+    field.fill("Other words")
+    field.press("Enter")
+    expect(items(page).nth(1)).to_have_attribute("aria-busy", "true")
+    field.press_sequentially(" and more")
+    page.context.set_offline(False)
+    expect(items(page).nth(1)).to_have_attribute("data-words", "Other words")
+    expect(items(page).nth(1)).not_to_have_attribute("aria-busy", "true")
+    expect(field).to_have_value("Other words and more")
+    field.press("Enter")
+    reads(page, "Item 1", "Other words and more", "Item 3")
+    expect(page.locator(".todo[data-editing], .warning")).to_have_count(0)
+    expect(page.locator("#todo-refused")).to_be_empty()
+
+
 @pytest.mark.parametrize("how", ["reload", "reload before the line is back", "link"])
 def test_what_was_checked_off_is_saved_from_another_page(
     scripted: Site, visitors: Visitors, how: str
