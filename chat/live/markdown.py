@@ -48,6 +48,7 @@ _LINE = re.compile(r":\d+(?:[-:]\d+)?\Z")  # after the path, the place in the fi
 # The top of the workspace, as the agent sees it and as models are used to from elsewhere.
 _TOP = re.compile(r"(?:sandbox:)?/workspace/|sandbox:/(?:mnt/data/)?")
 _OUTSIDE = {"target": "_blank", "rel": "noopener noreferrer nofollow"}
+_FIGURE = re.compile(r"(?=.*[\s/–-])[-+−~≈<>≤≥±$€£¥ ]*\d.{0,15}")  # a number with its unit, or a date
 _HOST = re.compile(r"(?<![a-z0-9.-])(?:[a-z0-9-]+\.)+[a-z0-9-]+|\[[0-9a-f:.]+\]|localhost")
 _SCHEME = re.compile(r"(?:^|[^A-Za-z0-9+.-])(https?)$", re.IGNORECASE)
 # ASCII alone: Chinese text and punctuation follow an address with no blank between.
@@ -352,9 +353,14 @@ def _path_of(url: str, folder: str = "") -> str:
 
 
 def _cell(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    """Align a cell by a class: the content security policy allows no styles in elements."""
+    """Align a cell by a class: the content security policy allows no styles in elements.
+
+    A number and its unit stay in one line.
+    """
     if style := tokens[index].attrs.pop("style", ""):
         tokens[index].attrSet("class", str(style).replace("text-align:", "cell--"))
+    if _FIGURE.fullmatch(tokens[index + 1].content):
+        tokens[index].attrJoin("class", "cell--figure")
     return self.renderToken(tokens, index, options, env)
 
 

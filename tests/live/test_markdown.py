@@ -342,6 +342,22 @@ def test_cells_are_aligned_without_styles() -> None:
 
 
 @pytest.mark.parametrize(
+    ("cell", "stays"),
+    [
+        ("891 km²", True),
+        ("$ 1 200", True),
+        ("2026-11-29", True),
+        ("12", False),
+        ("two of 3", False),
+        ("3 of the many that came", False),
+        ("", False),
+    ],
+)
+def test_a_number_and_its_unit_stay_in_one_line(cell: str, stays: bool) -> None:
+    assert ("cell--figure" in render(f"| a | b |\n|---|---|\n| {cell} | c |")) == stays
+
+
+@pytest.mark.parametrize(
     ("text", "path"),
     [
         ("[it](report.md)", "report.md"),
