@@ -79,7 +79,8 @@ def latest_text(parts: Iterable[Row | CallGroup]) -> Message | None:
 
 
 def _folds(call: ToolCall) -> bool:
-    return call.status == ToolCall.Status.SUCCEEDED and not call.is_todo_write
+    """Whether the line tells of it: the panel shows a list that was written, but not one that was rejected."""
+    return call.status == (ToolCall.Status.FAILED if call.is_todo_write else ToolCall.Status.SUCCEEDED)
 
 
 def _summary(calls: list[ToolCall]) -> str:
@@ -88,7 +89,8 @@ def _summary(calls: list[ToolCall]) -> str:
     lists = len({call.summary_line for call in read if call.listed_folder})
     changes = len({call.summary_line for call in calls if call.name in WRITERS})
     commands = sum(call.name == SHELL for call in calls)
-    others = sum(call.name not in (READER, SHELL, *WRITERS) for call in calls)
+    rejected = sum(call.is_todo_write for call in calls)
+    others = sum(call.name not in (READER, SHELL, *WRITERS) for call in calls) - rejected
     parts = []
     if reads:
         parts.append(ngettext("read %(number)s file", "read %(number)s files", reads) % {"number": reads})
@@ -106,4 +108,7 @@ def _summary(calls: list[ToolCall]) -> str:
     if others:
         text = ngettext("used %(number)s other tool", "used other tools %(number)s times", others)
         parts.append(text % {"number": others})
+    if rejected:
+        text = ngettext("%(number)s to-do update rejected", "%(number)s to-do updates rejected", rejected)
+        parts.append(text % {"number": rejected})
     return _(", ").join(parts)

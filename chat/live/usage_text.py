@@ -67,7 +67,8 @@ def usage_of(turn: Turn) -> TurnUsage:
 def usage_line(usage: TurnUsage) -> str:
     counts = {"asked": tokens(usage.totals.input_tokens), "said": tokens(usage.totals.output_tokens)}
     mark = "~" if usage.totals.estimated else ""
-    costs = [f"{money(cost)} {currency}" for currency, cost in usage.totals.costs]
+    at_least = "≥ " if usage.totals.unpriced else ""
+    costs = [f"{at_least}{money(cost)} {currency}" for currency, cost in usage.totals.costs]
     words = _("%(asked)s tokens in, %(said)s out") % counts
     return " · ".join([f"{mark}{words}", *costs, format_duration(usage.seconds)])
 

@@ -74,9 +74,9 @@ TOKENS = "tokens"
 
 @dataclass(frozen=True)
 class Totals:
-    """Tokens, and `costs` by currency, of calls that used tokens; `estimated` if any count is.
+    """Tokens, and `costs` by currency, of calls that used tokens.
 
-    `unpriced` if a report of days has some that had no price.
+    `estimated` if any count is; `unpriced` if any call had no price, so that they cost more than `costs`.
     """
 
     calls: int = 0
@@ -127,13 +127,14 @@ class Totals:
             return cls()
         costs = () if call.cost is None else ((call.currency, call.cost),)
         counts = {name: getattr(call, name) for name in TOKEN_COUNTS}
-        return cls(calls=1, **counts, estimated=call.estimated, costs=costs)
+        return cls(calls=1, **counts, estimated=call.estimated, costs=costs, unpriced=not costs)
 
     @classmethod
     def _of_sums(cls, sums: Mapping[str, Any]) -> Totals:
         costs = () if sums["spent"] is None else ((sums["currency"], sums["spent"]),)
         counts = {name: sums[f"{name}_sum"] for name in TOKEN_COUNTS}
-        return cls(calls=sums["calls"], **counts, estimated=sums["guesses"] > 0, costs=costs)
+        estimated = sums["guesses"] > 0
+        return cls(calls=sums["calls"], **counts, estimated=estimated, costs=costs, unpriced=not costs)
 
 
 def _by_currency(calls: QuerySet[Any]) -> QuerySet[Any, dict[str, Any]]:

@@ -107,7 +107,13 @@ class Charge:
         had_tokens = bool(call.input_tokens or call.output_tokens)
         has_tokens = bool(on_call["input_tokens"] or on_call["output_tokens"])
         costs = () if cost is None else ((currency, cost),)
-        totals = Totals(int(has_tokens and not had_tokens), **counts, estimated=usage.estimated, costs=costs)
+        totals = Totals(
+            int(has_tokens and not had_tokens),
+            **counts,
+            estimated=usage.estimated,
+            costs=costs,
+            unpriced=has_tokens and not costs,
+        )
         return cls(call.model, counts, on_call, day, amounts, totals)
 
     def measure(self) -> None:

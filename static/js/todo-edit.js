@@ -145,6 +145,7 @@
       if (!MOVES.includes(action)) return;
       await busy.get(name);
     }
+    if (row(item)?.querySelector(`[value="${action} ${item}"][aria-disabled]`)) return; // it is at the end already
     if (action === "skip") held = { value: `restore ${item}` };
     if (action === "restore") held = { item, button: 1 };
     if (action === "remove") held = { item: itemOf(row(item).nextElementSibling ?? row(item).previousElementSibling ?? adder()), button: 0 };

@@ -108,8 +108,24 @@ def test_a_refused_list_leaves_the_last_one(scripted: Site, visitors: Visitors) 
     gate.set()
     at_rest(page)
     marker = page.locator(".todo-marker[data-status='failed']")
-    expect(marker).to_contain_text("Only one task can be in_progress at a time")
+    expect(marker.get_by_text("Only one task can be in_progress at a time")).to_be_hidden()
+    marker.get_by_text("To-do update rejected").click()
+    expect(marker.get_by_text("Only one task can be in_progress at a time")).to_be_visible()
     expect(page.locator("#todo-panel .todo")).to_have_count(4)
+
+
+def test_refused_lists_fold_to_one_line(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted)
+    refused = todo("in_progress", "in_progress")
+    gate = held(page, scripted, refused, refused, Reply(text="I see."))
+    gate.set()
+    at_rest(page)
+    line = page.locator(".call-group__line").get_by_text("2 to-do updates rejected")
+    markers = page.locator(".todo-marker[data-status='failed']")
+    expect(markers).to_have_count(2)
+    expect(markers.first).to_be_hidden()
+    line.click()
+    expect(markers.first).to_be_visible()
 
 
 def test_the_sidebar_counts_along_from_the_first_turn_on(scripted: Site, visitors: Visitors) -> None:

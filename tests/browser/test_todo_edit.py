@@ -625,6 +625,20 @@ def test_pressed_again_in_the_same_place_the_same_item_moves(scripted: Site, vis
     page.clock.set_fixed_time("2026-01-01T12:00:02Z")
     page.mouse.click(*spot)
     reads(page, "Item 3", "Item 2", "Doing 1")
+
+    # At the end of the list a button does not pretend to move anything.
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url) if request.method == "POST" else None)
+    for place, name, key in ((0, "Move up", "Alt+ArrowUp"), (2, "Move down", "Alt+ArrowDown")):
+        item = items(page).nth(place)
+        item.hover()
+        button = item.get_by_role("button", name=name)
+        expect(button).to_have_attribute("aria-disabled", "true")
+        button.click(force=True)
+        item.locator("button.todo__line").press(key)
+    reads(page, "Item 3", "Item 2", "Doing 1")
+    assert sent == []
+    expect(page.locator("#todo-panel [aria-disabled]")).to_have_count(2)
     gate.set()
     at_rest(page)
 

@@ -11,7 +11,7 @@ import pytest
 from django.template.loader import render_to_string
 
 from chat.live.context_meter import context_meter_of
-from chat.live.usage_text import format_duration, grouped, money, tokens, usage_of
+from chat.live.usage_text import format_duration, grouped, money, tokens, usage_line, usage_of
 from chat.models import Conversation, ModelSettings, SideCall, Step, Turn
 
 
@@ -100,9 +100,22 @@ def test_a_turn_tells_what_it_took(turn: Turn) -> None:
     usage = usage_of(turn)
     assert (usage.totals.input_tokens, usage.totals.output_tokens, usage.seconds) == (1840, 130, 75)
     html = " ".join(render_to_string("partials/_turn_usage.html", {"turn": turn}).split())
-    assert ">~</abbr>1.8k tokens in, 130 out</span><span>0.0030 USD</span><span>1 min 15 s</span>" in html
+    assert ">~</abbr>1.8k tokens in, 130 out</span><span><abbr" in html
+    assert ">≥</abbr> 0.0030 USD</span><span>1 min 15 s</span>" in html, "the summary had no price"
+    assert usage_line(usage) == "~1.8k tokens in, 130 out · ≥ 0.0030 USD · 1 min 15 s"
     assert html.count('<th scope="row">') == 3
     assert '<th scope="row">Summary</th>' in html
+
+
+def test_a_cost_says_whether_it_is_all(turn: Turn) -> None:
+    step(turn, 1, cost=Decimal("0.0012"), currency="USD")
+    assert "0.0012 USD" in meter_html(turn.conversation)
+    assert "≥" not in meter_html(turn.conversation)
+    assert usage_line(usage_of(ended(turn, 75))) == "900 tokens in, 60 out · 0.0012 USD · 1 min 15 s"
+    step(turn, 2)
+    html = meter_html(turn.conversation)
+    assert ">≥</abbr> 0.0012 USD" in html
+    assert "≥ marks costs without the calls of models that had no price." in html
 
 
 def test_a_turn_that_took_nothing_tells_nothing(turn: Turn) -> None:
