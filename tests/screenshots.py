@@ -20,6 +20,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
 
 from chat.demo.reply import Reply
+from tests.browser.talk import choose_profile
 from tests.chromium import chromium
 from tests.model_server import ScriptedModel
 
@@ -286,7 +287,7 @@ def draw_approval(site: Site, view: View) -> None:
     """A call that waits for an answer."""
     with site.page(view) as page:
         page.goto(f"{site.address}/")
-        page.select_option("select[name='profile']", label=ASKS_FIRST[view.language])
+        choose_profile(page, ASKS_FIRST[view.language])
         page.fill("#composer-text", OTHERS[view.language][0])
         page.click("#send")
         page.wait_for_selector("#conversation[data-status='waiting']")

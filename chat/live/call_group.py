@@ -79,7 +79,7 @@ def latest_text(parts: Iterable[Row | CallGroup]) -> Message | None:
 
 
 def _folds(call: ToolCall) -> bool:
-    """Whether the line tells of it: the panel shows a list that was written, but not one that was rejected."""
+    """Whether the line tells of it. A list that was written is in the panel, one that was rejected is not."""
     return call.status == (ToolCall.Status.FAILED if call.is_todo_write else ToolCall.Status.SUCCEEDED)
 
 

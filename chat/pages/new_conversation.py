@@ -100,6 +100,7 @@ def _page(request: SignedInRequest, refusal: str = "", status: int = 200) -> Htt
         "model": model,
         "in_use": in_use,
         "model_in_use": model_name_of(in_use),
+        "model_of_environment": settings.MODEL_NAME,
         "sees_images": sees_images(in_use),
         "client_id": uuid.uuid4(),
         "text": request.POST.get("text", ""),

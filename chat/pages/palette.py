@@ -156,7 +156,7 @@ def _commands(page: str, conversation: Conversation | None) -> list[Option]:
     }
     if page in ("new_conversation", "conversation"):
         actions["model"] = {"click": "#model-choice"}
-        actions["profile"] = {"click": "#profile-button, #composer select[name=profile]"}
+        actions["profile"] = {"click": "#profile-button"}
     if conversation:
         actions["plan"] = {"href": reverse("plan", args=[conversation.pk])}
         actions["export"] = {"href": reverse("export_markdown", args=[conversation.pk]), "download": True}

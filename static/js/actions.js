@@ -277,14 +277,20 @@ document.addEventListener("click", (event) => {
 });
 // A form to be sent without a click, once: the test of a connection that was just added.
 onContent(() => document.querySelector("form[data-at-once]")?.requestSubmit());
-// The model of a new conversation goes with its first message. The server draws what depends on it.
+// The profile and the model of a new conversation go with its first message. The server draws what depends on them.
 document.addEventListener("click", (event) => {
-  const option = event.target.closest?.("[data-model]");
+  const option = event.target.closest?.("[data-profile], [data-model]");
   if (!option) return;
-  const { model: chosen, profile } = document.getElementById("composer").elements;
-  chosen.value = option.value;
-  const [title, model = title] = option.children;
-  document.querySelector(".model-choice__name").textContent = (option.value ? title : model).textContent;
+  const { profile, model } = document.getElementById("composer").elements;
+  if (option.matches("[data-profile]")) {
+    event.preventDefault();
+    profile.value = option.dataset.profile;
+    document.querySelector(".profile-choice__title").textContent = option.querySelector(".profile-menu__title").textContent;
+  } else {
+    model.value = option.value;
+    const [title, itsModel = title] = option.children;
+    document.querySelector(".model-choice__name").textContent = (option.value ? title : itsModel).textContent;
+  }
   option.closest("[popover]")?.hidePopover();
   focusComposer();
   profile?.dispatchEvent(new Event("change", { bubbles: true }));

@@ -53,9 +53,9 @@
   const choose = (choices) => {
     const { elements } = composer();
     if (CHOICES.some((name) => new URLSearchParams(location.search).has(name))) return;
-    const isOffered = ({ options }, value) => !options || [...options].some((option) => option.value === value);
+    const isOffered = (name, value) => name !== "profile" || [...document.querySelectorAll("[data-profile]")].some((each) => each.dataset.profile === value);
     const other = CHOICES.filter((name) => elements[name] && name in choices && elements[name].value !== choices[name]);
-    for (const name of other) if (isOffered(elements[name], choices[name])) elements[name].value = choices[name];
+    for (const name of other) if (isOffered(name, choices[name])) elements[name].value = choices[name];
     // The server draws what depends on it. On a page that was just loaded, htmx listens from its next task on.
     if (other.length) setTimeout(() => elements.profile?.dispatchEvent(new Event("change", { bubbles: true })));
   };

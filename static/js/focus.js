@@ -45,19 +45,11 @@ const typeAhead = () => {
     if (isNowhere(document.activeElement)) take();
   };
 
-  // The profiles of the first page: whoever has chosen one goes on writing, and what is typed there is no letter of its
-  // options unless these are shown. The arrows change it unopened, and stay.
-  const PROFILES = ".composer__profile select";
-  const isShut = (place) => CSS.supports("selector(:open)") && place.matches?.(`${PROFILES}:not(:open)`);
-  let changesUnopened = false;
-  document.addEventListener("change", ({ target }) => target.matches(PROFILES) && !changesUnopened && take());
-
   document.addEventListener("keydown", (event) => {
-    changesUnopened = isShut(event.target) && event.key.startsWith("Arrow");
     if (!field() || event.defaultPrevented || isComposing(event)) return;
     const pastes = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "v";
     if (!pastes && ([...event.key].length !== 1 || event.ctrlKey || event.metaKey || event.altKey)) return;
-    if (event.target.closest?.("input, textarea, select, [contenteditable]") && !isShut(event.target)) return;
+    if (event.target.closest?.("input, textarea, select, [contenteditable]")) return;
     if (isMenuOpen()) return;
     if (event.key === " " && !isNowhere(event.target)) return; // scrolls the transcript, or presses a button
     if (event.key === "/" && !field().value) return; // opens the search

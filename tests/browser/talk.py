@@ -49,6 +49,13 @@ def begin(page: Page, text: str) -> str:
     return page.url
 
 
+def choose_profile(page: Page, title: str) -> None:
+    """Choose who answers next, on the first page or in a conversation, and see that it is so."""
+    page.locator("#profile-button").click()
+    page.locator(".profile-menu__choice").filter(has=page.get_by_text(title, exact=True)).click()
+    expect(page.locator(".profile-choice__title")).to_have_text(title)
+
+
 def send(page: Page, text: str) -> None:
     """Send one more message of an open conversation, and see it in the transcript."""
     before = turns(page).count()

@@ -13,6 +13,7 @@ from tests.browser.site import Site, Visitors
 from tests.browser.talk import (
     LIVE,
     at_rest,
+    choose_profile,
     is_folded,
     is_open,
     last_turn,
@@ -46,7 +47,7 @@ def bash(command: str) -> Call:
 def begin(page: Page, text: str = "do it") -> str:
     """Start a conversation with an agent that asks first; its address."""
     page.goto("/")
-    page.select_option("select[name=profile]", label=ASKS)
+    choose_profile(page, ASKS)
     page.fill("#composer-text", text)
     page.press("#composer-text", "Enter")
     page.wait_for_url("**/conversations/*/")
@@ -362,7 +363,7 @@ def test_after_a_tap_on_allow_the_card_folds_at_once(scripted: Site, visitors: V
     viewport = {"width": 390, "height": 844}
     page = visitors.enter(scripted, viewport=viewport, has_touch=True, is_mobile=True)
     page.goto("/")
-    page.select_option("select[name=profile]", label=ASKS)
+    choose_profile(page, ASKS)
     page.fill("#composer-text", "do it")
     page.tap("#send")
     for command in ("pwd", "date"):
@@ -452,7 +453,7 @@ def test_without_a_script(scripted: Site, visitors: Visitors, decision: str) -> 
     scripted.model.script(Reply(tool_calls=[bash("pwd")]), Reply(text="Done."))
     page = visitors.enter(scripted, java_script_enabled=False)
     page.goto("/")
-    page.select_option("select[name=profile]", label=ASKS)
+    choose_profile(page, ASKS)
     page.fill("#composer-text", "do it")
     page.click("#send")
     page.wait_for_url("**/conversations/*/")

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import CHANGING, TOPMOST, at_rest, begin, last_turn, todo, until
+from tests.browser.talk import CHANGING, TOPMOST, at_rest, begin, choose_profile, last_turn, todo, until
 from tests.browser.test_approvals import begin as begin_asking_first
 from tests.browser.test_approvals import press_enter_until_answered
 
@@ -218,7 +218,7 @@ def test_a_question_is_answered_on_the_board(scripted: Site, visitors: Visitors)
     board = board_of(visitors, scripted)
     page = visitors.enter(scripted)
     page.goto("/")
-    page.select_option("select[name=profile]", label="Asks first")
+    choose_profile(page, "Asks first")
     page.fill("#composer-text", "Clean up")
     page.press("#composer-text", "Enter")
     page.wait_for_url("**/conversations/*/")

@@ -11,7 +11,7 @@ from playwright.sync_api import Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import COMPOSING, LIVE, at_rest, begin, last_turn, send, turns, until
+from tests.browser.talk import COMPOSING, LIVE, at_rest, begin, choose_profile, last_turn, send, turns, until
 from tests.pictures import png
 
 # The page comes with an id that it had before.
@@ -228,7 +228,7 @@ def test_what_was_chosen_for_a_draft_stays_with_it(scripted: Site, visitors: Vis
     scripted.model.script(Reply(text="Yes?"))
     page = visitors.enter(scripted)
     page.goto("/")
-    page.get_by_label("Profile").select_option(label="Asks first")
+    choose_profile(page, "Asks first")
     choose_model(page, "gpt-oss:20b")
     if way == "before a word":
         page.reload()
@@ -246,14 +246,14 @@ def test_what_was_chosen_for_a_draft_stays_with_it(scripted: Site, visitors: Vis
         else:
             page.get_by_role("link", name="New conversation").click()
     expect(page.locator("#composer-text")).to_have_value("Purge the tables")
-    expect(page.get_by_label("Profile").locator("option:checked")).to_have_text("Asks first")
+    expect(page.locator(".profile-choice__title")).to_have_text("Asks first")
     expect(page.locator(".model-choice__name")).to_have_text("gpt-oss:20b")
     page.click("#send")
     page.wait_for_url("**/conversations/*/")
     expect(page.locator("#profile-button")).to_contain_text("Asks first")
     expect(page.locator(".model-choice__name")).to_have_text("gpt-oss:20b")
     page.goto("/")
-    expect(page.get_by_label("Profile").locator("option:checked")).to_have_text("Focused")
+    expect(page.locator(".profile-choice__title")).to_have_text("Focused")
 
 
 def test_a_model_that_sees_no_images_is_told_beside_them(scripted: Site, visitors: Visitors) -> None:

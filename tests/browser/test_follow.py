@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, send, todo, turns, until
+from tests.browser.talk import LIVE, at_rest, begin, choose_profile, send, todo, turns, until
 from tests.browser.test_versions import LONG_TALK
 
 LONG = "\n\n".join(f"Paragraph {n}." for n in range(90))
@@ -205,7 +205,7 @@ def test_it_follows_questions_that_are_answered(scripted: Site, visitors: Visito
     scripted.model.script(todo("in_progress", "pending"), *map(writes, range(6)), Reply(text="Done."))
     page = visitors.enter(scripted, viewport={"width": 1280, "height": 800})
     page.goto("/")
-    page.get_by_label("Profile").select_option(label="Asks first")
+    choose_profile(page, "Asks first")
     page.fill("#composer-text", "Write files")
     page.click("#send")
     for number in range(6):

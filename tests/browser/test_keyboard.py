@@ -575,16 +575,34 @@ def test_what_completes_never_covers_the_field(
 def test_what_is_typed_after_a_profile_was_chosen_is_the_message(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted)
     page.goto("/")
-    profiles = page.locator(".composer__profile select")
-    profiles.focus()
-    before = profiles.input_value()
+    page.locator("#profile-button").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".profile-menu__choice[aria-current]")).to_be_focused()
     page.keyboard.press("ArrowDown")
-    expect(profiles).not_to_have_value(before)
-    expect(profiles).to_be_focused()  # the arrows may go on
-    chosen = profiles.input_value()
+    page.keyboard.press("Enter")
+    expect(page.locator("#profile-menu")).to_be_hidden()
+    expect(page.locator(".profile-choice__title")).to_have_text("Lean")
     page.keyboard.type("create a program")
     expect(box(page)).to_have_value("create a program")
-    expect(profiles).to_have_value(chosen)
-    page.keyboard.press("Tab")
-    profiles.select_option(before)  # as by a list that was opened
-    expect(box(page)).to_be_focused()
+    assert page.url == f"{scripted.served.address}/"
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/conversations/*/")
+    expect(page.locator("#profile-button")).to_contain_text("Lean")
+
+
+def test_a_file_with_a_long_name_is_told_in_full(scripted: Site, visitors: Visitors) -> None:
+    name = "关于2026年第三季度各部门经营数据汇总分析报告（征求意见稿）修订版.docx"
+    write = ("write_file", {"path": f"uploads/{name}", "content": "x"})
+    scripted.model.script(Reply(tool_calls=[write]), Reply(text="Done."))
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 844})
+    begin(page, "hello")
+    at_rest(page)
+    box(page).press_sequentially("@")
+    option = popup(page).first
+    expect(option).to_contain_text("修订版.docx")
+    for part in (".option__title", ".option__note"):
+        assert option.locator(part).evaluate("part => part.scrollWidth <= part.clientWidth")
+    inside, outside = option.locator(".option__note").bounding_box(), option.bounding_box()
+    assert inside
+    assert outside
+    assert inside["x"] + inside["width"] <= outside["x"] + outside["width"]

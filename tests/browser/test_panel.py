@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from chat.demo.reply import Reply
 from tests.browser.line import Line
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, at_rest, begin, is_folded, is_open, last_turn, panel, send, todo
+from tests.browser.talk import LIVE, TOPMOST, at_rest, begin, is_folded, is_open, last_turn, panel, send, todo
 
 FOUR = ["in_progress", "pending", "pending", "pending"]
 
@@ -112,6 +112,34 @@ def test_a_refused_list_leaves_the_last_one(scripted: Site, visitors: Visitors) 
     marker.get_by_text("To-do update rejected").click()
     expect(marker.get_by_text("Only one task can be in_progress at a time")).to_be_visible()
     expect(page.locator("#todo-panel .todo")).to_have_count(4)
+
+
+@pytest.mark.parametrize("size", [(960, 600), (1024, 576), (1280, 690)])
+def test_in_a_low_window_nothing_is_cut_off(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    """As of a laptop at 150 %."""
+    page = visitors.enter(scripted, viewport=dict(zip(("width", "height"), size, strict=True)))
+    scripted.model.script(todo(*["completed"] * 5, *["pending"] * 9), Reply(text="Half.\n\n" * 30))
+    begin(page, "A long plan")
+    at_rest(page)
+    page.locator("#todo-panel > summary").click()
+    is_open(page)
+    for part in (
+        "#todo-panel .todo >> nth=5",
+        ".todo-panel__foot a",
+        "#unfinished [data-follow]",
+        "#composer",
+    ):
+        expect(page.locator(part)).to_be_in_viewport(ratio=1)
+    foot, composer = (page.locator(part).bounding_box() for part in (".todo-panel__foot", "#composer"))
+    assert foot
+    assert composer
+    assert foot["y"] + foot["height"] <= composer["y"]
+    for part in ("#todo-panel .todo >> nth=6", "#todo-add"):
+        page.locator(part).scroll_into_view_if_needed()
+        expect(page.locator(part)).to_be_in_viewport(ratio=1)
+        assert page.locator(part).evaluate(TOPMOST)
 
 
 def test_refused_lists_fold_to_one_line(scripted: Site, visitors: Visitors) -> None:

@@ -17,6 +17,7 @@ from tests.browser.talk import (
     TOPMOST,
     at_rest,
     begin,
+    choose_profile,
     is_folded,
     is_open,
     last_turn,
@@ -288,18 +289,6 @@ def test_the_sidebar_in_a_low_window(scripted: Site, visitors: Visitors) -> None
         assert row.evaluate(TOPMOST)
 
 
-def test_the_first_page_names_the_profile(scripted: Site, visitors: Visitors) -> None:
-    page = visitors.enter(scripted, viewport={"width": 360, "height": 640}, has_touch=True, is_mobile=True)
-    page.goto("/")
-    profile = page.locator("select[name=profile]")
-    profile.select_option(label="Asks first")
-    shown = box(profile)["width"]
-    profile.evaluate(
-        "place => { place.style.inlineSize = 'max-content'; place.style.maxInlineSize = 'none'; }"
-    )
-    assert shown >= box(profile)["width"]
-
-
 @pytest.mark.parametrize("size", [(390, 844), (390, 640), (390, 480), (390, 420), (844, 390), (1280, 620)])
 def test_nothing_covers_an_item_that_is_edited(
     scripted: Site, visitors: Visitors, size: tuple[int, int]
@@ -369,7 +358,7 @@ def test_the_plan_can_be_read_and_changed_while_a_question_waits(
     scripted.model.script(todo("in_progress", *["pending"] * 9), asks, Reply(text="Done."))
     page = visitors.enter(scripted)
     page.goto("/")
-    page.get_by_label("Profile").select_option(label="Asks first")
+    choose_profile(page, "Asks first")
     page.fill("#composer-text", "A long plan")
     page.click("#send")
     page.wait_for_selector("#conversation[data-status='waiting']")
@@ -662,7 +651,7 @@ def test_above_a_keyboard_the_plan_gives_way_to_the_reason(
     page = visitors.enter(scripted)
     page.set_viewport_size({"width": WIDTH, "height": 844})
     page.goto("/")
-    page.get_by_label("Profile").select_option(label="Asks first")
+    choose_profile(page, "Asks first")
     page.fill("#composer-text", "A long plan")
     page.click("#send")
     page.wait_for_selector("#conversation[data-status='waiting']")
@@ -708,16 +697,25 @@ def test_a_long_name_of_a_model_leaves_room_for_send_and_stop(
     assert model["x"] >= name["x"] + name["width"]
 
 
-def test_the_name_of_a_model_has_room_beside_that_of_a_profile(scripted: Site, visitors: Visitors) -> None:
-    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
-    page.goto("/?model=:granite-small")
-    name = page.locator("#model-choice .model-choice__name")
-    expect(name).to_have_text("granite-small")
-    chosen = page.locator(".composer__profile option:checked")
-    for title in ("Focused", "A profile of many words"):
-        chosen.evaluate("(option, title) => (option.textContent = title)", title)
+@pytest.mark.parametrize("size", [(390, 844), (360, 640), (320, 640), (844, 390)])
+def test_the_first_page_tells_in_full_who_answers(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    viewport = dict(zip(("width", "height"), size, strict=True))
+    page = visitors.enter(scripted, viewport=viewport, has_touch=True, is_mobile=True)
+    profile, model = page.locator(".profile-choice__title"), page.locator(".model-choice__name")
+    for name in ("granite-small", "granite-large-instruct-2026-11-preview"):
+        page.goto(f"/?model=:{name}")
+        page.locator(".password-note").evaluate_all(
+            "notes => notes.forEach((note) => note.remove())"
+        )  # Not now
+        expect(model).to_have_text(name)
+        choose_profile(page, "Asks first")
+        expect(page.locator("[name=model]")).to_have_value(f":{name}")
         expect(page.locator("#send")).to_be_in_viewport(ratio=1)
-        assert name.evaluate("name => name.scrollWidth <= name.clientWidth")
+        for part in (profile, model):
+            assert part.evaluate("part => part.scrollWidth <= part.clientWidth")
+        assert page.evaluate("document.documentElement.scrollWidth") == size[0]
 
 
 @pytest.mark.parametrize("height", [440, 480, 520, 560])

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import TOPMOST, at_rest, begin, last_turn, record, send, turns, until
+from tests.browser.talk import TOPMOST, at_rest, begin, choose_profile, last_turn, record, send, turns, until
 
 
 @pytest.fixture(autouse=True)
@@ -56,22 +56,15 @@ def test_a_refused_number_is_in_view(scripted: Site, visitors: Visitors) -> None
     expect(temperature).to_be_focused()
 
 
-def choose(page: Page, title: str) -> None:
-    """Choose who answers next, and see that it is so."""
-    page.get_by_role("button", name="Profile for the next turn").click()
-    page.locator(".profile-menu__choice", has_text=title).click()
-    expect(page.locator(".profile-choice__title")).to_have_text(title)
-
-
 def test_the_start_page_names_the_model_of_the_profile(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted)
     make(page, model="large")
     page.goto("/")
     name = page.locator(".model-choice__name")
     usual = name.inner_text()
-    page.select_option("#composer [name=profile]", label="Reviewer")
+    choose_profile(page, "Reviewer")
     expect(name).to_have_text("large")
-    page.select_option("#composer [name=profile]", index=0)
+    choose_profile(page, "Focused")
     expect(name).to_have_text(usual)
 
 
@@ -105,7 +98,7 @@ def test_the_way_through(scripted: Site, visitors: Visitors) -> None:
     other.goto(address)
     at_rest(other)
 
-    choose(page, "Reviewer")
+    choose_profile(page, "Reviewer")
     expect(page.locator("#profile-menu")).to_be_hidden()
     expect(page.locator("#composer-text")).to_be_focused()
     expect(other.locator(".profile-choice__title")).to_have_text("Reviewer")

@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 from chat.demo.reply import Call, Reply
 from chat.demo.transport import MODELS
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import COMPOSING, at_rest, begin, panel, record, send, turns, until
+from tests.browser.talk import COMPOSING, at_rest, begin, choose_profile, panel, record, send, turns, until
 
 PLAN = [{"content": "Look", "status": "pending", "activeForm": "Looking"}]
 PLANNED = Reply(tool_calls=[("TodoWrite", {"items": PLAN})])
@@ -248,7 +248,7 @@ def test_a_question_and_the_end_are_found_after_another_version(scripted: Site, 
     scripted.model.script(Reply("First."), ask, Reply(long))
     page = visitors.enter(scripted)
     page.goto("/")
-    page.select_option("select[name=profile]", label="Asks first")
+    choose_profile(page, "Asks first")
     page.fill("#composer-text", "One")
     page.click("#send")
     page.wait_for_url("**/conversations/*/")
