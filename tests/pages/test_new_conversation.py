@@ -40,7 +40,7 @@ def test_what_the_page_sends_is_taken(owner: User, collected: None) -> None:
     page = browser.get("/").content.decode()
     form = page[page.index('<form id="composer"') :]
     fields = dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]+)"', form))
-    assert set(fields) == {"csrfmiddlewaretoken", "client_id"}
+    assert set(fields) == {"csrfmiddlewaretoken", "client_id", "profile"}
     assert browser.post("/", {**fields, "text": "Hello"}).status_code == 302
     assert Turn.objects.get().client_id == uuid.UUID(fields["client_id"])
 
@@ -104,16 +104,14 @@ def test_the_profiles_are_offered_in_their_order(
 ) -> None:
     Profile.objects.create(title="Mine", owner=owner)
     Profile.objects.create(title="Theirs", owner=stranger)
-    assert re.findall(r"<option[^>]*>(\w+)</option>", owners.get("/").content.decode()) == [
-        "First",
-        "Second",
-        "Mine",
-    ]
+    titles = re.findall(r'profile-menu__title">(\w+)<', owners.get("/").content.decode())
+    assert titles == ["First", "Second", "Mine"]
 
 
 def test_the_choice_outlives_a_refusal(owners: Client, profiles: list[Profile]) -> None:
     page = post(owners, "", profile=profiles[1].pk).content.decode()
-    assert re.findall(r"<option[^>]* selected>(\w+)<", page) == ["Second"]
+    assert re.findall(r'profile-choice__title">(\w+)<', page) == ["Second"]
+    assert re.findall(r'name="profile" value="(\d+)"', page) == [str(profiles[1].pk)]
 
 
 def foreign(stranger: User) -> Iterator[object]:
