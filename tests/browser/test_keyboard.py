@@ -577,17 +577,19 @@ def test_what_is_typed_after_a_profile_was_chosen_is_the_message(scripted: Site,
     page.goto("/")
     page.locator("#profile-button").focus()
     page.keyboard.press("Enter")
-    expect(page.locator(".profile-menu__choice[aria-current]")).to_be_focused()
+    choices = page.locator(".profile-menu__choice")
+    expect(choices.first).to_be_focused()
+    other = choices.nth(1).locator(".profile-menu__title").inner_text()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page.locator("#profile-menu")).to_be_hidden()
-    expect(page.locator(".profile-choice__title")).to_have_text("Lean")
+    expect(page.locator(".profile-choice__title")).to_have_text(other)
     page.keyboard.type("create a program")
     expect(box(page)).to_have_value("create a program")
     assert page.url == f"{scripted.served.address}/"
     page.keyboard.press("Enter")
     page.wait_for_url("**/conversations/*/")
-    expect(page.locator("#profile-button")).to_contain_text("Lean")
+    expect(page.locator("#profile-button")).to_contain_text(other)
 
 
 def test_a_file_with_a_long_name_is_told_in_full(scripted: Site, visitors: Visitors) -> None:
