@@ -579,6 +579,7 @@ def test_what_is_typed_after_a_profile_was_chosen_is_the_message(scripted: Site,
     page.keyboard.press("Enter")
     choices = page.locator(".profile-menu__choice")
     expect(choices.first).to_be_focused()
+    expect(choices.first).to_have_css("text-decoration-line", "none")  # it is a choice, not a link in a text
     other = choices.nth(1).locator(".profile-menu__title").inner_text()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")

@@ -715,6 +715,9 @@ def test_the_first_page_tells_in_full_who_answers(
         expect(page.locator("#send")).to_be_in_viewport(ratio=1)
         for part in (profile, model):
             assert part.evaluate("part => part.scrollWidth <= part.clientWidth")
+        profile.evaluate("title => (title.textContent = 'A profile of many words')")
+        assert model.evaluate("part => part.scrollWidth <= part.clientWidth")
+        expect(page.locator("#send")).to_be_in_viewport(ratio=1)
         assert page.evaluate("document.documentElement.scrollWidth") == size[0]
 
 
