@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from django.core.exceptions import ValidationError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from chat.models import Profile
+from chat.models import Conversation, Profile
 
 
 def migrate(name: str) -> None:
@@ -40,6 +41,22 @@ def test_three_ship_ready_one_for_each_policy(before_profiles: None, settings: A
         assert list(told) == [
             (title, policy, language, None, 20, "") for title, policy in zip(titles, policies, strict=True)
         ]
+
+
+def test_those_that_ship_ready_differ_in_colour_where_none_was_used(
+    before_profiles: None, owner: User
+) -> None:
+    migrate("0035_dismissed_revisions")
+    assert set(Profile.objects.values_list("colour", flat=True)) == {"blue"}
+    Profile.objects.filter(title="Lean").update(colour="red")
+    migrate("0036_colours_of_first_profiles")
+    told = dict(Profile.objects.values_list("title", "colour"))
+    assert told == {"Focused": "blue", "Lean": "red", "Checklist": "violet", "Asks first": "amber"}
+    Profile.objects.update(colour="blue")
+    migrate("0035_dismissed_revisions")
+    Conversation.objects.create(owner=owner).turns.create(client_id=uuid.uuid4())
+    migrate("0036_colours_of_first_profiles")
+    assert set(Profile.objects.values_list("colour", flat=True)) == {"blue"}
 
 
 def test_everybodys_profiles_are_offered_and_ones_own(owner: User, stranger: User) -> None:
