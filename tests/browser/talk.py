@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from chat.demo.reply import Reply
+from chat.demo.reply import Reply, call_data, chunk, sse
 
 LIVE = "#conversation #connection[data-state='live']"
 # An Enter that an input method takes for itself.
@@ -133,3 +134,24 @@ def todo(*states: str, **more: Any) -> Reply:
         for n, state in enumerate(states, 1)
     ]
     return Reply(tool_calls=[("TodoWrite", {"items": items})], **more)
+
+
+def growing(reply: Reply, word: str, until_set: threading.Event) -> Reply:
+    """The reply, with the last letter of this word in its call's arguments repeated until the event is set.
+
+    A page that asks for the rows in the meantime misses what a silent model has written of a call. Here it
+    is sent more.
+    """
+    [call] = reply.calls
+    head, _word, tail = call.text.partition(word)
+
+    def more(arguments: str) -> dict[str, Any]:
+        return chunk({"tool_calls": [{"index": 0, "function": {"arguments": arguments}}]})
+
+    def chunks() -> Iterator[bytes]:
+        yield from sse(chunk({"tool_calls": [{"index": 0, **call_data(call, head + word)}]}))
+        while not until_set.is_set():
+            yield from sse(more(word[-1]))
+        yield from sse(more(tail), chunk(finish_reason="tool_calls"), "[DONE]")
+
+    return Reply(raw=chunks(), delay=0.1)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
-from collections.abc import Iterator
 
 from playwright.sync_api import Page, expect
 
-from chat.demo.reply import Reply, chunk, sse
+from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import at_rest, begin, last_turn, send, todo, until
+from tests.browser.talk import at_rest, begin, growing, last_turn, send, todo, until
 from tests.browser.test_approvals import begin as begin_asking_first
 
 LOOK_AWAY = """state => {
@@ -63,24 +61,10 @@ SECONDS = """async () => {
 }"""
 
 
-def growing_list(until_set: threading.Event) -> Iterator[bytes]:
-    """A refused list, in its making: its last item grows, so that a page that missed a part gets the next."""
-    [(name, whole)] = todo("completed", "in_progress", "in_progress").tool_calls
-    head, grown, tail = json.dumps(whole).partition("Item 3")
-    function = {"name": name, "arguments": head + grown}
-    yield from sse(
-        chunk({"tool_calls": [{"index": 0, "id": "one", "type": "function", "function": function}]})
-    )
-    while not until_set.is_set():
-        yield from sse(chunk({"tool_calls": [{"index": 0, "function": {"arguments": "3"}}]}))
-    yield from sse(chunk({"tool_calls": [{"index": 0, "function": {"arguments": tail}}]}))
-    yield from sse(chunk(finish_reason="tool_calls"), "[DONE]")
-
-
 def test_a_list_that_is_refused_is_not_said(scripted: Site, visitors: Visitors) -> None:
     shown, ended = threading.Event(), threading.Event()
     scripted.model.script(
-        Reply(raw=growing_list(shown), delay=0.1),
+        growing(todo("completed", "in_progress", "in_progress"), "Item 3", shown),
         todo("in_progress", "pending"),
         Reply(text="So be it", stall_after=1, gate=ended),
     )
