@@ -148,6 +148,7 @@ class Agent:
         messages: Sequence[Mapping[str, Any]],
         todos: Sequence[TodoItem | Mapping[str, Any]] | None = None,
         *,
+        written: Sequence[TodoItem] = (),
         spent: Spent | None = None,
         inbox: Inbox = no_notes,
         approve: Approve = allow,
@@ -162,20 +163,21 @@ class Agent:
 
         `todos` is the list as the model last saw it, as items or as `TodoWrite` dictionaries; before each
         request `edits` returns the list as the user changed it, and a note in the request tells the model.
-        `spent` is what a resumed turn has already used of its limits. `inbox` is polled for messages to add
-        after all results of a step. `approve` is awaited before each call and may take its time; if it raises
-        Undecided, the turn ends as `waiting`. To resume it, pass the messages up to the results so far and,
-        as `unfinished`, the reply that requested the calls.
+        `written` is the list as the model wrote it last, if the user has changed it since: what it only repeats
+        of that undoes no change. `spent` is what a resumed turn has already used of its limits. `inbox` is
+        polled for messages to add after all results of a step. `approve` is awaited before each call and may
+        take its time; if it raises Undecided, the turn ends as `waiting`. To resume it, pass the messages up
+        to the results so far and, as `unfinished`, the reply that requested the calls.
 
         Failures of the model and of tools are events, never exceptions; an exception from `emit` ends the
         turn and propagates. Cancelling stops the model's stream and the running tool; `meter` still has the
         usage of the interrupted model call.
         """
-        items = TodoList(self.todo_policy, self.todos if todos is None else todos, self.language).items
+        known = self.todos if todos is None else todos
         turn = TurnRun(
             self,
             messages,
-            items,
+            TodoList(self.todo_policy, known, self.language, written),
             spent=spent or Spent(),
             emit=emit,
             inbox=inbox,

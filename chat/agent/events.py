@@ -85,6 +85,11 @@ class Usage:
     reasoning_tokens: int = 0
     estimated: bool = False
 
+    @property
+    def carried(self) -> int:
+        """The tokens that the next request repeats: the request and its reply without the reasoning."""
+        return self.input_tokens + self.output_tokens - self.reasoning_tokens
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.input_tokens + other.input_tokens,

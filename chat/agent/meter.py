@@ -19,6 +19,7 @@ class Attempt:
     messages: Sequence[Mapping[str, Any]]
     tools: Sequence[Mapping[str, Any]]
     assembly: Assembly
+    carried: int  # tokens up to the latest reply, if known
 
     @property
     def is_empty(self) -> bool:
@@ -32,11 +33,17 @@ class Attempt:
             return counted
         return dataclasses.replace(
             counted,
-            input_tokens=counted.input_tokens or request_tokens(self.messages, self.tools),
+            input_tokens=counted.input_tokens or self._input_tokens(),
             output_tokens=counted.output_tokens or output,
             reasoning_tokens=counted.reasoning_tokens or text_tokens(self.assembly.reasoning),
             estimated=True,
         )
+
+    def _input_tokens(self) -> int:
+        if not self.carried:
+            return request_tokens(self.messages, self.tools)
+        replies = [at for at, message in enumerate(self.messages, 1) if message["role"] == "assistant"]
+        return self.carried + request_tokens(self.messages[max(replies, default=0) :])
 
     def _output_tokens(self) -> int:
         reply = self.assembly
@@ -45,16 +52,21 @@ class Attempt:
 
 
 class Meter:
-    """Tracks a turn's model calls, also interrupted ones; `total` is the settled usage."""
+    """Tracks a turn's model calls, also interrupted ones; `total` is the settled usage.
+
+    `carried` are the tokens of the latest request and its reply, as far as the next request repeats them: an
+    estimate of the next one begins with them. It is 0 if they are unknown.
+    """
 
     def __init__(self) -> None:
         self.total = Usage()
+        self.carried = 0
         self._attempts: list[Attempt] = []
 
     def ask(
         self, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]], assembly: Assembly
     ) -> None:
-        self._attempts.append(Attempt(messages, tools, assembly))
+        self._attempts.append(Attempt(messages, tools, assembly, self.carried))
 
     def fail(self) -> None:
         if self._attempts and self._attempts[-1].is_empty:
@@ -69,6 +81,8 @@ class Meter:
 
     def settle(self) -> Usage:
         usage = self.outstanding()
+        if self._attempts:
+            self.carried = self._attempts[-1].usage().carried
         self._attempts = []
         self.total += usage
         return usage

@@ -75,7 +75,7 @@ class TurnRun:
         self,
         agent: Agent,
         messages: Sequence[Mapping[str, Any]],
-        todos: Sequence[TodoItem],
+        todos: TodoList,
         *,
         spent: Spent,
         emit: Emit,
@@ -92,7 +92,7 @@ class TurnRun:
         self.inbox = inbox
         self.approve = approve
         self.budget = Budget(agent.limits, spent, agent.user_language)
-        self.todos = TodoList(agent.todo_policy, todos, agent.language)
+        self.todos = todos
         self.endpoint, self.model = agent.endpoint_and_model
         tools = (todo_tool(self.todos), *agent.tools) if agent.traits.tools else ()
         self.tools = {tool.name: tool for tool in tools}
@@ -151,6 +151,7 @@ class TurnRun:
             while (event := await self.budget.within_time(anext(events, None))) is not None:
                 if isinstance(event, Compacted):
                     self.messages = compacted(self.messages, event)
+                    self.meter.carried = 0
                     if event.usage:
                         self.meter.total += event.usage
                 await self.emit(event)

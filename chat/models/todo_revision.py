@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from django.db import models
@@ -119,10 +119,20 @@ class TodoRevision(TodoCounts, models.Model):
     @classmethod
     def added_by_user(cls, revisions: QuerySet[TodoRevision]) -> set[str]:
         """The ids of the items that the user, not the agent, added in these lists."""
+        return cls.added_in(cls.edited_lists(revisions))
+
+    @classmethod
+    def edited_lists(cls, revisions: QuerySet[TodoRevision]) -> list[tuple[str, Items]]:
+        """The author and the items of each of these lists, oldest first; none if the user edited none."""
         if not revisions.filter(author=cls.Author.PERSON).exists():
-            return set()
+            return []
+        return list(revisions.order_by("pk").values_list("author", "items"))
+
+    @classmethod
+    def added_in(cls, lists: Iterable[tuple[str, Items]]) -> set[str]:
+        """The ids of the items that the user, not the agent, added in these `edited_lists`."""
         known, added = set[str](), set[str]()
-        for author, items in revisions.order_by("pk").values_list("author", "items"):
+        for author, items in lists:
             listed = {item["id"] for item in items}
             if author == cls.Author.PERSON:
                 added |= listed - known

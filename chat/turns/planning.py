@@ -9,7 +9,7 @@ from django.db.models import Exists, Q, Subquery
 
 from chat.agent import TodoItem
 from chat.agent.storable import storable
-from chat.agent.todo import merged
+from chat.agent.todo import as_policy, items_written, merged, with_stable_ids
 from chat.live.frames import PanelChanged
 from chat.live.todo_panel import carried_on, drafted, panel, panel_of
 from chat.models import FollowUp, Step, TodoRevision, ToolCall, Turn
@@ -40,15 +40,16 @@ class Planning:
         self.has_undelivered = False  # whether a revision may need its `delivered_in_step`
         self.has_more = False  # whether the latest list has items that the model left out of it
 
-    def begin(self) -> Sequence[TodoItem]:
-        """The list as the model knows it: its own latest, or a later one delivered to it.
+    def begin(self) -> tuple[Sequence[TodoItem], Sequence[TodoItem]]:
+        """The list as the model knows it, and as it wrote it last if the user has changed it since.
 
-        A step without a reply is requested again, so what its request delivered does not count.
+        It knows its own latest, or a later one delivered to it. A step without a reply is requested again, so
+        what its request delivered does not count.
         """
         latest = self.turn.conversation.revision()
         self.latest_pk = latest.pk if latest else 0
         if latest is None:
-            return self.known
+            return self.known, ()
         self.has_undelivered = True
         self.earlier = latest.items
         self._read_lines(latest)
@@ -63,9 +64,23 @@ class Planning:
             self.known_pk = self.delivered_pk = self.shown_pk = revision.pk
             self.known = items_of(revision.items)
         self.is_dismissed = latest.dismissed
-        self.added = TodoRevision.added_by_user(self.turn.conversation.path_revisions)
+        lists = TodoRevision.edited_lists(self.turn.conversation.path_revisions)
+        self.added = TodoRevision.added_in(lists)
         self.known = tuple(replace(item, by_user=item.id in self.added) for item in self.known)
-        return self.known
+        return self.known, self._written([items for _author, items in lists]) if latest.left else ()
+
+    def _written(self, lists: Sequence[Items]) -> Sequence[TodoItem]:
+        """The agent's latest list without the user's changes, with the ids that its items had in these lists.
+
+        None if there are no such lists.
+        """
+        revisions = self.turn.conversation.path_revisions.filter(author=TodoRevision.Author.AGENT)
+        latest = revisions.select_related("tool_call").order_by("pk").last() if lists else None
+        if latest is None or latest.tool_call is None:
+            return ()
+        items = items_written(latest.tool_call.parsed_arguments, as_policy(latest.policy))
+        before = [item for listed in reversed(lists) for item in items_of(listed)]
+        return with_stable_ids(items, items_of(latest.items), written=before)
 
     def look_up_user_changes(self) -> bool:
         """Look up the latest revision; returns whether the user has messages held for this turn."""

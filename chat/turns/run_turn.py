@@ -13,7 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from chat import measures
-from chat.agent import Agent, Event, Reply, Spent, TodoItem, Tool, ToolError, Undecided
+from chat.agent import Agent, Event, Reply, Spent, TodoItem, Tool, ToolError, Undecided, Usage
 from chat.agent import ToolCall as CallRequest
 from chat.agent.arguments import decoded
 from chat.agent.storable import storable_json
@@ -26,7 +26,7 @@ from chat.models.turn import LEASE
 from chat.turns.agents import agent_for
 from chat.turns.log_context import set_log_context
 from chat.turns.recorder import SAVE_EVERY, Recorder
-from chat.turns.transcript import supports_images, transcript
+from chat.turns.transcript import supports_images, transcript_with_rows
 
 log = logging.getLogger(__name__)
 
@@ -153,7 +153,7 @@ class RunningTurn(Generic[D]):
         if unfinished is None and resumed.latest_step:
             await self._deliver_held_messages(resumed.latest_step)
         self.agent = agent = await agent_for(self.turn)
-        messages, todos = await in_database(self._read)
+        messages, todos, written = await in_database(self._read)
         decide = Approvals(agent, self.recorder, self._write).decide
         saving = asyncio.create_task(self._save_texts_periodically())
         self._note_missing_vision()
@@ -161,6 +161,7 @@ class RunningTurn(Generic[D]):
             await agent.drive(
                 messages,
                 todos,
+                written=written,
                 spent=resumed.spent,
                 inbox=self._inbox,
                 approve=decide,
@@ -175,9 +176,13 @@ class RunningTurn(Generic[D]):
                 self._delayed_write.cancel()
         await self._finish()
 
-    def _read(self) -> tuple[list[dict[str, Any]], Sequence[TodoItem]]:
+    def _read(self) -> tuple[list[dict[str, Any]], Sequence[TodoItem], Sequence[TodoItem]]:
         self.recorder.account.read_totals()
-        return transcript(self.turn), self.recorder.planning.begin()
+        rows = transcript_with_rows(self.turn)
+        step = next((row for _message, row in reversed(rows) if isinstance(row, Step)), Step())
+        usage = Usage(step.input_tokens, step.output_tokens, reasoning_tokens=step.reasoning_tokens)
+        self.recorder.meter.carried = usage.carried
+        return [message for message, _row in rows], *self.recorder.planning.begin()
 
     async def _deliver_held_messages(self, latest: Step) -> None:
         """Let held messages join a resumed turn: the latest step's results are a safe point."""

@@ -365,6 +365,39 @@ async def test_a_list_that_is_repeated_in_the_next_turn_undoes_nothing(
     )
 
 
+async def test_a_list_that_is_repeated_turn_after_turn_undoes_nothing(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    """Changes of which the model was told as it worked hold in the turns that continue, until all is done."""
+    half = Reply(tool_calls=written("completed", "in_progress", "pending", "pending", "pending"))
+    work = Working(site, model_server, half, Reply(text="Half."), items=5)
+    conversation = await work.begin()
+    await change(
+        conversation,
+        ("skip", "Item 2", ""),
+        ("reword", "Item 3", "Better"),
+        ("tick", "Item 4", ""),
+        ("up", "Item 5", ""),
+    )
+    await work.end()
+    kept = ["Item 1 c", "Better p", "Item 5 p", "Item 4 c"]
+    assert (await lists(conversation))[-1] == ("agent", kept)
+    for _turn in range(2):
+        model_server.script(half, Reply(text="Half."))
+        await work.tab.send("go on")
+        await work.tab.until_idle()
+        assert (await lists(conversation))[-1] == ("agent", kept)
+        assert "Only the user can put back" in str(model_server.requests[-1]["messages"][-1]["content"])
+    whole = Reply(tool_calls=written(*["completed"] * 5))
+    model_server.script(whole, Reply(text="All of it."), half, Reply(text="Once more."))
+    await work.tab.send("go on")
+    await work.tab.until_idle()
+    assert (await lists(conversation))[-1] == ("agent", ["Item 1 c", "Better c", "Item 5 c", "Item 4 c"])
+    await work.tab.send("do it all once more")
+    await work.tab.until_idle()
+    assert "Item 2 i" in (await lists(conversation))[-1][1]
+
+
 async def test_what_was_removed_stays_out_of_sight(site: Site, model_server: ScriptedModel) -> None:
     conversation, tab = await rewriting(site, model_server, ("remove", "Item 2", ""), ("skip", "Item 3", ""))
     assert await lists(conversation) == [

@@ -137,6 +137,31 @@ async def test_a_reply_that_the_person_stops_was_paid_for(site: Site, model_serv
     assert 0 < step.output_tokens < text_tokens(LONG)
 
 
+async def test_a_reply_that_is_stopped_took_what_was_counted_before_it_and_more(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    """Or the estimate, which knows no endpoint's own rules, fell far below a count that was shown."""
+    counted = COUNTED | {"prompt_tokens": 50_000}
+    cut = Reply(text=LONG, piece=100, stall_after=4)
+    model_server.script(Reply(tool_calls=[("read_file", {"path": "."})], usage=counted), cut)
+    conversation = await answered(site, until_it_says="The answer is")
+    await stopped(conversation, site)
+    first, second = await steps_of(conversation)
+    assert (first.input_tokens, first.estimated) == (50_000, False)
+    result = model_server.requests[-1]["messages"][-1]
+    assert (second.input_tokens, second.estimated) == (50_150 + request_tokens([result]), True)
+    tab = await site.open(conversation)
+    model_server.script(cut)
+    await tab.send("and now?")
+    await tab.until(lambda frame: "The answer is" in frame)
+    await site.post(conversation, "stop")
+    await tab.until_idle()
+    third = await Step.objects.filter(turn__conversation=conversation).alast()
+    question = model_server.requests[-1]["messages"][-1]
+    assert third is not None
+    assert third.input_tokens == second.input_tokens + second.output_tokens + request_tokens([question])
+
+
 async def test_a_call_that_is_stopped_while_it_is_written_was_paid_for(
     site: Site, model_server: ScriptedModel
 ) -> None:

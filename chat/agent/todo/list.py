@@ -21,8 +21,12 @@ class TodoList:
         policy: str | TodoPolicy = "focused",
         items: Iterable[TodoItem | Mapping[str, Any]] = (),
         language: Language = "en",
+        written: Sequence[TodoItem] = (),
     ) -> None:
-        """`items` are items, or dictionaries as `write` accepts them; raises TodoError as it does."""
+        """`items` are items, or dictionaries as `write` accepts them; raises TodoError as it does.
+
+        `written` is the list as the model wrote it last, if the user has changed it since.
+        """
         self.policy = as_policy(policy)
         self.language = language
         self.reader = Reader(self.policy, language)
@@ -33,7 +37,8 @@ class TodoList:
         if any(isinstance(item, Mapping) for item in initial):
             self.write(initial)
         else:
-            self.items = self.written = tuple(map(self._with_policy, cast(list[TodoItem], initial)))
+            self.items = tuple(map(self._with_policy, cast(list[TodoItem], initial)))
+            self.written = tuple(written) or self.items
 
     def write(self, arguments: Any) -> str:
         """Replace the list and render it; an invalid list changes nothing and raises TodoError.
