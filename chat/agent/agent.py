@@ -163,11 +163,11 @@ class Agent:
 
         `todos` is the list as the model last saw it, as items or as `TodoWrite` dictionaries; before each
         request `edits` returns the list as the user changed it, and a note in the request tells the model.
-        `written` is the list as the model wrote it last, if the user has changed it since: what it only repeats
-        of that undoes no change. `spent` is what a resumed turn has already used of its limits. `inbox` is
-        polled for messages to add after all results of a step. `approve` is awaited before each call and may
-        take its time; if it raises Undecided, the turn ends as `waiting`. To resume it, pass the messages up
-        to the results so far and, as `unfinished`, the reply that requested the calls.
+        `written` is the list as the model wrote it last, if the user has changed it since: what it only
+        repeats of that undoes no change. `spent` is what a resumed turn has already used of its limits.
+        `inbox` is polled for messages to add after all results of a step. `approve` is awaited before each
+        call and may take its time; if it raises Undecided, the turn ends as `waiting`. To resume it, pass the
+        messages up to the results so far and, as `unfinished`, the reply that requested the calls.
 
         Failures of the model and of tools are events, never exceptions; an exception from `emit` ends the
         turn and propagates. Cancelling stops the model's stream and the running tool; `meter` still has the

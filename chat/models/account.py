@@ -175,7 +175,7 @@ class Preferences(models.Model):
     @classmethod
     def keep_browser(cls, user: User, language: str, time_zone: str) -> None:
         values = {"browser_language": language, "browser_time_zone": time_zone}
-        cls.objects.update_or_create(user=user, defaults=values)
+        user.chat_preferences, _created = cls.objects.update_or_create(user=user, defaults=values)
 
     @classmethod
     def profile_of(cls, user: User) -> Profile | None:

@@ -26,7 +26,7 @@ def test_the_browser_chooses_and_preferences_override(scripted: Site, visitors: 
     page = visitors.enter(scripted, locale="zh-CN", timezone_id="Asia/Shanghai", color_scheme="light")
     with page.expect_response(lambda answer: urlsplit(answer.url).path.endswith("/browser/")) as told:
         page.goto("/")
-    assert told.value.status == 204
+    assert told.value.status == 205
     expect(page.locator("html")).to_have_attribute("lang", "zh-hans")
     sent: list[str] = []
     page.on("request", lambda request: sent.append(request.url))
@@ -86,3 +86,39 @@ def test_recent_times_are_relative_and_stay_fresh(scripted: Site, visitors: Visi
         page.clock.fast_forward(forward * 1000)
         expect(listed).to_have_text(text)
     assert listed.get_attribute("title") == exact
+
+
+# Whether the messages tell their times in the zone of this browser.
+IN_ITS_ZONE = """() => {
+    const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit" });
+    const times = [...document.querySelectorAll(".message__time")];
+    return times.every((time) => time.textContent.endsWith(clock.format(new Date(time.dateTime))));
+}"""
+LOOK_AWAY = """isAway => {
+    Object.defineProperty(document, "hidden", { configurable: true, get: () => isAway });
+    document.dispatchEvent(new Event("visibilitychange"));
+}"""
+
+
+def test_times_are_those_of_the_browser_in_view(scripted: Site, visitors: Visitors) -> None:
+    """Of a user who has another browser in another zone, too."""
+    scripted.model.script(Reply(text="Done."), Reply(text="Done again."))
+    here = visitors.enter(scripted, timezone_id="UTC")
+    begin(here, "do it")
+    at_rest(here)
+    assert here.evaluate(IN_ITS_ZONE)
+    there = visitors.enter(scripted, timezone_id="Asia/Shanghai")
+    there.goto(here.url)
+    there.wait_for_selector(f"[data-zone='Asia/Shanghai'] {LIVE}")
+    assert there.evaluate(IN_ITS_ZONE)
+    send(there, "once more")
+    at_rest(there)
+    assert there.evaluate(IN_ITS_ZONE)
+    expect(here.locator(".message__time")).to_have_count(2)
+    assert not here.evaluate(IN_ITS_ZONE), "it was drawn for the browser that was used last"
+    here.clock.install()
+    here.evaluate(LOOK_AWAY, True)
+    here.clock.fast_forward("02:00")
+    with here.expect_event("load"):
+        here.evaluate(LOOK_AWAY, False)
+    assert here.evaluate(IN_ITS_ZONE)

@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from chat.models import Preferences, Profile
-from chat.models.account import time_zones
+from chat.models.account import Reader, time_zones
 from chat.pages.audience import audience
 from chat.pages.signed_in import SignedInRequest
 
@@ -68,12 +68,16 @@ def preferences(request: SignedInRequest) -> HttpResponse:
 @audience("signed_in")
 @require_POST
 def browser(request: SignedInRequest) -> HttpResponse:
-    """Keep the language and time zone of the browser; static/js/reader.js sends them when they change."""
+    """Keep the language and time zone of the browser; static/js/reader.js sends them when they change.
+
+    The status is 205 if the user's pages now show times in another zone, else 204.
+    """
     time_zone = request.POST.get("time_zone", "")
     if time_zone not in time_zones():
         time_zone = ""
+    before = Reader.of(request.user)
     Preferences.keep_browser(request.user, get_language_from_request(request), time_zone)
-    return HttpResponse(status=204)
+    return HttpResponse(status=204 if Reader.of(request.user).time_zone == before.time_zone else 205)
 
 
 def reader(request: HttpRequest) -> dict[str, Any]:
