@@ -38,6 +38,10 @@ class MinimumLengthValidator(password_validation.MinimumLengthValidator):
 class SignInForm(AuthenticationForm):
     """Django's, which comes back with the focus on the password: the name is in its field already."""
 
+    error_messages = AuthenticationForm.error_messages | {
+        "invalid_login": gettext_lazy("Wrong user name or password.")
+    }
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if self.is_bound:

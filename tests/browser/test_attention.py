@@ -189,7 +189,7 @@ def test_a_browser_that_blocks_notifications_is_no_dead_end(scripted: Site, visi
     begin(page, "Begin")
     at_rest(page)
     page.get_by_role("button", name="Conversation menu").click()
-    choice = page.get_by_role("checkbox", name="Notifications are blocked")
+    choice = page.get_by_role("checkbox", name="Your browser blocks this")
     expect(choice).to_be_disabled()
     expect(choice).not_to_be_checked()
     expect(page.locator("#notify")).to_contain_text("allow them for this site in your browser's settings")

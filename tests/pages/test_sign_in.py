@@ -155,7 +155,7 @@ def test_what_is_wrong_signs_nobody_in(client: Client, password: str, active: bo
     User.objects.update(is_active=active)
     given = "wrong" if active else password
     response = client.post("/accounts/login/", {"username": "owner", "password": given})
-    assert "Please enter a correct username and password." in response.content.decode()
+    assert "Wrong user name or password." in response.content.decode()
     assert not is_in(client)
 
 
