@@ -192,8 +192,8 @@ def test_a_browser_that_blocks_notifications_is_no_dead_end(scripted: Site, visi
     choice = page.get_by_role("checkbox", name="Your browser blocks this")
     expect(choice).to_be_disabled()
     expect(choice).not_to_be_checked()
-    expect(page.locator("#notify")).to_contain_text("allow them for this site in your browser's settings")
-    expect(page.locator("#notify")).not_to_contain_text("Notify me")
+    told = "Notify me when a turn ends or needs me. Your browser blocks this: allow notifications"
+    expect(page.locator("#notify")).to_contain_text(told)
 
 
 def test_an_icon_that_could_not_be_fetched_is_fetched_again(scripted: Site, visitors: Visitors) -> None:
