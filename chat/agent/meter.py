@@ -42,7 +42,7 @@ class Attempt:
     def _input_tokens(self) -> int:
         if not self.carried:
             return request_tokens(self.messages, self.tools)
-        replies = [at for at, message in enumerate(self.messages, 1) if message["role"] == "assistant"]
+        replies = [at for at, message in enumerate(self.messages, 1) if message.get("role") == "assistant"]
         return self.carried + request_tokens(self.messages[max(replies, default=0) :])
 
     def _output_tokens(self) -> int:
