@@ -74,6 +74,12 @@ def picture_in(read_only: ReadOnly, digest: str) -> str:
     return read_only.picture(digest) if digest else ""
 
 
+@register.simple_tag
+def file_in(read_only: ReadOnly, path: str) -> str:
+    """The URL of a file of the workspace on a read-only page; "" if it is not there."""
+    return read_only.files.file(path) if read_only.files else ""
+
+
 @register.simple_tag(takes_context=True)
 def message_body(context: Context, message: Message) -> SafeString:
     """The agent's Markdown as HTML; while it grows, its unfinished end is in a separate element."""

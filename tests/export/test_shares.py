@@ -298,6 +298,17 @@ def test_replies_show_shared_pictures_and_link_to_shared_files(
     assert "/images/" not in page
 
 
+def test_uploads_lead_to_shared_files(owners: Client, visitor: Client, rich: Conversation) -> None:
+    question = Message.objects.filter(role="user").earliest("pk")
+    for name in ("result.txt", "gone.txt"):
+        question.attachments.create(path=name, size=2)
+    path = share(owners, rich, with_files="on")
+    page = " ".join(text_of(visitor.get(path)).split())
+    assert f'<a class="attachment__file" href="{path}files/result.txt">result.txt</a>' in page
+    assert '<span class="attachment__file">gone.txt</span>' in page
+    assert '<a class="attachment__file"' not in text_of(visitor.get(share(owners, rich)))
+
+
 def test_a_file_with_the_same_content_is_the_same(
     owners: Client, visitor: Client, rich: Conversation
 ) -> None:
