@@ -85,7 +85,8 @@ def with_stable_ids(
 
     An item continues the old one with its key, else its text, else the text that it had in the list that the
     model wrote last (`written`), else its position if the lists overlap. Other words in the place of an item
-    of the user's are another item.
+    of the user's are another item. A list with none of the old items is another plan, whatever it has in
+    common with `written`.
     """
     ids = [""] * len(new)
     by_user = {item.id for item in old if item.by_user}
@@ -98,7 +99,9 @@ def with_stable_ids(
     assign_ids(old, lambda item, previous: bool(item.key) and item.key == previous.key)
     for listed in (old, written):
         assign_ids(listed, lambda item, previous: item.content == previous.content)
-    if any(ids):
+    if old and {item.id for item in old}.isdisjoint(ids):
+        ids = [""] * len(new)
+    elif any(ids):
         for index, previous in enumerate(old[: len(new)]):
             if not ids[index] and previous.id not in ids and not previous.by_user:
                 ids[index] = previous.id

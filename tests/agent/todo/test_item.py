@@ -64,6 +64,20 @@ def test_a_list_that_shares_nothing_with_the_old_one_gets_new_ids() -> None:
     assert before.isdisjoint(ids(todos).values())
 
 
+def test_another_plan_has_no_part_in_what_the_user_skipped_of_the_last() -> None:
+    todos = TodoList()
+    todos.write(written("focused", "read", "write", "test"))
+    before = ids(todos)
+    todos.apply_edits(todos.items[:2])
+    todos.write(written("focused", "draw", "test"))
+    after = ids(todos)
+    assert set(after) == {"draw", "test"}
+    assert set(before.values()).isdisjoint(after.values())
+    todos.apply_edits([])
+    todos.write(written("focused", "draw", "test"))
+    assert todos.items == (), "it repeats the list of which the user skipped all"
+
+
 def test_an_inserted_item_takes_no_id_from_another() -> None:
     todos = TodoList()
     todos.write(written("focused", "a", "b"))
