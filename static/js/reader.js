@@ -13,7 +13,7 @@
     body.append("csrfmiddlewaretoken", token.value);
     body.append("time_zone", zone());
     const { status } = await post("/settings/preferences/browser/", body).catch(() => ({})); // the next page tries again
-    if (status === CHANGED && document.querySelector("time[datetime]")) location.reload();
+    if (status === CHANGED && document.querySelector("#content time[datetime]")) location.reload();
   };
   addEventListener("DOMContentLoaded", () => keptZone() !== zone() && tellZone());
   let left = Infinity; // when the tab went out of view
