@@ -80,9 +80,10 @@ class Meter:
         return sum((attempt.usage() for attempt in self._attempts), Usage())
 
     def settle(self) -> Usage:
-        usage = self.outstanding()
-        if self._attempts:
-            self.carried = self._attempts[-1].usage().carried
+        usages = [attempt.usage() for attempt in self._attempts]
+        usage = sum(usages, Usage())
+        if usages:
+            self.carried = usages[-1].carried
         self._attempts = []
         self.total += usage
         return usage

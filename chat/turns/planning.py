@@ -72,7 +72,7 @@ class Planning:
     def _written(self, lists: Sequence[Items]) -> Sequence[TodoItem]:
         """The agent's latest list without the user's changes, with the ids that its items had in these lists.
 
-        None if there are no such lists.
+        Empty if there are no such lists, as the user has edited none.
         """
         revisions = self.turn.conversation.path_revisions.filter(author=TodoRevision.Author.AGENT)
         latest = revisions.select_related("tool_call").order_by("pk").last() if lists else None

@@ -198,7 +198,12 @@ const tell = (said) => {
     ask();
   };
   addEventListener("offline", doubt);
-  const connect = () => connection?.visibilityHandler();
+  // The extension's attempt that was due would replace this one, also once it is connected.
+  const connect = () => {
+    const last = connection?.socket;
+    connection?.visibilityHandler();
+    if (connection?.socket !== last) clearTimeout(connection.timer);
+  };
   let back = 0; // when the network came back, while no attempt has failed since
   addEventListener("online", () => {
     back = Date.now();

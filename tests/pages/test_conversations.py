@@ -184,6 +184,7 @@ def test_the_filter_that_applies_is_marked(owners: Client, query: str, marked: s
 def test_a_filter_keeps_the_words_of_the_search(owners: Client) -> None:
     page = owners.get("/conversations/?q=two+words%26&status=failed").content.decode()
     tabs = page[page.index('aria-label="Filter conversations"') :].partition("</nav>")[0]
+    assert "A conversation must contain every word and match the filters." in page
     words = "q=two%20words%26"
     assert re.findall(r'href="([^"]+)"', tabs) == [
         f"/conversations/?{words}",
