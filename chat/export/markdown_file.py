@@ -15,7 +15,7 @@ from chat.export.record import Record, Reminder, Row, rows_of
 from chat.live.diff import Diff, diff_of_call
 from chat.live.frames import thought_line
 from chat.live.usage_text import format_duration, usage_line, usage_of
-from chat.models import Conversation, Message, Summary, ToolCall, Turn
+from chat.models import Conversation, Message, Summary, TodoRevision, ToolCall, Turn
 from chat.models.follow_up import own_words
 from chat.models.tool_call import READER
 from chat.plan.difference import Kind, Line
@@ -56,7 +56,12 @@ def _blocks(record: Record) -> Iterator[str]:
 
 def _progress(plan: Plan) -> str:
     row = plan.latest.row
-    return _("%(done)s of %(total)s done") % {"done": row.done, "total": row.total}
+    progress = _("%(done)s of %(total)s done") % {"done": row.done, "total": row.total}
+    return progress + _dismissed(row)
+
+
+def _dismissed(row: TodoRevision) -> str:
+    return " · " + _("Dismissed") if row.dismissed else ""
 
 
 def _items(plan: Plan) -> Iterator[str]:
@@ -86,7 +91,8 @@ def _revision(revision: Revision) -> Iterator[str]:
     by_user = _("The user's changes were kept") if row.kept else _("by the user")
     who = f" · {by_user}" if row.is_by_user else ""
     unchanged = "" if revision.changed else " · " + _("Saved again without changes")
-    yield f"{revision.number}. {_time(row.created_at)} · {row.done}/{row.total}{who}{unchanged}"
+    counts = f"{row.done}/{row.total}{_dismissed(row)}"
+    yield f"{revision.number}. {_time(row.created_at)} · {counts}{who}{unchanged}"
     for line in revision.changed:
         kinds = pgettext("list", ", ").join(_kind(kind, line) for kind in line.kinds)
         yield f"    - {inline(line.item['content'])}" + _(": ") + kinds

@@ -68,9 +68,11 @@ class Record:
         return self.turns[-1] if self.turns else 0
 
     def plans(self) -> list[Plan]:
+        """Those that the user did not take back."""
         turns = set(self.turns)
         entries = timeline_of(self.conversation, keys=self.turns, prepare=self.redaction.row)
-        return plans_in(entry for entry in entries if self._has(entry, turns))
+        plans = plans_in(entry for entry in entries if self._has(entry, turns))
+        return [plan for plan in plans if not plan.is_taken_back]
 
     def each_turn(self) -> Iterator[Turn]:
         for pk in self.turns:

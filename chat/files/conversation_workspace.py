@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import TypeVar
 
 from django.conf import settings
+from django.db.models import Q
 from django.utils.module_loading import import_string
 
+from chat.agent.pictures import HEAD, image_type
+from chat.agent.pictures import MAX_BYTES as MAX_PICTURE_BYTES
 from chat.agent.removal import remove_folder
 from chat.agent.workspace import Quota, Workspace, WorkspaceError, relative
 from chat.files.baseline import Baseline, baseline_of, keep_baseline, remove_baseline
 from chat.files.checkpoints import Checkpoints, remove_checkpoints
 from chat.files.file_changes import delete_file, rename_file
-from chat.files.pictures import PictureStore
+from chat.files.pictures import PictureStore, digest_of
 from chat.files.uploads import Upload, save_uploads
-from chat.models import Conversation, Turn
+from chat.models import Attachment, Conversation, ToolCall, Turn
 
 log = logging.getLogger(__name__)
 
@@ -128,12 +131,52 @@ def rename_in(conversation: Conversation, path: str, name: str) -> str:
 
 
 def delete_in(conversation: Conversation, path: str) -> None:
-    """Delete a regular file; raises what `delete_file` raises."""
+    """Delete a regular file, and the pictures of it that messages show; raises what `delete_file` raises."""
+    workspace = workspace_of(conversation)
     digest = _use_checkpoints(conversation, lambda each: each.digest_of(relative(path)))
-    delete_file(workspace_of(conversation), path)
+    picture = _picture_at(workspace, path)
+    delete_file(workspace, path)
     _change_baseline(conversation, lambda baseline: baseline.remove(relative(path)))
     if digest:
         _use_checkpoints(conversation, lambda each: each.remove(relative(path), digest))
+    _forget_pictures(conversation, relative(path), picture)
+
+
+def _picture_at(workspace: Workspace, path: str) -> str:
+    """The digest of the picture as it is stored once it was shown to the model; "" for other files."""
+    try:
+        data = workspace.read(path, MAX_PICTURE_BYTES).data
+    except WorkspaceError:  # whoever uses the file next says so
+        return ""
+    return digest_of(data) if image_type(data[:HEAD]) else ""
+
+
+def _forget_pictures(conversation: Conversation, path: str, digest: str) -> None:
+    """Remove the pictures of a deleted file from messages and tool calls, which keep its name.
+
+    A picture with this digest was the file's, too, if nothing has its name any more: the file was renamed.
+    """
+    workspace = workspace_of(conversation)
+    here = Q(message__turn__conversation=conversation) | Q(follow_up__conversation=conversation)
+    attached = Attachment.objects.filter(here).exclude(digest="")
+
+    def was_its(name: str, shown: str) -> bool:
+        return name == path or (shown == digest and not workspace.has_file(name))
+
+    its = [each for each in attached if was_its(each.path, each.digest)]
+    forgotten = {each.digest for each in its}
+    attached.filter(pk__in=[each.pk for each in its]).update(digest="")
+    kept = set(attached.values_list("digest", flat=True))
+    for call in ToolCall.objects.filter(turn__conversation=conversation, detail__has_key="pictures"):
+        gone = [each for each in call.detail["pictures"] if was_its(each["name"], each["digest"])]
+        forgotten.update(each["digest"] for each in gone)
+        kept.update(each["digest"] for each in call.detail["pictures"] if each not in gone)
+        for each in gone:
+            each["digest"] = ""
+        if gone:
+            call.save(update_fields=["detail"])
+    for digest in forgotten - kept:
+        PictureStore(conversation.pk).forget(digest)
 
 
 def _change_baseline(conversation: Conversation, change: Callable[[Baseline], None]) -> None:

@@ -28,6 +28,10 @@ MAX_TOTAL_BYTES = 200 * 2**20  # of one conversation
 _DIGEST = re.compile(r"[0-9a-f]{32}")
 
 
+def digest_of(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
 class PictureStore:
     def __init__(self, conversation_id: uuid.UUID) -> None:
         self.folder = Path(settings.WORKSPACES).with_name("pictures") / str(conversation_id)
@@ -38,7 +42,7 @@ class PictureStore:
         info = {"name": name, "media_type": image_type(data[:HEAD]), "size": len(data)}
         if fault := fault_of(data):
             return self.picture({**info, "fault": fault})
-        digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+        digest = digest_of(data)
         try:
             stored = self._path(digest).exists() or self._write(digest, data)
         except OSError as error:
@@ -64,6 +68,10 @@ class PictureStore:
             return self._path(digest).read_bytes()
         except OSError:
             return None
+
+    def forget(self, digest: str) -> None:
+        if _DIGEST.fullmatch(digest):
+            self._path(digest).unlink(missing_ok=True)
 
     def remove(self) -> None:
         remove_folder(self.folder)

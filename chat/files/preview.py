@@ -18,6 +18,7 @@ import chardet
 from chat.agent.pictures import HEAD, image_type
 from chat.agent.safe_open import open_beneath
 from chat.agent.scan import Entry, stamp_of
+from chat.agent.tools.bash import without_terminal_codes
 from chat.agent.workspace import Workspace, WorkspaceError, relative
 from chat.files.archive import opened_file
 from chat.files.baseline import Baseline, Change, change_of
@@ -57,7 +58,7 @@ class FilePreview:
     size: int = 0
     change: Change | None = None
     text: str = ""
-    """Its beginning, if it is text."""
+    """Its beginning, if it is text, without the codes with which programs colour their logs."""
     encoding: str = ""
     """Of the text, unless that is UTF-8."""
     before: bytes | None = None
@@ -117,6 +118,7 @@ def preview_of(workspace: Workspace, path: str, baseline: Baseline) -> FilePrevi
         raise
     entry = Entry(name, "file", status.st_size, stamp_of(status))
     kind, (text, encoding) = _kind(data, entry.size)
+    text = without_terminal_codes(text)
     change, before = change_of(workspace, entry, baseline), baseline.content(name)
     version = "-".join(map(str, entry.stamp))
     return FilePreview(name, kind, entry.size, change, text, encoding, before, data, version)

@@ -50,6 +50,11 @@ class Row:
         return 0 < (len(self.rows) if self.path == UPLOADS else self.changed) < MAX_OPEN
 
     @property
+    def is_empty(self) -> bool:
+        """Whether it is a folder without anything."""
+        return self.kind == "folder" and not (self.rows or self.closed or self.change)
+
+    @property
     def can_be_opened(self) -> bool:
         return is_utf8(self.path)
 
@@ -72,7 +77,10 @@ class Tree:
 
 
 def tree_of(path: str, entries: Iterable[Entry], changes: Mapping[str, Change], *, whole: bool) -> Tree:
-    """The tree of the entries beneath `path`, which come shallow first, and of the files deleted there."""
+    """The tree of the entries beneath `path`, which come shallow first, and of the files deleted there.
+
+    The folder for uploads is left out once it is empty.
+    """
     deleted = [Entry(each, "file") for each, change in changes.items() if change == "deleted"]
     deleted_inside = [entry for entry in deleted if path == "." or entry.path.startswith(f"{path}/")]
     top = Row(path, "folder")
@@ -94,7 +102,8 @@ def tree_of(path: str, entries: Iterable[Entry], changes: Mapping[str, Change], 
     _count_changes(folders, changes)
     for folder in folders.values():
         folder.rows.sort(key=lambda row: (row.kind != "folder", _natural(row.path.casefold()), row.path))
-    return Tree(path, top.rows, unshown, top.changed, whole)
+    rows = [row for row in top.rows if not (whole and row.path == UPLOADS and row.is_empty)]
+    return Tree(path, rows, unshown, top.changed, whole)
 
 
 def _natural(path: str) -> list[str | int]:

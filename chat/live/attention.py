@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.db.models import BigIntegerField, CharField, Count, QuerySet, Sum, Value
@@ -34,6 +34,11 @@ class Attention:
     @property
     def badge_count(self) -> int:
         return self.waiting + self.unseen
+
+    def without(self, turn_id: int) -> Attention:
+        """The counts without the unseen conversation that this turn is of."""
+        unseen, unseen_key = max(0, self.unseen - 1), self.unseen_key - turn_id
+        return replace(self, unseen=unseen, unseen_key=unseen_key if unseen else 0)
 
 
 def attention_of(owners: Iterable[int]) -> dict[int, Attention]:

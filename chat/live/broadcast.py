@@ -70,19 +70,22 @@ async def channel_layer_responds() -> bool:
     return True
 
 
-async def worker_responds() -> bool:
+async def worker_responds(timeout: float = LAYER_TIMEOUT) -> bool:
+    """Whether a worker answers within `timeout` seconds."""
     layer = get_channel_layer()
     try:
-        await _round_trip(lambda channel: layer.send(AGENT_CHANNEL, {"type": "agent.ping", "reply": channel}))
+        await _round_trip(
+            lambda channel: layer.send(AGENT_CHANNEL, {"type": "agent.ping", "reply": channel}), timeout
+        )
     except Exception as error:
         log.warning("no worker answers: %r", error)
         return False
     return True
 
 
-async def _round_trip(ask: Callable[[str], Awaitable[None]]) -> None:
+async def _round_trip(ask: Callable[[str], Awaitable[None]], timeout: float = LAYER_TIMEOUT) -> None:
     """Call `ask` with a new channel's name, and return when something arrives on it."""
-    async with asyncio.timeout(LAYER_TIMEOUT):
+    async with asyncio.timeout(timeout):
         channel = await get_channel_layer().new_channel("asked")
         received = asyncio.Event()
         listening = asyncio.create_task(_listen(channel, received))

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 SESSION_CHECK_INTERVAL = 8.0  # seconds between checks that all users are still signed in
 LAYER_CHECK_INTERVAL = 1.0  # seconds between checks that Redis delivers messages
+WORKER_PATIENCE = 3.0  # seconds in which a busy worker answers
 HEARTBEAT_DELAY = 1.5  # seconds for which heartbeats are batched
 
 MAX_SOCKETS_PER_USER = 60  # in one process: each costs memory, more if nobody reads from it
@@ -263,7 +264,7 @@ def batched_heartbeats(read: Callable[[list[Any]], Any]) -> Coalescer[Any, Any]:
     async def run(keys: list[Hashable]) -> dict[Hashable, tuple[Any, bool]]:
         states = await in_database(read, keys)
         active = any(state.is_active for state in states.values())
-        has_worker = await worker_responds() if active else True
+        has_worker = await worker_responds(WORKER_PATIENCE) if active else True
         return {key: (state, has_worker or not state.is_active) for key, state in states.items()}
 
     return Coalescer(run, HEARTBEAT_DELAY)

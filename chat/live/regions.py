@@ -347,15 +347,23 @@ class ProfileChoice(Region):
         return profile_choice(state.conversation)
 
 
+def attention_on(state: Any) -> Attention:
+    """What needs the user's attention; the end of the page's own conversation does not: it is seen there."""
+    attention: Attention = state.owner.attention
+    if (shown := state.conversation) is None or shown.archived or shown.unseen_turn_id is None:
+        return attention
+    return attention.without(shown.unseen_turn_id)
+
+
 class BoardLink(Region):
     name, target, template = "board_link", "#board-link", "partials/_board_link.html"
     on_board = False
 
     def version(self, state: Any) -> str:
-        return str(state.owner.attention.version)
+        return attention_on(state).version
 
     def context(self, state: Any) -> Mapping[str, Any]:
-        return {"attention": state.owner.attention, "on_board": self.on_board}
+        return {"attention": attention_on(state), "on_board": self.on_board}
 
 
 class Sidebar(Region):

@@ -83,11 +83,15 @@ def lacking_regions(state: Any, have: Have, regions: Mapping[str, Region]) -> li
 
 
 def turns_after(state: ConversationState, have: Have) -> list[int]:
-    """The primary keys of the turns that the page lacks, oldest first. Reads the database."""
+    """The primary keys of the turns that the page lacks, oldest first. Reads the database.
+
+    One that began after the state was read is left out: a page that is ahead of the state would drop the
+    drawing of the turn before, take this one, and drop the frame that ends the other. Its frames follow.
+    """
     ended = have.position.number >= END
     turns = Turn.objects.filter(conversation=state.conversation.pk, on_path=True).order_by("pk")
     known = {"pk__gt": have.position.turn} if ended else {"pk__gte": have.position.turn}
-    return list(turns.filter(**known).values_list("pk", flat=True))
+    return list(turns.filter(**known, pk__lte=state.position.turn).values_list("pk", flat=True))
 
 
 def drawn_path(state: ConversationState) -> str:

@@ -14,7 +14,8 @@ from django.db.models import Count, Max, OuterRef, Q, Subquery
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
-from chat.models.conversation import Conversation, ConversationQuerySet
+from chat.models.conversation import Conversation
+from chat.models.conversation_queries import ConversationQuerySet
 from chat.models.tag import MAX_LENGTH, MAX_TAGS_OF_CONVERSATION, Tag, normalised
 from chat.models.todo_revision import TodoRevision
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import models, transaction
-from django.db.models import Count, Exists, F, Max, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Exists, F, Max, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
@@ -19,90 +19,17 @@ from django.utils.translation import gettext_lazy as _
 from chat.agent.storable import storable
 from chat.models.account import Preferences
 from chat.models.connection import ModelSettings
+from chat.models.conversation_queries import ConversationManager, ConversationQuerySet
 from chat.models.follow_up import Attachment, FollowUp, joined, names_in
 from chat.models.message import Message, MessageRefused, checked_message, title_of
 from chat.models.profile import Profile, answers_by_script
-from chat.models.tag import Tag, folded, normalised
+from chat.models.tag import Tag
 from chat.models.todo_revision import TodoRevision
 from chat.models.tool_call import ToolCall
 from chat.models.turn import Turn
 
 if TYPE_CHECKING:
-    from django.contrib.auth.models import AnonymousUser, User
-
-
-class ConversationQuerySet(QuerySet["Conversation"]):
-    def visible_to(self, user: User | AnonymousUser) -> ConversationQuerySet:
-        """The user's own conversations, archived ones included, deleted ones not."""
-        return self.kept().filter(owner_id=user.pk) if user.pk else self.none()
-
-    def kept(self) -> ConversationQuerySet:
-        return self.filter(deleted_at__isnull=True)
-
-    def current(self) -> ConversationQuerySet:
-        return self.filter(archived_at__isnull=True)
-
-    def archived(self) -> ConversationQuerySet:
-        return self.filter(archived_at__isnull=False)
-
-    def pinned_first(self) -> ConversationQuerySet:
-        return self.order_by("-pinned", "-updated_at", "-pk")
-
-    def archived_last(self) -> ConversationQuerySet:
-        """Behind the current ones, which are as `pinned_first` has them."""
-        is_archived = models.ExpressionWrapper(Q(archived_at__isnull=False), models.BooleanField())
-        return self.order_by(is_archived, "-pinned", "-updated_at", "-pk")
-
-    def unfinished(self) -> ConversationQuerySet:
-        return self.filter(todos_left__gt=0)
-
-    def unseen(self) -> ConversationQuerySet:
-        """Those with a turn that ended while the owner was not looking."""
-        return self.filter(unseen_turn__isnull=False)
-
-    def tagged(self, word: str) -> ConversationQuerySet:
-        """Those with this tag of their owner's, in any spelling of the word."""
-        return self.filter(tags__folded=folded(normalised(word)))
-
-    def listed(self, start: int, stop: int) -> list[Conversation]:
-        """The rows from `start` to `stop` with `plan` (the latest list), the statuses and tags.
-
-        At most three queries.
-        """
-        lists = TodoRevision.objects.filter(conversation=OuterRef("pk"), turn__on_path=True)
-        latest = lists.order_by("-pk")
-        turns = Turn.objects.filter(conversation=OuterRef("pk"), on_path=True).order_by("-pk")
-        conversations = self.annotate(
-            latest=Subquery(latest.values("pk")[:1]),
-            status=Subquery(turns.values("status")[:1]),
-            unseen=F("unseen_turn__status"),
-            is_tagged=Exists(Tag.objects.filter(conversations=OuterRef("pk"))),
-        )
-        rows: list[Any] = list(conversations[start:stop])
-        plans = TodoRevision.objects.in_bulk([row.latest for row in rows if row.latest])
-        for row in rows:
-            row.plan, row.unseen_status = plans.get(row.latest), row.unseen or ""
-            row.active_status = row.status if row.status in Turn.ACTIVE else ""
-            row.has_failed = row.status == Turn.Status.FAILED
-            row.known_words = []
-        _read_words([row for row in rows if row.is_tagged])
-        return rows
-
-
-def _read_words(tagged: list[Conversation]) -> None:
-    models.prefetch_related_objects(tagged, "tags")
-    for row in tagged:
-        row.known_words = [tag.word for tag in row.tags.all()]
-
-
-_Manager = models.Manager.from_queryset(ConversationQuerySet)
-
-
-class ConversationManager(_Manager["Conversation"]):
-    """Conversations that are not deleted."""
-
-    def get_queryset(self) -> ConversationQuerySet:
-        return ConversationQuerySet(self.model, using=self._db).kept()
+    from django.contrib.auth.models import User
 
 
 def _refuse_if_busy(facts: Mapping[str, Any]) -> None:
@@ -115,11 +42,17 @@ def _refuse_if_busy(facts: Mapping[str, Any]) -> None:
         )
 
 
-def _edited(turn: Turn, text: str, attached: Collection[int]) -> tuple[str, list[Attachment]]:
-    """The turn's message with this text, and those of its attachments that have these keys."""
+def _edited(
+    turn: Turn, text: str, attached: Collection[int], uploaded: Collection[Attachment]
+) -> tuple[str, list[Attachment]]:
+    """The turn's message with this text, those of its attachments that have these keys, and new ones.
+
+    The text names those that were uploaded at its end.
+    """
     attachments = [each for each in turn.attachments if each.pk in attached]
     names = "\n".join(names_in(turn.said, attachments))
-    return checked_message(f"{text.rstrip()}\n\n{names}"), attachments
+    gap = "\n" if uploaded else "\n\n"
+    return checked_message(f"{text.rstrip()}{gap}{names}"), [*attachments, *uploaded]
 
 
 Sent = TypeVar("Sent", Turn, FollowUp)
@@ -297,12 +230,14 @@ class Conversation(models.Model):
         text: str | None = None,
         profile: Profile | None = None,
         attached: Collection[int] = (),
+        uploaded: Collection[Attachment] = (),
         *,
         as_before: bool = False,
     ) -> Turn:
         """Queue another version of a turn, with the same message or `text` in its place.
 
-        With `text` go the message's attachments with these keys, `attached`.
+        With `text` go the message's attachments with these keys, `attached`, and those that were `uploaded`
+        with it, which it names at its end.
         `profile` answers this turn alone; by default the one in use does, or, `as_before`, the one that
         answered this turn alone.
 
@@ -318,7 +253,7 @@ class Conversation(models.Model):
             if again is None:
                 raise MessageRefused(_("This message has changed in another tab. Try again."))
             as_it_was = again.said, again.attachments
-            said, attachments = as_it_was if text is None else _edited(again, text, attached)
+            said, attachments = as_it_was if text is None else _edited(again, text, attached, uploaded)
             before, added = self.revision(), TodoRevision.added_by_user(self.path_revisions)
             self._take_off_path(again)
             if as_before:
@@ -575,6 +510,11 @@ class Conversation(models.Model):
     @property
     def archived(self) -> bool:
         return self.archived_at is not None
+
+    @property
+    def active_at(self) -> datetime.datetime:
+        """When its latest message was sent or, if that is annotated, its latest turn ended."""
+        return max(self.updated_at, getattr(self, "last_end", None) or self.updated_at)
 
     @property
     def words(self) -> list[str]:

@@ -8,6 +8,7 @@ import secrets
 from typing import TYPE_CHECKING, Any
 
 from django.db import models
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
@@ -82,6 +83,10 @@ class ShareLink(models.Model):
             files=files or [],
             expires_at=expires_at,
         )
+
+    @classmethod
+    def live(cls) -> QuerySet[ShareLink]:
+        return cls.objects.filter(revoked_at=None, expires_at__gt=timezone.now())
 
     @classmethod
     def by_token(cls, token: str) -> ShareLink | None:

@@ -15,6 +15,7 @@ from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.cache import add_never_cache_headers
+from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -29,7 +30,7 @@ from chat.live.broadcast import (
     publish_sidebar,
     publish_turn_sync,
 )
-from chat.live.regions import ENDED_WELL, recent_turns, state_of
+from chat.live.regions import ENDED_WELL, attention_on, recent_turns, state_of
 from chat.models import (
     Attachment,
     BulkAct,
@@ -154,10 +155,9 @@ def delete(request: SignedInRequest, conversation_id: uuid.UUID) -> HttpResponse
 
 def own_conversation(request: SignedInRequest, conversation_id: uuid.UUID) -> Conversation:
     """The user's conversation; raises Http404 for any other."""
-    visible = Conversation.objects.visible_to(request.user).select_related(
-        "profile", "model__connection", "owner"
-    )
-    return get_object_or_404(visible, pk=conversation_id)
+    visible = Conversation.objects.visible_to(request.user).with_live_links()
+    related = visible.select_related("profile", "model__connection", "owner")
+    return get_object_or_404(related, pk=conversation_id)
 
 
 def _message_refused(request: SignedInRequest, conversation: Conversation, sentence: str) -> HttpResponse:
@@ -221,6 +221,8 @@ def page(
     context = {
         "conversation": conversation,
         "state": state,
+        "attention": attention_on(state),
+        "sidebar": SimpleLazyObject(lambda: state.owner.rows),
         **shown,
         "has_files": has_files(conversation),
         "shell_problem": Shell.problem,

@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
+from django.contrib import messages
 from django.core.paginator import Page, Paginator
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import render
@@ -16,9 +17,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from chat.models import BulkAct, Conversation, Profile, Tag
-from chat.models.conversation import ConversationQuerySet
+from chat.models.conversation_queries import ConversationQuerySet
 from chat.models.tag import MAX_LENGTH, SIGNS, normalised
 from chat.pages.audience import audience
+from chat.pages.import_views import IMPORTED_KEY
 from chat.pages.search_form import SearchForm
 from chat.pages.signed_in import SignedInRequest
 from chat.search.conversation_filter import ConversationFilter
@@ -36,6 +38,8 @@ ROWS_PER_PAGE = 30
 @audience("signed_in")
 @require_safe
 def conversations(request: SignedInRequest) -> HttpResponse:
+    if sentence := request.session.pop(IMPORTED_KEY, ""):
+        messages.success(request, sentence)
     form = SearchForm(request.GET)
     list_query = ListQuery.from_form(form)
     search = Search.of(request, form)
@@ -78,6 +82,7 @@ def _render(request: SignedInRequest, context: dict[str, Any]) -> HttpResponse:
         "is_part": is_part,
         "kept_by_tabs": urlencode(kept, quote_via=quote),
         "tags": Tag.objects.filter(owner=request.user.pk),
+        "any_shared": Conversation.objects.visible_to(request.user).shared().exists(),
     }
     response = render(request, "partials/_found.html" if is_part else "conversations.html", context)
     patch_vary_headers(response, ["HX-Target"])
@@ -129,8 +134,8 @@ class Search:
         matches = find(scope, request.user.pk, query)
         self.page = Paginator(matches.states, HITS_PER_PAGE).get_page(request.GET.get("page"))
         states = list(self.page.object_list)
-        rows = Conversation.objects.select_related("search_index_state").filter(search_index_state__in=states)
-        by_state = {row.search_index_state.pk: row for row in rows}
+        rows = Conversation.objects.filter(search_index_state__in=states).with_last_end()
+        by_state = {row.search_index_state.pk: row for row in rows.select_related("search_index_state")}
         self.inside = key is not None
         self.tags = [] if key else Tag.containing(request.user.pk, request.GET["q"])
         ordered = [by_state[state] for state in states if state in by_state]
@@ -152,25 +157,29 @@ class ListQuery:
     filter: ConversationFilter = field(default_factory=ConversationFilter)
     archived: bool = False
     tag: str = ""
+    shared: bool = False
 
     @classmethod
     def from_form(cls, form: SearchForm) -> ListQuery:
         """Parse the form's data; invalid values are ignored."""
         tag = normalised(form.data.get("tag", ""))
-        return cls(form.conversation_filter(), form.data.get("archived") == "1", tag[: 2 * MAX_LENGTH])
+        archived, shared = (form.data.get(name) == "1" for name in ("archived", "shared"))
+        return cls(form.conversation_filter(), archived, tag[: 2 * MAX_LENGTH], shared)
 
     def rows(self, user: User | AnonymousUser) -> ConversationQuerySet:
-        """The list: without archived ones, unless they are asked for or have the tag."""
+        """The list: without archived ones, unless they are asked for, have the tag or are shared."""
         matching = self.search_scope(user)
         if self.archived:
             return matching
-        return matching.archived_last() if self.tag else matching.current().pinned_first()
+        return matching.archived_last() if self.tag or self.shared else matching.current().pinned_first()
 
     def search_scope(self, user: User | AnonymousUser) -> ConversationQuerySet:
         """The conversations to search in, newest first: archived ones too, unless only those are listed."""
         rows = self.filter.apply(Conversation.objects.visible_to(user))
         if self.tag:
             rows = rows.tagged(self.tag)
+        if self.shared:
+            rows = rows.shared()
         return rows.archived() if self.archived else rows
 
     @property
@@ -178,6 +187,8 @@ class ListQuery:
         """The tab above the list that it belongs to."""
         if self.archived:
             return "archive"
+        if self.shared:
+            return "shared"
         return "unfinished" if self.filter.todos == "unfinished" else "all"
 
     @property
@@ -194,6 +205,8 @@ class ListQuery:
         query.update(self.filter.query_params)
         if self.archived:
             query["archived"] = "1"
+        if self.shared:
+            query["shared"] = "1"
         if self.tag:
             query["tag"] = self.tag
         return query.urlencode()

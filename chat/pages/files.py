@@ -21,6 +21,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chat.agent.pictures import HEAD, image_type
 from chat.agent.scan import scan_workspace
+from chat.agent.tools.bash import without_terminal_codes
 from chat.agent.workspace import WorkspaceError
 from chat.export.zip_file import file_name
 from chat.files.archive import archive, open_file
@@ -298,7 +299,7 @@ def _diff(preview: FilePreview) -> Diff:
 
 def _comparable(data: bytes | None) -> str | bytes | None:
     decoded = text_of(data, cut=True) if data else None
-    return decoded[0] if decoded else data and b"\0"
+    return without_terminal_codes(decoded[0]) if decoded else data and b"\0"
 
 
 def _open(request: SignedInRequest, conversation: Conversation) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.models import User
+from django.contrib.sessions.backends.base import UpdateError
 from django.core.files.uploadedfile import UploadedFile
 from django.db import DatabaseError
 from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
@@ -33,6 +35,7 @@ from chat.pages.streaming import RowsStream
 
 PROGRESS_AFTER = 1.0  # seconds until a progress page is sent
 PROGRESS_MARK = "<!-- progress -->"
+IMPORTED_KEY = "imported"  # session key: the sentence for the list to which the progress page leads
 MAX_SHOWN = 20  # refusals that are shown
 ZIP_FILE = b"PK\x03\x04"  # its first bytes
 
@@ -124,7 +127,7 @@ def _import_all(readers: Readers, owner: User) -> Steps:
             imported.conversations.append((yield from _part(steps, number, len(readers))))
         except (FileRefused, OSError, WorkspaceError, DatabaseError) as error:
             sentence = _refusal(error)
-            imported.refusals.append(f"{name}: {sentence}" if len(readers) > 1 else sentence)
+            imported.refusals.append(name + _(": ") + sentence if len(readers) > 1 else sentence)
         yield 100 * (number + 1) // len(readers)
     return imported
 
@@ -150,6 +153,10 @@ def _progress_page(request: SignedInRequest, steps: Steps) -> Generator[str, Non
         imported = yield from _bars(steps)
     finally:
         steps.close()
+    if not imported.refusals and len(imported.conversations) > 1:
+        request.session[IMPORTED_KEY] = imported.sentence
+        with suppress(UpdateError):  # signed out meanwhile
+            request.session.save()  # the page is on its way: the middleware has had its turn
     yield render_to_string("partials/_imported.html", imported.context())
     yield tail
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import uuid
+from contextlib import suppress
 from urllib.parse import urlencode
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.db import transaction
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -13,10 +15,13 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
-from chat.files.conversation_workspace import forget_files_of, missing_for, show_files_of
+from chat.agent.workspace import WorkspaceError
+from chat.files.conversation_workspace import delete_in, forget_files_of, missing_for, show_files_of
+from chat.files.uploads import UploadRefused
 from chat.live.broadcast import notify_workers, publish_path, publish_sidebar, publish_turn_sync
-from chat.models import Conversation, MessageRefused, Profile, Turn
+from chat.models import Attachment, Conversation, MessageRefused, Profile, Turn
 from chat.models.follow_up import without_names
+from chat.pages.attachments import message_of
 from chat.pages.audience import audience
 from chat.pages.conversation import (
     PLACE,
@@ -35,7 +40,7 @@ from chat.search.index import index_revision, unindex_turn
 @audience("owner")
 @require_http_methods(["GET", "HEAD", "POST"])
 def run_again(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
-    """Answer the turn's message again: as it was, or with the form's text, profile and model."""
+    """Answer the turn's message again: as it was, or with the form's text, files, profile and model."""
     conversation = own_conversation(request, conversation_id)
     if request.method != "POST":
         return _form(request, conversation, turn_id)
@@ -76,13 +81,21 @@ def _run_again(
     as_before: bool = False,
 ) -> HttpResponse:
     archived = conversation.archived
+    uploaded: list[Attachment] = []
+    text: str | None
     try:
-        text, attached = request.POST.get("text"), request.POST.getlist("attached")
-        kept = {int(key) for key in attached if key.isdecimal() and len(key) < 20}
-        if text is None:
+        profile = _profile(request)
+        if "text" in request.POST:
+            text, uploaded = message_of(request, conversation, client_id)
+            attached = request.POST.getlist("attached")
+            kept = {int(key) for key in attached if key.isdecimal() and len(key) < 20}
+        else:
             text, kept = _without_missing(conversation, turn_id)
-        conversation.run_again(turn_id, client_id, text, _profile(request), kept, as_before=as_before)
-    except MessageRefused as refusal:
+        conversation.run_again(turn_id, client_id, text, profile, kept, uploaded, as_before=as_before)
+    except (MessageRefused, UploadRefused, WorkspaceError) as refusal:
+        for file in uploaded:  # the form still has them
+            with suppress(WorkspaceError):
+                delete_in(conversation, file.path)
         return action_refused(request, conversation, str(refusal))
     async_to_sync(notify_workers)()
     async_to_sync(publish_path)(conversation)
@@ -112,6 +125,7 @@ def _form(request: SignedInRequest, conversation: Conversation, turn_id: int) ->
         "turn": turn,
         "text": without_names(turn.said, turn.attachments),
         "missing": missing_for(turn, [file.path for file in turn.attachments]),
+        "most_bytes": settings.MAX_UPLOAD_BYTES,
         "in_use": in_use,
         "profiles": Profile.offered_to(request.user),
         "groups": model_groups(request.user, in_use),
@@ -157,14 +171,17 @@ def _address_in_version(request: SignedInRequest, conversation: Conversation, tu
 @audience("owner")
 @require_http_methods(["GET", "HEAD", "POST"])
 def delete_turn(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
-    """Delete one turn, or one version with what follows it, with its plan's revisions and its calls."""
+    """Delete one turn, or one version with what follows it, with its plan's revisions and its calls.
+
+    The form for the only turn offers to delete the conversation, which can be undone.
+    """
     conversation = own_conversation(request, conversation_id)
     if request.method != "POST":
         turn = get_object_or_404(conversation.path, pk=turn_id)
         Turn.find_versions([turn])
         following = len(conversation.deleted_with(turn)) - 1
-        others = conversation.path.exclude(pk=turn.pk).exists()
-        context = {"conversation": conversation, "turn": turn, "following": following, "others": others}
+        is_only = not turn.versions and not conversation.path.exclude(pk=turn.pk).exists()
+        context = {"conversation": conversation, "turn": turn, "following": following, "is_only": is_only}
         return dialog_or_page(request, "delete_turn.html", context)
     try:
         with transaction.atomic():

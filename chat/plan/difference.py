@@ -40,7 +40,7 @@ class Line:
 
 
 def lines_of(items: Sequence[Item], before: Sequence[Line] = (), skipped: Collection[str] = ()) -> list[Line]:
-    """The lines of `items` compared with the previous list's lines; removed items keep their position.
+    """The lines of `items` compared with the previous list's lines; a removed item stays behind the same one.
 
     `skipped` are the ids of the items that the user removed.
     """
@@ -65,11 +65,12 @@ def _line(item: Item, before: Item | None, moved: bool, gone: Collection[str]) -
 
 
 def _insert_removed(lines: list[Line], removed: list[Line], before: Sequence[Line]) -> list[Line]:
+    """Each goes where it was: right behind the line that was ahead of it, wherever that is now."""
     order = [line.item["id"] for line in before]
     for line in removed:
-        preceding = set(order[: order.index(line.item["id"])])
-        positions = [position for position, other in enumerate(lines, 1) if other.item["id"] in preceding]
-        lines.insert(max(positions, default=0), line)
+        place = order.index(line.item["id"])
+        ids = [other.item["id"] for other in lines]
+        lines.insert(ids.index(order[place - 1]) + 1 if place else 0, line)
     return lines
 
 

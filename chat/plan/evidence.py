@@ -109,12 +109,15 @@ class Evidence:
 
     @property
     def place(self) -> str:
-        """The DOM id in the transcript of where its work starts; "" if it has none."""
+        """The DOM id of the row at which its latest work starts; "" if it has none.
+
+        That is the list that last set it in progress, since an item can be reset and worked on again.
+        """
         if not self.spans:
             return ""
-        first = self.spans[0]
-        row = first.write or next(iter(first.calls), None)
-        return row.dom_id if row else f"turn-{first.turn.pk}"
+        start = next((span for span in reversed(self.spans) if span.write), self.spans[0])
+        row = start.write or next(iter(start.calls), None)
+        return row.dom_id if row else f"turn-{start.turn.pk}"
 
 
 def evidence_of(

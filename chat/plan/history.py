@@ -25,6 +25,12 @@ class Plan:
     def latest(self) -> Revision:
         return self.revisions[-1]
 
+    @property
+    def is_taken_back(self) -> bool:
+        """Whether the user removed all of its items."""
+        row = self.latest.row
+        return row.is_by_user and not row.items and not row.skipped
+
     def entries_until_next(self, revision: Revision) -> tuple[list[Entry], Revision | None]:
         """The entries until the next revision, and that revision if it is in the same turn."""
         next_revision = next((each for each in self.revisions if each.number > revision.number), None)

@@ -9,7 +9,7 @@ from django.db.models import Exists, OuterRef, Subquery
 from django.utils import timezone
 
 from chat.models import TodoRevision, Turn
-from chat.models.conversation import ConversationQuerySet
+from chat.models.conversation_queries import ConversationQuerySet
 
 # The last turn's statuses, by the filter's value.
 STATUSES = {str(status): [status] for status in Turn.Status} | {"running": ["queued", "running"]}

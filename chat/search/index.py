@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from chat.models.conversation import Conversation, ConversationQuerySet
+from chat.models.conversation import Conversation
+from chat.models.conversation_queries import ConversationQuerySet
 from chat.models.follow_up import Attachment
 from chat.models.message import Message
 from chat.models.search_index import INDEX_VERSION, SearchEntry, SearchIndexState

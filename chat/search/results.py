@@ -14,7 +14,7 @@ from django.urls import reverse
 from markdown_it import MarkdownIt
 
 from chat.models import Conversation, Message, SearchEntry, TodoRevision, ToolCall
-from chat.models.conversation import ConversationQuerySet
+from chat.models.conversation_queries import ConversationQuerySet
 from chat.models.follow_up import read_named_files
 from chat.search import documents
 from chat.search.query import Query

@@ -135,15 +135,17 @@
   document.addEventListener("htmx:ws:after:connection", askAgain);
 }
 
-// The buttons that lead from one version to another keep their place and the keyboard, and what is in view stays as a turn is
-// deleted, though the transcript is drawn anew; earlier turns that it lacks then are fetched, as far as the page had them.
+// The buttons that lead from one version to another keep their place and the keyboard, though messages differ in height, and
+// what is in view stays as a turn is deleted, though the transcript is drawn anew; earlier turns that it lacks then are fetched,
+// as far as the page had them.
 {
-  const topOf = (turn) => turn.getBoundingClientRect().top;
+  const topOf = (element) => element.getBoundingClientRect().top;
   let pressed = null; // the latest one: the ids of its turn and of that which is to be found in its place, and the place
-  const switched = (turn, { formAction, dataset: { versions } }) => {
-    const to = `turn-${formAction.match(/turns\/(\d+)/)[1]}`;
+  const switched = (turn, button) => {
+    const to = `turn-${button.formAction.match(/turns\/(\d+)/)[1]}`;
     const first = document.querySelector("#transcript > .turn").id;
-    return { from: turn.id, to, first: first === turn.id ? to : first, top: topOf(turn), direction: versions };
+    const direction = button.dataset.versions;
+    return { from: turn.id, to, first: first === turn.id ? to : first, top: topOf(button), direction };
   };
   const deleted = (turn) => {
     const [before, after] = [turn.previousElementSibling, turn.nextElementSibling];
@@ -169,9 +171,10 @@
     if (!turn) return fetchMissing();
     const buttons = pressed.direction ? [...turn.querySelectorAll("[data-versions]")] : [];
     if (pressed.direction && !buttons.length) return;
-    (buttons.find((button) => button.dataset.versions === pressed.direction) ?? buttons[0])?.focus({ preventScroll: true });
+    const button = buttons.find(({ dataset }) => dataset.versions === pressed.direction) ?? buttons[0];
+    button?.focus({ preventScroll: true });
     turn.dataset.rendered = ""; // or its height is a guess
-    document.getElementById("scroll").scrollTop += topOf(turn) - pressed.top;
+    document.getElementById("scroll").scrollTop += topOf(button ?? turn) - pressed.top;
     pressed = null;
   };
   document.addEventListener("htmx:ws:after:message:incoming", stay);

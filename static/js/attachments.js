@@ -31,6 +31,9 @@ const notAdded = (files) => {
   return leftOut.replace("/x", () => new Intl.ListFormat(document.documentElement.lang).format(names));
 };
 
+// The same file, also after a reload.
+const fileId = ({ name, size, lastModified }) => [name, size, lastModified].join();
+
 const held = (files) => {
   const data = new DataTransfer();
   for (const file of files) data.items.add(file);
@@ -150,6 +153,17 @@ const scaledDown = async (file) => {
       return row;
     };
 
+    // A reload may be faster than the database: until that has the files, what it is to have is kept besides.
+    const store = (files, where = path) => {
+      const key = keyOf(where);
+      const due = JSON.stringify(files.map(fileId));
+      kept.set(`files ${key}`, due);
+      // A file is stored without what is set on it.
+      const rows = files.map((file) => ({ file, line: file.line, path: file.path }));
+      const change = (table) => (files.length ? table.put(rows, key) : table.delete(key));
+      return stored(change).then(() => kept.get(`files ${key}`) === due && kept.set(`files ${key}`, null));
+    };
+
     // A database that does not answer holds up nothing.
     const giveUp = () => new Promise((resolve) => setTimeout(resolve, 1000));
     const show = (files) => {
@@ -167,10 +181,7 @@ const scaledDown = async (file) => {
       delete text.dataset.sent;
       form.elements.client_id.value = uuid();
       tellComposer();
-      // A file is stored without what is set on it.
-      const rows = files.map((file) => ({ file, line: file.line, path: file.path }));
-      const change = (store) => (rows.length ? store.put(rows, keyOf(path)) : store.delete(keyOf(path)));
-      return stored(change).catch(() => files.length && !signal.aborted && note(input.dataset.unkept));
+      return store(files).catch(() => files.length && !signal.aborted && note(input.dataset.unkept));
     };
 
     const take = (files, scaled = []) => {
@@ -212,23 +223,35 @@ const scaledDown = async (file) => {
       const names = [name, ...taken.map((_, at) => name.replace(/(?=\.)/, ` ${at + 2}`))];
       return names.find((each) => !taken.includes(each));
     };
+    const putInto = (field, files) => {
+      field.files = held(field.closest(".again") ? [...field.files, ...files] : files);
+      for (const name of ["input", "change"]) field.dispatchEvent(new Event(name, { bubbles: true }));
+    };
+    // A table that was copied comes as text and as a picture of it; then the text is meant.
+    const pastedFiles = ({ clipboardData }) => (clipboardData.types.includes("text/plain") ? [] : [...clipboardData.files]);
+    document.addEventListener("paste", (event) => {
+      const files = event.target.matches?.(".again textarea") ? pastedFiles(event) : [];
+      if (!files.length) return;
+      event.preventDefault();
+      putInto(event.target.form.elements.files, files);
+    }, { signal });
     text.addEventListener("paste", (event) => {
-      const files = [...event.clipboardData.files];
       const pasted = event.clipboardData.getData("text/plain");
       // What is longer than a message goes with it as a file.
       if (new Blob([pasted]).size > Number(text.dataset.mostBytes)) {
         event.preventDefault();
         return add([new File([pasted], freeName(input.dataset.pasted), { type: "text/plain" })]);
       }
-      // A table that was copied comes as text and as a picture of it; then the text is meant.
-      if (!files.length || event.clipboardData.types.includes("text/plain")) return;
+      const files = pastedFiles(event);
+      if (!files.length) return;
       event.preventDefault();
       add(files);
     });
 
-    // What is dropped on the list of files is uploaded, anything else goes with the message.
+    // What is dropped on the list of files is uploaded, on a message that is edited it goes with that one, and anything
+    // else with the next one.
     const brings = (event) => event.dataTransfer?.types.includes("Files");
-    const uploadAt = ({ target }) => target.closest?.("#files-panel")?.querySelector(".files__upload");
+    const placeAt = ({ target }) => target.closest?.(".turn-dialog:has(.again), #files-panel:has(.files__upload)") ?? form;
     const mark = (place) => {
       for (const each of document.querySelectorAll("[data-drop]")) if (each !== place) delete each.dataset.drop;
       if (place) place.dataset.drop = "";
@@ -236,7 +259,7 @@ const scaledDown = async (file) => {
     document.addEventListener("dragover", (event) => {
       if (!brings(event)) return;
       event.preventDefault();
-      mark(uploadAt(event)?.closest("#files-panel") ?? form);
+      mark(placeAt(event));
     }, { signal });
     document.addEventListener("dragleave", (event) => {
       if (!event.relatedTarget) mark(null);
@@ -247,14 +270,13 @@ const scaledDown = async (file) => {
       mark(null);
       // A folder has no content of its own, and no type.
       const files = [...event.dataTransfer.items].filter((item) => !item.webkitGetAsEntry?.()?.isDirectory).map((item) => item.getAsFile()).filter(Boolean);
-      const upload = uploadAt(event)?.elements.files;
-      if (!upload) {
+      const place = placeAt(event);
+      if (place === form) {
         add(files);
         return text.focus();
       }
       if (!files.length) return;
-      upload.files = held(files);
-      upload.dispatchEvent(new Event("change", { bubbles: true }));
+      putInto(place.querySelector("[type=file]"), files);
     }, { signal });
 
     // What was added while they were on their way stays.
@@ -300,8 +322,14 @@ const scaledDown = async (file) => {
 
     // What was chosen before a reload, or before the user left this page; earlier versions stored the files alone.
     const fileOf = (row) => (row.file ? Object.assign(row.file, { line: row.line, path: row.path }) : row);
-    const restoring = Promise.race([stored((store) => store.get(keyOf(path))), giveUp()])
-      .then((rows) => rows && !signal.aborted && show([...rows.map(fileOf), ...chosen]))
+    const due = JSON.parse(kept.get(`files ${keyOf(path)}`));
+    const restore = (files) => {
+      const meant = files.filter((file) => !due || due.includes(fileId(file)));
+      show([...meant, ...chosen]);
+      if (meant.length < files.length) store(chosen);
+    };
+    const restoring = Promise.race([stored((table) => table.get(keyOf(path))), giveUp()])
+      .then((rows) => rows && !signal.aborted && restore(rows.map(fileOf)))
       .catch(() => {});
     // While files are restored or scaled down, a message waits.
     let preparing;
@@ -312,7 +340,7 @@ const scaledDown = async (file) => {
     };
     prepare(restoring);
     // This page is what the first message led to.
-    if (isLive && keptInTab.get(FIRST)) stored((store) => store.delete(keyOf("/"))).catch(() => {});
+    if (isLive && keptInTab.get(FIRST)) store([], "/").catch(() => {});
     keptInTab.set(FIRST, null);
 
     // A message that waited for the files is sent as it was; what was typed since then stays in the field.

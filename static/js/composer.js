@@ -24,7 +24,7 @@
   // word, the id by which the server knows a repetition.
   const placeOf = (path) => `draft ${composer().dataset.user} ${path}`;
   const place = () => placeOf(shown.path);
-  const filesOf = (form) => [...(form.elements.files?.files ?? [])].map(({ name, size, lastModified }) => [name, size, lastModified].join());
+  const filesOf = (form) => [...(form.elements.files?.files ?? [])].map(fileId);
   // What a new conversation begins with.
   const CHOICES = ["profile", "model", "workspace"];
   const CHOSEN = "chosen for the first message";

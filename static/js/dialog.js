@@ -31,7 +31,8 @@ document.addEventListener(
   addEventListener("mousedown", swallow, true);
   addEventListener("click", swallow, true);
 }
-// A link to a form opens it in a dialog; where that fails, its page.
+// A link to a form opens it in a dialog; where that fails, its page. So does the button that runs a turn again, where
+// turns follow that would go out of view: the form says what becomes of them.
 document.addEventListener("click", async (event) => {
   const close = event.target.closest?.("[data-close]");
   if (close) delete close.closest("form").dataset.changed;
@@ -39,17 +40,18 @@ document.addEventListener("click", async (event) => {
     event.preventDefault();
     close.closest("dialog").close();
   }
-  const link = event.target.closest?.("a[data-dialog]");
+  const link = event.target.closest?.("a[data-dialog], .turn:not(:last-child) button[data-dialog]");
   if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
   const { signal } = shown.gone;
+  const address = link.href ?? link.formAction;
   const dialog = document.getElementById(link.dataset.dialog);
   // Escape has closed it with what was typed.
-  if (dialog.querySelector("form[data-changed]")?.action === link.href) return dialog.showModal();
-  const answer = await fetch(link.href, { headers: { "HX-Request": "true" } }).catch(() => null);
+  if (dialog.querySelector("form[data-changed]")?.action === address) return dialog.showModal();
+  const answer = await fetch(address, { headers: { "HX-Request": "true" } }).catch(() => null);
   const form = answer?.ok ? await answer.text().catch(() => "") : "";
   if (signal.aborted || dialog.open) return; // another press has opened it
-  if (!form) return void (location.href = link.href);
+  if (!form) return void (location.href = address);
   dialog.innerHTML = form;
   htmx.process(dialog);
   link.closest(":popover-open")?.hidePopover(); // whose button has the focus again when the dialog closes

@@ -35,6 +35,19 @@
     document.getElementById("file-delete").close();
     document.getElementById("files-body")?.focus(); // the row may go
   });
+  // Messages only name a picture whose file is deleted.
+  document.addEventListener("htmx:after:swap", ({ detail }) => {
+    const form = detail.ctx?.sourceElement;
+    if (!form?.matches?.("#file-delete form") || document.querySelector("#files .files__problem")) return;
+    for (const link of document.querySelectorAll("a.attachment__picture")) {
+      const query = new URL(link.href).searchParams;
+      if (query.get("path") !== form.elements.path.value) continue;
+      query.delete("picture");
+      link.search = query;
+      link.className = "attachment__file";
+      link.textContent = link.title;
+    }
+  });
 
   // A name that was refused, or did not arrive, is in its field again, with why beneath it until the menu is closed.
   // Why anything else was refused comes into view.

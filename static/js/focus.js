@@ -73,7 +73,7 @@ const typeAhead = () => {
     if (!conversation || !field()) return;
     rooms.disconnect();
     for (const room of conversation.parentElement.querySelectorAll("#scroll, .dock__above")) rooms.observe(room);
-    let latest = null; // the element that had the focus last
+    let latest = document.activeElement; // the element that had the focus last; a question on this page may have it
     let status = conversation.dataset.status;
     let looking = 0;
 
@@ -85,7 +85,7 @@ const typeAhead = () => {
       status = now;
       const place = document.activeElement;
       if (place === field() || isSelecting()) return;
-      const lost = isNowhere(place) ? ended || (latest && !isThere(latest)) : !isThere(place);
+      const lost = isNowhere(place) ? ended || !isThere(latest) : !isThere(place);
       if (lost) take();
     };
     document.addEventListener("focusin", (event) => (latest = event.target), { signal });

@@ -51,7 +51,8 @@ onContent((signal) => {
   let wentBack = -Infinity;
   addEventListener("popstate", ({ timeStamp }) => (wentBack = timeStamp), { signal });
   let byHand = -Infinity; // when the reader last moved the view
-  const moved = ({ key, timeStamp }) => {
+  const moved = ({ key, target, timeStamp }) => {
+    if (key && target.matches("input, textarea")) return;
     led = false;
     if (!key || ["ArrowUp", "PageUp", "Home", " "].includes(key)) byHand = timeStamp;
   };
@@ -74,8 +75,37 @@ onContent((signal) => {
     } else if (!up && away() < 40 && !led) following = true;
     last = view.scrollTop;
     show();
+    if (!following) marking ||= setTimeout(mark, MARK);
   });
-  const sizes = new ResizeObserver(keep);
+  // As the view gets wider or narrower, as where a phone is turned or files open beside it, what is read stays in view:
+  // of what is at its top the same part.
+  const PROBES = [1, 12, 24, 36]; // pixels from the top, as there may be a gap between two paragraphs
+  const MARK = 100; // milliseconds after a move; it costs some tenths of one
+  let width = view.clientWidth;
+  let reading = null;
+  let marking = 0;
+  const mark = () => {
+    marking = 0;
+    if (view.clientWidth !== width) return;
+    const { top, left } = view.getBoundingClientRect();
+    const places = PROBES.map((below) => document.elementFromPoint(left + view.clientWidth / 2, top + below));
+    const inTurns = places.filter((each) => each?.closest("#transcript > .turn"));
+    const [box] = inTurns.map((place) => ({ place, rect: place.getBoundingClientRect() })).sort((one, other) => one.rect.height - other.rect.height);
+    reading = box && { place: box.place, part: (top - box.rect.top) / (box.rect.height || 1) };
+  };
+  const stay = () => {
+    const { place, part } = reading;
+    place.closest(".turn").dataset.rendered = ""; // or its height is a guess
+    const { top, height } = place.getBoundingClientRect();
+    view.scrollTop += top + part * height - view.getBoundingClientRect().top;
+    last = view.scrollTop;
+  };
+  const sizes = new ResizeObserver(() => {
+    const turned = view.clientWidth !== width;
+    width = view.clientWidth;
+    if (turned && !following && reading?.place.isConnected) stay();
+    keep();
+  });
   sizes.observe(view);
   sizes.observe(document.getElementById("transcript"));
   button.addEventListener("click", toEnd);

@@ -41,7 +41,7 @@ const forgetNote = () => {
 };
 
 // Says above the page, and above what covers it, that something did not reach the server; for a while, or until it is
-// touched.
+// touched or the connection is back.
 const warnLost = (text = document.getElementById("content").dataset.lost) => {
   document.querySelector(".warning")?.remove();
   const line = document.createElement("p");
@@ -52,6 +52,7 @@ const warnLost = (text = document.getElementById("content").dataset.lost) => {
   line.addEventListener("click", () => line.remove());
   setTimeout(() => line.remove(), 10_000);
 };
+addEventListener("live", () => document.querySelector(".warning")?.remove());
 // So of what the user asked for, but not of what the page fetches by itself.
 document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
   const byItself = ["intersect", "load", "files-changed", "complete"].includes(ctx?.sourceEvent?.type);

@@ -20,6 +20,7 @@
   const MOVES = ["up", "down"]; // each press counts
   const busy = new Map(); // changes on their way
   const SLOW = 300; // milliseconds after which they show that they are
+  const marks = new Map(); // of those that are slow the item, and the attribute that shows it
 
   const say = (what) => {
     const place = document.getElementById("todo-status");
@@ -122,6 +123,9 @@
     if (!goesOn) atEnd(came[0].querySelector("label :is(input, textarea), button, a"));
   };
 
+  const restoreMarks = () => {
+    for (const [item, mark] of marks.values()) if (row(item)?.hasAttribute(mark) === false) row(item).setAttribute(mark, true);
+  };
   const asked = (action, ...items) => {
     const [item] = items;
     const body = new FormData();
@@ -155,9 +159,13 @@
     const words = field(item)?.value;
     busy.set(name, send(body, name));
     const mark = isTick ? "data-waits" : "aria-busy";
-    const slow = setTimeout(() => row(item)?.setAttribute(mark, true), SLOW);
+    const slow = setTimeout(() => {
+      marks.set(name, [item, mark]);
+      restoreMarks();
+    }, SLOW);
     const came = await busy.get(name);
     clearTimeout(slow);
+    marks.delete(name);
     row(item)?.removeAttribute(mark);
     busy.delete(name);
     if ((came === "lost" || (came === "refused" && action === "skip")) && editor && row(item)) open.set(item, editor);
@@ -295,8 +303,10 @@
     if (event.key === "Enter") item ? change("reword", item) : change("add");
     else if (item) close(item);
     else {
+      const isEmpty = !event.target.value;
       event.target.value = adding = "";
       const begin = event.target.closest("#todo-begin");
+      if (!begin && isEmpty) document.getElementById("composer-text").focus({ preventScroll: true });
       if (!begin) return;
       begin.open = false;
       begin.querySelector("summary").focus();
@@ -438,6 +448,7 @@
       if (begin.open) adder().focus();
     });
     new MutationObserver(restore).observe(slot(), { subtree: true, childList: true });
+    new MutationObserver(restoreMarks).observe(slot(), { subtree: true, childList: true, attributeFilter: ["aria-busy", "data-waits"] });
     slot().addEventListener("focusin", (event) => (held = placeOf(event.target)));
     slot().addEventListener("keyup", (event) => {
       if (held && event.target.matches("input, textarea")) held.at = event.target.selectionStart;

@@ -69,11 +69,12 @@
   const reveal = (slot) => {
     const item = slot.querySelector(".todo[data-status='in_progress']");
     const scrolls = (place) => place?.scrollHeight > place?.clientHeight;
-    const list = [item?.parentElement, slot.closest(".dock__above")].find(scrolls);
-    if (!item || !list) return;
-    const above = item.getBoundingClientRect().top - list.getBoundingClientRect().top;
-    const seen = above >= 0 && above + item.offsetHeight <= list.clientHeight;
-    if (!seen) list.scrollTop += above - (list.clientHeight - item.offsetHeight) / 2;
+    if (!item) return;
+    for (const list of [item.parentElement, slot.closest(".dock__above")].filter(scrolls)) {
+      const above = item.getBoundingClientRect().top - list.getBoundingClientRect().top;
+      const seen = above >= 0 && above + item.offsetHeight <= list.clientHeight;
+      if (!seen) list.scrollTop += above - (list.clientHeight - item.offsetHeight) / 2;
+    }
   };
 
   onContent((signal) => {
@@ -118,6 +119,7 @@
       if (!isAt(slot)) reveal(slot);
     };
     new MutationObserver(look).observe(slot, looked);
+    addEventListener("resize", look, { signal });
     byHand = null;
     slot.addEventListener("pointermove", () => (pointed = performance.now()), { passive: true });
     for (const kind of ["wheel", "touchmove"]) slot.addEventListener(kind, () => (byHand = panelIn(slot)?.dataset.turn), { passive: true });

@@ -126,6 +126,11 @@ def _client_frame(start: int, data: bytes) -> bytes:
     return bytes([start]) + size + b"\0\0\0\0" + data
 
 
+def pong() -> bytes:
+    """What keeps a socket open on which no ping is answered."""
+    return _client_frame(0x8A, b"")
+
+
 def message(text: str) -> bytes:
     """What the composer sends."""
     return text_frame(json.dumps({"text": text}))

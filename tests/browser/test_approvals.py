@@ -90,7 +90,15 @@ def test_one_answer_is_given_however_long_it_takes(scripted: Site, visitors: Vis
 
 
 # The card is drawn, and what is above the composer is not yet.
-DRAW_CARD = "card => { card.dataset.status = 'running'; card.querySelector('.approval').remove(); }"
+# No further frame comes, which could draw the question again.
+DRAW_CARD = """(card) => {
+    addEventListener("htmx:ws:before:message:incoming", (event) => {
+        event.preventDefault();
+        event.stopImmediatePropagation();
+    }, true);
+    card.dataset.status = "running";
+    card.querySelector(".approval").remove();
+}"""
 
 
 def test_no_note_outlives_the_question(scripted: Site, visitors: Visitors) -> None:
@@ -102,6 +110,10 @@ def test_no_note_outlives_the_question(scripted: Site, visitors: Visitors) -> No
     expect(page.locator("#composer-text")).to_be_focused()
     expect(page.locator("#approval-note")).to_contain_text("echo first")
     expect(page.locator("#approval-note")).to_be_hidden()
+    page.reload()
+    expect(question(page)).to_be_focused()
+    page.locator(".tool-call[data-status=waiting]").evaluate(DRAW_CARD)
+    expect(page.locator("#composer-text")).to_be_focused()
     page.reload()
     question(page).get_by_role("button", name="Allow once").click()
     at_rest(page)

@@ -94,7 +94,36 @@ def test_the_chat_is_whole_beside_an_open_file(scripted: Site, visitors: Visitor
     for button in page.locator(".composer__row .button, #stop-and-send").all():
         assert button.evaluate(SEEN_WHOLE), button.inner_text()
     assert page.locator("#title").evaluate("title => title.clientWidth") > 30
+    page.click("#composer-text")
+    page.keyboard.press("Escape")
+    hint = page.locator("#stop-hint")
+    expect(hint).to_have_text("Press Escape again to stop")
+    assert hint.evaluate(SEEN_WHOLE)
+    assert hint.evaluate("hint => hint.scrollWidth <= hint.clientWidth")
     gate.set()
+
+
+def test_a_plan_is_edited_beside_files_in_half_a_window(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(
+        writes("a.py", "import os\n"), todo("pending", "pending", "pending"), Reply(text="Written.")
+    )
+    page = visitors.enter(scripted, viewport={"width": 960, "height": 900})
+    begin(page, "write it")
+    at_rest(page)
+    page.click(".bar__files")
+    expect(page.locator("#files-panel")).to_be_visible()
+    page.click("#todo-panel > summary")
+    history = page.locator(".todo-panel__foot a")
+    expect(history).to_be_visible()
+    for part in (history, page.locator("#unfinished [data-follow]")):
+        assert part.evaluate(TOPMOST)
+    page.locator("#todo-panel .todo__line").first.click()
+    field = page.locator("#todo-panel .todo").first.get_by_role("textbox")
+    expect(field).to_be_focused()
+    assert field.evaluate("field => field.clientWidth") > 150
+    field.fill("Send the whole brief to everybody who was at the meeting on Monday. " * 6)
+    for name in ("Save", "Cancel"):
+        assert page.locator("#todo-panel .todo").first.get_by_role("button", name=name).evaluate(TOPMOST)
 
 
 def test_it_stays_as_it_was_left(scripted: Site, visitors: Visitors) -> None:
@@ -349,7 +378,7 @@ def test_on_a_phone_it_opens_above_the_conversation(scripted: Site, visitors: Vi
 def test_an_edited_message_keeps_the_files_that_are_not_removed(scripted: Site, visitors: Visitors) -> None:
     page = with_attachments(scripted, visitors, WIDE)
     visitors.expected.append("409 (Conflict)")
-    scripted.model.script(Reply(text="Again."), Reply(text="Once more."))
+    scripted.model.script(Reply(text="Again."), Reply(text="Once more."), Reply(text="With others."))
     dialog = page.get_by_role("dialog")
 
     def edit() -> Locator:
@@ -385,6 +414,13 @@ def test_an_edited_message_keeps_the_files_that_are_not_removed(scripted: Site, 
     expect(dialog.locator(".again__attached")).to_be_hidden()
     dialog.get_by_role("button", name="Run again").click()
     expect(dialog.get_by_role("alert")).to_have_text("The message is empty.")
+    dialog.get_by_label("Add files").set_input_files([NOTES])  # type: ignore[list-item]
+    for kind, place, name in [("paste", "textarea[name=text]", "pasted.csv"), ("drop", "h2", "dropped.csv")]:
+        dialog.locator(place).evaluate(GIVE, [kind, [[name, "text/csv", "a,b"]]])
+    dialog.get_by_role("button", name="Run again").click()
+    expect(turns(page).last).to_contain_text("With others.")
+    expect(last_turn(page).locator(".attachment")).to_have_text(["notes-2.txt", "pasted.csv", "dropped.csv"])
+    expect(attached(page)).to_have_count(0)
 
 
 def test_a_text_wraps_and_code_does_once_asked(scripted: Site, visitors: Visitors) -> None:
@@ -556,6 +592,13 @@ def test_a_file_is_renamed_and_deleted_in_the_panel(scripted: Site, visitors: Vi
     expect(in_versions).to_be_visible()
     page.click("#file-delete .button--danger")
     expect(rows(page)).to_have_count(1)
+    choose(page, "a.png").get_by_role("button", name="Delete").click()
+    page.click("#file-delete .button--danger")
+    expect(rows(page)).to_have_count(0)
+    files = last_turn(page).locator(".attachment > .attachment__file")
+    expect(files).to_have_text(["a.png"])  # the other one was missing as the turn ran again
+    page.reload()
+    expect(files).to_have_text(["a.png"])
 
 
 def test_on_a_phone_a_file_is_renamed_deleted_and_mentioned(scripted: Site, visitors: Visitors) -> None:
@@ -585,7 +628,19 @@ def test_on_their_page_files_have_the_same_actions(scripted: Site, visitors: Vis
     expect(page.locator(".file-row[data-kind=file]")).to_have_count(2)
 
 
-def test_attached_files_are_kept_over_a_reload(scripted: Site, visitors: Visitors) -> None:
+# Waits for what the page reads and writes; with `true`, what it writes later waits until the page is left.
+USE_DATABASE = """(keeps) => new Promise((resolve) => {
+  indexedDB.open("attachments", 1).onsuccess = ({ target }) => {
+    const table = target.result.transaction("files", "readwrite").objectStore("files");
+    const ask = () => (table.get("nothing").onsuccess = () => (resolve(), keeps && ask()));
+    ask();
+  };
+})"""
+
+
+@pytest.mark.parametrize("slow", [False, True])
+def test_attached_files_are_kept_over_a_reload(scripted: Site, visitors: Visitors, slow: bool) -> None:
+    """What was sent, or removed, does not come back, though the browser's database may not know of it yet."""
     scripted.model.script(Reply(text="Yes?"), Reply(text="Read."))
     page = visitors.enter(scripted)
     begin(page, "hello")
@@ -596,16 +651,20 @@ def test_attached_files_are_kept_over_a_reload(scripted: Site, visitors: Visitor
     expect(attached(page)).to_have_text(["a.png×", "notes.txt×"])
     expect(attached(page).locator("img")).to_be_visible()
     expect(page.locator("#composer-text")).to_have_value("read these")
+    page.evaluate(USE_DATABASE, slow)
     attached(page).first.get_by_role("button").click()
+    expect(attached(page)).to_have_text(["notes.txt×"])
     page.reload()
     expect(attached(page)).to_have_text(["notes.txt×"])
     at_rest(page)
+    page.evaluate(USE_DATABASE, slow)
     page.press("#composer-text", "Enter")
     expect(last_turn(page, "completed").locator(".attachment")).to_have_text("notes.txt")
     expect(attached(page)).to_have_count(0)
     page.reload()
     at_rest(page)
     assert "uploads/notes.txt" in scripted.model.requests[-1]["messages"][-1]["content"]
+    page.evaluate(USE_DATABASE, False)
     expect(attached(page)).to_have_count(0)
 
 

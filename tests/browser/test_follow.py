@@ -28,6 +28,12 @@ COVERED = """() => {
     }).map((part) => part.className || part.tagName);
 }"""
 
+# The end of a script: moves the view, and waits until the page has heard of it.
+MOVE_UP = """
+        const moved = new Promise((done) => view.addEventListener("scroll", done, { once: true }));
+        view.scrollTop -= 200;
+        await moved;
+    }"""
 # The pixels below the view at each frame, and at the one that was painted first.
 FRAMES = """
     window.drawn = [];
@@ -79,6 +85,35 @@ def half_written(page: Page, scripted: Site) -> threading.Event:
     begin(page, "Tell a long story")
     expect(page.locator("#transcript")).to_contain_text("Paragraph 38.")
     return gate
+
+
+READ = """() => {
+    const { top } = document.getElementById("scroll").getBoundingClientRect();
+    const all = [...document.querySelectorAll(".message__body p")];
+    return all.find((each) => each.getBoundingClientRect().bottom > top + 4).innerText.slice(0, 12);
+}"""
+
+
+def test_what_is_read_stays_in_view_as_a_phone_is_turned(scripted: Site, visitors: Visitors) -> None:
+    paragraphs = [
+        f"Paragraph {number:02}. " + "Some words that fill a few lines. " * 12 for number in range(60)
+    ]
+    scripted.model.script(Reply(text="\n\n".join(paragraphs)))
+    upright, level = {"width": 412, "height": 915}, {"width": 915, "height": 412}
+    page = visitors.enter(scripted, viewport=upright, has_touch=True)
+    begin(page, "Tell a long story")
+    at_rest(page)
+    page.locator("#scroll").hover()
+    page.mouse.wheel(0, -6000)
+    expect(page.locator("#to-end")).to_be_visible()
+    come_to_rest(page)
+    # The page marks the place by a timer, which is done before a longer one that begins later.
+    page.evaluate("() => new Promise((done) => setTimeout(done, 200))")
+    read = page.evaluate(READ)
+    for view in (level, upright, level):
+        page.set_viewport_size(view)
+        come_to_rest(page)
+        assert page.evaluate(READ) == read
 
 
 def test_it_follows_a_person_at_the_end(scripted: Site, visitors: Visitors) -> None:
@@ -231,14 +266,14 @@ def test_it_follows_a_change_whose_move_is_told_a_frame_later(scripted: Site, vi
     at_rest(page)
     come_to_rest(page)
     assert place(page)["below"] < 3
-    page.locator("#scroll").evaluate("""async (view) => {
+    page.locator("#scroll").evaluate(
+        """async (view) => {
         const turn = view.querySelector(".turn");
         turn.dataset.status = turn.dataset.status; // tells of a change that moves nothing
         await new Promise(requestAnimationFrame);
-        const moved = new Promise((done) => view.addEventListener("scroll", done, { once: true }));
-        view.scrollTop -= 200;
-        await moved;
-    }""")
+    """
+        + MOVE_UP
+    )
     assert place(page)["below"] < 3
     expect(page.locator("#to-end")).to_be_hidden()
     page.locator("#scroll").evaluate("""async (view) => {
@@ -249,6 +284,34 @@ def test_it_follows_a_change_whose_move_is_told_a_frame_later(scripted: Site, vi
     assert place(page)["below"] == 200
 
 
+def test_it_follows_although_a_reason_was_typed_at_last(scripted: Site, visitors: Visitors) -> None:
+    scripted.model.script(Reply(text=LONG, tool_calls=[("bash", {"command": "ls"})]), Reply(text="Done."))
+    page = visitors.enter(scripted)
+    page.goto("/")
+    choose_profile(page, "Asks first")
+    page.fill("#composer-text", "Write a lot")
+    page.click("#send")
+    reason = page.locator(".approval textarea")
+    expect(reason).to_be_visible()
+    until(page, lambda: place(page)["below"] < 3)
+    come_to_rest(page)
+    reason.focus()
+    reason.evaluate(
+        """async (reason) => {
+        const view = document.getElementById("scroll");
+        for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
+        reason.dispatchEvent(new KeyboardEvent("keydown", { key: " ", bubbles: true }));
+        const turn = view.querySelector(".turn");
+        turn.dataset.status = turn.dataset.status; // tells of a change
+    """
+        + MOVE_UP
+    )
+    until(page, lambda: place(page)["below"] < 3)
+    expect(page.locator("#to-end")).to_be_hidden()
+    page.locator(".approval").get_by_role("button", name="Deny").click()
+    at_rest(page)
+
+
 def test_it_follows_a_transcript_that_is_shorter(scripted: Site, visitors: Visitors) -> None:
     """Whenever the move is told of that comes with it."""
     scripted.model.script(Reply(text=LONG))
@@ -256,14 +319,14 @@ def test_it_follows_a_transcript_that_is_shorter(scripted: Site, visitors: Visit
     begin(page, "Write a lot")
     at_rest(page)
     come_to_rest(page)
-    page.locator("#scroll").evaluate("""async (view) => {
+    page.locator("#scroll").evaluate(
+        """async (view) => {
         for (let frame = 0; frame < 3; frame++) await new Promise(requestAnimationFrame);
         await new Promise((done) => setTimeout(done)); // between two frames
         view.querySelector(".message__body > p").style.display = "none";
-        const moved = new Promise((done) => view.addEventListener("scroll", done, { once: true }));
-        view.scrollTop -= 200;
-        await moved;
-    }""")
+    """
+        + MOVE_UP
+    )
     until(page, lambda: place(page)["below"] < 3)
     expect(page.locator("#to-end")).to_be_hidden()
 

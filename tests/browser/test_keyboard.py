@@ -400,7 +400,7 @@ def test_deleting_from_the_sidebar_keeps_the_keyboard(scripted: Site, visitors: 
 
 def test_the_palette_finds_all_of_it(scripted: Site, visitors: Visitors) -> None:
     scripted.model.script(
-        Reply(text="A *quokka* is small."), Reply(text="Second answer."), Reply(text="By the chosen one.")
+        Reply(text="A *numbat* is small."), Reply(text="Second answer."), Reply(text="By the chosen one.")
     )
     page = visitors.enter(scripted)
     first = begin(page, "About marsupials")
@@ -420,12 +420,12 @@ def test_the_palette_finds_all_of_it(scripted: Site, visitors: Visitors) -> None
 
     # Typed at once, searched while it is typed, with what is found as it reads.
     page.keyboard.press("Control+k")
-    page.keyboard.type("quokka")
+    page.keyboard.type("numbat")
     expect(options).to_have_count(2)  # and the search of all conversations
-    expect(options.locator(".option__excerpt")).to_have_text("A quokka is small.")
-    expect(options.locator("mark")).to_have_text("quokka")
+    expect(options.locator(".option__excerpt")).to_have_text("A numbat is small.")
+    expect(options.locator("mark")).to_have_text("numbat")
     page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(rf"{re.escape(first)}\?find=quokka#message-\d+$"))
+    expect(page).to_have_url(re.compile(rf"{re.escape(first)}\?find=numbat#message-\d+$"))
     expect(page.locator("#title")).to_have_text("About marsupials")
     page.keyboard.press("Control+k")
     page.keyboard.type("prefer")

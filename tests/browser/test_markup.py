@@ -99,5 +99,5 @@ def test_titles_and_the_endpoint_s_errors(scripted: Site, visitors: Visitors) ->
     expect(last_turn(page, "failed").locator(".turn__sentence")).to_contain_text(IMAGE)
     is_clean(page)
     page.goto("/conversations/")
-    expect(page.locator("main .conversation-row__title").first).to_have_text(IMAGE)
+    expect(page.locator("main .conversation-row__title").get_by_text(IMAGE, exact=True).first).to_be_visible()
     assert page.locator("main img").count() == 0

@@ -198,9 +198,15 @@ def test_a_stop_that_does_not_arrive_leaves_what_is_said_of_a_message(
     page.press("#composer-text", "Enter")
     expect(page.locator("#composer-note")).to_have_text(UNSENT)
     page.click("#stop")
-    expect(page.locator(".warning")).to_have_text(SAID)
+    warning = page.locator(".warning")
+    expect(warning).to_have_text(SAID)
     expect(page.locator("#composer-note")).to_have_text(UNSENT)
+    page.evaluate(
+        "addEventListener('live', () => (warned = document.querySelector('.warning')), { once: true })"
+    )
     back(page)
+    page.wait_for_selector(LIVE)
+    assert page.evaluate("warned") is None, "it is gone as soon as the server is reached"
     gate.set()
     expect(turns(page)).to_have_count(2)
     at_rest(page)

@@ -58,7 +58,6 @@ def test_the_way_back_is_in_view_from_further_down(site: Site, visitors: Visitor
     page = visitors.enter(site, **PHONE | {"viewport": {"width": 390, "height": 360}})
     page.goto("/conversations/")
     actions = row(page, "Talk 1").get_by_role("button", name="Actions for Talk 1")
-    actions.scroll_into_view_if_needed()
     actions.tap()
     page.locator("#row-menu").get_by_role("button", name=name).tap()
     if name == "Delete":
@@ -71,13 +70,39 @@ def test_the_way_back_is_in_view_from_further_down(site: Site, visitors: Visitor
     expect(row(page, "Talk 1")).to_be_visible()
 
 
-def test_rows_stay_under_the_pointer_as_they_are_chosen(site: Site, visitors: Visitors) -> None:
-    page = visitors.enter(site, viewport={"width": 1280, "height": 800})
+def test_the_way_back_is_not_beneath_the_bar_of_the_list(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site, viewport={"width": 1280, "height": 260})
+    page.goto("/conversations/")
+    actions = page.locator("#bulk .row-more").last
+    actions.click()
+    page.locator("#row-menu").get_by_role("button", name="Archive").click()
+    note = page.locator("main .undo-note[data-kind=archive]")
+    undo = note.get_by_role("button", name="Undo")
+    expect(undo).to_be_in_viewport(ratio=1)
+    assert page.locator("#content").evaluate("content => content.scrollTop") > 100
+    assert undo.evaluate(TOPMOST)
+    undo.click()
+    expect(note).to_have_count(0)
+
+
+@pytest.mark.parametrize("width", [1280, 960])
+def test_rows_stay_under_the_pointer_as_they_are_chosen(site: Site, visitors: Visitors, width: int) -> None:
+    page = visitors.enter(site, viewport={"width": width, "height": 800})
+    page.goto("/conversations/")
+    pinned = box(page, "Talk 3").input_value()
+    page.goto(urlsplit(row(page, "Talk 4").locator("a").get_attribute("href") or "").path)
+    post(site, page, f"{urlsplit(page.url).path}todos/", do="add", **{"text-new": "Look"})
+    post(site, page, "/conversations/bulk/", kind="pin", c=pinned)
     page.goto("/conversations/")
     first = page.locator("#found [name=c]").first
     before = first.bounding_box()
-    first.check()
-    expect(page.get_by_role("button", name="Archive", exact=True)).to_be_visible()
+    for title, offered in [("Talk 2", "Archive"), ("Talk 3", "Pin"), ("Talk 4", "Dismiss unfinished")]:
+        box(page, title).check()
+        expect(page.get_by_role("group").get_by_role("button", name=offered, exact=True)).to_be_visible()
+        assert first.bounding_box() == before
+    box(page, "Talk 2").uncheck()
+    box(page, "Talk 4").uncheck()
+    expect(page.get_by_role("group").get_by_role("button", name="Unpin")).to_be_visible()
     assert first.bounding_box() == before
 
 

@@ -142,6 +142,20 @@ def test_in_a_low_window_nothing_is_cut_off(
         assert page.locator(part).evaluate(TOPMOST)
 
 
+def test_the_way_to_the_end_takes_no_room_from_the_list(scripted: Site, visitors: Visitors) -> None:
+    page = visitors.enter(scripted, viewport={"width": 1100, "height": 720})
+    scripted.model.script(todo(*["completed"] * 5, *["pending"] * 9), Reply(text="Half.\n\n" * 60))
+    begin(page, "A long plan")
+    at_rest(page)
+    page.locator("#todo-panel > summary").click()
+    is_open(page)
+    page.locator("#scroll").hover()
+    page.mouse.wheel(0, -400)
+    expect(page.locator("#to-end")).to_be_visible()
+    above = page.locator(".dock__above")
+    assert above.evaluate("above => above.scrollHeight - above.clientHeight") == 0
+
+
 def test_refused_lists_fold_to_one_line(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted)
     refused = todo("in_progress", "in_progress")

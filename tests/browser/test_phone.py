@@ -326,6 +326,14 @@ def test_nothing_covers_an_item_that_is_edited(
     expect(page.locator("#composer-text")).to_be_visible()
 
 
+def shows_the_newest(page: Page, number: int) -> None:
+    """Of the messages that wait, of which there are so many."""
+    newest = page.locator(".follow-up").nth(number - 1)
+    for place in (newest.locator("p"), newest.get_by_role("button", name="Unsend")):
+        expect(place).to_be_in_viewport(ratio=1)
+        assert place.evaluate(TOPMOST), place
+
+
 @pytest.mark.parametrize("size", [(390, 420), (844, 390), (390, 844)])
 def test_the_newest_of_the_messages_that_wait_is_shown(
     scripted: Site, visitors: Visitors, size: tuple[int, int]
@@ -340,14 +348,44 @@ def test_the_newest_of_the_messages_that_wait_is_shown(
     for number in range(1, 6):
         page.fill("#composer-text", f"Another message {number}")
         page.click("#send")
-        newest = page.locator(".follow-up").nth(number - 1)
-        for place in (newest.locator("p"), newest.get_by_role("button", name="Unsend")):
-            expect(place).to_be_in_viewport(ratio=1)
-            assert place.evaluate(TOPMOST), place
+        shows_the_newest(page, number)
         stop = page.get_by_role("button", name="Stop and send now")
         expect(stop).to_be_in_viewport(ratio=1)
         assert stop.evaluate(TOPMOST)
     gate.set()
+
+
+@pytest.mark.parametrize("size", [(360, 420), (390, 508), (740, 360), (360, 740)])
+def test_messages_that_wait_below_a_question_are_shown(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    width, height = size
+    asks = Reply(tool_calls=[("bash", {"command": "echo this; true"})])
+    scripted.model.script(todo("in_progress", "pending"), asks, Reply(text="Done."))
+    page = visitors.enter(scripted, viewport={"width": width, "height": height})
+    page.goto("/")
+    choose_profile(page, "Asks first")
+    page.fill("#composer-text", "Work")
+    page.click("#send")
+    expect(page.locator(".approval")).to_be_visible()
+    for number in range(1, 4):
+        page.fill("#composer-text", f"Message {number}\nwith more\nlines of text")
+        page.click("#send")
+        shows_the_newest(page, number)
+        expect(page.get_by_role("button", name="Allow once")).to_be_in_viewport(ratio=1)
+    stop = page.get_by_role("button", name="Stop and send now")
+    if height < 544 and width < 640:  # there is only room for the message
+        expect(stop).to_be_hidden()
+        return
+    expect(stop).to_be_in_viewport(ratio=1)
+    assert stop.evaluate(TOPMOST)
+    if height > 700:
+        line = page.locator("#todo-panel > summary")
+        expect(line).to_be_in_viewport(ratio=1)
+        line.click()
+        expect(page.locator("#todo-panel .todo").first).to_be_in_viewport(ratio=1)
+        expect(stop).to_be_in_viewport(ratio=1)
+        assert stop.evaluate(TOPMOST)
 
 
 @pytest.mark.parametrize("size", [(390, 430), (390, 664), (844, 390), (1280, 640)])
@@ -878,5 +916,23 @@ def test_above_the_keyboard_the_current_item_stays_in_view_as_a_message_waits(
     expect(page.locator("#todo-panel .todo[data-status=completed]")).to_be_hidden()
     page.set_viewport_size({"width": WIDTH, "height": 844})
     expect(page.locator("#todo-panel .todo[data-status=completed]")).to_be_visible()
+    gate.set()
+    at_rest(page)
+
+
+@pytest.mark.parametrize("size", [(WIDTH, 480), (844, 390)])
+def test_the_current_item_stays_in_view_as_the_window_gets_low(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    gate = threading.Event()
+    works = todo(*["completed"] * 8, "in_progress", *["pending"] * 3)
+    scripted.model.script(works, Reply(text="I work", stall_after=1, gate=gate), Reply(text="Done."))
+    page = visitors.enter(scripted, viewport={"width": WIDTH, "height": 844}, has_touch=True, is_mobile=True)
+    begin(page, "Work")
+    is_open(page)
+    current = page.locator("#todo-panel .todo[data-status=in_progress]")
+    expect(current).to_be_in_viewport(ratio=1)
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))  # type: ignore[arg-type]
+    expect(current).to_be_in_viewport(ratio=1)
     gate.set()
     at_rest(page)

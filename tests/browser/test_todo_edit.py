@@ -441,6 +441,23 @@ def test_above_a_phones_keyboard_a_full_list_says_so(scripted: Site, visitors: V
     expect(refused).to_be_empty()
 
 
+def test_a_text_that_is_too_long_is_refused_and_not_cut(scripted: Site, visitors: Visitors) -> None:
+    visitors.expected.append("409 (Conflict)")
+    scripted.model.script(todo("pending", "pending"), Reply(text="Begun."))
+    page = visitors.enter(scripted)
+    begin(page, "Plan")
+    at_rest(page)
+    panel(page).locator("summary").click()
+    text = "Ask all of them. " * 30 + "And the last."
+    page.locator("#todo-add").click()
+    page.keyboard.insert_text(text)
+    page.keyboard.press("Enter")
+    refused = page.locator("#todo-refused")
+    expect(refused).to_contain_text("An item can have at most 500 characters.")
+    expect(refused.get_by_label("Your text:")).to_have_value(text)
+    expect(items(page)).to_have_count(2)
+
+
 IN_SIGHT = """() => {
     const { top, bottom } = document.querySelector(".dock__above").getBoundingClientRect();
     const all = document.querySelectorAll("#todo-panel .todo");
@@ -555,6 +572,10 @@ def test_escape_gives_up_and_an_input_methods_enter_saves_nothing(scripted: Site
     page.fill("#todo-add", "Half")
     page.press("#todo-add", "Escape")
     expect(page.locator("#todo-add")).to_have_value("")
+    expect(page.locator("#todo-add")).to_be_focused()
+    page.press("#todo-add", "Escape")
+    expect(page.locator("#composer-text")).to_be_focused()
+    expect(page.locator("#stop-hint")).to_be_empty()
     gate.set()
     at_rest(page)
     reads(page, "Item 1", "Item 2", "Item 3")
@@ -835,6 +856,11 @@ def test_a_change_shows_that_it_is_on_its_way(scripted: Site, visitors: Visitors
     expect(second).not_to_have_attribute("data-waits", "true")
     second.hover()
     second.get_by_role("button", name="Move down").click()
+    expect(second).to_have_attribute("aria-busy", "true")
+    other = visitors.enter(scripted)
+    other.goto(page.url)
+    items(other).nth(2).get_by_role("button", name="Check off").click()
+    expect(items(page).nth(2)).to_have_attribute("data-status", "completed")  # the list is drawn again
     expect(second).to_have_attribute("aria-busy", "true")
     let_go()
     reads(page, "Doing 1", "Item 3", "Item 2")

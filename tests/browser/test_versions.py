@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
@@ -39,6 +41,10 @@ def test_a_message_is_answered_again_edited_and_deleted(scripted: Site, visitors
     first = turns(page).first
     first.hover()
     first.get_by_role("button", name="Run again").click()
+    dialog = page.locator("#turn-dialog")
+    expect(dialog).to_contain_text("The current version is kept, with everything after it.")
+    shows(page, "One", "Two")
+    dialog.get_by_role("button", name="Run again").click()
     for each in (page, other):
         expect(each.locator("#transcript")).to_contain_text("Other answer.")
         shows(each, "One")
@@ -93,7 +99,13 @@ def test_a_message_is_answered_again_edited_and_deleted(scripted: Site, visitors
     page.reload()
     shows(page, "One")
     turns(page).first.get_by_role("link", name="Delete turn").click()
-    expect(dialog).to_contain_text("Files are not changed.")
+    expect(dialog).to_contain_text("This is the only turn. Delete this conversation, its plan")
+    visitors.expected.append("404 (Not Found)")  # in the other tab
+    dialog.get_by_role("button", name="Delete").click()
+    page.wait_for_url("**/conversations/")
+    page.locator("main").get_by_role("button", name="Undo").click()
+    page.locator(f"main .conversation-row a[href='{urlsplit(other.url).path}']").click()
+    shows(page, "One")
 
 
 def test_the_panel_shows_the_files_of_the_version(scripted: Site, visitors: Visitors) -> None:
@@ -283,6 +295,37 @@ def test_switching_versions_keeps_the_turn_in_its_place(scripted: Site, visitors
     assert abs(after["y"] - before["y"]) < 2
 
 
+def test_the_buttons_of_versions_keep_their_place_where_messages_differ_in_height(
+    scripted: Site, visitors: Visitors
+) -> None:
+    long = "\n\n".join(f"Line {number}" for number in range(60))
+    scripted.model.script(Reply(long), Reply(long), Reply(long))
+    page = visitors.enter(scripted)
+    begin(page, "One")
+    at_rest(page)
+    send(page, "Two")
+    at_rest(page)
+    turns(page).last.hover()
+    turns(page).last.get_by_role("link", name="Edit").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Message").fill("\n".join(f"Part {number}" for number in range(12)))
+    dialog.get_by_role("button", name="Run again").click()
+    expect(versions(turns(page).last)).to_have_text("2 of 2")
+    at_rest(page)
+    back, forth = (page.get_by_role("button", name=f"{which} version") for which in ("Previous", "Next"))
+    back.scroll_into_view_if_needed()
+    page.locator("#scroll").evaluate("view => view.scrollTop -= 100")
+    for pressed, other, text in [(back, forth, "Two"), (forth, back, "Part 11")] * 2:
+        before = pressed.bounding_box()
+        pressed.click()
+        expect(other).to_be_focused()
+        expect(turns(page).last.get_by_text(text, exact=text == "Two")).to_be_in_viewport()
+        after = other.bounding_box()
+        assert before
+        assert after
+        assert abs(after["y"] - before["y"]) < 2
+
+
 def test_all_models_of_a_connection_are_offered(scripted: Site, visitors: Visitors) -> None:
     """Also those that only its endpoint knows, once it has answered; the choice stays."""
     page = visitors.enter(scripted)
@@ -329,6 +372,7 @@ def test_the_version_of_an_early_turn_is_in_its_place_in_a_long_conversation(
     early.scroll_into_view_if_needed()
     early.hover()
     early.get_by_role("button", name="Run again").first.click()
+    page.locator("#turn-dialog").get_by_role("button", name="Run again").click()
     expect(page.get_by_text("Another answer", exact=True)).to_be_visible()
     at_rest(page)
     expect(turns(page)).to_have_count(2)
@@ -337,7 +381,7 @@ def test_the_version_of_an_early_turn_is_in_its_place_in_a_long_conversation(
     back.click()
     forth = page.get_by_role("button", name="Next version")
     expect(forth).to_be_focused()
-    expect(page.get_by_text("Question 1", exact=True)).to_be_in_viewport()
+    expect(page.locator("#transcript").get_by_text("Question 1", exact=True)).to_be_in_viewport()
     after = forth.bounding_box()
     assert before
     assert after

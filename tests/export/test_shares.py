@@ -14,7 +14,7 @@ from django.test import Client
 from django.utils import timezone
 
 from chat.files.conversation_workspace import folder_of
-from chat.models import Conversation, Message, ShareLink, Step, TodoRevision, ToolCall, Turn
+from chat.models import BulkAct, Conversation, Message, ShareLink, Step, TodoRevision, ToolCall, Turn
 from tests.bodies import body
 from tests.export.rich import Rich
 from tests.pictures import png
@@ -53,6 +53,29 @@ def share(owners: Client, conversation: Conversation, **form: str) -> str:
 def text_of(response: Any) -> str:
     assert response.status_code == 200
     return body(response).decode()
+
+
+def test_the_list_and_the_menu_tell_what_is_shared(owners: Client, rich: Conversation) -> None:
+    def listed() -> str:
+        return owners.get("/conversations/").content.decode()
+
+    assert "shared=1" not in listed()
+    for _ in range(2):
+        share(owners, rich)
+    assert 'href="/conversations/?shared=1"' in listed()
+    assert "2 links</span>" in owners.get(f"/conversations/{rich.pk}/").content.decode()
+    Conversation.begin(rich.owner, "Another one", uuid.uuid4(), None)
+    rich.archived_at = timezone.now()
+    rich.save()
+    found = owners.get("/conversations/?shared=1").content.decode()
+    assert 'aria-current="page">Shared</a>' in found
+    assert found.count('name="c"') == 1
+    assert 'value="bring_back"' in found
+    for link in rich.share_links.all():
+        link.revoke()
+    assert "Nothing is shared." in owners.get("/conversations/?shared=1").content.decode()
+    assert "shared=1" not in listed()
+    assert "links</span>" not in owners.get(f"/conversations/{rich.pk}/").content.decode()
 
 
 def test_anybody_reads_it(owners: Client, visitor: Client, rich: Conversation) -> None:
@@ -124,6 +147,24 @@ def test_what_comes_later_is_not_in_it(owners: Client, visitor: Client, rich: Co
     rich.rename("A later title")
     assert text_of(visitor.get(path)) == before
     assert "A later secret" in text_of(visitor.get(share(owners, rich)))
+
+
+def test_a_plan_that_was_dismissed_or_taken_back(owners: Client, visitor: Client, owner: User) -> None:
+    conversation = Conversation.begin(owner, "Begin", uuid.uuid4(), None)
+    turn = Turn.claim("worker")
+    assert turn is not None
+    turn.end(Turn.Status.COMPLETED)
+    TodoRevision.edit(turn, "focused", [_item("Pasted by mistake")])
+    assert "Pasted by mistake" in text_of(visitor.get(share(owners, conversation)))
+    TodoRevision.edit(turn, "focused", [])
+    for where in ("", "replay/"):
+        assert "Pasted by mistake" not in text_of(visitor.get(share(owners, conversation) + where))
+    TodoRevision.edit(turn, "focused", [_item("Meant")])
+    assert "Dismissed" not in text_of(visitor.get(share(owners, conversation)))
+    BulkAct.carry_out(owner, "dismiss", [conversation.pk])
+    page = text_of(visitor.get(share(owners, conversation)))
+    assert "0 of 1 done · Dismissed" in page
+    assert "0/1 · Dismissed" in page
 
 
 def test_a_turn_at_work_is_not_in_it(owners: Client, visitor: Client, rich: Conversation) -> None:

@@ -17,7 +17,7 @@ from markdown_it import MarkdownIt
 from chat.export.markdown_file import code, fenced, inline, markdown_pieces, prose, quoted
 from chat.export.page import html_pieces
 from chat.files.conversation_workspace import folder_of
-from chat.models import Conversation, Message, Step, TodoRevision, ToolCall, Turn
+from chat.models import BulkAct, Conversation, Message, Step, TodoRevision, ToolCall, Turn
 from tests.bodies import body
 from tests.export.rich import TEXTS, Rich
 from tests.pictures import png
@@ -128,6 +128,20 @@ def test_markdown_says_what_was_interrupted(owner: User) -> None:
     assert "- [ ] Mend a.py _(in progress)_" in "".join(markdown_pieces(conversation))
     turn.end(Turn.Status.STOPPED)
     assert "- [ ] Mend a.py _(interrupted)_" in "".join(markdown_pieces(conversation))
+
+
+def test_markdown_says_what_was_dismissed(owner: User) -> None:
+    conversation = Conversation.begin(owner, "Do it", uuid.uuid4(), None)
+    turn = Turn.claim("worker")
+    assert turn is not None
+    item = {"id": "a", "key": "", "active_form": "", "content": "Mend a.py", "status": "pending"}
+    TodoRevision.edit(turn, "focused", [item])
+    turn.end(Turn.Status.COMPLETED)
+    assert "Dismissed" not in "".join(markdown_pieces(conversation))
+    BulkAct.carry_out(owner, "dismiss", [conversation.pk])
+    text = "".join(markdown_pieces(conversation))
+    assert "**Plan** · 0 of 1 done · Dismissed" in text
+    assert "0/1 · Dismissed" in text
 
 
 def test_markdown_is_for_people(owner: User) -> None:

@@ -97,6 +97,8 @@ def test_what_is_refused_of_several_is_named_and_the_rest_imported(
     assert page.count("Agentsite did not export this file") == 20
     assert "Conversations.zip: 0.json: Agentsite did not export" in page
     assert "2 more files were refused." in page
+    latest = Conversation.objects.latest("imported_at")
+    assert f'href="/conversations/{latest.pk}/">Plan</a>' in page
     assert Conversation.objects.filter(title="Plan").count() == 2
 
 
@@ -110,6 +112,8 @@ def test_a_file_that_takes_longer_shows_its_progress(
     assert shown[-1] == 100
     assert "3 conversations imported." in page
     assert 'url=/conversations/"' in page
+    assert "3 conversations imported." in owners.get("/conversations/").content.decode()
+    assert "3 conversations imported." not in owners.get("/conversations/").content.decode()
 
 
 @pytest.mark.usefixtures("without_progress")

@@ -16,7 +16,7 @@ from agentsite.guard import MAX_MESSAGE
 from chat.demo.reply import Reply
 from chat.live.page_consumer import CLOSE_TOO_MANY, MAX_SOCKETS_PER_USER
 from tests.agentsite.test_guard import LONG_CONVERSATION, connections, is_ready
-from tests.agentsite.wire import Wire, memory, signed_in, text_frame, wire
+from tests.agentsite.wire import Wire, memory, pong, signed_in, text_frame, wire
 from tests.faults.conftest import SOAK
 from tests.faults.person import Person
 from tests.faults.records import Records
@@ -105,11 +105,14 @@ def test_a_person_may_have_so_many_tabs_and_no_more(served: Served, person: Pers
     person.sign_in(served.link)
     path = f"/ws/conversations/{person.begin(served.address, 'Hello', uuid.uuid4())}/"
     cookie = "; ".join(f"{each.key}={each.value}" for each in person.session.cookie_jar)
+    clients: list[Wire] = []
     with ExitStack() as stack:
         for _ in range(MAX_SOCKETS_PER_USER):
-            client = stack.enter_context(wire(served))
-            assert client.upgrade(path, cookie) == 101
-            assert b"Too many tabs" not in answer(client)
+            clients.append(stack.enter_context(wire(served)))
+            assert clients[-1].upgrade(path, cookie) == 101
+            assert b"Too many tabs" not in answer(clients[-1])
+            for client in clients:
+                client.pour(pong(), 1)
         with wire(served) as late:
             assert late.upgrade(path, cookie) == 101
             (_kind, sentence), (_close, code) = late.frames()

@@ -65,6 +65,15 @@ def test_folders_of_changes_and_of_uploads_are_unfolded(workspace: Workspace) ->
     assert [path for path, unfolded in folders.items() if unfolded] == ["one", "one/more", "uploads"]
 
 
+def test_an_empty_folder_for_uploads_is_left_out(workspace: Workspace) -> None:
+    for folder in ("uploads", "mine", "more/uploads"):
+        (workspace.path / folder).mkdir(parents=True)
+    assert [row.path for row in rows(seen(workspace))] == ["mine", "more", "more/uploads"]
+    left = rows(seen(workspace, **{"uploads/a": "deleted"}))
+    assert [row.path for row in left][-2:] == ["uploads", "uploads/a"]
+    assert not seen(workspace, "uploads").rows
+
+
 def test_a_deep_folder_is_drawn_to_a_depth_and_opened_from_there(workspace: Workspace) -> None:
     path = "/".join("d" * (MAX_DEPTH + 5))
     workspace.write(f"{path}/file", b"")

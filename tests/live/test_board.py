@@ -105,6 +105,7 @@ async def test_a_question_is_asked_and_answered_there(site: Site, model_server: 
     conversation = await begin(site, profile=profile)
     await shows(tab, "running", 'data-status="waiting"', "Allow this command?", 'value="denied"')
     await is_the_record(site, tab)
+    assert " data-waiting" in latest(tab, "#board-link")
     (where,) = set(
         re.findall(r'formaction="/conversations/[^/]+/([^"]+)/decide/"', displayed(tab, "running"))
     )
@@ -369,3 +370,19 @@ async def test_the_end_of_ones_own_page_is_seen_without_a_mark(
     await tab.socket.send_json_to({"type": "seen", "turn": turn.pk})
     await until(lambda: Conversation.objects.filter(pk=conversation.pk, unseen_turn=None).aexists())
     assert "data-unseen" not in "".join(tab.received)
+
+
+async def test_the_end_of_ones_own_page_does_not_need_attention_there(
+    site: Site, model_server: ScriptedModel
+) -> None:
+    model_server.script(Reply(text="Done."), Reply(text="Done, too."))
+    conversation = await site.conversation()
+    tab, board = await site.open(conversation), await site.board()
+    await tab.send("do it")
+    await displays(board, lambda: "1 needs your attention" in latest(board, "#board-link"))
+    await begin(site, "Elsewhere")
+    await displays(board, lambda: "2 need your attention" in latest(board, "#board-link"))
+    assert "1 needs your attention" in await site.page(conversation)
+    await lists(tab, "Elsewhere", "data-unseen")
+    await displays(tab, lambda: "1 needs your attention" in latest(tab, "#board-link"))
+    assert not any("2 need your attention" in frame for frame in tab.received)

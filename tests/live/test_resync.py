@@ -166,6 +166,27 @@ def test_a_page_asked_about_a_running_turn_gets_it_whole_when_frames_are_missing
     assert page.at == (turn.pk, 1, 14), "what came while the rows were read is in them"
 
 
+def test_a_page_that_is_ahead_of_the_rows_does_not_miss_the_end_of_a_turn(conversation: Conversation) -> None:
+    """It gets frames while it asks; the turn ends and the next begins while it is answered."""
+    turn = Turn.claim("worker", conversation.turns.get().pk)
+    assert turn
+    page = PageState((turn.pk, 1, 9))
+    turn.frame = 8  # rows are saved after frames are sent
+    turn.update_leased()
+    asked = Have()
+    now = state(conversation)
+    turn.end(Turn.Status.STOPPED)
+    following = conversation.send("Rather this", uuid.uuid4())
+    assert isinstance(following, Turn)
+    for key in turns_after(now, asked):
+        page.takes(drawn_turn(now, key))
+    assert page.at[0] == turn.pk, "it still takes in the frame that ends the turn"
+    later = state(conversation)
+    for key in turns_after(later, Have(Position(*page.at))):
+        assert page.takes(drawn_turn(later, key))
+    assert page.at == (following.pk, 0, 0)
+
+
 def _versions(now: ConversationState) -> Mapping[str, str]:
     return {name: region.version(now) or "" for name, region in REGIONS.items()}
 

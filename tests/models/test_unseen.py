@@ -23,6 +23,16 @@ def unseen(conversation: Conversation) -> int | None:
     return Conversation.objects.values_list("unseen_turn", flat=True).get(pk=conversation.pk)
 
 
+def test_the_time_in_lists_is_that_of_the_last_activity(owner: User, conversation: Conversation) -> None:
+    later = Conversation.begin(owner, "Something else", uuid.uuid4(), None)
+    ended_at = ended(conversation).ended_at
+    rows = Conversation.objects.pinned_first().listed(0, 2)
+    assert [(row.pk, row.active_at) for row in rows] == [
+        (later.pk, later.updated_at),
+        (conversation.pk, ended_at),
+    ], "nothing moves under the pointer as a turn ends"
+
+
 def claimed(conversation: Conversation) -> Turn:
     turn = Turn.claim("worker", conversation.turns.get(status="queued").pk)
     assert turn is not None

@@ -14,6 +14,7 @@ from chat.export.markdown_file import markdown_pieces
 from chat.models import Conversation, Turn
 from chat.plan.timeline import TurnBegan, timeline_of
 from chat.search.index import index_turn, marked_turns
+from tests.pictures import png
 
 
 @pytest.fixture(autouse=True)
@@ -107,6 +108,77 @@ def test_a_later_message_brings_files(
     assert last is not None
     assert last.user_text == f"{text}\n\nUploaded: uploads/a.txt".strip()
     assert [path.name for path in (workspaces / str(conversation.pk) / "uploads").iterdir()] == ["a.txt"]
+
+
+def test_of_a_deleted_picture_messages_have_only_the_name(
+    owners: Client, conversation: Conversation, failed: Turn
+) -> None:
+    here = f"/conversations/{conversation.pk}/"
+    sent = [file("a.png", png()), file("same.png", png()), file("b.png", png(9))]
+    owners.post(f"{here}messages/", {"text": "Look", "files": sent})
+    first = Turn.claim("worker", conversation.path.latest("pk").pk)
+    assert first
+    seen = [each.about() for each in first.attachments]
+    step = first.steps.create(number=1)
+    detail = {"pictures": [seen[2]]}
+    call = first.tool_calls.create(
+        step=step, index=0, call_id="a", name="read_file", status="succeeded", detail=detail
+    )
+    first.end(Turn.Status.COMPLETED)
+    both, only = [f"{here}pictures/{seen[at]['digest']}/" for at in (0, 2)]
+
+    for name in ("b.png", "a.png"):
+        owners.post(f"{here}files/delete/", {"path": f"uploads/{name}"})
+    assert owners.get(only).status_code == 404
+    assert owners.get(both).status_code == 200, "another file is the same"
+    digests = {each.name: each.digest for each in Turn.objects.get(pk=first.pk).attachments}
+    assert digests == {"a.png": "", "same.png": seen[1]["digest"], "b.png": ""}
+    call.refresh_from_db()
+    assert call.detail["pictures"] == [{**seen[2], "digest": ""}]
+    page = owners.get(here).content.decode()
+    assert only not in page
+    assert page.count("attachment__picture") == 1
+    assert owners.get(f"{here}export.json").status_code == 200
+
+    owners.post(f"{here}files/rename/", {"path": "uploads/same.png", "name": "other.png"})
+    assert owners.get(both).status_code == 200
+    owners.post(f"{here}files/delete/", {"path": "uploads/other.png"})
+    assert owners.get(both).status_code == 404
+    assert not any(each.digest for each in Turn.objects.get(pk=first.pk).attachments)
+
+
+def test_an_edited_message_brings_files_beside_those_it_keeps(
+    owners: Client, conversation: Conversation, failed: Turn, workspaces: Path
+) -> None:
+    owners.post(f"/conversations/{conversation.pk}/messages/", {"text": "Read", "files": file()})
+    first = Turn.claim("worker", conversation.path.latest("pk").pk)
+    assert first
+    first.end(Turn.Status.COMPLETED)
+    [kept] = first.attachments
+    form = {"text": "Read both", "attached": kept.pk, "act": str(uuid.uuid4())}
+    for _ in range(2):
+        owners.post(
+            f"/conversations/{conversation.pk}/turns/{first.pk}/again/", form | {"files": file("b.txt")}
+        )
+    again = conversation.path.latest("pk")
+    assert conversation.turns.count() == 3
+    assert again.user_text == "Read both\n\nUploaded: uploads/b.txt\nUploaded: uploads/a.txt"
+    assert {each.path for each in again.attachments} == {"uploads/a.txt", "uploads/b.txt"}
+    folder = workspaces / str(conversation.pk) / "uploads"
+    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
+
+
+@pytest.mark.parametrize("most_bytes", [3, 1000])
+def test_a_refused_edit_leaves_no_files(
+    owners: Client, conversation: Conversation, turn: Turn, workspaces: Path, settings: Any, most_bytes: int
+) -> None:
+    settings.MAX_UPLOAD_BYTES = most_bytes  # too few, or the turn still runs
+    where = f"/conversations/{conversation.pk}/turns/{turn.pk}/again/"
+    response = owners.post(where, {"text": "Read", "files": file()}, headers={"HX-Request": "true"})
+    assert response.status_code == 409
+    assert response.content.decode().startswith("These files are too large") == (most_bytes == 3)
+    assert conversation.turns.count() == 1
+    assert not [path for path in workspaces.rglob("*") if path.is_file()]
 
 
 def test_the_pages_script_gets_a_sentence(

@@ -77,6 +77,7 @@ def test_a_turn_that_left_items_open_has_ended_rather_than_completed(owners: Cli
     Work(owner).write("a x", "b -").end()
     row = only_row(owners, "unseen")
     assert '<span class="board-row__status">Ended</span>' in row
+    assert " data-open>" in row, "its mark is not that of a finished one"
 
 
 def test_an_empty_board_says_what_will_stand_there(owners: Client) -> None:

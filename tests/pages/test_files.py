@@ -303,6 +303,16 @@ def test_a_text_of_another_encoding_is_shown_and_compared(
     assert text.split("\n")[1] in page
 
 
+def test_a_log_is_shown_without_the_codes_of_its_colours(
+    owners: Client, conversation: Conversation, work: Path
+) -> None:
+    (work / "run.log").write_text("\x1b[32m3 passed\x1b[0m, \x1b[1;31m1 failed\x1b[0m\n")
+    for way in ({}, {"as": "change"}):
+        page = owners.get(where(conversation, "file/"), {"path": "run.log", **way}).content.decode()
+        assert "3 passed, 1 failed" in page
+        assert "\x1b" not in page
+
+
 def test_a_table_with_many_columns_is_cut_at_its_rows(
     owners: Client, conversation: Conversation, work: Path
 ) -> None:

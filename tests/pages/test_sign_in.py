@@ -138,6 +138,8 @@ def test_who_is_somebody_else_is_asked_first(client: Client, link: str, stranger
 def test_a_password_signs_in_and_leads_on(client: Client, password: str) -> None:
     page = client.get("/accounts/login/?next=/conversations/")
     assert 'name="next" value="/conversations/"' in page.content.decode()
+    assert "Sign in to see the page you asked for." in page.content.decode()
+    assert "you asked for" not in client.get("/accounts/login/?next=/").content.decode()
     form = {"username": "owner", "password": password, "next": "/conversations/"}
     response = client.post("/accounts/login/", form)
     assert (response.status_code, response.url) == (302, "/conversations/")

@@ -100,6 +100,7 @@ def test_dismiss_until_it_is_written_again(left: Work, owners: Client) -> None:
     assert panel_line_of(owners, left) == "Dismissed"
     assert not listed(owners)
     assert listed(owners, "")
+    assert '"conversation-row__left">Dismissed</span>' in owners.get("/conversations/").content.decode()
     assert "/continue/" in page_of(owners, left), "in the list, which is folded"
     left.go_on().write("a x", "b >").end()
     assert LEFT in page_of(owners, left)

@@ -59,6 +59,13 @@ def test_it_stays_in_view_in_later_lists() -> None:
     assert after(*lists) == ["a status", "b gone", "d added", "c"]
 
 
+def test_it_goes_along_with_the_item_ahead_of_it() -> None:
+    """So that moving an item up and down again leads back."""
+    skipped = a_list("a -", "b -", "c -"), a_list("a -", "c -")
+    assert after(*skipped, a_list("c -", "a -")) == ["c moved", "a", "b gone"]
+    assert after(*skipped, a_list("c -", "a -"), a_list("a -", "c -")) == ["a moved", "b gone", "c"]
+
+
 def test_neighbours_that_are_removed_keep_their_order() -> None:
     assert after(a_list("a -", "b -", "c -", "d -"), a_list("d -")) == [
         "a removed",

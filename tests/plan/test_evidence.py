@@ -307,6 +307,15 @@ def test_its_place_in_the_transcript(work: Work) -> None:
     assert found(work).get("c", NONE).place == ""
 
 
+def test_the_place_of_an_item_that_was_reset_is_where_it_started_anew(work: Work) -> None:
+    work.write("a >", "b -").look("one").write("a x", "b x").end()
+    work.go_on().write("a -", "b -").write("a >", "b -").look("two").end()
+    again = list(work.turn.tool_calls.filter(name="TodoWrite").order_by("pk"))[1]
+    assert found(work)["a"].place == again.dom_id
+    work.go_on().look("three")
+    assert found(work)["a"].place == again.dom_id, "a turn that goes on with it is no new start"
+
+
 class Clock:
     """Gives the rows of a turn their times, in seconds since its beginning."""
 

@@ -24,7 +24,7 @@ from chat.connections.endpoint import InsecureError, endpoint_of
 from chat.connections.model_lists import known_models, models_of
 from chat.live.broadcast import publish_regions
 from chat.models import Connection, Conversation, ModelSettings
-from chat.models.conversation import ConversationQuerySet
+from chat.models.conversation_queries import ConversationQuerySet
 from chat.models.profile import bare_address
 from chat.models.secrets import SecretUnreadableError
 from chat.pages.audience import audience

@@ -76,6 +76,9 @@ def test_it_sums_what_was_used(owners: Client, owner: User) -> None:
     assert "≥ marks costs without the calls of models that had no price." in text
     DailyUsage.objects.filter(model="qwen").delete()
     assert "≥" not in shown(owners)
+    assert "Costs are counted" not in shown(owners)
+    DailyUsage.objects.update(cost=0, currency="")
+    assert "Costs are counted from when a model has prices" in text_of(shown(owners))
 
 
 def test_models_of_one_name_are_told_apart_by_their_connections(owners: Client, owner: User) -> None:
