@@ -50,11 +50,17 @@ onContent((signal) => {
   // So it does where a dialog that closes takes its entry of the history away.
   let wentBack = -Infinity;
   addEventListener("popstate", ({ timeStamp }) => (wentBack = timeStamp), { signal });
-  let byHand = -Infinity; // when the reader last moved the view
-  const moved = ({ key, target, timeStamp }) => {
+  // A reader who moves the view is heard before it moves: frames before, where the browser is busy.
+  let byHand = false;
+  let resting = 0;
+  const rest = () => requestAnimationFrame(() => requestAnimationFrame(() => (byHand = false)));
+  const moved = ({ key, target }) => {
     if (key && target.matches("input, textarea")) return;
     led = false;
-    if (!key || ["ArrowUp", "PageUp", "Home", " "].includes(key)) byHand = timeStamp;
+    if (key && !["ArrowUp", "PageUp", "Home", " "].includes(key)) return;
+    byHand = true;
+    clearTimeout(resting);
+    resting = setTimeout(rest, 300);
   };
   for (const kind of ["wheel", "touchmove", "keydown"]) view.addEventListener(kind, moved, { passive: true });
   view.addEventListener("pointerdown", () => (led = false)); // on the scrollbar, too
@@ -70,7 +76,7 @@ onContent((signal) => {
     const up = view.scrollTop < last - 1;
     if (up && away() > 2) {
       const byItself = changed || view.scrollHeight < height - 1 || timeStamp - wentBack < 300;
-      if (following && byItself && timeStamp - byHand > 300) return keep();
+      if (following && byItself && !byHand) return keep();
       following = false;
     } else if (!up && away() < 40 && !led) following = true;
     last = view.scrollTop;

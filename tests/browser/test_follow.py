@@ -193,6 +193,19 @@ def test_a_new_turn_leaves_a_person_who_reads_above_in_peace(scripted: Site, vis
     assert abs(place(page)["top"] - chosen) < 3
 
 
+def test_a_busy_browser_does_not_take_a_reader_back_to_the_end(scripted: Site, visitors: Visitors) -> None:
+    """Something in view changes, and the frame in which the wheel moves the view is late."""
+    page = visitors.enter(scripted, viewport={"width": 390, "height": 700})
+    half_written(page, scripted)
+    page.evaluate("""() => document.getElementById("scroll").addEventListener("wheel", () => {
+        document.querySelector("#transcript .message__body").dataset.status = "late";
+        const end = performance.now() + 700;
+        while (performance.now() < end);
+    })""")
+    before = place(page)["top"]
+    assert scroll_up(page) < before - 300
+
+
 def test_a_message_that_is_sent_at_once_comes_into_view(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted, viewport={"width": 390, "height": 700})
     half_written(page, scripted)
