@@ -47,36 +47,46 @@ onContent((signal) => {
     cancelAnimationFrame(settling);
     settling = requestAnimationFrame(() => (settling = requestAnimationFrame(settled)));
   }).observe(view, { subtree: true, childList: true, attributeFilter: ["data-status", "hidden", "open"] });
-  // So it does where a dialog that closes takes its entry of the history away.
-  let wentBack = -Infinity;
-  addEventListener("popstate", ({ timeStamp }) => (wentBack = timeStamp), { signal });
-  // A reader who moves the view is heard before it moves: frames before, where the browser is busy.
-  let byHand = false;
-  let resting = 0;
-  const rest = () => requestAnimationFrame(() => requestAnimationFrame(() => (byHand = false)));
+  // So it does where a dialog that closes takes its entry of the history away, and where a reader moves it: after the
+  // event, and frames after it where the browser is busy.
+  const recent = new Set();
+  const timers = {};
+  const note = (cause) => {
+    recent.add(cause);
+    clearTimeout(timers[cause]);
+    timers[cause] = setTimeout(() => requestAnimationFrame(() => requestAnimationFrame(() => recent.delete(cause))), 300);
+  };
+  addEventListener("popstate", () => note("back"), { signal });
   const moved = ({ key, target }) => {
     if (key && target.matches("input, textarea")) return;
     led = false;
     if (key && !["ArrowUp", "PageUp", "Home", " "].includes(key)) return;
-    byHand = true;
-    clearTimeout(resting);
-    resting = setTimeout(rest, 300);
+    note("hand");
   };
   for (const kind of ["wheel", "touchmove", "keydown"]) view.addEventListener(kind, moved, { passive: true });
-  view.addEventListener("pointerdown", () => (led = false)); // on the scrollbar, too
+  let pressed = null; // what the pointer is down on; that is the view where it is on the scrollbar
+  const isHeld = () => pressed === view || (pressed && !getSelection().isCollapsed);
+  view.addEventListener("pointerdown", ({ target }) => {
+    led = false;
+    pressed = target;
+  });
+  const release = ({ buttons }) => {
+    if (!buttons) pressed = null;
+  };
+  for (const kind of ["pointermove", "pointerup", "pointercancel"]) document.addEventListener(kind, release, { signal });
   document.addEventListener("click", ({ target }) => {
     const link = target.closest?.("a[href^='#']");
     if (!link || !isIn(link.hash)) return;
     led = true;
     following = false;
   }, { signal });
-  view.addEventListener("scroll", ({ timeStamp }) => {
+  view.addEventListener("scroll", () => {
     if (view.scrollTop === last) return; // this moved it
     // Only a move upwards is a wish to stay: text that came since the last move also makes the end far.
     const up = view.scrollTop < last - 1;
     if (up && away() > 2) {
-      const byItself = changed || view.scrollHeight < height - 1 || timeStamp - wentBack < 300;
-      if (following && byItself && !byHand) return keep();
+      const byItself = changed || view.scrollHeight < height - 1 || recent.has("back");
+      if (following && byItself && !recent.has("hand") && !isHeld()) return keep();
       following = false;
     } else if (!up && away() < 40 && !led) following = true;
     last = view.scrollTop;

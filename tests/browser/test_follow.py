@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import LIVE, at_rest, begin, choose_profile, send, todo, turns, until
 from tests.browser.test_versions import LONG_TALK
+from tests.chromium import chromium
 
 LONG = "\n\n".join(f"Paragraph {n}." for n in range(90))
 PIECE = 40
@@ -204,6 +206,39 @@ def test_a_busy_browser_does_not_take_a_reader_back_to_the_end(scripted: Site, v
     })""")
     before = place(page)["top"]
     assert scroll_up(page) < before - 300
+
+
+@pytest.mark.parametrize("hold", ["scrollbar", "selection"])
+def test_a_reader_leaves_the_end_by_the(hold: str, scripted: Site, browser: Browser) -> None:
+    """Where something in view changes at each frame; text is selected up to above the view."""
+    with_bars = browser.browser_type.launch(**chromium(), ignore_default_args=["--hide-scrollbars"])
+    with contextlib.closing(with_bars):
+        page = with_bars.new_page(
+            base_url=scripted.served.address,
+            storage_state=scripted.signed_in,
+            viewport={"width": 1000, "height": 600},
+        )
+        half_written(page, scripted)
+        page.evaluate("""() => {
+            const body = document.querySelector("#transcript .message__body");
+            const change = (time) => {
+                body.dataset.status = time;
+                requestAnimationFrame(change);
+            };
+            requestAnimationFrame(change);
+        }""")
+        box = page.locator("#scroll").bounding_box()
+        assert box
+        x = box["x"] + (box["width"] - 7 if hold == "scrollbar" else 100)
+        y = box["y"] + box["height"] - 40
+        page.mouse.move(x, y)
+        page.mouse.down()
+        page.mouse.move(x, box["y"] - 20, steps=12)
+        expect(page.locator("#to-end")).to_be_visible()
+        page.mouse.up()
+        assert place(page)["below"] > 80
+        page.locator("#stop").click()
+        at_rest(page)
 
 
 def test_a_message_that_is_sent_at_once_comes_into_view(scripted: Site, visitors: Visitors) -> None:
