@@ -116,8 +116,13 @@ def _parse_keys(values: Iterable[str]) -> list[uuid.UUID]:
 
 def act_message(act: BulkAct) -> str:
     count = act.count
-    if act.kind == "delete" and (title := act.title):
-        return _("“%(title)s” deleted.") % {"title": Truncator(title).chars(60)}
+    of_one = {
+        "archive": _("“%(title)s” archived."),
+        "bring_back": _("“%(title)s” unarchived."),
+        "delete": _("“%(title)s” deleted."),
+    }
+    if act.kind in of_one and (title := act.title):
+        return of_one[act.kind] % {"title": Truncator(title).chars(60)}
     sentences = {
         "archive": ngettext("%(count)s conversation archived.", "%(count)s conversations archived.", count),
         "bring_back": ngettext(

@@ -315,7 +315,7 @@ def test_rows_have_a_menu(page: Page, scripted: Site) -> None:
     menu.get_by_role("button", name="Archive").click()
     expect(row).to_have_count(0)
     undo = page.locator("#sidebar-undo")
-    expect(undo.get_by_role("status")).to_have_text("1 conversation archived.")
+    expect(undo.get_by_role("status")).to_have_text(f"“{name}” archived.")
     undo.get_by_role("button", name="Undo").click()
     expect(undo.get_by_role("status")).to_have_text("1 conversation restored.")
     row.hover()

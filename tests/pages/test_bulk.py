@@ -89,7 +89,7 @@ def test_archived_ones_are_found_in_the_archive(owners: Client, rows: list[Conve
     assert titles(owners) == ["First", "Second"]
     assert titles(owners, "?archived=1") == ["Third"]
     page = press(owners, "bring_back", rows[:1], listing="archived=1")
-    assert "1 conversation unarchived." in page
+    assert "“Third” unarchived." in page
     assert "No archived conversations." in page, "it leads back to the archive"
     assert titles(owners) == ["First", "Second", "Third"]
 
