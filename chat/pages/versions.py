@@ -53,15 +53,13 @@ def run_again(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int
 def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
     """Answer the message of a turn that failed at once again; otherwise continue from what was done.
 
-    The last turn gets another version, unless that would take away what followed: turns, or the user's plan.
+    The last turn gets another version, which the user's list goes along with; others are followed by turns.
     """
     conversation = own_conversation(request, conversation_id)
     turn = get_object_or_404(conversation.turns, pk=turn_id)
     client_id = uuid.uuid5(turn.client_id, "retry")  # a repeated click starts one turn
-    is_followed = (
-        conversation.path.filter(pk__gt=turn_id).exists() or turn.revisions.filter(afterwards=True).exists()
-    )
-    if turn.did_nothing and not is_followed:
+    is_last = not conversation.path.filter(pk__gt=turn_id).exists()
+    if turn.did_nothing and is_last:
         return _run_again(request, conversation, turn_id, client_id)
     if turn.can_be_retried:
         text = turn.user_text if turn.did_nothing else _("Continue where you left off.")

@@ -81,10 +81,15 @@ def _removed(line: Line, skipped: Collection[str]) -> Line:
 
 
 def _moved(after: Sequence[str], before: Sequence[str]) -> set[str]:
-    """The fewest ids that must have moved for all others to be in the same order in both lists."""
+    """The fewest ids that must have moved for all others to be in the same order in both lists.
+
+    Of two that changed places, as one does that is moved down by one, both: either may have been moved.
+    """
     positions = {id_: position for position, id_ in enumerate(before)}
     common = [id_ for id_ in after if id_ in positions]
-    return set(common) - set(_longest_in_order(common, positions))
+    before_them = sorted(common, key=positions.__getitem__)
+    changed = {now for now, then in zip(common, before_them, strict=True) if now != then}
+    return changed if len(changed) == 2 else set(common) - set(_longest_in_order(common, positions))
 
 
 def _longest_in_order(ids: Sequence[str], positions: Mapping[str, int]) -> list[str]:

@@ -94,18 +94,18 @@
     true,
   );
 
-  // On the board the next row takes the place of the one that goes: a double click acts on one. Nowhere is a question
-  // answered, or a plan continued, whose button has just come under the finger in the place of one that was pressed.
+  // On the board the next row takes the place of the one that goes: a double click acts on one. Nowhere does what has just
+  // come under the finger, in the place of a button that was pressed, act by its second press.
   const SETTLE = 1000; // milliseconds
   const NEAR = 24; // pixels
   let pressed = { at: 0, x: 0, y: 0 };
   document.addEventListener("click", (event) => {
-    const button = event.target.closest?.("#board button, [name=decision], .unfinished button, .undo-note button");
+    const button = event.target.closest?.("#board :is(button, a), [name=decision], .unfinished button, .undo-note button");
     if (!button) return;
     const { clientX: x, clientY: y, detail } = event;
     const isNear = Math.hypot(x - pressed.x, y - pressed.y) < NEAR && Date.now() - pressed.at < SETTLE;
-    if (detail > 1 || (detail && isNear && button.matches("[name=decision], [data-follow]"))) event.preventDefault();
-    else if (button.matches("[name=decision], .undo-note button")) pressed = { at: Date.now(), x, y };
+    if (detail > 1 || (detail && isNear)) event.preventDefault();
+    else if (button.matches("button")) pressed = { at: Date.now(), x, y };
   });
   document.addEventListener("submit", async (event) => {
     const button = event.submitter;
@@ -226,7 +226,7 @@ const offer = (place, html) => {
 }
 
 // Whoever has chosen who answers goes on writing; where that would raise a keyboard on the screen, they tap.
-const focusComposer = () => isTouch() || document.getElementById("composer-text")?.focus();
+const focusComposer = () => raisesKeyboard() || document.getElementById("composer-text")?.focus();
 
 // A menu goes away once a file is downloaded from it.
 document.addEventListener("click", ({ target }) => target.closest?.(".menu a[download]")?.closest("[popover]").hidePopover());

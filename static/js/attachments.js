@@ -209,7 +209,7 @@ const scaledDown = async (file) => {
 
     input.addEventListener("change", () => {
       add([...input.files]);
-      if (!isTouch()) text.focus(); // a keyboard on the screen would come up
+      if (!raisesKeyboard()) text.focus();
     });
     input.addEventListener("files-sent", () => chosen.length && keep([]));
     input.addEventListener("files-back", (event) => {

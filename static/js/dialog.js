@@ -70,7 +70,8 @@ document.addEventListener("click", (event) => {
 });
 // An edited message is sent as one in the composer.
 document.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter" || event.shiftKey || isComposing(event) || isTouch() || !event.target.matches?.(".again textarea")) return;
+  if (event.key !== "Enter" || event.shiftKey || isComposing(event) || !event.target.matches?.(".again textarea")) return;
+  if (isTouch() && !event.ctrlKey && !event.metaKey) return;
   event.preventDefault();
   if (!event.repeat) event.target.form.querySelector("[type=submit]").click();
 });

@@ -19,6 +19,7 @@ const typeAhead = () => {
   const isNowhere = (place) => place === document.body || place.matches("#content, h1"); // where a click on empty space leads, or a link
   const isThere = (place) => place.isConnected && place.checkVisibility();
   const isSelecting = () => !document.getSelection().isCollapsed;
+  const isTypedInto = (place) => place.closest?.("input:not([type=file]), textarea, select, [contenteditable]");
 
   const take = () => {
     if (!isTouch() && !isMenuOpen()) field().focus({ preventScroll: true });
@@ -29,7 +30,7 @@ const typeAhead = () => {
     const { key, target } = event;
     const isText = [...key].length === 1;
     if (!WITH_COMPOSER.test(shown.next) || event.ctrlKey || event.metaKey || event.altKey || isComposing(event) || isMenuOpen()) return;
-    if (target !== field() && target.closest?.("input, textarea, select, [contenteditable]")) return;
+    if (target !== field() && isTypedInto(target)) return;
     if (!typedAhead && (!isText || (target !== field() && " /?".includes(key)))) return; // which mean something else there
     if (isText) typedAhead += key;
     else if (key === "Backspace") typedAhead = typedAhead.slice(0, -1);
@@ -49,8 +50,7 @@ const typeAhead = () => {
     if (!field() || event.defaultPrevented || isComposing(event)) return;
     const pastes = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "v";
     if (!pastes && ([...event.key].length !== 1 || event.ctrlKey || event.metaKey || event.altKey)) return;
-    if (event.target.closest?.("input, textarea, select, [contenteditable]")) return;
-    if (isMenuOpen()) return;
+    if (isTypedInto(event.target) || isMenuOpen()) return;
     if (event.key === " " && !isNowhere(event.target)) return; // scrolls the transcript, or presses a button
     if (event.key === "/" && !field().value) return; // opens the search
     field().focus(); // the browser then types the key there, or pastes
@@ -58,6 +58,11 @@ const typeAhead = () => {
 
   document.addEventListener("click", (event) => {
     if (event.target.closest?.("#send")) take();
+  });
+
+  // A space is for the message, too, once files were chosen with the pointer, and does not ask for more of them.
+  document.addEventListener("change", ({ target }) => {
+    if (field() && target.matches("[type=file]") && !target.closest("dialog") && !byKey) target.blur();
   });
 
   // What is being written stays in view where its room gets smaller, as above a keyboard that comes up.

@@ -51,10 +51,20 @@ document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
     next?.scrollIntoView({ block: "nearest" });
   };
 
+  // The field of an open menu that a tap has opened takes the keyboard with the first key that is for it.
+  const enterMenu = ({ key, target }) => {
+    const menu = document.querySelector(".options-menu:popover-open");
+    const isFor = key === "ArrowDown" || key === "ArrowUp" || ([...key].length === 1 && key !== " ");
+    if (!menu || !isFor || menu.contains(target)) return target;
+    menu.querySelector("[data-filter]")?.focus();
+    return document.activeElement;
+  };
+
   // Ahead of all others who listen, among them the composer, which sends on Enter.
   const press = (event) => {
-    const list = listOf(event.target);
-    if (!list || isComposing(event) || event.ctrlKey || event.metaKey || event.altKey || event.shiftKey) return;
+    if (isComposing(event) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const list = listOf(enterMenu(event));
+    if (!list || event.shiftKey) return;
     if (event.key === "ArrowDown") step(list, 1);
     else if (event.key === "ArrowUp") step(list, -1);
     else if (event.key === "Enter" && list.hasAttribute("aria-busy")) list.dataset.enter = "";
@@ -96,7 +106,7 @@ document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
     for (const field of document.querySelectorAll("[data-filter]")) {
       filter(field);
       const menu = field.closest(":popover-open");
-      if (menu && !menu.contains(document.activeElement) && !isTouch()) field.focus();
+      if (menu && !menu.contains(document.activeElement) && !raisesKeyboard()) field.focus();
     }
   });
 }

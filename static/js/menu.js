@@ -17,10 +17,6 @@
     return [...items.slice(begun), ...items.slice(0, begun)].find((each) => nameOf(each).startsWith(letters));
   };
 
-  let byKey = false; // what the user did last
-  addEventListener("pointerdown", () => (byKey = false), true);
-  addEventListener("keydown", () => (byKey = true), true);
-
   document.addEventListener("toggle", ({ target, newState }) => {
     typed = { letters: "", at: -Infinity };
     if (newState !== "open" || !byKey || !target.matches(MENU) || target.contains(document.activeElement)) return;

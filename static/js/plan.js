@@ -60,10 +60,12 @@ onContent((signal) => {
     await new Promise((resolve) => setTimeout(resolve, 300)); // several changes come at once
     isDue = false;
     if (signal.aborted) return;
-    const isLatest = slider().value === slider().max;
-    const asked = fetch(isLatest ? location.pathname : location.href, { signal });
+    const number = slider().value;
+    const isLatest = number === slider().max;
+    const asked = fetch(isLatest ? location.pathname : `?revision=${number}`, { signal });
     const page = await asked.then((answer) => (answer.ok ? answer.text() : "")).catch(() => "");
     if (!page) return;
+    if (slider().value !== number) return follow(); // what the user goes to meanwhile is another one
     await htmx.swap({ sourceElement: document.body, target: "#content", swap: "none", selectOOB: "#plan:outerMorph", text: page });
     if (isLatest) history.replaceState(history.state, "", location.pathname);
     mark();

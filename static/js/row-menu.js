@@ -68,6 +68,7 @@
     if (!form.parentElement.matches(isShown ? "#row-menu, #sidebar-undo" : "#row-menu, #sidebar-undo, #row-delete")) return;
     event.preventDefault();
     const own = (latest = new FormData(form, event.submitter));
+    const { about } = menu().dataset;
     const isUndo = form.closest("#sidebar-undo") !== null;
     if (!isUndo) document.getElementById("sidebar-undo").replaceChildren(); // the row may be drawn anew before the next offer is here
     menu().setAttribute("aria-busy", "true");
@@ -83,7 +84,13 @@
     if (own !== latest || document.getElementById("bulk")) return; // the list is loaded again, with its own note
     const place = document.getElementById("sidebar-undo");
     offer(place, note);
+    place.querySelector(".undo-note")?.setAttribute("data-about", about);
     // The focus may be at another row by now.
     if (isUndo || !row()) (row()?.querySelector(".row-more") ?? place.querySelector("button") ?? place).focus();
+  });
+  // One that is back in the list, as a message in it brings it there, is archived no more.
+  document.addEventListener("htmx:after:swap", () => {
+    const note = document.querySelector("#sidebar-undo [data-kind=archive]");
+    if (note && document.querySelector(`#sidebar-list a[href="${note.dataset.about}"]`)) note.remove();
   });
 }

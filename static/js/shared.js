@@ -64,8 +64,14 @@ document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
 const fetchTurns = (earlier, first) =>
   htmx.ajax("GET", `${earlier.getAttribute("hx-get")}?from=${first}`, { source: earlier, target: earlier, swap: "outerHTML" });
 
-// Whether an input method takes the key for itself, as Enter to confirm a candidate; 229 is how Safari says so.
 const isTouch = () => matchMedia("(pointer: coarse)").matches;
+// Whether the user pressed a key after the last touch or click. Then a field may take the focus also where a finger is
+// the pointer: a keyboard that is on the screen is up already.
+let byKey = false;
+addEventListener("pointerdown", () => (byKey = false), true);
+addEventListener("keydown", () => (byKey = true), true);
+const raisesKeyboard = () => isTouch() && !byKey;
+// Whether an input method takes the key for itself, as Enter to confirm a candidate; 229 is how Safari says so.
 const isComposing = (event) => event.isComposing || event.keyCode === 229;
 
 // Posts a form as the page's own script: the server answers with what to show, not with a page.

@@ -66,13 +66,14 @@
   let byHand = null; // the turn of the panel that was scrolled so
   let pointed = -RESTS; // when the pointer moved there
   const isAt = (slot) => (performance.now() - pointed < RESTS && slot.matches(":hover")) || slot.querySelector(":focus:not(summary)") !== null || byHand === panelIn(slot)?.dataset.turn;
+  const FADE = 32; // pixels at either end of a list that scrolls
   const reveal = (slot) => {
     const item = slot.querySelector(".todo[data-status='in_progress']");
     const scrolls = (place) => place?.scrollHeight > place?.clientHeight;
     if (!item) return;
     for (const list of [item.parentElement, slot.closest(".dock__above")].filter(scrolls)) {
       const above = item.getBoundingClientRect().top - list.getBoundingClientRect().top;
-      const seen = above >= 0 && above + item.offsetHeight <= list.clientHeight;
+      const seen = above >= FADE && above + item.offsetHeight <= list.clientHeight - FADE;
       if (!seen) list.scrollTop += above - (list.clientHeight - item.offsetHeight) / 2;
     }
   };

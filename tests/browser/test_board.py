@@ -125,6 +125,32 @@ def test_a_double_click_dismisses_one_plan(scripted: Site, visitors: Visitors) -
     expect(page.locator("#undo").get_by_role("button", name="Undo")).to_be_in_viewport(ratio=1)
 
 
+def test_what_comes_under_the_pointer_is_not_pressed(scripted: Site, visitors: Visitors) -> None:
+    """By a second click that the browser does not count as one, as it meets another row."""
+    page = visitors.enter(scripted)
+    for text in ("Sort my notes", "Sort my files"):
+        scripted.model.script(todo("in_progress", "pending"), Reply(text="Which?"))
+        begin(page, text)
+        at_rest(page)
+    page.goto("/board/")
+    page.clock.set_fixed_time("2026-01-01T12:00:00Z")
+    posts: list[str] = []
+    page.on("request", lambda request: posts.append(request.url) if request.method == "POST" else None)
+    dismiss = rows(page, "unfinished").first.get_by_role("button", name="Dismiss")
+    after = str(rows(page, "unfinished").nth(1).get_attribute("id"))
+    before = dismiss.bounding_box()
+    assert before
+    page.mouse.click(before["x"] + 9, before["y"] + 9)
+    expect(rows(page, "unfinished").first).to_have_id(after)
+    assert dismiss.bounding_box() == before, "the next one has come under the pointer"
+    page.mouse.click(before["x"] + 9, before["y"] + 9)
+    page.evaluate("fetch('/healthz').then(() => 0)")  # what the click sends comes before
+    assert len(posts) == 1
+    page.clock.set_fixed_time("2026-01-01T12:00:02Z")
+    page.mouse.click(before["x"] + 9, before["y"] + 9)
+    until(page, lambda: len(posts) == 2)
+
+
 def test_a_double_click_leaves_the_offer_to_undo(scripted: Site, visitors: Visitors) -> None:
     page = visitors.enter(scripted)
     scripted.model.script(todo("in_progress", "pending"), Reply(text="Which?"))

@@ -7,9 +7,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import FileChooser, Page, Route, expect
 
 from chat.demo.reply import Reply
+from chat.demo.transport import MODELS
 from tests.browser.site import Site, Visitors
 from tests.browser.talk import COMPOSING, LIVE, at_rest, begin, choose_profile, last_turn, send, turns, until
 from tests.pictures import png
@@ -204,15 +205,63 @@ def test_a_file_that_is_on_its_way_is_not_removed(scripted: Site, visitors: Visi
 
 @pytest.mark.parametrize("has_touch", [False, True])
 def test_after_files_were_chosen_typing_goes_on(scripted: Site, visitors: Visitors, has_touch: bool) -> None:
-    """On a phone the keyboard of the screen stays away."""
+    """On a phone its keyboard stays away until a key is pressed, and a space asks for no more files."""
     page = visitors.enter(scripted, has_touch=has_touch, is_mobile=has_touch)
     page.goto("/")
     with page.expect_file_chooser() as chosen:
         page.locator(".composer__attach").click()
     chosen.value.set_files([{"name": "a.txt", "mimeType": "text/plain", "buffer": b"a"}])
     expect(page.locator("#composer-attached li")).to_have_count(1)
-    page.keyboard.type("Read it")
-    expect(page.locator("#composer-text")).to_have_value("" if has_touch else "Read it")
+    if has_touch:
+        expect(page.locator("#composer-text")).not_to_be_focused()
+    asked: list[FileChooser] = []
+    page.on("filechooser", lambda chooser: asked.append(chooser))
+    page.keyboard.type("Read this one")
+    expect(page.locator("#composer-text")).to_have_value("Read this one")
+    assert not asked
+
+
+TABLET = {"viewport": {"width": 1024, "height": 768}, "has_touch": True, "is_mobile": True}
+
+
+@pytest.mark.parametrize("way", ["command", "tap"])
+def test_a_model_is_chosen_by_the_keyboard_of_a_tablet(scripted: Site, visitors: Visitors, way: str) -> None:
+    scripted.model.script(Reply(text="Hello."))
+    page = visitors.enter(scripted, **TABLET)
+    begin(page, "Hello")
+    at_rest(page)
+    other = MODELS["data"][-1]["id"]
+    if way == "tap":
+        page.tap("#model-choice")
+    else:
+        page.locator("#composer-text").focus()
+        page.keyboard.type("/model")
+        expect(page.locator("#completion [aria-selected=true]")).to_have_count(1)
+        page.keyboard.press("Enter")
+    expect(page.locator("#model-menu [role=option]").first).to_be_visible()
+    page.keyboard.type(other)
+    expect(page.locator("#model-menu [role=option]:visible").first).to_contain_text(other)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Enter")
+    expect(page.locator(".model-choice__name")).to_have_text(other)
+    expect(page.locator("#composer-text")).to_have_value("")
+
+
+def test_control_and_enter_send_an_edited_message_where_enter_is_a_new_line(
+    scripted: Site, visitors: Visitors
+) -> None:
+    scripted.model.script(Reply(text="Hello."), Reply(text="Hello again."))
+    page = visitors.enter(scripted, **TABLET)
+    begin(page, "Hello")
+    at_rest(page)
+    turns(page).last.get_by_role("link", name="Edit").tap()
+    field = page.locator(".again textarea")
+    field.fill("Hello you")
+    field.press("Enter")
+    expect(field).to_have_value("Hello you\n")
+    field.press("Control+Enter")
+    expect(turns(page).last).to_contain_text("Hello again.")
 
 
 def choose_model(page: Page, name: str) -> None:

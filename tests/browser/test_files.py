@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Locator, Page, Route, expect
+from playwright.sync_api import FileChooser, Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
@@ -804,6 +804,26 @@ def test_files_that_are_sent_from_further_up_lead_to_the_end(scripted: Site, vis
     page.fill("#composer-text", "read this")
     page.click("#send")
     expect(page.get_by_text("Got it.")).to_be_in_viewport()
+
+
+@pytest.mark.parametrize("has_touch", [False, True])
+def test_after_files_were_uploaded_typing_goes_on(
+    scripted: Site, visitors: Visitors, has_touch: bool
+) -> None:
+    scripted.model.script(writes("a.md", "# A"), Reply(text="Done."))
+    page = visitors.enter(scripted, viewport=WIDE, has_touch=has_touch, is_mobile=has_touch)
+    begin(page, "write")
+    at_rest(page)
+    page.get_by_role("link", name="Files", exact=True).click()
+    with page.expect_file_chooser() as chosen:
+        page.locator("#files-panel .files__upload label").click()
+    chosen.value.set_files([NOTES])  # type: ignore[list-item]
+    expect(page.locator("#files-panel")).to_contain_text(str(NOTES["name"]))
+    asked: list[FileChooser] = []
+    page.on("filechooser", lambda chooser: asked.append(chooser))
+    page.keyboard.type("Read this one")
+    expect(page.locator("#composer-text")).to_have_value("Read this one")
+    assert not asked
 
 
 def test_the_way_to_the_end_stands_beside_an_open_file_too(scripted: Site, visitors: Visitors) -> None:

@@ -15,7 +15,7 @@ from playwright.sync_api import Locator, Page, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, TOPMOST, at_rest, begin, until
+from tests.browser.talk import LIVE, TOPMOST, at_rest, begin, send, until
 
 PHONE: dict[str, Any] = {
     "viewport": {"width": 390, "height": 844},
@@ -466,6 +466,26 @@ def test_on_a_phone_rows_are_chosen_in_a_mode(site: Site, visitors: Visitors) ->
     expect(page.locator("main")).to_contain_text("Talk 4")
     row(page, "Talk 4").get_by_role("link", name="Talk 4").tap()
     expect(page.locator("h1")).to_have_text("Talk 4")
+
+
+@pytest.mark.parametrize("way", ["a message", "Unarchive"])
+def test_what_is_brought_back_is_not_offered_to_be_undone(site: Site, visitors: Visitors, way: str) -> None:
+    page = visitors.enter(site)
+    page.goto("/conversations/")
+    page.locator(".record__list").get_by_role("link", name="Talk 3").click()
+    expect(page.locator("h1")).to_have_text("Talk 3")
+    at_rest(page)
+    row = page.locator("#sidebar .conversation-row", has_text="Talk 3")
+    row.hover()
+    row.get_by_role("button", name="Actions for Talk 3").click()
+    page.locator("#row-menu").get_by_role("button", name="Archive", exact=True).click()
+    expect(page.locator("#sidebar-undo")).to_contain_text("“Talk 3” archived.")
+    if way == "a message":
+        send(page, "Hello again")
+    else:
+        page.locator("#archived").get_by_role("button", name=way).click()
+    expect(row).to_be_visible()
+    expect(page.locator("#sidebar-undo")).to_be_empty()
 
 
 def test_without_script(site: Site, visitors: Visitors) -> None:

@@ -6,7 +6,7 @@ import re
 import threading
 
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from chat.demo.reply import Reply
 from tests.browser.site import Site, Visitors
@@ -59,6 +59,31 @@ def test_the_page_follows_the_work(scripted: Site, visitors: Visitors) -> None:
     page.keyboard.press("ArrowLeft")
     shows(page, 1)
     gates[1].set()
+    expect(page.locator("[data-number='3']")).to_be_visible()
+    expect(page.get_by_text("The agent is working on this plan.")).to_have_count(0)
+    shows(page, 1)
+
+
+def test_the_revision_gone_to_while_the_page_is_fetched_stays(scripted: Site, visitors: Visitors) -> None:
+    gate = threading.Event()
+    last = Reply(tool_calls=todo("completed", "completed").tool_calls, stall_after=1, gate=gate)
+    scripted.model.script(
+        todo("in_progress", "pending"), todo("completed", "in_progress"), last, Reply(text="Both are done.")
+    )
+    page = visitors.enter(scripted)
+    address = begin(page, "Do two things")
+    expect(panel(page).locator("[data-status=completed]")).to_have_count(1)
+    page.goto(f"{address}plan/")
+    shows(page, 2)
+    held: list[Route] = []
+    page.route(
+        lambda url: url.endswith("/plan/"), lambda route: route.continue_() if held else held.append(route)
+    )
+    gate.set()
+    until(page, lambda: held)
+    page.locator("#plan-stage [rel=prev]").click()
+    shows(page, 1)
+    held[0].continue_()
     expect(page.locator("[data-number='3']")).to_be_visible()
     expect(page.get_by_text("The agent is working on this plan.")).to_have_count(0)
     shows(page, 1)

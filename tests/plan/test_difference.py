@@ -62,8 +62,8 @@ def test_it_stays_in_view_in_later_lists() -> None:
 def test_it_goes_along_with_the_item_ahead_of_it() -> None:
     """So that moving an item up and down again leads back."""
     skipped = a_list("a -", "b -", "c -"), a_list("a -", "c -")
-    assert after(*skipped, a_list("c -", "a -")) == ["c moved", "a", "b gone"]
-    assert after(*skipped, a_list("c -", "a -"), a_list("a -", "c -")) == ["a moved", "b gone", "c"]
+    assert after(*skipped, a_list("c -", "a -")) == ["c moved", "a moved", "b gone"]
+    assert after(*skipped, a_list("c -", "a -"), a_list("a -", "c -")) == ["a moved", "b gone", "c moved"]
 
 
 def test_neighbours_that_are_removed_keep_their_order() -> None:
@@ -93,6 +93,13 @@ def test_only_what_must_have_been_moved_is_told_so() -> None:
     assert after(a_list("a -", "b -", "c -", "d -"), a_list("d -", "a -", "b -", "c -")) == [
         "d moved", "a", "b", "c",
     ]  # fmt: skip
+
+
+def test_of_two_that_changed_places_either_may_have_been_moved() -> None:
+    before = a_list("a -", "b -", "c -")
+    assert after(before, a_list("b -", "a -", "c -")) == ["b moved", "a moved", "c"]
+    assert after(before, a_list("c -", "b -", "a -")) == ["c moved", "b", "a moved"]
+    assert after(before, a_list("b -", "c -", "a -")) == ["b", "c", "a moved"]
 
 
 def test_what_others_left_and_joined_is_not_moved() -> None:
