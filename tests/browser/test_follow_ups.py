@@ -70,6 +70,26 @@ def test_held_then_read_at_the_next_step(scripted: Site, visitors: Visitors) -> 
     assert record(page) == live
 
 
+@pytest.mark.parametrize("size", [(1024, 768), (390, 844)])
+def test_beside_an_open_list_one_sees_that_several_are_held(
+    scripted: Site, visitors: Visitors, size: tuple[int, int]
+) -> None:
+    gate = threading.Event()
+    work = Reply(text="I go on", stall_after=2, gate=gate, tool_calls=LOOK)
+    scripted.model.script(todo("in_progress", *["pending"] * 4), work, Reply(text="Done."))
+    page = visitors.enter(scripted, viewport=dict(zip(("width", "height"), size, strict=True)))
+    begin(page, "Work")
+    expect(page.locator("#transcript")).to_contain_text("I go on")
+    for number in range(3):
+        hold(page, f"Number {number}")
+    expect(panel(page)).to_have_attribute("open", "")
+    expect(held(page).nth(2)).to_be_in_viewport(ratio=1)
+    expect(held(page).nth(1)).to_be_in_viewport(ratio=0.6)
+    expect(page.get_by_text("3 messages will be delivered")).to_be_in_viewport(ratio=1)
+    gate.set()
+    at_rest(page)
+
+
 def test_taken_back_into_the_composer_and_sent_anew(scripted: Site, visitors: Visitors) -> None:
     page, go = at_work(scripted, visitors, Reply(text="Thanks."))
     hold(page, "Use tabs")

@@ -11,7 +11,19 @@ from playwright.sync_api import Page, expect
 from chat.demo.reply import Reply
 from tests.browser.line import Line
 from tests.browser.site import Site, Visitors
-from tests.browser.talk import LIVE, TOPMOST, at_rest, begin, is_folded, is_open, last_turn, panel, send, todo
+from tests.browser.talk import (
+    LIVE,
+    TOPMOST,
+    at_rest,
+    begin,
+    is_folded,
+    is_open,
+    last_turn,
+    panel,
+    send,
+    todo,
+    until,
+)
 
 FOUR = ["in_progress", "pending", "pending", "pending"]
 
@@ -244,6 +256,36 @@ def test_a_list_that_goes_on_shows_the_item_in_progress(
     expect(items.nth(1)).to_have_attribute("data-status", "in_progress")
     expect(items.nth(1)).to_be_in_viewport(ratio=1)
     gate.set()
+    at_rest(page)
+
+
+# Whether the item in progress is in the list's view, and not where the list fades.
+CLEAR = """list => {
+    const view = list.getBoundingClientRect();
+    const item = list.querySelector("[data-status=in_progress]").getBoundingClientRect();
+    const below = list.scrollHeight - list.scrollTop - list.clientHeight;
+    return item.top >= view.top + Math.min(32, list.scrollTop) - 1 && item.bottom <= view.bottom - Math.min(32, below) + 1;
+}"""
+
+
+def test_the_item_in_progress_is_not_where_the_list_fades(scripted: Site, visitors: Visitors) -> None:
+    statuses = ["completed"] * 12
+    lists = [todo(*statuses[:at], "in_progress", *["pending"] * (11 - at)) for at in range(3, 9)]
+    gates = [threading.Event() for _each in lists]
+    works = [
+        Reply(text=f"At {at}.", tool_calls=list.tool_calls, stall_after=2, gate=gate)
+        for at, (list, gate) in enumerate(zip(lists, gates, strict=True))
+    ]
+    scripted.model.script(*works, Reply(text="Done."))
+    page = visitors.enter(scripted, viewport={"width": 1366, "height": 768})
+    begin(page, "Work")
+    listed = panel(page).locator(".todo-panel__list")
+    for at, gate in enumerate(gates):
+        expect(page.locator("#transcript")).to_contain_text(f"At {at}.")
+        if at:
+            expect(panel(page).locator("[data-status=completed]")).to_have_count(at + 2)
+            until(page, lambda: listed.evaluate(CLEAR))
+        gate.set()
     at_rest(page)
 
 
