@@ -264,7 +264,8 @@ CLEAR = """list => {
     const view = list.getBoundingClientRect();
     const item = list.querySelector("[data-status=in_progress]").getBoundingClientRect();
     const below = list.scrollHeight - list.scrollTop - list.clientHeight;
-    return item.top >= view.top + Math.min(32, list.scrollTop) - 1 && item.bottom <= view.bottom - Math.min(32, below) + 1;
+    const [start, end] = [view.top + Math.min(32, list.scrollTop), view.bottom - Math.min(32, below)];
+    return item.top >= start - 1 && item.bottom <= end + 1;
 }"""
 
 
