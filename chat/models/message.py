@@ -84,6 +84,7 @@ class Message(models.Model):
 MAX_MESSAGE_BYTES = 64 * 1024
 TITLE_LENGTH = 80
 _WORDLESS = re.compile(r"\s*(?:```[^`]*|~~~.*)|[-*_=#>\s]*")  # a fence, a rule, a blank line
+_HEADING = re.compile(r"^\s*#{1,6}\s+")
 _UPLOADED = re.compile(r"^(?:Uploaded: |已上传：)(?:.*/)?")  # as chat.files.uploads names a file
 
 
@@ -104,8 +105,8 @@ def checked_message(text: str) -> str:
 
 
 def title_of(text: str) -> str:
-    """The first line with words, without the marks of code: a title is plain text; of a file, its name."""
+    """The first line with words, without the marks of code and of a heading: a title is plain text; of a file, its name."""
     lines = text.splitlines()
     first = _UPLOADED.sub("", next((line for line in lines if not _WORDLESS.fullmatch(line)), lines[0]))
-    line = " ".join(first.replace("`", "").split()) or first
+    line = " ".join(_HEADING.sub("", first).replace("`", "").split()) or first
     return line if len(line) <= TITLE_LENGTH else f"{line[: TITLE_LENGTH - 1].rstrip()}…"

@@ -17,6 +17,19 @@
     return [...items.slice(begun), ...items.slice(0, begun)].find((each) => nameOf(each).startsWith(letters));
   };
 
+  // The menu of many rows goes from one to another whose button is pressed; the browser would only close it.
+  let opener = null;
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest?.("[popovertarget]");
+    const menu = button && document.getElementById(button.getAttribute("popovertarget"));
+    const isAnother = menu?.matches(".menu:popover-open") && opener !== button;
+    opener = button ?? opener;
+    if (!isAnother) return;
+    event.preventDefault();
+    menu.hidePopover();
+    button.click();
+  }, true);
+
   document.addEventListener("toggle", ({ target, newState }) => {
     typed = { letters: "", at: -Infinity };
     if (newState !== "open" || !byKey || !target.matches(MENU) || target.contains(document.activeElement)) return;

@@ -468,6 +468,29 @@ def test_on_a_phone_rows_are_chosen_in_a_mode(site: Site, visitors: Visitors) ->
     expect(page.locator("h1")).to_have_text("Talk 4")
 
 
+def test_the_menu_goes_from_one_row_to_another(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site)
+    page.goto("/settings/usage/")
+    menu = page.locator("#row-menu")
+
+    def press(title: str) -> None:
+        row = page.locator("#sidebar .conversation-row", has_text=title)
+        row.hover()
+        row.get_by_role("button", name=f"Actions for {title}").click()
+
+    press("Talk 2")
+    expect(menu).to_be_visible()
+    press("Talk 4")
+    expect(menu).to_be_visible()
+    menu.get_by_role("button", name="Pin", exact=True).click()
+    expect(page.locator("#sidebar .conversation-row").first).to_contain_text("Talk 4")
+    expect(page.locator("#sidebar-undo")).to_contain_text("pinned")
+    press("Talk 4")
+    expect(menu).to_be_visible()
+    press("Talk 4")
+    expect(menu).to_be_hidden()
+
+
 @pytest.mark.parametrize("way", ["a message", "Unarchive"])
 def test_what_is_brought_back_is_not_offered_to_be_undone(site: Site, visitors: Visitors, way: str) -> None:
     page = visitors.enter(site)

@@ -187,6 +187,8 @@ def test_a_message_brings_its_conversation_to_the_front(owner: User) -> None:
         ("word " * 30, "word " * 15 + "word…"),
         ("一" * 200, "一" * 79 + "…"),
         ("first\u2028second", "first"),
+        ("## The `plan`\nfirst", "The plan"),
+        ("#1 is the first", "#1 is the first"),
     ],
 )
 def test_the_title_is_the_first_line(owner: User, text: str, title: str) -> None:
