@@ -105,7 +105,7 @@ def checked_message(text: str) -> str:
 
 
 def title_of(text: str) -> str:
-    """The first line with words, without the marks of code and of a heading: a title is plain text; of a file, its name."""
+    """The first line with words, without the marks of code and of a heading; of a file, its name."""
     lines = text.splitlines()
     first = _UPLOADED.sub("", next((line for line in lines if not _WORDLESS.fullmatch(line)), lines[0]))
     line = " ".join(_HEADING.sub("", first).replace("`", "").split()) or first

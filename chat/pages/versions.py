@@ -53,7 +53,7 @@ def run_again(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int
 def retry(request: SignedInRequest, conversation_id: uuid.UUID, turn_id: int) -> HttpResponse:
     """Answer the message of a turn that failed at once again; otherwise continue from what was done.
 
-    A last turn gets another version, and the user's list goes along; the message of an earlier one is sent again.
+    A last turn gets another version, with the user's list; of an earlier one the message is sent again.
     """
     conversation = own_conversation(request, conversation_id)
     turn = get_object_or_404(conversation.turns, pk=turn_id)
