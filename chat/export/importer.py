@@ -118,12 +118,20 @@ def _write(file: Row, owner: User, key: uuid.UUID) -> Generator[int, None, Conve
         _extend_lease(key)
         _add_tags(conversation, file["conversation"].get("tags", []))
         Workspace.create(folder_of(conversation), quota_of(conversation))
+        conversation.title = _title_beside_others(conversation)
         values = {name: getattr(conversation, name) for name in CONVERSATION.fields}
         values["path_version"] = int(any(not turn.chosen for turn in imported.turns))
         values["profile"] = imported.profile_here(owner)
         Conversation.with_deleted.filter(pk=key).update(**values, imported_at=timezone.now(), deleted_at=None)
         index_title(conversation)
     return Conversation.objects.get(pk=key)
+
+
+def _title_beside_others(conversation: Conversation) -> str:
+    """Its title, or where the owner has a conversation that began at the same moment, that of a copy."""
+    same = Conversation.objects.filter(owner=conversation.owner_id, created_at=conversation.created_at)
+    title = conversation.title
+    return (_("Copy of %s") % title)[:200] if same.exists() else title
 
 
 def _batches(rows: list[Any], size: int) -> Iterator[list[Any]]:

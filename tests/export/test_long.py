@@ -66,6 +66,7 @@ def test_memory_is_that_of_a_turn(owner: User, leave: Callable[[Conversation], I
 
 def test_it_comes_back(owner: User) -> None:
     before = "".join(json_pieces(long_conversation(owner, 6)))
+    Conversation.objects.all().delete()
     made = imported(json.loads(before), owner)
     after = "".join(json_pieces(made))
     assert {**json.loads(after), "exported_at": 0} == {**json.loads(before), "exported_at": 0}
