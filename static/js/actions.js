@@ -94,8 +94,9 @@
     true,
   );
 
-  // On the board the next row takes the place of the one that goes: a double click acts on one. Nowhere does what has just
-  // come under the finger, in the place of a button that was pressed, act by its second press.
+  // On the board the next row takes the place of the one that goes: a double click acts on one, also where the browser
+  // counts it as two, as they meet two rows. Nowhere is a question answered, or a plan continued, whose button has just
+  // come under the finger in the place of one that was pressed.
   const SETTLE = 1000; // milliseconds
   const NEAR = 24; // pixels
   let pressed = { at: 0, x: 0, y: 0 };
@@ -104,8 +105,8 @@
     if (!button) return;
     const { clientX: x, clientY: y, detail } = event;
     const isNear = Math.hypot(x - pressed.x, y - pressed.y) < NEAR && Date.now() - pressed.at < SETTLE;
-    if (detail > 1 || (detail && isNear)) event.preventDefault();
-    else if (button.matches("button")) pressed = { at: Date.now(), x, y };
+    if (detail > 1 || (detail && isNear && button.matches("#board *, [name=decision], [data-follow]"))) event.preventDefault();
+    else if (button.matches("#board button, [name=decision], .undo-note button")) pressed = { at: Date.now(), x, y };
   });
   document.addEventListener("submit", async (event) => {
     const button = event.submitter;

@@ -85,7 +85,7 @@ def test_beside_an_open_list_one_sees_that_several_are_held(
     expect(panel(page)).to_have_attribute("open", "")
     expect(held(page).nth(2)).to_be_in_viewport(ratio=1)
     expect(held(page).nth(1)).to_be_in_viewport(ratio=0.6)
-    expect(page.get_by_text("3 messages will be delivered")).to_be_in_viewport(ratio=1)
+    expect(page.get_by_text("3 messages for the agent's next step")).to_be_in_viewport(ratio=1)
     gate.set()
     at_rest(page)
 
