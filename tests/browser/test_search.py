@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -29,8 +30,20 @@ def page(scripted: Site, visitors: Visitors) -> Page:
     page = visitors.enter(scripted)
     begin(page, "Look around in the notes")
     at_rest(page)
+    wait_until_found(page, "quokka错误")
     page.goto("/")
     return page
+
+
+def wait_until_found(page: Page, text: str) -> None:
+    """A worker indexes the text of a turn within two seconds after its end."""
+    key = urlsplit(page.url).path.split("/")[2]
+
+    def is_found() -> bool:
+        answer = page.request.get(f"/conversations/?{urlencode({'q': text, 'in': key})}")
+        return "search-place" in answer.text()
+
+    until(page, is_found)
 
 
 def search(page: Page, text: str) -> None:
