@@ -208,17 +208,29 @@ class Matches:
 
 
 def find(conversations: ConversationQuerySet, owner: int, query: Query) -> Matches:
-    """The owner's conversations that contain all terms of the query, anywhere in them."""
+    """The owner's conversations that contain all terms of the query, anywhere in them.
+
+    Where none does, short words are prefixes, too: what one types may be the beginning of a word, although
+    another conversation has it as a whole one.
+    """
     index_store = store()
     matched = [_match_term(index_store, owner, term) for term in query.terms]
     states = set.intersection(*(states for _term, states in matched))
+    if not states and any(_may_be_prefix(term) for term, _states in matched):
+        opened = [replace(term, open=True) if _may_be_prefix(term) else term for term, _states in matched]
+        matched = [(term, index_store.matching_states(owner, term)) for term in opened]
+        states = set.intersection(*(states for _term, states in matched))
     return Matches(_in_order(conversations, states), tuple(term for term, _states in matched), index_store)
+
+
+def _may_be_prefix(term: Term) -> bool:
+    return not term.open and not term.exact
 
 
 def _match_term(index_store: Store, owner: int, term: Term) -> tuple[Term, set[int]]:
     """The states with the term; a short word without whole matches is treated as a prefix."""
     states = index_store.matching_states(owner, term)
-    if not states and not term.open and not term.exact:
+    if not states and _may_be_prefix(term):
         term = replace(term, open=True)
         states = index_store.matching_states(owner, term)
     return term, states

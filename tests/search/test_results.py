@@ -249,6 +249,14 @@ def test_a_short_word_is_a_whole_one_where_there_is_one(owners: Client, talk: Be
     assert titles(owners, '"ni"') == []
 
 
+def test_a_short_word_of_another_conversation_hides_no_beginning(owners: Client, talk: Begin) -> None:
+    """As while one types: "zebra fi" on the way to "zebra file"."""
+    talk("the zebra file").end()
+    talk("hi fi").end()
+    assert titles(owners, "zebra fi") == ["the zebra file"]
+    assert titles(owners, "fi") == ["hi fi"]
+
+
 def test_a_short_beginning_is_found_in_each_conversation(owners: Client, talk: Begin) -> None:
     for text in ("Consider it", "Nothing", "A contract", "Continue, then confirm"):
         talk(text).answer(f"Of {text}.").end()
