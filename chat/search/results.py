@@ -214,26 +214,17 @@ def find(conversations: ConversationQuerySet, owner: int, query: Query) -> Match
     another conversation has it as a whole one.
     """
     index_store = store()
-    matched = [_match_term(index_store, owner, term) for term in query.terms]
-    states = set.intersection(*(states for _term, states in matched))
-    if not states and any(_may_be_prefix(term) for term, _states in matched):
-        opened = [replace(term, open=True) if _may_be_prefix(term) else term for term, _states in matched]
-        matched = [(term, index_store.matching_states(owner, term)) for term in opened]
-        states = set.intersection(*(states for _term, states in matched))
-    return Matches(_in_order(conversations, states), tuple(term for term, _states in matched), index_store)
+    terms = query.terms
+    states = _states_with(index_store, owner, terms)
+    opened = tuple(replace(term, open=term.open or not term.exact) for term in terms)
+    if not states and opened != terms:
+        terms, states = opened, _states_with(index_store, owner, opened)
+    return Matches(_in_order(conversations, states), terms, index_store)
 
 
-def _may_be_prefix(term: Term) -> bool:
-    return not term.open and not term.exact
-
-
-def _match_term(index_store: Store, owner: int, term: Term) -> tuple[Term, set[int]]:
-    """The states with the term; a short word without whole matches is treated as a prefix."""
-    states = index_store.matching_states(owner, term)
-    if not states and _may_be_prefix(term):
-        term = replace(term, open=True)
-        states = index_store.matching_states(owner, term)
-    return term, states
+def _states_with(index_store: Store, owner: int, terms: tuple[Term, ...]) -> set[int]:
+    """The states that have all terms."""
+    return set.intersection(*(index_store.matching_states(owner, term) for term in terms))
 
 
 def _in_order(conversations: ConversationQuerySet, states: set[int]) -> list[int]:
