@@ -13,7 +13,7 @@ from chat.search.words import prepared, words_of
 MAX_LENGTH = 200  # characters
 MAX_TERMS = 12
 _PARTS = re.compile(r'["“”„＂]([^"“”„＂]*)["“”„＂]|([^\s"“”„＂]+)')
-MIN_PREFIX = 3  # letters of a word used as a prefix; a shorter one is a prefix only where nothing has all words
+MIN_PREFIX = 3  # letters of a word used as a prefix; a shorter one is one only where nothing has all words
 
 
 class QueryRefused(ValueError):  # noqa: N818 (a refusal, shown to the user)
