@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from chat.live import board
@@ -310,9 +312,6 @@ def test_a_turn_that_waits_for_its_users_share_says_so(
 def test_a_fuller_board_takes_no_more_queries(
     owners: Client, owner: User, django_assert_num_queries: Any
 ) -> None:
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
-
     fill(owner, 1)
     with CaptureQueriesContext(connection) as few:
         shown(owners)
@@ -324,9 +323,6 @@ def test_a_fuller_board_takes_no_more_queries(
 @pytest.mark.usefixtures("owners")
 def test_a_look_reads_no_conversation_that_is_over_and_seen(owner: User) -> None:
     """Each query uses an index that has only the rows on the board."""
-    from django.db import connection
-    from django.test.utils import CaptureQueriesContext
-
     fill(owner, 1)
     with CaptureQueriesContext(connection) as queries:
         board.outline_of(owner.pk)
