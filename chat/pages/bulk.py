@@ -119,10 +119,15 @@ def act_message(act: BulkAct) -> str:
     of_one = {
         "archive": _("“%(title)s” archived."),
         "bring_back": _("“%(title)s” unarchived."),
+        "pin": _("“%(title)s” pinned."),
+        "unpin": _("“%(title)s” unpinned."),
+        "tag": _("“%(title)s” tagged “%(word)s”."),
+        "untag": _("Tag “%(word)s” removed from “%(title)s”."),
+        "dismiss": _("Plan of “%(title)s” dismissed."),
         "delete": _("“%(title)s” deleted."),
     }
-    if act.kind in of_one and (title := act.title):
-        return of_one[act.kind] % {"title": Truncator(title).chars(60)}
+    if count == 1 and (title := act.title):
+        return of_one[act.kind] % {"title": Truncator(title).chars(60), "word": act.word}
     sentences = {
         "archive": ngettext("%(count)s conversation archived.", "%(count)s conversations archived.", count),
         "bring_back": ngettext(

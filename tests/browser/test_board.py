@@ -115,7 +115,7 @@ def test_a_double_click_dismisses_one_plan(scripted: Site, visitors: Visitors) -
     dismiss = rows(page, "unfinished").first.get_by_role("button", name="Dismiss").bounding_box()
     assert dismiss
     page.mouse.click(dismiss["x"] + 9, dismiss["y"] + 9, click_count=2, delay=50)
-    expect(page.locator("#undo")).to_contain_text("Plan dismissed.")
+    expect(page.locator("#undo")).to_contain_text("Plan of “Sort my mail” dismissed.")
     expect(page.locator(f"#{dismissed}")).to_have_count(0)
     expect(rows(page, "unfinished").first).to_have_id(str(kept))
     after = rows(page, "unfinished").first.bounding_box()
@@ -159,7 +159,7 @@ def test_a_double_click_leaves_the_offer_to_undo(scripted: Site, visitors: Visit
     dismiss = page.locator("#unfinished").get_by_role("button", name="Dismiss")
     dismiss.click()
     undo = page.locator("#undo")
-    expect(undo).to_contain_text("Plan dismissed.")
+    expect(undo).to_contain_text("Plan of “Sort my notes” dismissed.")
     undo.locator(".undo-note__close").hover()
     page.mouse.down(click_count=2)  # the second click of a double one
     page.mouse.up(click_count=2)

@@ -1158,7 +1158,7 @@ def test_a_dismissed_list_stays_open_as_it_is_changed(scripted: Site, visitors: 
     begin(page, "Work")
     at_rest(page)
     page.locator("#unfinished").get_by_role("button", name="Dismiss").click()
-    expect(page.locator("#undo")).to_contain_text("Plan dismissed.")
+    expect(page.locator("#undo")).to_contain_text("Plan of “Work” dismissed.")
     expect(panel(page).locator("summary").get_by_text("Dismissed")).to_be_visible()
     is_folded(page)
     panel(page).locator("summary").click()

@@ -146,13 +146,13 @@ def test_the_list_of_a_tag_has_archived_ones_last(owners: Client, rows: list[Con
 
 def test_a_tag_is_typed_as_it_is_shown(owners: Client, rows: list[Conversation]) -> None:
     press(owners, "tag", rows[:1], word="work")
-    assert "1 conversation tagged" in press(owners, "tag", rows[1:2], word="# Work")
+    assert "“Second” tagged" in press(owners, "tag", rows[1:2], word="# Work")
     press(owners, "tag", rows[2:], word="＃home")
     assert list(Tag.objects.values_list("word", flat=True)) == ["home", "work"]
     for typed in ("%23work", "%20%EF%BC%83WORK"):
         assert titles(owners, f"?q={typed}") == ["Second", "Third"]
         assert "Tagged" in main_of(owners, f"?q={typed}")
-    assert "1 conversation" in press(owners, "untag", rows[1:2], word="#work")
+    assert "removed from “Second”." in press(owners, "untag", rows[1:2], word="#work")
     assert titles(owners, "?q=%23work") == ["Third"]
     assert "No results." in main_of(owners, "?q=%23unknown")
     assert "Enter a name for the tag." in press(owners, "tag", rows[:1], word="#")
