@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import models, transaction
 from django.db.models import Count, Max, OuterRef, Q, Subquery
 from django.utils import timezone
+from django.utils.functional import cached_property
 from django.utils.translation import gettext_lazy as _
 
 from chat.models.conversation import Conversation
@@ -172,6 +173,7 @@ def _as_json(value: Any) -> Any:
 
 UNDO_TIME = datetime.timedelta(minutes=10)
 NOTICE_TIME = datetime.timedelta(minutes=1)  # for which the list offers to undo what is not a deletion
+MOST_OFFERED = 20
 
 
 @dataclass(frozen=True)
@@ -220,14 +222,19 @@ class BulkAct(models.Model):
     def __str__(self) -> str:
         return f"{self.kind}: {self.count}"
 
-    @property
+    @cached_property
     def title(self) -> str:
         """Of the only conversation, also if it is deleted; "" if there are several, or if it is gone."""
-        keys = list(self.before)
-        if len(keys) != 1:
-            return ""
-        row = Conversation.with_deleted.filter(owner=self.owner_id, pk=keys[0]).values_list("title").first()
-        return str(row[0]) if row else ""
+        return self._titles_of([self]).get(self.pk, "")
+
+    @classmethod
+    def _titles_of(cls, acts: Sequence[BulkAct]) -> dict[uuid.UUID, str]:
+        """The title for the key of each action on one conversation that is still there."""
+        alone = cls.objects.filter(pk__in=[act.pk for act in acts if act.count == 1])
+        keys = {pk: uuid.UUID(next(iter(before))) for pk, before in alone.values_list("pk", "before")}
+        rows = Conversation.with_deleted.filter(pk__in=keys.values()).values_list("pk", "title")
+        titles: dict[uuid.UUID, str] = dict(rows)
+        return {pk: titles[key] for pk, key in keys.items() if key in titles}
 
     @classmethod
     def carry_out(cls, owner: User, kind: str, keys: Iterable[uuid.UUID], word: str = "") -> BulkAct:
@@ -247,15 +254,18 @@ class BulkAct(models.Model):
 
     @classmethod
     def offered_to(cls, user: User) -> list[BulkAct]:
-        """The latest action that changed anything, for a minute, and the latest deletion that can be undone.
+        """The latest action that changed anything, for a minute, and the deletions that can be undone.
 
-        An earlier one is not offered again because the latest was undone, unless it is a deletion.
+        The newest is first. Another action is not offered again because a later one was undone.
         """
         latest = cls._of(user).filter(count__gt=0).order_by("-at").values("pk")[:1]
         is_latest = Q(pk__in=latest, at__gt=timezone.now() - NOTICE_TIME)
         offered = cls._open(user).filter(Q(kind=cls.Kind.DELETE) | is_latest, count__gt=0)
-        acts = list(offered.defer("before").order_by("-at")[:2])
-        return acts[:1] if acts and acts[0].kind == cls.Kind.DELETE else acts
+        acts = list(offered.defer("before").order_by("-at")[:MOST_OFFERED])
+        titles = cls._titles_of(acts)
+        for act in acts:
+            act.title = titles.get(act.pk, "")
+        return acts
 
     @classmethod
     def that_deleted(cls, conversation: Conversation) -> BulkAct | None:

@@ -339,6 +339,25 @@ def test_only_the_latest_change_is_offered_to_be_undone(site: Site, visitors: Vi
     expect(page.locator("#found")).to_contain_text("Talk 3")
 
 
+def test_each_deletion_can_be_undone_until_the_time_it_says(site: Site, visitors: Visitors) -> None:
+    page = visitors.enter(site)
+    page.goto("/conversations/")
+    note = page.locator("main .undo-note:visible")
+    for title in ("Talk 4", "Talk 3", "Talk 2"):
+        row(page, title).get_by_role("button", name=f"Actions for {title}").click()
+        page.locator("#row-menu").get_by_role("button", name="Delete", exact=True).click()
+        page.locator("#row-delete").get_by_role("button", name="Delete").click()
+        expect(note).to_contain_text(f"“{title}” deleted.")
+    note.get_by_role("button", name="Close").click()
+    expect(note).to_contain_text("“Talk 3” deleted.")
+    page.reload()
+    expect(note).to_contain_text("“Talk 3” deleted.")
+    note.get_by_role("button", name="Close").click()
+    expect(note).to_contain_text("“Talk 4” deleted.")
+    note.get_by_role("button", name="Undo").click()
+    expect(row(page, "Talk 4")).to_be_visible()
+
+
 def test_who_deletes_a_running_conversation_is_told_that_it_stops(site: Site, visitors: Visitors) -> None:
     gate = threading.Event()
     site.model.answer = lambda request: Reply(text="Yes.", stall_after=0, gate=gate)

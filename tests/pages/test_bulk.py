@@ -218,6 +218,19 @@ def test_the_notice_of_a_deletion_stays_longer(owners: Client, rows: list[Conver
         assert ("undo-note" in main_of(owners)) == stays
 
 
+def test_more_notices_take_no_more_queries(
+    owners: Client, rows: list[Conversation], django_assert_num_queries: Any
+) -> None:
+    press(owners, "delete", rows[:1])
+    with CaptureQueriesContext(connection) as few:
+        main_of(owners)
+    number = len(few)
+    press(owners, "delete", rows[1:2])
+    with django_assert_num_queries(number):
+        page = main_of(owners)
+    assert re.findall(r"“(\w+)” deleted\.", page) == ["Second", "Third"]
+
+
 def test_an_undo_says_what_stays(owners: Client, rows: list[Conversation]) -> None:
     page = press(owners, "archive", rows[:2])
     press(owners, "bring_back", rows[:1])
