@@ -6,14 +6,16 @@ from typing import Any, cast
 
 from asgiref.sync import async_to_sync
 from django import forms
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import authenticate, login, password_validation, update_session_auth_hash
 from django.contrib.auth.forms import AuthenticationForm, PasswordChangeForm, SetPasswordForm
-from django.contrib.auth.views import LogoutView
-from django.http import HttpRequest, HttpResponse
+from django.contrib.auth.views import LoginView, LogoutView
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
+from django.views.csrf import csrf_failure
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_GET, require_http_methods, require_POST, require_safe
@@ -44,9 +46,44 @@ class SignInForm(AuthenticationForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if self.is_bound:
+        if self.is_bound or self.initial.get("username"):
             del self.fields["username"].widget.attrs["autofocus"]
             self.fields["password"].widget.attrs["autofocus"] = True
+
+
+class SignIn(LoginView):
+    """Django's view, whose refusal leads to the form again: Back could not load a page that was sent."""
+
+    authentication_form = SignInForm
+    redirect_authenticated_user = True
+
+    def get_initial(self) -> dict[str, Any]:
+        names = [message.extra_tags for message in messages.get_messages(self.request)]
+        return super().get_initial() | {"username": names[-1] if names else ""}
+
+    def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
+        if not (refusals := form.non_field_errors()):
+            return super().form_invalid(form)
+        return again_to_sign_in(self.request, str(refusals[0]))
+
+
+def again_to_sign_in(request: HttpRequest, refusal: str) -> HttpResponse:
+    """Redirect to the form to sign in, which says why and has the name in it."""
+    messages.error(request, refusal, extra_tags=request.POST.get("username", "")[:150])
+    return HttpResponseRedirect(request.get_full_path(), status=303)
+
+
+def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
+    """The page for a form whose token is missing or of an earlier sign-in.
+
+    The form to sign in is shown anew; whoever has signed in in another tab meanwhile is led on by it.
+    """
+    match = request.resolver_match
+    if not match or match.view_name != "login" or settings.CSRF_COOKIE_NAME not in request.COOKIES:
+        return csrf_failure(request, reason)
+    if request.user.is_authenticated:
+        return HttpResponseRedirect(request.get_full_path(), status=303)
+    return again_to_sign_in(request, _("This page expired. Sign in again."))
 
 
 class SignOut(LogoutView):

@@ -219,7 +219,10 @@ const tell = (said) => {
     if (Date.now() - back < 3000) setTimeout(connect);
     back = 0;
     if (event.detail.code !== 4404) show("reconnecting");
-    else if (!leaving) location.reload();
+    else if (!leaving) {
+      unsavedForms().forEach(keepTyped);
+      location.reload();
+    }
   });
 
   // Every heartbeat is answered.

@@ -54,6 +54,7 @@ document.addEventListener("click", async (event) => {
   if (!form) return void (location.href = address);
   dialog.innerHTML = form;
   htmx.process(dialog);
+  dialog.querySelectorAll("form[data-guarded]").forEach(bringBackTyped);
   link.closest(":popover-open")?.hidePopover(); // whose button has the focus again when the dialog closes
   dialog.showModal();
   const field = dialog.querySelector("textarea");

@@ -119,6 +119,8 @@ const redraw = async () => {
 
   const load = (answer, formData, page) => {
     if (!formData) return location.reload();
+    const isSignedOut = new URL(answer.url).pathname === "/accounts/login/" || answer.status === 403;
+    if (isSignedOut && sent.isConnected && sent.hasAttribute("data-guarded")) keepTyped(sent);
     if (answer.redirected) return location.replace(answer.url);
     shown.gone.abort();
     document.documentElement.innerHTML = page; // what went wrong; to ask again would send the form again
@@ -148,11 +150,13 @@ const redraw = async () => {
 
   // What a form held as it was submitted: the event of the navigation comes later, with what is typed until then.
   let submitted = null;
+  let sent = null; // the form
   let leadsBack = false; // to its own page, where Back leads past it
   let isWhole = false; // whether its answer changes more than the content
   let isSentAgain = false; // by itself, once the line is back
   addEventListener("submit", ({ defaultPrevented, target, submitter }) => {
     submitted = !defaultPrevented && target.hasAttribute("data-stay") ? new FormData(target, submitter) : null;
+    sent = target;
     leadsBack = target.dataset.stay === "here";
     isWhole = target.dataset.stay === "whole";
     isSentAgain = target.dataset.stay === "again";

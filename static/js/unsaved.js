@@ -1,8 +1,38 @@
 // Forms that ask before what was changed in them is lost. A closed dialog does not: Escape closes it with what was typed.
-const isUnsaved = () => [...document.querySelectorAll("form[data-guarded][data-changed]")].some((form) => form.checkVisibility());
+const unsavedForms = () => [...document.querySelectorAll("form[data-guarded][data-changed]")].filter((form) => form.checkVisibility());
+const isUnsaved = () => unsavedForms().length > 0;
 document.addEventListener("input", ({ target }) => target.form?.hasAttribute("data-guarded") && (target.form.dataset.changed = ""));
 document.addEventListener("submit", (event) => {
   if (event.defaultPrevented || event.target.method !== "post") return;
   for (const form of document.querySelectorAll("form[data-changed]")) delete form.dataset.changed;
 });
 addEventListener("beforeunload", (event) => isUnsaved() && event.preventDefault());
+
+// What was typed in a form of a user who is signed out, but for secrets, is in it again once they have signed in again.
+const typedKey = (form) => `typed ${document.documentElement.dataset.user} ${form.action}`;
+const isKeptOf = (field) => field.name && !field.matches("button, [type=hidden], [type=file], [type=password], [data-secret]");
+const keepTyped = (form) => {
+  const isOn = (field) => !field.matches("[type=checkbox], [type=radio]") || field.checked;
+  const typed = [...form.elements].filter((field) => isKeptOf(field) && isOn(field)).map(({ name, value }) => [name, value]);
+  keptInTab.set(typedKey(form), JSON.stringify(typed));
+  delete form.dataset.changed;
+};
+const bringBackTyped = (form) => {
+  const typed = JSON.parse(keptInTab.get(typedKey(form)) || "null");
+  if (!typed) return;
+  keptInTab.set(typedKey(form), null);
+  for (const field of [...form.elements].filter(isKeptOf)) {
+    if (field.matches("[type=checkbox], [type=radio]")) {
+      field.checked = typed.some(([name, value]) => name === field.name && value === field.value);
+    } else {
+      const at = typed.findIndex(([name]) => name === field.name);
+      if (at >= 0) [[, field.value]] = typed.splice(at, 1);
+    }
+    if (field.matches("select, [type=checkbox], [type=radio]")) field.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+  form.dataset.changed = "";
+  const line = Object.assign(document.createElement("p"), { className: "settings__problem", role: "alert" });
+  form.prepend(line);
+  line.textContent = document.getElementById("content").dataset.signedOut; // once it is there, or it would not be read out
+};
+onContent(() => document.querySelectorAll("form[data-guarded]").forEach(bringBackTyped));

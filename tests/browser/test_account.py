@@ -62,6 +62,10 @@ def test_from_the_link_to_a_password(browser: Browser, visitors: Visitors) -> No
         send(open_here, "what is typed here is not lost")
         at_rest(open_here)
 
+        form = page.context.new_page()
+        form.goto("/settings/profiles/add/")
+        form.get_by_label("Instructions").fill("Answer in verse.")
+        form.get_by_label("Shell commands").select_option("ask")
         page.goto("/")
         expect(page.locator(".password-note")).to_have_count(0)
         page.get_by_role("button", name="Sign out").click()
@@ -77,4 +81,15 @@ def test_from_the_link_to_a_password(browser: Browser, visitors: Visitors) -> No
         page.keyboard.type(GOOD)
         page.get_by_role("button", name="Sign in").click()
         page.wait_for_url(f"{served.address}/")
+        page.go_back()
+        page.wait_for_url(f"{served.address}/")  # and not to the password that was wrong
+
+        for tab in (open_here, form):
+            tab.get_by_label("User name").fill("owner")
+            tab.get_by_label("Password").fill(GOOD)
+            tab.get_by_role("button", name="Sign in").click()
+        expect(turns(open_here)).to_have_count(2)
+        expect(form.get_by_label("Instructions")).to_have_value("Answer in verse.")
+        expect(form.get_by_label("Shell commands")).to_have_value("ask")
+        expect(form.get_by_role("alert")).to_contain_text("this is not saved yet")
         visitors.close()

@@ -86,3 +86,23 @@ def test_escape_keeps_an_edited_message(scripted: Site, visitors: Visitors) -> N
     page.get_by_role("link", name="Board").click()
     expect(page.locator("h1")).to_have_text("Board")
     assert asked == []
+
+
+def test_a_form_that_is_saved_after_the_session_has_ended_comes_back(
+    scripted: Site, visitors: Visitors
+) -> None:
+    page = visitors.enter(scripted)
+    page.goto("/settings/connections/add/")
+    session = page.context.cookies()
+    page.get_by_label("Address", exact=True).fill("https://models.example/v1")
+    page.get_by_label("Key", exact=True).fill("sk-secret")
+    page.get_by_label("For everyone").check()
+    page.context.clear_cookies(name="sessionid")
+    page.get_by_role("button", name="Save and test").click()
+    page.wait_for_url("**/accounts/login/?next=**")
+    assert "sk-secret" not in str(page.evaluate("Object.values(sessionStorage)"))
+    page.context.add_cookies(session)  # type: ignore[arg-type]
+    page.reload()
+    expect(page.get_by_label("Address", exact=True)).to_have_value("https://models.example/v1")
+    expect(page.get_by_label("For everyone")).to_be_checked()
+    expect(page.get_by_role("alert")).to_contain_text("this is not saved yet")

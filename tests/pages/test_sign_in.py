@@ -156,9 +156,41 @@ def test_no_login_leads_elsewhere(client: Client, password: str, elsewhere: str)
 def test_what_is_wrong_signs_nobody_in(client: Client, password: str, active: bool) -> None:
     User.objects.update(is_active=active)
     given = "wrong" if active else password
-    response = client.post("/accounts/login/", {"username": "owner", "password": given})
-    assert "Wrong user name or password." in response.content.decode()
+    where = "/accounts/login/?next=/board/"
+    response = client.post(where, {"username": "owner", "password": given})
+    assert (response.status_code, response.url) == (303, where), "Back leads to no page that had to be sent"
+    page = client.get(where).content.decode()
+    assert "Wrong user name or password." in page
+    assert 'value="owner"' in page
     assert not is_in(client)
+    assert "Wrong" not in client.get(where).content.decode()
+
+
+@pytest.mark.parametrize("is_in_elsewhere", [True, False])
+def test_a_form_to_sign_in_that_was_left_open(owner: User, password: str, is_in_elsewhere: bool) -> None:
+    where = "/accounts/login/?next=/board/"
+    client = Client(enforce_csrf_checks=True)
+    client.get(where)
+    form = {"username": "owner", "password": password, "csrfmiddlewaretoken": "a" * 64}
+    if is_in_elsewhere:
+        client.force_login(owner)
+    assert client.post(where, form).status_code == 303
+    answer = client.get(where)
+    if is_in_elsewhere:
+        assert answer.url == "/board/"
+        return
+    page = answer.content.decode()
+    assert "This page expired. Sign in again." in page
+    assert 'value="owner"' in page
+
+
+def test_another_form_that_expired_says_so(client: Client, owner: User) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(owner)
+    answer = client.post("/settings/preferences/", {})
+    assert answer.status_code == 403
+    assert "This page expired" in answer.content.decode()
+    assert Client(enforce_csrf_checks=True).post("/accounts/login/", {}).status_code == 403, "without cookies"
 
 
 def test_whoever_is_in_needs_no_login_page(owners: Client) -> None:

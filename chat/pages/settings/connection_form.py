@@ -74,7 +74,7 @@ class ConnectionForm(forms.ModelForm):  # type: ignore[type-arg] # not subscript
         label=gettext_lazy("Extra headers"),
         max_length=_MAX_SECRET_LENGTH,
         required=False,
-        widget=forms.Textarea(attrs={"class": "mono", "rows": 2, "spellcheck": "false"}),
+        widget=forms.Textarea(attrs={"class": "mono", "rows": 2, "spellcheck": "false", "data-secret": True}),
         help_text=gettext_lazy("Name: value, one per line, sent with every request. Few endpoints need any."),
     )
     everyones = forms.BooleanField(

@@ -101,6 +101,8 @@ class McpServerForm(forms.ModelForm):  # type: ignore[type-arg] # not subscripta
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.stored = self._stored_secrets()
+        for name in ("environment", "headers"):
+            self.fields[name].widget.attrs["data-secret"] = True
         self.initial["environment"] = [f"{name}={KEPT}" for name in self.stored["environment"]]
         self.initial["headers"] = [f"{name}: {KEPT}" for name in self.stored["headers"]]
 
