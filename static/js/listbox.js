@@ -94,6 +94,7 @@ document.addEventListener("htmx:error", ({ detail: { ctx } }) => {
       option.hidden = !words.every((word) => text.includes(word));
     }
     for (const group of list.querySelectorAll("[role=group]")) group.hidden = !group.querySelector("[role=option]:not([hidden])");
+    list.nextElementSibling.hidden = optionsOf(list).length > 0;
     select(list, field.value ? optionsOf(list)[0] : list.querySelector("[aria-current]"));
   };
   document.addEventListener("input", ({ target }) => {

@@ -239,6 +239,13 @@ def test_a_model_is_chosen_by_the_keyboard_of_a_tablet(scripted: Site, visitors:
         expect(page.locator("#completion [aria-selected=true]")).to_have_count(1)
         page.keyboard.press("Enter")
     expect(page.locator("#model-menu [role=option]").first).to_be_visible()
+    none = page.locator("#model-menu").get_by_text("No model found.")
+    expect(none).to_be_hidden()
+    page.keyboard.type("xyz")
+    expect(none).to_be_visible()
+    for _letter in "xyz":
+        page.keyboard.press("Backspace")
+    expect(none).to_be_hidden()
     page.keyboard.type(other)
     expect(page.locator("#model-menu [role=option]:visible").first).to_contain_text(other)
     page.keyboard.press("ArrowDown")

@@ -51,6 +51,10 @@ def test_the_files_come_once_the_line_is_back(talk: Callable[..., Page], viewpor
     page = talk(viewport)
     page.click(".bar__files")
     expect(page.locator("#files-body")).to_have_text(SAID)
+    said, cross = (page.locator(each).bounding_box() for each in ("#files-body > p", ".files-panel__close"))
+    assert said
+    assert cross
+    assert said["x"] + said["width"] <= cross["x"]
     back(page)
     expect(page.locator("#files")).to_contain_text("notes.txt")
     expect(page.get_by_text(SAID)).to_have_count(0)

@@ -33,6 +33,17 @@ LONG_NAME = "an-organisation/a-very-long-name-of-a-large-model-with-a-quantisati
 PAGES = ["/", "/conversations/", "/board/", "/settings/connections/", "/settings/connections/add/"]
 PAGES += ["/settings/profiles/", "/settings/profiles/add/", "/settings/usage/", "/settings/plans/"]
 PAGES += ["/settings/preferences/", "/settings/preferences/password/"]
+# Whether the place has room for the first word of its text, which is too long for it.
+FIRST_WORD_IS_SHOWN = """(place) => {
+  const texts = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+  let text;
+  do text = texts.nextNode(); while (!text.data.includes("تخطيط"));
+  const range = document.createRange();
+  range.setStart(text, text.data.indexOf("تخطيط"));
+  range.setEnd(text, text.data.indexOf("تخطيط") + 5);
+  const [word, room] = [range, place].map((each) => each.getBoundingClientRect());
+  return place.scrollWidth > place.clientWidth && word.left >= room.left - 1 && word.right <= room.right + 1;
+}"""
 TABLE = "| " + " | ".join(f"column number {n}" for n in range(9)) + " |\n" + "|---" * 9 + "|\n"
 
 
@@ -62,6 +73,31 @@ def test_the_board_shows_whole_titles(scripted: Site, visitors: Visitors) -> Non
     assert needed <= width
     assert width > 0.75 * WIDTH
     assert page.evaluate("document.documentElement.scrollWidth") == WIDTH
+
+
+def test_the_beginning_of_an_arabic_title_is_shown(scripted: Site, visitors: Visitors) -> None:
+    title = "تخطيط الحديقة والزهور في فصل الربيع القادم مع العائلة"
+    items = [{"content": f"{title} كلها", "status": "in_progress", "activeForm": f"{title} كلها"}]
+    scripted.model.script(Reply(tool_calls=[("TodoWrite", {"items": items})]), Reply(text="Which?"))
+    page = visitors.enter(scripted, viewport={"width": 360, "height": 780}, has_touch=True, is_mobile=True)
+    begin(page, title)
+    at_rest(page)
+
+    def begins_in_view(place: Locator) -> None:
+        expect(place).to_contain_text(title[:20])
+        assert place.evaluate(FIRST_WORD_IS_SHOWN)
+
+    begins_in_view(page.locator(".bar__name"))
+    begins_in_view(page.locator(".todo-panel__current"))
+    page.get_by_role("button", name="Conversations").tap()
+    begins_in_view(page.locator("#sidebar .conversation-row__head").first)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("الحديقة")
+    begins_in_view(page.locator("#palette .option__title").first)
+    here = page.url
+    for name in ("plan", "share"):
+        page.goto(f"{here}{name}/")
+        begins_in_view(page.locator("h1 > bdi"))
 
 
 def test_the_days_of_the_usage_scroll_in_their_place(scripted: Site, visitors: Visitors) -> None:
