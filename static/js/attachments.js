@@ -22,6 +22,8 @@ const fit = (files, chosen = []) => {
   return { fitting, others, refusal };
 };
 
+// Sentences one after the other; Chinese needs no space between them.
+const inOneLine = (...sentences) => sentences.filter(Boolean).join(document.documentElement.lang.startsWith("zh") ? "" : " ");
 // A sentence that names the first of these files and counts the others.
 const MOST_NAMES = 5;
 const notAdded = (files) => {
@@ -190,8 +192,7 @@ const scaledDown = async (file) => {
       const smaller = scaled.filter((file) => fitting.includes(file));
       const { smallerOne, smallerMany } = input.dataset;
       const told = smaller.length > 1 ? smallerMany.replace("/n", smaller.length) : smaller.map(({ name }) => smallerOne.replace("/x", () => name));
-      const sentences = [refusal && `${refusal} ${notAdded(others)}`, told];
-      note(sentences.filter((each) => each.length).join(" "), !refusal);
+      note(inOneLine(refusal, refusal && notAdded(others), String(told)), !refusal);
       return keeping;
     };
     const add = (files) => {

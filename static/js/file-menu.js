@@ -93,7 +93,7 @@
       return form.requestSubmit();
     }
     const tooLarge = [...files].filter((file) => refusalOf([file]));
-    leftOut = tooLarge.length ? `${refusalOf(tooLarge)} ${notAdded(tooLarge)}` : "";
+    leftOut = tooLarge.length ? inOneLine(refusalOf(tooLarge), notAdded(tooLarge)) : "";
     rest = all = [...files].filter((file) => !tooLarge.includes(file));
     say(rest.length ? sending : leftOut);
     if (rest.length) send(form);
@@ -109,7 +109,7 @@
     const lost = isLost ? document.getElementById("composer-files")?.dataset.lost : "";
     const missing = isLost || isRefused ? [...sent, ...rest] : rest;
     const isPart = missing.length > 0 && missing.length < all.length;
-    say([lost, isPart && notAdded(missing), leftOut].filter(Boolean).join(" "));
+    say(inOneLine(lost, isPart && notAdded(missing), leftOut));
     rest = [];
   });
 }

@@ -30,7 +30,7 @@ from chat.pages.signed_in import SignedInRequest
 async def look_for_servers(request: SignedInRequest) -> HttpResponse:
     if not await scan():
         places = pgettext("list", ", ").join(settings.LOCAL_SERVERS) or "-"
-        messages.info(request, _("No model server found on this machine (%s).") % places)
+        messages.warning(request, _("No model server found on this machine (%s).") % places)
     return redirect("connections")
 
 

@@ -20,7 +20,7 @@ from chat.models.profile import FIELDS, bare_address, check_rules
 from chat.pages.audience import audience
 from chat.pages.settings import profile_form
 from chat.pages.settings.profile_form import ProfileForm
-from chat.pages.settings.profiles import form_page, list_page
+from chat.pages.settings.profiles import form_page, list_page, title_of_copy
 from chat.pages.signed_in import SignedInRequest
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def _connection_warning(data: dict[str, Any], connection: Connection | None) -> 
 def _form_data(user: User, profile: dict[str, Any], connection: Connection | None) -> dict[str, Any]:
     data = {name: value for name, value in profile.items() if name not in ("rules", "connection")}
     data["connection"] = connection.pk if connection else ""
+    if Profile.offered_to(user).filter(title=data.get("title")).exists():
+        data["title"] = title_of_copy(data["title"])
     rules = dict(profile.get("rules", {}))
     field_names = {**profile_form.FIELDS, **{f"{name}__*": field for field, name in _servers(user).items()}}
     for name, field in field_names.items():

@@ -48,11 +48,15 @@ def profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     return form_page(request, form, profile=Profile.objects.get(pk=row.pk))
 
 
+def title_of_copy(title: str) -> str:
+    return _("Copy of %s")[:80] % title[:60]
+
+
 @audience("owner")
 @require_POST
 def duplicate_profile(request: SignedInRequest, profile_id: int) -> HttpResponse:
     row = get_object_or_404(Profile.offered_to(request.user), pk=profile_id)
-    copy = row.copy_for(request.user, _("Copy of %s")[:80] % row.title[:60])
+    copy = row.copy_for(request.user, title_of_copy(row.title))
     copy.save()
     return redirect("profile", copy.pk)
 
