@@ -98,7 +98,7 @@ const scaledDown = async (file) => {
     const list = document.getElementById("composer-attached");
     const { path } = shown;
     const isLive = form.hasAttribute("hx-ws:send");
-    const keyOf = (where) => `${form.dataset.user} ${where}`;
+    const keyOf = (where) => `${document.documentElement.dataset.user} ${where}`;
     let chosen = [];
     let sending = []; // which are not to be removed any more
 

@@ -22,7 +22,7 @@
 
   // What is typed and which files go with it, by user and page; and where it is on its way, perhaps as files without a
   // word, the id by which the server knows a repetition.
-  const placeOf = (path) => `draft ${composer().dataset.user} ${path}`;
+  const placeOf = (path) => `draft ${document.documentElement.dataset.user} ${path}`;
   const place = () => placeOf(shown.path);
   const filesOf = (form) => [...(form.elements.files?.files ?? [])].map(fileId);
   // What a new conversation begins with.

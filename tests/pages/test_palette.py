@@ -16,7 +16,7 @@ from chat.models import Conversation, Tag, Turn
 from chat.pages.palette import MAX_CONVERSATIONS, _command_titles, _commands
 from chat.search.index import index_title
 
-OPTION = re.compile(r'class="option__title">([^<]*)<')
+OPTION = re.compile(r'class="option__title"[^>]*>([^<]*)<')
 
 
 def offered(browser: Client, address: str, page: str = "/", **query: str) -> list[str]:

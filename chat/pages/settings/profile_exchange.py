@@ -51,6 +51,8 @@ def import_profile(request: SignedInRequest) -> HttpResponse:
         messages.warning(request, warning)
     if not form.is_valid():
         return form_page(request, form)
+    if Profile.offered_to(request.user).filter(title=form.instance.title).exists():
+        form.instance.title = title_of_copy(form.instance.title)
     row = form.save()
     messages.success(request, _("%s imported. Review it before you use it.") % row.title)
     return redirect("profile", row.pk)
@@ -75,8 +77,6 @@ def _connection_warning(data: dict[str, Any], connection: Connection | None) -> 
 def _form_data(user: User, profile: dict[str, Any], connection: Connection | None) -> dict[str, Any]:
     data = {name: value for name, value in profile.items() if name not in ("rules", "connection")}
     data["connection"] = connection.pk if connection else ""
-    if Profile.offered_to(user).filter(title=data.get("title")).exists():
-        data["title"] = title_of_copy(data["title"])
     rules = dict(profile.get("rules", {}))
     field_names = {**profile_form.FIELDS, **{f"{name}__*": field for field, name in _servers(user).items()}}
     for name, field in field_names.items():
