@@ -313,9 +313,13 @@ def test_the_buttons_of_versions_keep_their_place_where_messages_differ_in_heigh
     expect(versions(turns(page).last)).to_have_text("2 of 2")
     at_rest(page)
     back, forth = (page.get_by_role("button", name=f"{which} version") for which in ("Previous", "Next"))
+    page.locator("#scroll").hover()
+    page.mouse.wheel(0, -300)  # or the page may still go to its end
+    expect(page.locator("#to-end")).to_be_visible()
     back.scroll_into_view_if_needed()
     page.locator("#scroll").evaluate("view => view.scrollTop -= 100")
     for pressed, other, text in [(back, forth, "Two"), (forth, back, "Part 11")] * 2:
+        pressed.hover()  # which scrolls to it if something covers it
         before = pressed.bounding_box()
         pressed.click()
         expect(other).to_be_focused()
