@@ -52,7 +52,7 @@ class SignInForm(AuthenticationForm):
 
 
 class SignIn(LoginView):
-    """Django's view, whose refusal leads to the form again: Back could not load a page that was sent."""
+    """Django's view, but a refusal redirects to the form: browsers cannot go back to the answer of a POST."""
 
     authentication_form = SignInForm
     redirect_authenticated_user = True
@@ -68,15 +68,15 @@ class SignIn(LoginView):
 
 
 def again_to_sign_in(request: HttpRequest, refusal: str) -> HttpResponse:
-    """Redirect to the form to sign in, which says why and has the name in it."""
+    """Redirect to the sign-in form, which shows the refusal and the user name that was typed."""
     messages.error(request, refusal, extra_tags=request.POST.get("username", "")[:150])
     return HttpResponseRedirect(request.get_full_path(), status=303)
 
 
 def form_expired(request: HttpRequest, reason: str = "") -> HttpResponse:
-    """The page for a form whose token is missing or of an earlier sign-in.
+    """Answer a form whose CSRF token is missing or outdated; Django calls it, as CSRF_FAILURE_VIEW.
 
-    The form to sign in is shown anew; whoever has signed in in another tab meanwhile is led on by it.
+    A sign-in form is shown again, or redirects if the user has signed in in another tab meanwhile.
     """
     match = request.resolver_match
     if not match or match.view_name != "login" or settings.CSRF_COOKIE_NAME not in request.COOKIES:

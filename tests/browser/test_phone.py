@@ -85,9 +85,8 @@ def test_the_beginning_of_an_arabic_title_is_shown(scripted: Site, visitors: Vis
 
     def begins_in_view(place: Locator) -> None:
         expect(place).to_contain_text(title[:20])
-        until(
-            page, lambda: place.evaluate(FIRST_WORD_IS_SHOWN)
-        )  # the palette's list comes anew with each letter
+        # The palette's list comes anew with each letter.
+        until(page, lambda: place.evaluate(FIRST_WORD_IS_SHOWN))
 
     begins_in_view(page.locator(".bar__name"))
     begins_in_view(page.locator(".todo-panel__current"))
